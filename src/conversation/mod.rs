@@ -1,0 +1,91 @@
+//! What is said between the program and a model, free of any provider's format.
+
+pub mod decode;
+pub mod excerpt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// One entry of the append-only conversation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "role", rename_all = "snake_case")]
+pub enum Message {
+    System {
+        text: String,
+    },
+    User {
+        text: String,
+    },
+    Assistant {
+        text: String,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        calls: Vec<ToolCall>,
+    },
+    /// The answers to the calls of the assistant message before it, in the calls' order.
+    Results {
+        results: Vec<ToolResult>,
+    },
+}
+
+/// A tool the model wants to have run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ToolCall {
+    /// The provider's id of a native call; empty where the call was written as JSON text.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub id: String,
+    /// `server/tool`.
+    pub tool: String,
+    pub args: Map<String, Value>,
+}
+
+/// What became of a [`ToolCall`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ToolResult {
+    pub call: ToolCall,
+    pub output: String,
+    pub is_error: bool,
+}
+
+/// A tool as the model is told of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ToolSpec {
+    /// `server/tool`.
+    pub name: String,
+    pub description: String,
+    /// JSON Schema of the arguments, an object.
+    pub schema: Value,
+}
+
+/// One working reply: why, what to run, and whether the work is done.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Turn {
+    pub comment: String,
+    pub calls: Vec<ToolCall>,
+    pub done: bool,
+}
+
+/// Tokens of one call, as the provider counted them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Usage {
+    pub input: u64,
+    pub output: u64,
+    /// The part of `input` that came from the provider's cache.
+    pub cached: u64,
+}
+
+impl std::ops::AddAssign for Usage {
+    fn add_assign(&mut self, other: Self) {
+        self.input += other.input;
+        self.output += other.output;
+        self.cached += other.cached;
+    }
+}
+
+/// A model's reply as it came, before it is decoded.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Reply {
+    pub text: String,
+    /// Native tool calls, names already in the form `server/tool`.
+    pub calls: Vec<ToolCall>,
+    pub usage: Usage,
+}

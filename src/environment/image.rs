@@ -1,0 +1,1 @@
+//! Images: present, pulled or built.

@@ -1,0 +1,192 @@
+//! Language models behind one chat session: the agent knows `send_system_prompt`, `send_user_message` and
+//! `get_response`, and nothing of providers.
+
+pub mod chat;
+
+use schemars::JsonSchema;
+use secrecy::SecretString;
+use serde::Deserialize;
+
+use chrono::{DateTime, Utc};
+
+/// Which model to use, and how.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// The section below that is used.
+    pub provider: ProviderName,
+    /// Native tool calls: `auto` asks the provider and falls back to JSON in the text.
+    pub function_calling: FunctionCalling,
+    /// How long one reply may take.
+    pub timeout_seconds: u64,
+    pub ollama: Ollama,
+    pub lmstudio: LmStudio,
+    pub openai: OpenAi,
+    pub anthropic: Anthropic,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ProviderName {
+    Ollama,
+    Lmstudio,
+    Openai,
+    Anthropic,
+}
+
+/// `auto`, `true` or `false`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FunctionCalling {
+    Auto,
+    On,
+    Off,
+}
+
+/// Ollama, through its native API.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Ollama {
+    /// Address of the server.
+    pub endpoint: String,
+    /// Name of the model.
+    pub model: String,
+    /// Window in tokens, sent as `num_ctx`.
+    pub context_length: u64,
+    /// How long the model stays loaded after a call, e.g. `30m`.
+    pub keep_alive: String,
+}
+
+/// LM Studio; `/v1` is added to the address if missing.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct LmStudio {
+    pub base_url: String,
+    pub model: String,
+    pub context_length: u64,
+}
+
+/// OpenAI or any server that speaks its chat completions protocol.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct OpenAi {
+    pub base_url: String,
+    #[schemars(with = "Option<String>")]
+    pub api_key: Option<SecretString>,
+    pub model: String,
+    pub context_length: u64,
+    /// Longest reply in tokens; left to the server when empty.
+    pub max_tokens: Option<u64>,
+}
+
+/// Anthropic's messages API.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Anthropic {
+    pub base_url: String,
+    #[schemars(with = "Option<String>")]
+    pub api_key: Option<SecretString>,
+    pub model: String,
+    pub context_length: u64,
+    pub max_tokens: u64,
+}
+
+/// Why no reply came. The variant says who must act.
+#[derive(Debug, thiserror::Error)]
+pub enum LlmError {
+    /// The operator: key, model name, address or another setting.
+    #[error("{what}; {mend}")]
+    Refused { what: String, mend: String },
+    /// The operator: the server cut the prompt without a word.
+    #[error("the prompt was truncated: about {sent} tokens were sent, the server counted {counted}; {mend}")]
+    Truncated { sent: u64, counted: u64, mend: String },
+    /// The program: the conversation does not fit the window.
+    #[error("the conversation needs about {needed} tokens and the model's window has {window}")]
+    TooLong { needed: u64, window: u64 },
+    /// The program: the model or server does not take native tool calls; start again with JSON.
+    #[error("the model does not take native tool calls: {0}")]
+    ToolsUnsupported(String),
+    /// Time: try again then.
+    #[error("the model's rate limit is reached until {until}")]
+    RateLimited { until: DateTime<Utc> },
+    /// Time: no answer after all retries.
+    #[error("the model at {address} cannot be reached: {reason}")]
+    Unreachable { address: String, reason: String },
+    /// The run was stopped while the model was thinking.
+    #[error("the call was cancelled")]
+    Cancelled,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            provider: ProviderName::Ollama,
+            function_calling: FunctionCalling::Auto,
+            timeout_seconds: 600,
+            ollama: Ollama::default(),
+            lmstudio: LmStudio::default(),
+            openai: OpenAi::default(),
+            anthropic: Anthropic::default(),
+        }
+    }
+}
+
+impl Default for Ollama {
+    fn default() -> Self {
+        Self {
+            endpoint: "http://127.0.0.1:11434".to_owned(),
+            model: "qwen3-coder:30b".to_owned(),
+            context_length: 32_768,
+            keep_alive: "30m".to_owned(),
+        }
+    }
+}
+
+impl Default for LmStudio {
+    fn default() -> Self {
+        Self {
+            base_url: "http://127.0.0.1:1234/v1".to_owned(),
+            model: "qwen/qwen3-coder-30b".to_owned(),
+            context_length: 32_768,
+        }
+    }
+}
+
+impl Default for OpenAi {
+    fn default() -> Self {
+        Self {
+            base_url: "https://api.openai.com/v1".to_owned(),
+            api_key: None,
+            model: "gpt-5-mini".to_owned(),
+            context_length: 128_000,
+            max_tokens: None,
+        }
+    }
+}
+
+impl Default for Anthropic {
+    fn default() -> Self {
+        Self {
+            base_url: "https://api.anthropic.com".to_owned(),
+            api_key: None,
+            model: "claude-sonnet-4-5".to_owned(),
+            context_length: 200_000,
+            max_tokens: 8_192,
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for FunctionCalling {
+    fn deserialize<D: serde::Deserializer<'de>>(_deserializer: D) -> Result<Self, D::Error> {
+        todo!("accepts true, false and \"auto\"")
+    }
+}
+
+impl JsonSchema for FunctionCalling {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "FunctionCalling".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "enum": ["auto", true, false] })
+    }
+}

@@ -1,0 +1,1 @@
+//! Processes and all their descendants.

@@ -1,0 +1,1 @@
+//! Producer, consumers, recovery.

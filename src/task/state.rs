@@ -1,0 +1,220 @@
+//! The life of a run, as one pure function.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+/// A stage in which the program works on the run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stage {
+    Planning,
+    Preparing,
+    Working,
+    Verifying,
+    Delivering,
+}
+
+/// Where a run stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum State {
+    Queued,
+    Planning,
+    Preparing,
+    Working,
+    Verifying,
+    Delivering,
+    /// Set aside; goes on at the stage it left.
+    Paused(Stage),
+    Done,
+    Stopped,
+    Failed,
+}
+
+/// What happened to a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Signal {
+    /// A consumer holds the lease.
+    Claimed,
+    /// The stage's work is finished and its result saved.
+    Finished,
+    /// Verification failed and the model may repair.
+    RepairNeeded,
+    /// A person, a limit of the outside or the stop of the program sets the run aside.
+    PauseAsked,
+    /// The reason for the pause is gone.
+    Resumed,
+    /// A person does not want the run any more.
+    StopAsked,
+    /// The run cannot go on.
+    Broke,
+}
+
+/// A signal that the state does not take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a run that is {state} takes no signal {signal:?}")]
+pub struct NotAllowed {
+    pub state: State,
+    pub signal: Signal,
+}
+
+impl State {
+    /// Returns the state that `signal` leads to.
+    ///
+    /// # Errors
+    /// `NotAllowed` where the diagram has no such arrow; the state is then unchanged.
+    pub fn on(self, signal: Signal) -> Result<Self, NotAllowed> {
+        let refused = Err(NotAllowed { state: self, signal });
+        if self.is_final() {
+            return refused;
+        }
+        match signal {
+            Signal::StopAsked => Ok(Self::Stopped),
+            Signal::Broke => Ok(Self::Failed),
+            Signal::Claimed => match self {
+                Self::Queued => Ok(Self::Planning),
+                _ => refused,
+            },
+            Signal::Finished => match self {
+                Self::Planning => Ok(Self::Preparing),
+                Self::Preparing => Ok(Self::Working),
+                Self::Working => Ok(Self::Verifying),
+                Self::Verifying => Ok(Self::Delivering),
+                Self::Delivering => Ok(Self::Done),
+                _ => refused,
+            },
+            Signal::RepairNeeded => match self {
+                Self::Verifying => Ok(Self::Working),
+                _ => refused,
+            },
+            Signal::PauseAsked => self.stage().map_or(refused, |stage| Ok(Self::Paused(stage))),
+            Signal::Resumed => match self {
+                Self::Paused(stage) => Ok(stage.into()),
+                _ => refused,
+            },
+        }
+    }
+
+    /// Tells whether nothing can happen to the run any more.
+    pub fn is_final(self) -> bool {
+        matches!(self, Self::Done | Self::Stopped | Self::Failed)
+    }
+
+    /// Returns the stage the program works in, if it does.
+    pub fn stage(self) -> Option<Stage> {
+        match self {
+            Self::Planning => Some(Stage::Planning),
+            Self::Preparing => Some(Stage::Preparing),
+            Self::Working => Some(Stage::Working),
+            Self::Verifying => Some(Stage::Verifying),
+            Self::Delivering => Some(Stage::Delivering),
+            Self::Queued | Self::Paused(_) | Self::Done | Self::Stopped | Self::Failed => None,
+        }
+    }
+}
+
+impl From<Stage> for State {
+    fn from(stage: Stage) -> Self {
+        match stage {
+            Stage::Planning => Self::Planning,
+            Stage::Preparing => Self::Preparing,
+            Stage::Working => Self::Working,
+            Stage::Verifying => Self::Verifying,
+            Stage::Delivering => Self::Delivering,
+        }
+    }
+}
+
+const NAMES: [(State, &str); 14] = [
+    (State::Queued, "queued"),
+    (State::Planning, "planning"),
+    (State::Preparing, "preparing"),
+    (State::Working, "working"),
+    (State::Verifying, "verifying"),
+    (State::Delivering, "delivering"),
+    (State::Paused(Stage::Planning), "paused:planning"),
+    (State::Paused(Stage::Preparing), "paused:preparing"),
+    (State::Paused(Stage::Working), "paused:working"),
+    (State::Paused(Stage::Verifying), "paused:verifying"),
+    (State::Paused(Stage::Delivering), "paused:delivering"),
+    (State::Done, "done"),
+    (State::Stopped, "stopped"),
+    (State::Failed, "failed"),
+];
+
+impl fmt::Display for State {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = NAMES
+            .iter()
+            .find(|(state, _)| state == self)
+            .map_or("unknown", |(_, name)| *name);
+        formatter.write_str(name)
+    }
+}
+
+impl FromStr for State {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        NAMES
+            .iter()
+            .find(|(_, name)| *name == text)
+            .map(|(state, _)| *state)
+            .ok_or_else(|| format!("'{text}' is not a state of a run"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const SIGNALS: [Signal; 7] = [
+        Signal::Claimed,
+        Signal::Finished,
+        Signal::RepairNeeded,
+        Signal::PauseAsked,
+        Signal::Resumed,
+        Signal::StopAsked,
+        Signal::Broke,
+    ];
+
+    #[test]
+    fn the_straight_way_leads_from_queued_to_done() {
+        let mut state = State::Queued;
+        for signal in [Signal::Claimed].into_iter().chain([Signal::Finished; 5]) {
+            state = state.on(signal).unwrap();
+        }
+        assert_eq!(state, State::Done);
+    }
+
+    #[test]
+    fn every_state_has_a_name_that_is_read_back() {
+        for (state, name) in NAMES {
+            assert_eq!(state.to_string(), name);
+            assert_eq!(name.parse(), Ok(state));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_sequence_of_signals_leaves_the_diagram(choices in proptest::collection::vec(0..SIGNALS.len(), 0..60)) {
+            let mut state = State::Queued;
+            for choice in choices {
+                let signal = SIGNALS[choice];
+                let next = state.on(signal);
+                if state.is_final() {
+                    prop_assert!(next.is_err());
+                }
+                if let (State::Paused(stage), Signal::Resumed) = (state, signal) {
+                    prop_assert_eq!(next, Ok(State::from(stage)));
+                }
+                if let Ok(next) = next {
+                    prop_assert!(NAMES.iter().any(|(known, _)| *known == next));
+                    state = next;
+                }
+            }
+        }
+    }
+}

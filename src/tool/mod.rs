@@ -1,0 +1,73 @@
+//! Tools. All of them are MCP tools but the few that look into the bare repository; the agent sees one toolbox.
+
+pub mod guard;
+pub mod mcp;
+pub mod toolbox;
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+
+use crate::conversation::ToolSpec;
+
+/// An MCP server that runs on the worker and is spoken to over stdio.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct McpServerConfig {
+    /// Name before the slash in `server/tool`. `workspace` and `repository` are taken.
+    pub mcp_server_name: String,
+    /// Program and arguments.
+    pub command: Vec<String>,
+    /// The only environment variables it gets, besides PATH, HOME, LANG and TMPDIR.
+    #[serde(default)]
+    #[schemars(with = "BTreeMap<String, String>")]
+    pub env: BTreeMap<String, secrecy::SecretString>,
+    /// Joins the system prompt.
+    #[serde(default)]
+    pub system_prompt: Option<String>,
+    /// Only these tools are offered; all when left out.
+    #[serde(default)]
+    pub tools: Option<Vec<String>>,
+    /// How long one call may take.
+    #[serde(default = "default_timeout_seconds")]
+    pub timeout_seconds: u64,
+}
+
+fn default_timeout_seconds() -> u64 {
+    120
+}
+
+/// A group of tools under one name.
+#[async_trait]
+pub trait ToolServer: Send + Sync {
+    /// The part before the slash.
+    fn name(&self) -> &str;
+    /// What joins the system prompt, if anything.
+    fn system_prompt(&self) -> Option<&str>;
+    /// Lists the tools, names in the form `server/tool`. Asked once, at first need.
+    async fn list(&self) -> Result<Vec<ToolSpec>, ToolError>;
+    /// Runs `tool` (without the server's name).
+    async fn call(&self, tool: &str, args: &Map<String, Value>) -> Result<ToolOutput, ToolError>;
+    /// Ends the server and everything it started. Nothing is left running.
+    async fn close(&self);
+}
+
+/// What a tool gave back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolOutput {
+    pub text: String,
+    pub is_error: bool,
+}
+
+/// Why a tool did not run. The variant says who must react.
+#[derive(Debug, thiserror::Error)]
+pub enum ToolError {
+    /// The model: it reads this text and does something else.
+    #[error("{0}")]
+    TellModel(String),
+    /// The run: the server is gone and could not be brought back.
+    #[error("the tool server '{server}' is lost: {reason}")]
+    Lost { server: String, reason: String },
+}
