@@ -1,8 +1,8 @@
 //! A self-hosted coding agent: from a label on an issue to a verified pull request.
 //!
 //! The modules are listed from the bottom up. Reading order is import order: a module imports only
-//! what stands above it here, and the neighbours of the second floor do not import one another.
-//! `tests/architecture.rs` fails on an arrow that points the other way.
+//! what stands above it here, and the neighbours do not import one another. `tests/architecture.rs` fails
+//! on an arrow that points the other way.
 
 // The language: plain data and decisions. No I/O, no async.
 pub mod conversation; // messages, turns and how they are read out of a model's reply
@@ -10,13 +10,15 @@ pub mod plan; // the plan a model makes, and what makes one valid
 pub mod secret; // what must not be shown, and text that may be
 pub mod task; // what is worked on: ids, states, labels
 
+// What neighbours share.
+pub mod process; // processes and all their descendants
+
 // The neighbours: one module for each part of the outside world.
 pub mod environment; // containers, through Docker
 pub mod executor; // the program inside the container
 pub mod forge; // GitHub and GitLab
 pub mod journal; // every fact once, and the log files
 pub mod llm; // language models
-pub mod process; // processes and all their descendants
 pub mod queue; // the doorbell
 pub mod repository; // the bare mirror, what goes in and what comes out
 pub mod store; // the book: who works on what
@@ -26,7 +28,7 @@ pub mod tool; // MCP servers
 pub mod agent; // one run, from plan to delivery
 
 // The service.
-pub mod cli;
 pub mod config; // config.yaml
+pub mod service; // producer, consumers, recovery
 pub mod doctor; // is everything there that a run needs?
-pub mod service; // producer, consumers, recovery // the command line
+pub mod cli; // the command line

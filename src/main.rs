@@ -1,1 +1,7 @@
-fn main() {}
+//! The program `coding-agent`.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    coding_agent::cli::main()
+}

@@ -1,10 +1,33 @@
 //! One run, from plan to delivery.
+//!
+//! [`run::Run::advance`] is the heart: one stage after the other, each result saved before the next begins. The
+//! stages are one file each; what they share is below them in this list.
+
+pub mod budget; // what a run may use
+pub mod record; // what a run has produced so far
+pub mod workspace; // container and repository together
+pub mod setback; // why a stage ended without its result
+pub mod talk; // what people read
+pub mod prompt; // what the model reads
+pub mod look; // the tools that look into the bare repository
+pub mod run; // the loop
+pub mod thread; // where people are told
+mod source; // where the work starts and where its result goes
+mod ask; // one question to the model, until it can be read
+mod calls; // the tool calls of one reply
+mod desk; // what the model works at
+mod planning;
+mod preparing;
+mod working;
+mod verifying;
+mod delivering;
+mod ending;
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// How a run is planned and checked.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Planning {
     /// Without a plan the work starts at once, in the default environment.
@@ -17,7 +40,7 @@ pub struct Planning {
 }
 
 /// What happens after the model says that it is done.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Verification {
     /// Runs the plan's verification commands.
@@ -26,46 +49,14 @@ pub struct Verification {
     pub max_rounds: u32,
 }
 
-/// What one run may use. Nothing is limited by what is left out.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Budget {
-    /// Tokens in and out together.
-    pub tokens: Option<u64>,
-    /// Minutes from the first claim.
-    pub minutes: Option<u64>,
-    /// Cost in US dollars; needs `prices`.
-    pub cost_usd: Option<f64>,
-    pub prices: Option<Prices>,
-}
-
-/// US dollars for a million tokens.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Prices {
-    pub input: f64,
-    pub output: f64,
-    /// Of input tokens that came from the provider's cache; `input` when left out.
-    #[serde(default)]
-    pub cached: Option<f64>,
-}
-
 impl Default for Planning {
     fn default() -> Self {
-        Self {
-            enabled: true,
-            max_subtasks: 20,
-            max_look_turns: 10,
-            verification: Verification::default(),
-        }
+        Self { enabled: true, max_subtasks: 20, max_look_turns: 10, verification: Verification::default() }
     }
 }
 
 impl Default for Verification {
     fn default() -> Self {
-        Self {
-            enabled: true,
-            max_rounds: 2,
-        }
+        Self { enabled: true, max_rounds: 2 }
     }
 }

@@ -1,1 +1,74 @@
-//! Producer, consumers, recovery.
+//! The service: the producer admits what people label, consumers work on it, recovery sees to it that nothing is
+//! forgotten. Start-up is recovery; there is no other recovery code.
+
+pub mod consumer;
+pub mod forges;
+pub mod local;
+pub mod producer;
+pub mod recovery;
+pub mod shutdown;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::agent::run::{Settings, Stop, Workshop};
+use crate::config::Config;
+use crate::journal::Journal;
+use crate::llm::chat::Model;
+use crate::queue::Doorbell;
+use crate::secret::Redactor;
+use crate::store::Store;
+use forges::Forges;
+
+/// The assembled program.
+pub struct Service {
+    shop: Arc<Workshop>,
+    forges: Forges,
+    bell: Doorbell,
+    stop: Stop,
+    config: Config,
+}
+
+impl Service {
+    /// Opens the store and puts the parts together. Touches neither forge nor model nor Docker.
+    pub async fn open(
+        config: Config,
+        docker_host: Option<String>,
+        journal: Journal,
+        redactor: Arc<Redactor>,
+        stop: Stop,
+    ) -> anyhow::Result<Self> {
+        let store = Store::open(&config.state_dir).await?;
+        let model = Model::new(&config.llm)?;
+        let forges = Forges::connect(&config).await?;
+        let shop = Workshop { store, journal, redactor, model, settings: settings(&config, docker_host) };
+        let bell = Doorbell::new(config.consumers);
+        Ok(Self { shop: Arc::new(shop), forges, bell, stop, config })
+    }
+
+    pub fn store(&self) -> &Store {
+        &self.shop.store
+    }
+}
+
+fn settings(config: &Config, docker_host: Option<String>) -> Settings {
+    Settings {
+        state_dir: config.state_dir.clone(),
+        outputs_dir: config.logs.directory.join("outputs"),
+        docker_host,
+        instance: instance(&config.state_dir),
+        max_turns: config.max_llm_process_num,
+        budget: config.budget.clone(),
+        planning: config.planning.clone(),
+        environments: config.command_executor.clone(),
+        repository: config.git.clone(),
+        mcp_servers: config.mcp_servers.clone(),
+    }
+}
+
+/// Returns the name that tells this installation's containers from those of others on the same engine: a digest of
+/// where its state lies.
+pub fn instance(state_dir: &Path) -> String {
+    let path = std::fs::canonicalize(state_dir).unwrap_or_else(|_| state_dir.to_owned());
+    uuid::Uuid::new_v5(&uuid::Uuid::NAMESPACE_URL, path.as_os_str().as_encoded_bytes()).simple().to_string()
+}

@@ -1,0 +1,76 @@
+//! Runs the tool calls of one reply.
+
+use std::time::Instant;
+
+use super::ask::milliseconds;
+use super::run::Run;
+use super::setback::Setback;
+use crate::conversation::{ToolCall, ToolResult, excerpt};
+use crate::journal::fact::Fact;
+use crate::tool::toolbox::Toolbox;
+use crate::tool::{ToolError, ToolOutput};
+
+/// Most bytes of one output in the conversation, whatever the window.
+const MOST_BYTES: usize = 32 * 1024;
+const FEWEST_BYTES: usize = 4 * 1024;
+
+/// What the model is told of a call whose end nobody saw.
+pub(super) const UNKNOWN_OUTCOME: &str =
+    "The program was stopped while this ran. Whether it took effect is unknown: look before you repeat it.";
+
+impl Run {
+    /// Runs `calls` one after the other; what fails is told to the model, a lost workspace is not.
+    pub(super) async fn call_all(&self, toolbox: &Toolbox, calls: Vec<ToolCall>) -> Result<Vec<ToolResult>, Setback> {
+        let mut results = Vec::with_capacity(calls.len());
+        for call in calls {
+            let output = self.call(toolbox, &call).await?;
+            results.push(ToolResult { call, output: output.text, is_error: output.is_error });
+        }
+        Ok(results)
+    }
+
+    /// Runs one call and returns its output, cleaned of secrets and cut to its share of the window.
+    pub(super) async fn call(&self, toolbox: &Toolbox, call: &ToolCall) -> Result<ToolOutput, Setback> {
+        let begun = Instant::now();
+        let outcome = tokio::select! {
+            outcome = toolbox.call(call) => outcome,
+            () = self.stop.deadline.cancelled() => Err(ToolError::TellModel(UNKNOWN_OUTCOME.to_owned())),
+        };
+        let output = match outcome {
+            Ok(output) => output,
+            Err(ToolError::TellModel(text)) => ToolOutput { text, is_error: true, structured: None },
+            Err(lost @ ToolError::Lost { .. }) => return Err(lost.into()),
+        };
+        self.note(Fact::ToolCalled {
+            tool: call.tool.clone(),
+            is_error: output.is_error,
+            bytes: u64::try_from(output.text.len()).unwrap_or(u64::MAX),
+            milliseconds: milliseconds(begun),
+        });
+        let text = self.shop.redactor.clean(&output.text).into_string();
+        Ok(ToolOutput { text: self.cut_for_window(text).await, ..output })
+    }
+
+    /// Cuts `text` in the middle to its share of the window; the whole is kept on disk.
+    async fn cut_for_window(&self, text: String) -> String {
+        let most = self.bytes_of_window(10).clamp(FEWEST_BYTES, MOST_BYTES);
+        if text.len() <= most {
+            return text;
+        }
+        let folder = self.shop.settings.outputs_dir.join(self.lease.run.to_string());
+        let file = folder.join(format!("turn-{:04}.txt", self.record.turns));
+        let kept = async {
+            tokio::fs::create_dir_all(&folder).await?;
+            tokio::fs::write(&file, &text).await
+        };
+        if let Err(error) = kept.await {
+            tracing::warn!("the whole output could not be kept in {}: {error}", file.display());
+        }
+        excerpt::middle_cut(&text, most, None)
+    }
+
+    /// Returns `percent` of the model's window as bytes of text, at four bytes a token.
+    pub(super) fn bytes_of_window(&self, percent: u64) -> usize {
+        usize::try_from(self.shop.model.window() * 4 * percent / 100).unwrap_or(usize::MAX)
+    }
+}

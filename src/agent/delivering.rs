@@ -1,0 +1,82 @@
+//! The last stage: the result becomes a branch and a pull/merge request, or a change of the local folder.
+
+use std::sync::Arc;
+
+use super::run::Run;
+use super::setback::Setback;
+use super::talk;
+use super::thread::Thread;
+use crate::forge::{Item, NewChange};
+use crate::journal::fact::Fact;
+use crate::task::state::{Signal, State};
+
+/// Pushes, opens, says so and sets the final label. Every step may be repeated after a crash.
+pub(super) async fn deliver(run: &mut Run) -> Result<Signal, Setback> {
+    let item = run.item().await?;
+    if run.record.head.is_none() {
+        take_result(run).await?;
+        run.save().await?;
+    }
+    match &item {
+        Some(item) if run.record.has_changes() => push(run, item).await?,
+        Some(_) => {}
+        None => apply(run).await?,
+    }
+    run.show_final(State::Done).await?;
+    let text = talk::done(&run.record, &run.shop.settings);
+    run.say("final", &text).await?;
+    run.show_label(State::Done, item.as_ref().map(|item| item.labels.as_slice())).await?;
+    Ok(Signal::Finished)
+}
+
+/// Has everything committed and judged. What is uncommitted goes under the title of the task.
+async fn take_result(run: &mut Run) -> Result<(), Setback> {
+    run.open_desk().await?;
+    let message = run.record.title.clone();
+    let Some(desk) = &run.desk else { return Err(Setback::failed("the desk is not open")) };
+    let accepted = desk.workspace.take_back(&message).await?;
+    run.record.head = Some(accepted.head);
+    Ok(())
+}
+
+async fn push(run: &mut Run, item: &Item) -> Result<(), Setback> {
+    let (Some(base), Some(head)) = (run.record.base.clone(), run.record.head.clone()) else { return Ok(()) };
+    let source = run.source(Some(item)).await?;
+    let Some(remote) = &source.remote else { return Ok(()) };
+    source.mirror.push(remote, &head, &base.head_branch).await?;
+    run.note(Fact::Pushed { branch: base.head_branch.clone(), commit: head.as_str().to_owned() });
+    let Thread::Item { forge, .. } = &run.thread else { return Ok(()) };
+    if item.change.is_some() || run.record.change.is_some() {
+        return Ok(());
+    }
+    let forge = Arc::clone(forge);
+    let body = talk::change_body(&run.record, &run.shop.settings, run.lease.task.number(), run.lease.run);
+    let change = forge
+        .open_change(
+            &run.lease.task,
+            &NewChange {
+                title: run.shop.redactor.clean(&run.record.title),
+                body: run.shop.redactor.clean(&body),
+                head: base.head_branch,
+                base: base.branch,
+                is_draft: !run.record.is_verified(),
+            },
+        )
+        .await?;
+    run.note(Fact::ChangeOpened { number: change.number, url: change.url.clone() });
+    run.record.change = Some(change);
+    run.save().await
+}
+
+/// Applies the result to the folder the task was given for, unless it is only to be shown.
+async fn apply(run: &mut Run) -> Result<(), Setback> {
+    let (Some(local), Some(base), Some(head)) = (&run.record.local, &run.record.base, &run.record.head) else {
+        return Ok(());
+    };
+    if local.dry_run || base.commit == *head {
+        return Ok(());
+    }
+    let (folder, base, head) = (local.folder.clone(), base.commit.clone(), head.clone());
+    let source = run.source(None).await?;
+    Ok(source.mirror.apply(&base, &head, &folder).await?)
+}

@@ -1,0 +1,111 @@
+//! What the model works at: the workspace, the tools and the conversation of one run. Opened at the first need in each
+//! process, so that a run goes on after a restart as it does after a pause.
+
+use std::sync::Arc;
+
+use super::run::Run;
+use super::setback::Setback;
+use super::workspace::{self, Workspace};
+use crate::conversation::{ToolCall, ToolSpec};
+use crate::environment::docker::Docker;
+use crate::environment::{Environment, executor_file};
+use crate::journal::fact::Fact;
+use crate::llm::chat::Chat;
+use crate::task::state::State;
+use crate::tool::mcp::McpServer;
+use crate::tool::toolbox::Toolbox;
+use crate::tool::{ToolOutput, ToolServer};
+
+/// Open while a run is worked on in this process.
+pub struct Desk {
+    pub workspace: Workspace,
+    pub toolbox: Arc<Toolbox>,
+    pub specs: Arc<[ToolSpec]>,
+    /// `None` before the conversation is opened, and while a stage has it in hand.
+    pub chat: Option<Chat>,
+}
+
+impl Desk {
+    /// Ends the tool servers and removes the container.
+    pub async fn clear(self) {
+        self.toolbox.close().await;
+        self.workspace.remove().await;
+    }
+}
+
+impl Run {
+    /// Opens workspace and tools unless they are open: takes over the container an earlier process left, or starts one
+    /// and hands the project in, with the unfinished work that was kept.
+    pub(super) async fn open_desk(&mut self) -> Result<&mut Desk, Setback> {
+        if self.desk.is_none() {
+            let workspace = self.open_workspace().await?;
+            let mut servers: Vec<Arc<dyn ToolServer>> = vec![Arc::new(workspace.server(&self.shop.settings.environments))];
+            for config in &self.shop.settings.mcp_servers {
+                servers.push(Arc::new(McpServer::configured(config)));
+            }
+            let toolbox = Arc::new(Toolbox::new(servers));
+            // From here on the desk is cleared with the run, whatever happens next.
+            let desk = self.desk.insert(Desk { workspace, toolbox, specs: Arc::from([]), chat: None });
+            desk.specs = desk.toolbox.specs().await?;
+        }
+        self.desk.as_mut().ok_or_else(|| Setback::failed("the desk was not opened"))
+    }
+
+    async fn open_workspace(&mut self) -> Result<Workspace, Setback> {
+        let settings = self.shop.settings.clone();
+        let Some(base) = self.record.base.clone() else { return Err(Setback::failed("there is no commit to work on")) };
+        let docker = Docker::connect(&settings.environments, settings.docker_host.as_deref(), &settings.instance).await?;
+        let item = self.item().await?;
+        let mirror = self.source(item.as_ref()).await?.mirror;
+        let run = self.lease.run.to_string();
+        // Before Preparing was finished a container may hold half a project.
+        let is_prepared = matches!(self.state, State::Working | State::Verifying | State::Delivering);
+        if is_prepared && let Some(container) = docker.find(self.lease.run).await? {
+            return Ok(Workspace::take_over(container, mirror, base, run));
+        }
+        let (name, environment) = self.environment()?;
+        let lease = Arc::clone(&self.lease);
+        let progress = move |line: String| tracing::info!(task = %lease.task, "{line}");
+        docker.ensure_image(&environment, &progress).await?;
+        let executor = executor_file(&settings.environments).map_err(Setback::failed)?;
+        let begun = std::time::Instant::now();
+        let container = docker.start(&self.lease.task, self.lease.run, &environment.image, &executor).await?;
+        let id = container.id().to_owned();
+        let handed_in = Workspace::hand_in(container.clone(), mirror, base, &settings.repository, run).await;
+        let workspace = match handed_in {
+            Ok(workspace) => workspace,
+            Err(setback) => {
+                if let Err(error) = container.remove().await {
+                    tracing::warn!("the container {id} could not be removed, the next start sweeps it: {error}");
+                }
+                return Err(setback);
+            }
+        };
+        self.note(Fact::EnvironmentStarted {
+            environment: name,
+            image: environment.image,
+            container: id,
+            milliseconds: super::ask::milliseconds(begun),
+        });
+        Ok(workspace)
+    }
+
+    /// Returns the name and section of the run's environment.
+    pub(super) fn environment(&self) -> Result<(String, Environment), Setback> {
+        let config = &self.shop.settings.environments;
+        let name = self.record.environment.clone().unwrap_or_else(|| config.default_environment.clone());
+        let environment = config.environments.get(&name).cloned().ok_or_else(|| {
+            let known: Vec<&str> = config.environments.keys().map(String::as_str).collect();
+            Setback::failed(format!("there is no environment `{name}`; configured are: {}", known.join(", ")))
+        })?;
+        Ok((name, environment))
+    }
+
+    /// Runs a shell command of the program's own in the workspace.
+    pub(super) async fn execute(&mut self, command: &str) -> Result<ToolOutput, Setback> {
+        let toolbox = Arc::clone(&self.open_desk().await?.toolbox);
+        let args = serde_json::Map::from_iter([("command".to_owned(), command.into())]);
+        let call = ToolCall { id: String::new(), tool: format!("{}/execute_command", workspace::SERVER), args };
+        self.call(&toolbox, &call).await
+    }
+}

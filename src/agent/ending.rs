@@ -1,0 +1,170 @@
+//! How a run is put down when it cannot go on: nothing is lost, people are told, the lease is given back.
+
+use std::time::Duration;
+
+use chrono::{DateTime, TimeDelta, Utc};
+
+use super::record::Failure;
+use super::run::{Ending, Run};
+use super::setback::Setback;
+use super::source::branch_name;
+use super::talk;
+use super::thread::Thread;
+use crate::journal::fact::Fact;
+use crate::task::state::{Signal, State};
+
+/// How often in a row a run is put back before it fails.
+const MOST_POSTPONEMENTS: u32 = 50;
+/// Longest time between two tries, unless the outside names a later one.
+const LONGEST_WAIT_MINUTES: i64 = 60;
+/// How long saving the work may take when a run is put down.
+const RESCUE_TIME: Duration = Duration::from_secs(60);
+
+/// Ends the work on the run for now or for good.
+pub(super) async fn put_down(mut run: Run, setback: Setback) -> Ending {
+    let ending = match setback {
+        Setback::Disowned(error) => {
+            // Another worker may use the container at this moment: nothing is touched.
+            tracing::error!(task = %run.lease.task, "the run was given up: {error}");
+            run.desk = None;
+            return Ending::Disowned;
+        }
+        Setback::Interrupted => interrupt(&mut run).await,
+        Setback::Postponed { until, reason } => postpone(&mut run, until, &reason).await,
+        Setback::Withdrawn { reason, item_exists } => withdraw(&mut run, &reason, item_exists).await,
+        Setback::Failed(failure) => fail(&mut run, failure).await,
+        Setback::WorkspaceLost(text) | Setback::NoNativeCalls(text) => {
+            let Setback::Failed(failure) = Setback::failed(text) else { return Ending::Disowned };
+            fail(&mut run, failure).await
+        }
+    };
+    run.leave().await;
+    let until = match &ending {
+        Ending::Postponed(until) => Some(*until),
+        _ => None,
+    };
+    if let Err(error) = run.shop.store.release(&run.lease, until).await {
+        tracing::error!(task = %run.lease.task, "the lease could not be given back, it runs out by itself: {error}");
+    }
+    ending
+}
+
+/// Keeps the work for the next process.
+async fn interrupt(run: &mut Run) -> Ending {
+    keep_work(run).await;
+    save_or_log(run).await;
+    run.note(Fact::Interrupted);
+    Ending::Interrupted
+}
+
+async fn postpone(run: &mut Run, until: DateTime<Utc>, reason: &str) -> Ending {
+    if run.record.local.is_some() || run.record.postponed >= MOST_POSTPONEMENTS {
+        let Setback::Failed(failure) = Setback::failed(reason) else { return Ending::Disowned };
+        return Box::pin(fail(run, failure)).await;
+    }
+    run.record.postponed += 1;
+    let wait = (1_i64 << run.record.postponed.min(10)).min(LONGEST_WAIT_MINUTES);
+    let until = until.max(Utc::now() + TimeDelta::minutes(wait));
+    keep_work(run).await;
+    run.note(Fact::Postponed { until, reason: reason.to_owned() });
+    run.say_postponed(reason).await;
+    save_or_log(run).await;
+    Ending::Postponed(until)
+}
+
+/// The item was closed, deleted or taken back: what was done is kept on a branch only if somebody can still see it.
+async fn withdraw(run: &mut Run, reason: &str, item_exists: bool) -> Ending {
+    run.note(Fact::Warned { text: format!("stopped: {reason}") });
+    if item_exists && let Thread::Item { labels, .. } = &run.thread {
+        let text = talk::withdrawn(reason, &labels.trigger);
+        let told = async {
+            run.say("final", &text).await?;
+            run.show_label(State::Stopped, None).await
+        };
+        if let Err(setback) = told.await {
+            tracing::warn!(task = %run.lease.task, "the end could not be shown on the item: {setback:?}");
+        }
+    }
+    conclude(run, Signal::StopAsked, Ending::Stopped).await
+}
+
+async fn fail(run: &mut Run, failure: Failure) -> Ending {
+    run.note(Fact::Failed { reason: failure.text.clone() });
+    run.record.failure = Some(failure.clone());
+    save_or_log(run).await;
+    if let Err(setback) = show_failure(run, &failure).await {
+        if let Setback::Postponed { until, reason } = setback {
+            // The failure is in the record: the next claim only has to say it.
+            tracing::warn!(task = %run.lease.task, "the failure could not be shown yet: {reason}");
+            return Ending::Postponed(until);
+        }
+        tracing::error!(task = %run.lease.task, "the failure could not be shown on the item: {setback:?}");
+    }
+    conclude(run, Signal::Broke, Ending::Failed(failure.kind)).await
+}
+
+async fn show_failure(run: &mut Run, failure: &Failure) -> Result<(), Setback> {
+    let Thread::Item { labels, .. } = &run.thread else {
+        let text = failure.text.clone();
+        return run.say("final", &text).await;
+    };
+    let trigger = labels.trigger.clone();
+    let saved = rescue(run).await;
+    let text = talk::failed(failure, &run.record, &run.shop.settings, &trigger, saved.as_deref());
+    run.show_final(State::Failed).await?;
+    run.say("final", &text).await?;
+    run.show_label(State::Failed, None).await
+}
+
+/// Pushes what was done so far to a branch of the program's own, so that a failure after real work loses nothing.
+async fn rescue(run: &mut Run) -> Option<String> {
+    let rescued = async {
+        let base = run.record.base.clone()?;
+        let is_change = matches!(run.record.base, Some(ref base) if !base.head_branch.starts_with("coding-agent/"));
+        let branch =
+            if is_change { format!("{}-unfinished", branch_name(&run.lease.task, &run.record.title)) } else { base.head_branch };
+        if run.record.head.is_none() {
+            let desk = run.desk.as_ref()?;
+            run.record.head = desk.workspace.take_back(&run.record.title).await.ok().map(|accepted| accepted.head);
+        }
+        let head = run.record.head.clone().filter(|head| *head != base.commit)?;
+        let item = run.item().await.ok()??;
+        let source = run.source(Some(&item)).await.ok()?;
+        source.mirror.push(source.remote.as_ref()?, &head, &branch).await.ok()?;
+        run.note(Fact::Pushed { branch: branch.clone(), commit: head.as_str().to_owned() });
+        Some(branch)
+    };
+    tokio::time::timeout(RESCUE_TIME, rescued).await.ok().flatten()
+}
+
+async fn conclude(run: &mut Run, signal: Signal, ending: Ending) -> Ending {
+    match run.step(signal).await {
+        Ok(()) => ending,
+        Err(setback) => {
+            tracing::error!(task = %run.lease.task, "the end of the run could not be saved: {setback:?}");
+            Ending::Disowned
+        }
+    }
+}
+
+/// Keeps the workspace in the mirror, so that another container can go on with it.
+async fn keep_work(run: &mut Run) {
+    let is_worth_it = matches!(run.state, State::Working | State::Verifying);
+    let Some(desk) = run.desk.as_ref().filter(|_| is_worth_it) else { return };
+    match tokio::time::timeout(RESCUE_TIME, desk.workspace.keep()).await {
+        Ok(Ok(())) => {}
+        Ok(Err(setback)) => tracing::warn!(task = %run.lease.task, "the work could not be kept: {setback:?}"),
+        Err(_) => tracing::warn!(task = %run.lease.task, "the work could not be kept in time"),
+    }
+}
+
+async fn save_or_log(run: &mut Run) {
+    let chat = run.desk.as_mut().and_then(|desk| desk.chat.take());
+    let saved = match chat {
+        Some(mut chat) => run.save_conversation(&mut chat).await,
+        None => run.save().await,
+    };
+    if let Err(setback) = saved {
+        tracing::error!(task = %run.lease.task, "the run could not be saved: {setback:?}");
+    }
+}

@@ -1,0 +1,144 @@
+//! The first stage: read the item, look at the repository, and have the model plan.
+
+use std::sync::Arc;
+
+use chrono::Utc;
+
+use super::look::Look;
+use super::prompt::{self, EnvironmentRow, PlanningPrompt};
+use super::run::Run;
+use super::setback::Setback;
+use super::source::Source;
+use super::thread::Thread;
+use crate::conversation::decode::{self, Unreadable};
+use crate::conversation::{Reply, Turn};
+use crate::forge::Item;
+use crate::journal::fact::Fact;
+use crate::plan::{self, Plan};
+use crate::task::state::{Signal, State};
+use crate::tool::toolbox::Toolbox;
+
+/// Leaves base, plan, environment and the task's text in the record.
+pub(super) async fn plan(run: &mut Run) -> Result<Signal, Setback> {
+    run.record.started_at.get_or_insert_with(Utc::now);
+    let source = match run.item().await? {
+        Some(item) => read_item(run, &item).await?,
+        None => read_folder(run).await?,
+    };
+    if run.shop.settings.planning.enabled {
+        run.record.plan = Some(make_plan(run, source).await?);
+    }
+    choose_environment(run);
+    run.note(Fact::Planned {
+        environment: run.record.environment.clone().unwrap_or_default(),
+        subtasks: run.record.plan.as_ref().map_or(0, |plan| plan.task_decomposition.subtasks.len()),
+    });
+    Ok(Signal::Finished)
+}
+
+async fn read_item(run: &mut Run, item: &Item) -> Result<Source, Setback> {
+    // The producer swapped the labels already, unless it was interrupted: the store decides, the labels follow.
+    run.show_label(State::Planning, Some(&item.labels)).await?;
+    run.take_trigger_off(item).await?;
+    let Thread::Item { forge, .. } = &run.thread else { return Err(Setback::failed("a local task has no item")) };
+    let comments = forge.comments(&item.task).await?;
+    let room = run.bytes_of_window(40);
+    run.record.task_text = prompt::task(&prompt::fence(run.lease.run), item, &comments, room);
+    let source = run.source(Some(item)).await?;
+    run.record.base = Some(run.find_base(item, &source.mirror).await?);
+    Ok(source)
+}
+
+async fn read_folder(run: &mut Run) -> Result<Source, Setback> {
+    run.record.base = Some(run.snapshot().await?);
+    run.record.task_text = run.record.local.as_ref().map_or_else(String::new, |local| prompt::local_task(&local.text));
+    run.source(None).await
+}
+
+/// What the planner's reply asks for.
+enum Step {
+    Look(Turn),
+    Plan(Box<Plan>),
+}
+
+async fn make_plan(run: &mut Run, source: Source) -> Result<Plan, Setback> {
+    let Some(base) = run.record.base.clone() else { return Err(Setback::failed("there is no commit to plan on")) };
+    let toolbox = Toolbox::new(vec![Arc::new(Look::new(source.mirror, base.commit))]);
+    let system = planning_prompt(run, &toolbox).await?;
+    // JSON in the text for every provider: the reply is a document, and the few tools need no native calls.
+    let mut chat = run.shop.model.chat(Arc::from([]), false, run.stop.asked.clone());
+    chat.send_system_prompt(&run.shop.redactor.clean(&system));
+    chat.send_user_message(&run.shop.redactor.clean(&run.record.task_text));
+    let (most_subtasks, most_looks) =
+        (run.shop.settings.planning.max_subtasks, run.shop.settings.planning.max_look_turns);
+    let mut looks = 0;
+    loop {
+        let may_look = looks < most_looks;
+        match run.ask(&mut chat, |reply| read_step(reply, most_subtasks, may_look)).await? {
+            Step::Plan(plan) => return Ok(*plan),
+            Step::Look(turn) => {
+                looks += 1;
+                let results = run.call_all(&toolbox, turn.calls).await?;
+                chat.send_tool_results(results);
+            }
+        }
+    }
+}
+
+fn read_step(reply: &Reply, most_subtasks: usize, may_look: bool) -> Result<Step, Unreadable> {
+    let no_plan = match plan::read(reply) {
+        Ok(plan) => {
+            plan.validate(most_subtasks)?;
+            return Ok(Step::Plan(Box::new(plan)));
+        }
+        Err(no_plan) => no_plan,
+    };
+    match decode::turn(reply) {
+        Ok(turn) if turn.calls.is_empty() => Err(no_plan),
+        Ok(turn) if may_look => Ok(Step::Look(turn)),
+        Ok(_) => Err(Unreadable("you have looked as often as you may; reply with the plan now".to_owned())),
+        Err(_) => Err(no_plan),
+    }
+}
+
+async fn planning_prompt(run: &Run, toolbox: &Toolbox) -> Result<String, Setback> {
+    let settings = &run.shop.settings;
+    let environments: Vec<EnvironmentRow<'_>> = settings
+        .environments
+        .environments
+        .iter()
+        .map(|(name, environment)| EnvironmentRow {
+            name,
+            image: &environment.image,
+            recommended_for: &environment.recommended_for,
+        })
+        .collect();
+    prompt::planning(&PlanningPrompt {
+        fence: &prompt::fence(run.lease.run),
+        max_look_turns: settings.planning.max_look_turns,
+        max_subtasks: settings.planning.max_subtasks,
+        tools: &toolbox.specs().await?,
+        environments: &environments,
+    })
+    .map_err(|error| Setback::failed(format!("the planning prompt: {error:#}")))
+}
+
+/// Applies the environment rules: what a person named wins; an unknown or missing name gives way to the default, and people are told.
+fn choose_environment(run: &mut Run) {
+    let config = &run.shop.settings.environments;
+    let default = config.default_environment.clone();
+    let named = run.record.local.as_ref().and_then(|local| local.environment.clone());
+    let (name, note) = match (&named, &run.record.plan) {
+        (Some(name), _) => (name.clone(), None),
+        (None, Some(plan)) => {
+            let known: Vec<&str> = config.environments.keys().map(String::as_str).collect();
+            let choice = plan::choose_environment(plan, &known, &default);
+            (choice.name, choice.note)
+        }
+        (None, None) => (default, None),
+    };
+    if let Some(note) = note {
+        run.warn(note);
+    }
+    run.record.environment = Some(name);
+}

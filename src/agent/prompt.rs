@@ -1,0 +1,234 @@
+//! What the model reads: the two system prompts, the task, and the small messages in between.
+
+use std::fmt::Write as _;
+
+use minijinja::{Environment, UndefinedBehavior, context};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::conversation::{ToolSpec, excerpt};
+use crate::forge::{Comment, Item};
+use crate::plan::Plan;
+use crate::task::id::RunId;
+
+const WORK: &str = include_str!("prompts/work.txt");
+const PLANNING: &str = include_str!("prompts/planning.txt");
+
+/// An execution environment, as the planner is told of it.
+#[derive(Serialize)]
+pub struct EnvironmentRow<'a> {
+    pub name: &'a str,
+    pub image: &'a str,
+    pub recommended_for: &'a str,
+}
+
+/// What the working prompt depends on.
+pub struct WorkPrompt<'a> {
+    pub native: bool,
+    pub fence: &'a str,
+    pub environment: &'a str,
+    pub libraries: &'a str,
+    pub tools: &'a [ToolSpec],
+    pub server_prompts: &'a [&'a str],
+}
+
+/// What the planning prompt depends on.
+pub struct PlanningPrompt<'a> {
+    pub fence: &'a str,
+    pub max_look_turns: u32,
+    pub max_subtasks: usize,
+    pub tools: &'a [ToolSpec],
+    pub environments: &'a [EnvironmentRow<'a>],
+}
+
+#[derive(Serialize)]
+struct ToolLine {
+    name: String,
+    arguments: String,
+    description: String,
+}
+
+/// Returns the system prompt of the working conversation.
+pub fn work(prompt: &WorkPrompt<'_>) -> anyhow::Result<String> {
+    let tools = if prompt.native { Vec::new() } else { tool_lines(prompt.tools) };
+    render(
+        WORK,
+        context! {
+            native => prompt.native,
+            fence => prompt.fence,
+            environment => prompt.environment,
+            libraries => prompt.libraries,
+            tools,
+            server_prompts => prompt.server_prompts,
+        },
+    )
+}
+
+/// Returns the system prompt of the planning conversation.
+pub fn planning(prompt: &PlanningPrompt<'_>) -> anyhow::Result<String> {
+    render(
+        PLANNING,
+        context! {
+            fence => prompt.fence,
+            max_look_turns => prompt.max_look_turns,
+            max_subtasks => prompt.max_subtasks,
+            tools => tool_lines(prompt.tools),
+            environments => prompt.environments,
+        },
+    )
+}
+
+fn render(template: &str, values: minijinja::Value) -> anyhow::Result<String> {
+    let mut environment = Environment::new();
+    environment.set_undefined_behavior(UndefinedBehavior::Strict);
+    environment.set_trim_blocks(false);
+    Ok(environment.render_str(template, values)?.trim_end().to_owned())
+}
+
+fn tool_lines(specs: &[ToolSpec]) -> Vec<ToolLine> {
+    specs
+        .iter()
+        .map(|spec| ToolLine {
+            name: spec.name.clone(),
+            arguments: signature(&spec.schema),
+            description: spec.description.split_whitespace().collect::<Vec<_>>().join(" "),
+        })
+        .collect()
+}
+
+/// Returns the arguments of a JSON Schema in one short line: `{path: string, mode?: create|overwrite}`.
+fn signature(schema: &Value) -> String {
+    let required: Vec<&str> =
+        schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let Some(properties) = schema["properties"].as_object() else { return "{}".to_owned() };
+    let arguments: Vec<String> = properties
+        .iter()
+        .map(|(name, property)| {
+            let mark = if required.contains(&name.as_str()) { "" } else { "?" };
+            format!("{name}{mark}: {}", type_of(property))
+        })
+        .collect();
+    format!("{{{}}}", arguments.join(", "))
+}
+
+fn type_of(property: &Value) -> String {
+    if let Some(values) = property["enum"].as_array() {
+        return values.iter().map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned)).collect::<Vec<_>>().join("|");
+    }
+    match &property["type"] {
+        Value::String(kind) if kind == "array" => format!("[{}]", type_of(&property["items"])),
+        Value::String(kind) => kind.clone(),
+        Value::Array(kinds) => {
+            kinds.iter().filter_map(Value::as_str).filter(|kind| *kind != "null").collect::<Vec<_>>().join("|")
+        }
+        _ => "any".to_owned(),
+    }
+}
+
+/// Returns the tag around text from outside. It depends on the run, which no stranger can know beforehand, so that no
+/// text can close its block.
+pub fn fence(run: RunId) -> String {
+    let id = run.0.simple().to_string();
+    format!("data-{}", &id[id.len() - 8..])
+}
+
+/// Returns the task as the model is shown it: title, labels, body and all comments in order, at most about `max_bytes`.
+pub fn task(fence: &str, item: &Item, comments: &[Comment], max_bytes: usize) -> String {
+    let kind = if item.change.is_some() { "change request" } else { "issue" };
+    let mut text = format!("The task is this {kind}, {}:\n<{fence}>\n", item.task);
+    let _ = writeln!(text, "Title: {}\nAuthor: {}\nLabels: {}", item.title, item.author, item.labels.join(", "));
+    if let Some(change) = &item.change {
+        let _ = writeln!(text, "Branch: {} into {}", change.head_branch, change.base_branch);
+    }
+    let _ = writeln!(text, "\n{}", excerpt::middle_cut(item.body.trim(), max_bytes / 2, None));
+    let comments: Vec<String> = comments.iter().map(comment).collect();
+    let comments = comments.concat();
+    if !comments.is_empty() {
+        // The newest words count most: of a thread that is too long, the middle goes.
+        let _ = write!(text, "\nComments, oldest first:\n{}", excerpt::middle_cut(&comments, max_bytes / 2, None));
+    }
+    let _ = writeln!(text, "</{fence}>");
+    text
+}
+
+fn comment(comment: &Comment) -> String {
+    let place = comment.place.as_ref().map_or_else(String::new, |place| match place.line {
+        Some(line) => format!(" on {}:{line}", place.path),
+        None => format!(" on {}", place.path),
+    });
+    format!("--- {} at {}{place}:\n{}\n", comment.author, comment.created_at.format("%Y-%m-%d %H:%M"), comment.body.trim())
+}
+
+/// Returns the task of the command line as the model is shown it. Its author is the operator, so it needs no block.
+pub fn local_task(text: &str) -> String {
+    format!("The task:\n{text}\n")
+}
+
+/// Returns the first message of the working conversation.
+pub fn assignment(task: &str, plan: Option<&Plan>, branch: &str) -> String {
+    let mut text = task.to_owned();
+    if let Some(plan) = plan {
+        let _ = write!(text, "\nThe plan:\n{}\n", plan.checklist());
+        if !plan.verification.is_empty() {
+            text.push_str("\nThe program will check the result with:\n");
+            for check in &plan.verification {
+                let _ = writeln!(text, "- `{}` (exit code {})", check.command, check.expect_exit);
+            }
+        }
+    }
+    let _ = write!(text, "\nThe branch `{branch}` is checked out. Begin.");
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn tool() -> ToolSpec {
+        ToolSpec {
+            name: "workspace/write_file".to_owned(),
+            description: "Writes a\n text file.".to_owned(),
+            schema: json!({
+                "type": "object",
+                "properties": {
+                    "path": {"type": "string"},
+                    "mode": {"enum": ["create", "overwrite", "append"]},
+                    "range": {"type": ["array", "null"], "items": {"type": "integer"}},
+                },
+                "required": ["path", "mode"],
+            }),
+        }
+    }
+
+    #[test]
+    fn a_schema_becomes_one_short_line() {
+        assert_eq!(signature(&tool().schema), "{mode: create|overwrite|append, path: string, range?: array}");
+        assert_eq!(signature(&json!({"type": "object"})), "{}");
+    }
+
+    #[test]
+    fn the_working_prompt_lists_tools_only_where_they_are_not_native() {
+        let prompt = |native| {
+            work(&WorkPrompt {
+                native,
+                fence: "data-1234",
+                environment: "python",
+                libraries: "`pip install <package>`",
+                tools: &[tool()],
+                server_prompts: &["Use the clock."],
+            })
+            .unwrap()
+        };
+        insta::assert_snapshot!(prompt(false));
+        insta::assert_snapshot!(prompt(true));
+    }
+
+    #[test]
+    fn the_planning_prompt_holds_the_table_of_environments() {
+        let row = EnvironmentRow { name: "python", image: "coding-agent-executor-python:latest", recommended_for: "Pure Python projects" };
+        insta::assert_snapshot!(
+            planning(&PlanningPrompt { fence: "data-1234", max_look_turns: 10, max_subtasks: 20, tools: &[tool()], environments: &[row] }).unwrap()
+        );
+    }
+}

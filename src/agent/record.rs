@@ -1,0 +1,125 @@
+//! What a run has produced so far: the document that is saved after every stage.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+
+use crate::conversation::Usage;
+use crate::forge::{Change, CommentId};
+use crate::plan::Plan;
+use crate::repository::CommitId;
+
+/// The saved state of a run, apart from its stage and its conversation.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Record {
+    pub title: String,
+    /// Set for a task from the command line, which has no forge.
+    pub local: Option<LocalTask>,
+    pub started_at: Option<DateTime<Utc>>,
+    /// Where the work starts.
+    pub base: Option<Base>,
+    pub plan: Option<Plan>,
+    pub environment: Option<String>,
+    /// The task as the model is shown it: what people had written when the run began.
+    pub task_text: String,
+    /// What became of the plan's set-up commands, for the model.
+    pub setup: String,
+    /// Whether the conversation uses native tool calls; decided once.
+    pub native: Option<bool>,
+    /// What the model said last.
+    pub doing: String,
+    /// How many containers were lost.
+    pub losses: u32,
+    /// What people should know: a default that stepped in, a check that was skipped.
+    pub notes: Vec<String>,
+    pub turns: u32,
+    pub usage: Usage,
+    /// What the model said when it was done.
+    pub summary: Option<String>,
+    pub checks: Vec<Checked>,
+    pub repairs: u32,
+    /// The accepted result, kept in the mirror. Equal to the base where nothing changed.
+    pub head: Option<CommitId>,
+    pub change: Option<Change>,
+    /// Comments by marker: `None` means that one was about to be written when this was saved.
+    pub comments: BTreeMap<String, Option<CommentId>>,
+    pub failure: Option<Failure>,
+    /// How often the run was put back because of the worker's own trouble.
+    pub postponed: u32,
+}
+
+/// A task given on the command line.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LocalTask {
+    pub text: String,
+    pub folder: PathBuf,
+    /// The folder stays as it is; the difference is only shown.
+    pub dry_run: bool,
+    /// Named by the person; the plan's choice does not count.
+    pub environment: Option<String>,
+}
+
+/// The commit the work starts from and the branch its result goes to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Base {
+    pub commit: CommitId,
+    /// The branch a pull/merge request asks to be merged into.
+    pub branch: String,
+    /// The branch that is pushed.
+    pub head_branch: String,
+}
+
+/// A verification command and what it gave.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Checked {
+    pub command: String,
+    pub expected: i64,
+    /// `None` where the command did not come to an end.
+    pub exit_code: Option<i64>,
+    /// The end of its output.
+    pub tail: String,
+}
+
+impl Checked {
+    pub fn passed(&self) -> bool {
+        self.exit_code == Some(self.expected)
+    }
+}
+
+/// Why a run failed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failure {
+    pub kind: FailureKind,
+    /// A sentence for people: what is wrong and how to mend it.
+    pub text: String,
+}
+
+/// Decides the exit code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FailureKind {
+    /// The task could not be done.
+    Task,
+    /// A rule of the program forbade it.
+    Policy,
+    /// The model's replies stayed unreadable.
+    Unreadable,
+}
+
+impl Record {
+    /// Tells whether every check that was run passed.
+    pub fn is_verified(&self) -> bool {
+        self.checks.iter().all(Checked::passed)
+    }
+
+    /// Tells whether the run changed anything that was accepted.
+    pub fn has_changes(&self) -> bool {
+        match (&self.base, &self.head) {
+            (Some(base), Some(head)) => base.commit != *head,
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! The loop: one stage after the other until the run ends or has to be put down.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+use chrono::{DateTime, Utc};
+use tokio_util::sync::CancellationToken;
+
+use super::budget::Budget;
+use super::desk::Desk;
+use super::record::{FailureKind, Record};
+use super::setback::Setback;
+use super::thread::Thread;
+use super::{Planning, delivering, ending, planning, preparing, verifying, working};
+use crate::environment;
+use crate::journal::Journal;
+use crate::journal::fact::{Fact, Subject};
+use crate::llm::chat::Model;
+use crate::repository;
+use crate::secret::Redactor;
+use crate::store::{Lease, Run as StoredRun, Store};
+use crate::task::state::{Signal, State};
+use crate::tool::McpServerConfig;
+
+/// What all runs of a process share.
+pub struct Workshop {
+    pub store: Store,
+    pub journal: Journal,
+    pub redactor: Arc<Redactor>,
+    pub model: Model,
+    pub settings: Settings,
+}
+
+/// The part of the configuration that runs depend on.
+#[derive(Clone)]
+pub struct Settings {
+    pub state_dir: PathBuf,
+    /// Where the whole of long tool outputs is kept.
+    pub outputs_dir: PathBuf,
+    pub docker_host: Option<String>,
+    /// Tells this installation's containers from those of others on the same engine.
+    pub instance: String,
+    pub max_turns: u32,
+    pub budget: Budget,
+    pub planning: Planning,
+    pub environments: environment::Config,
+    pub repository: repository::Config,
+    pub mcp_servers: Vec<McpServerConfig>,
+}
+
+/// How a run is told to stop for the end of the program.
+#[derive(Debug, Clone, Default)]
+pub struct Stop {
+    /// Reach the next safe point: a model call is given up at once, a tool call may finish.
+    pub asked: CancellationToken,
+    /// Give up the tool call as well.
+    pub deadline: CancellationToken,
+}
+
+/// How the work on a run ended, for the exit code.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ending {
+    Done,
+    /// A person did not want it any more.
+    Stopped,
+    Failed(FailureKind),
+    /// Put back until then; not finished.
+    Postponed(DateTime<Utc>),
+    /// Saved for the next process.
+    Interrupted,
+    /// Another worker has it.
+    Disowned,
+}
+
+impl std::fmt::Display for Ending {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Done => formatter.write_str("done"),
+            Self::Stopped => formatter.write_str("stopped"),
+            Self::Failed(FailureKind::Task) => formatter.write_str("failed"),
+            Self::Failed(FailureKind::Policy) => formatter.write_str("failed: refused by a policy"),
+            Self::Failed(FailureKind::Unreadable) => formatter.write_str("failed: unreadable replies"),
+            Self::Postponed(until) => write!(formatter, "put back until {}", until.format("%Y-%m-%d %H:%M UTC")),
+            Self::Interrupted => formatter.write_str("interrupted"),
+            Self::Disowned => formatter.write_str("given up to another worker"),
+        }
+    }
+}
+
+/// A claimed run.
+pub struct Run {
+    pub(super) shop: Arc<Workshop>,
+    pub(super) lease: Arc<Lease>,
+    pub(super) subject: Subject,
+    pub(super) state: State,
+    pub(super) record: Record,
+    pub(super) thread: Thread,
+    pub(super) stop: Stop,
+    /// Container, tools and conversation, once they are open.
+    pub(super) desk: Option<Desk>,
+    /// When the item was last looked at.
+    pub(super) looked_at: Option<Instant>,
+    /// When the progress comment was last written.
+    pub(super) shown_at: Option<Instant>,
+    /// When this process took the run up.
+    pub(super) begun: Instant,
+}
+
+impl Run {
+    /// Takes up a claimed run where it stands.
+    pub fn new(shop: Arc<Workshop>, lease: Arc<Lease>, stored: &StoredRun, thread: Thread, stop: Stop) -> Self {
+        // The document is this program's own; one that cannot be read is of a version that never was, and begins anew.
+        let record = serde_json::from_value(stored.record.clone()).unwrap_or_default();
+        let subject = Subject { task: Some(lease.task.clone()), run: Some(lease.run) };
+        let begun = Instant::now();
+        Self { shop, lease, subject, state: stored.state, record, thread, stop, desk: None, looked_at: None, shown_at: None, begun }
+    }
+
+    /// Works on the run until it ends, is put back or the program stops. The lease is given back in every case.
+    pub async fn advance(mut self) -> Ending {
+        if let Some(failure) = self.record.failure.clone() {
+            // It failed before, and only saying so did not succeed.
+            return ending::put_down(self, Setback::Failed(failure)).await;
+        }
+        let setback = loop {
+            if let Some(ending) = self.final_ending() {
+                self.leave().await;
+                return ending;
+            }
+            let stage = match self.state {
+                State::Planning => planning::plan(&mut self).await,
+                State::Preparing => preparing::prepare(&mut self).await,
+                State::Working => working::work(&mut self).await,
+                State::Verifying => verifying::verify(&mut self).await,
+                State::Delivering => delivering::deliver(&mut self).await,
+                State::Queued | State::Paused(_) | State::Done | State::Stopped | State::Failed => Ok(Signal::Claimed),
+            };
+            let stepped = match stage {
+                Ok(signal) => self.step(signal).await,
+                Err(setback) => Err(setback),
+            };
+            if let Err(setback) = stepped {
+                break setback;
+            }
+        };
+        ending::put_down(self, setback).await
+    }
+
+    /// Follows `signal` and saves where that leads.
+    pub(super) async fn step(&mut self, signal: Signal) -> Result<(), Setback> {
+        let from = self.state;
+        self.state = from.on(signal).map_err(|error| Setback::failed(error.to_string()))?;
+        self.save().await?;
+        self.note(Fact::StageChanged { from: from.to_string(), to: self.state.to_string() });
+        if self.stop.asked.is_cancelled() && !self.state.is_final() {
+            return Err(Setback::Interrupted);
+        }
+        Ok(())
+    }
+
+    /// Saves the record in the state the run is in.
+    pub(super) async fn save(&self) -> Result<(), Setback> {
+        let record = serde_json::to_value(&self.record).map_err(|error| Setback::failed(error.to_string()))?;
+        Ok(self.shop.store.save(&self.lease, self.state, &record).await?)
+    }
+
+    pub(super) fn note(&self, fact: Fact) {
+        self.shop.journal.record(&self.subject, fact);
+    }
+
+    /// Notes something people should know, in the journal and for the comments.
+    pub(super) fn warn(&mut self, text: impl Into<String>) {
+        let text = text.into();
+        self.note(Fact::Warned { text: text.clone() });
+        if !self.record.notes.contains(&text) {
+            self.record.notes.push(text);
+        }
+    }
+
+    fn final_ending(&self) -> Option<Ending> {
+        match self.state {
+            State::Done => Some(Ending::Done),
+            State::Stopped => Some(Ending::Stopped),
+            State::Failed => {
+                Some(Ending::Failed(self.record.failure.as_ref().map_or(FailureKind::Task, |failure| failure.kind)))
+            }
+            _ => None,
+        }
+    }
+
+    /// Closes what is open; the container goes.
+    pub(super) async fn leave(&mut self) {
+        if let Some(desk) = self.desk.take() {
+            desk.clear().await;
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! Where people are told: the item's comments and labels, or the terminal.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::run::Run;
+use super::setback::Setback;
+use super::talk;
+use crate::forge::{Forge, Item, Post};
+use crate::journal::fact::Fact;
+use crate::secret::Clean;
+use crate::task::labels::Labels;
+use crate::task::state::State;
+
+/// How often the item is looked at while the model works.
+const LOOK_EVERY: Duration = Duration::from_secs(30);
+
+/// Shortest time between two edits of the progress comment.
+const SHORTEST_PAUSE: Duration = Duration::from_secs(5);
+
+/// The place a run reports to.
+#[derive(Clone)]
+pub enum Thread {
+    Item { forge: Arc<dyn Forge>, labels: Labels },
+    /// Each text is shown once.
+    Terminal { show: Arc<dyn Fn(&Clean) + Send + Sync> },
+}
+
+impl Run {
+    /// Returns the item, or why it is not to be worked on any more.
+    pub(super) async fn item(&mut self) -> Result<Option<Item>, Setback> {
+        let Thread::Item { forge, labels } = &self.thread else { return Ok(None) };
+        let item = forge.item(&self.lease.task).await?;
+        self.looked_at = Some(Instant::now());
+        if !item.is_open {
+            return Err(Setback::Withdrawn { reason: "it was closed".to_owned(), item_exists: true });
+        }
+        let is_shown = item.labels.iter().any(|label| *label == labels.processing || *label == labels.trigger);
+        if self.state != State::Planning && !is_shown {
+            let reason = format!("the label `{}` was taken off", labels.processing);
+            return Err(Setback::Withdrawn { reason, item_exists: true });
+        }
+        Ok(Some(item))
+    }
+
+    /// Looks, at most every half minute, whether people still want the run. A forge that does not answer is no reason to stop.
+    pub(super) async fn check_still_wanted(&mut self) -> Result<(), Setback> {
+        if self.looked_at.is_some_and(|at| at.elapsed() < LOOK_EVERY) {
+            return Ok(());
+        }
+        self.looked_at = Some(Instant::now());
+        match self.item().await {
+            Ok(_) => Ok(()),
+            Err(setback @ (Setback::Withdrawn { .. } | Setback::Disowned(_))) => Err(setback),
+            Err(other) => {
+                tracing::warn!(task = %self.lease.task, "the item could not be looked at: {other:?}");
+                Ok(())
+            }
+        }
+    }
+
+    /// Writes a comment that is written once in the life of the run, however often this is called.
+    pub(super) async fn say(&mut self, what: &str, text: &str) -> Result<(), Setback> {
+        self.write(what, text, Again::Leave).await
+    }
+
+    /// Writes the one progress comment, or edits it.
+    pub(super) async fn show_progress(&mut self) -> Result<(), Setback> {
+        if matches!(self.thread, Thread::Terminal { .. }) {
+            return Ok(());
+        }
+        self.shown_at = Some(Instant::now());
+        let text = talk::progress(self.lease.run, self.state, &self.record, &self.shop.settings);
+        self.write("progress", &text, Again::Edit).await
+    }
+
+    /// Edits the progress comment for the last time, if there is one.
+    pub(super) async fn show_final(&mut self, state: State) -> Result<(), Setback> {
+        self.record.doing.clear();
+        let has_comment = self.record.comments.keys().any(|marker| marker.ends_with(":progress"));
+        let text = talk::progress(self.lease.run, state, &self.record, &self.shop.settings);
+        if has_comment { self.write("progress", &text, Again::Edit).await } else { Ok(()) }
+    }
+
+    /// Shows what the model does now: at once on a terminal, on the item ever more rarely the longer the run lasts (at
+    /// most every 5 s), so that a long run does not cost hundreds of requests. A forge that does not answer is passed over.
+    pub(super) async fn say_what_is_going_on(&mut self, comment: &str) {
+        self.record.doing = self.shop.redactor.clean(comment.trim()).into_string();
+        if let Thread::Terminal { show } = &self.thread {
+            show(&self.shop.redactor.clean(comment.trim()));
+            return;
+        }
+        let pause = SHORTEST_PAUSE.max(self.begun.elapsed() / 4);
+        if self.shown_at.is_some_and(|at| at.elapsed() < pause) {
+            return;
+        }
+        if let Err(setback) = self.show_progress().await {
+            tracing::warn!(task = %self.lease.task, "the progress could not be shown: {setback:?}");
+        }
+    }
+
+    async fn write(&mut self, what: &str, text: &str, again: Again) -> Result<(), Setback> {
+        let body = self.shop.redactor.clean(text);
+        let (forge, task) = match &self.thread {
+            Thread::Item { forge, .. } => (Arc::clone(forge), self.lease.task.clone()),
+            Thread::Terminal { show } => {
+                show(&body);
+                return Ok(());
+            }
+        };
+        let marker = format!("{}:{what}", self.lease.run);
+        let known = self.record.comments.get(&marker).copied();
+        let search_first = known == Some(None);
+        let post = Post { marker: &marker, body: &body, search_first };
+        if let Some(Some(comment)) = known {
+            return match again {
+                Again::Leave => Ok(()),
+                Again::Edit => Ok(forge.edit_comment(&task, comment, &post).await?),
+            };
+        }
+        // Saved before the write, so that a process that takes over after a crash searches before it writes.
+        self.record.comments.insert(marker.clone(), None);
+        self.save().await?;
+        let comment = forge.comment(&task, &post).await?;
+        self.record.comments.insert(marker.clone(), Some(comment));
+        self.save().await?;
+        self.note(Fact::Commented { marker });
+        Ok(())
+    }
+
+    /// Makes the item carry exactly the label that shows `state`, of those this program sets.
+    pub(super) async fn show_label(&self, state: State, carried: Option<&[String]>) -> Result<(), Setback> {
+        let Thread::Item { forge, labels } = &self.thread else { return Ok(()) };
+        let task = &self.lease.task;
+        let wanted = labels.showing(state);
+        // What the item carries is known after a look at it; else it is what this program showed last.
+        let shown = [labels.processing.clone()];
+        let carried = carried.unwrap_or(&shown);
+        // Added first: between the two requests the item carries two labels rather than none.
+        if !carried.iter().any(|label| label == wanted) {
+            forge.add_label(task, wanted).await?;
+            self.note(Fact::LabelChanged { added: Some(wanted.to_owned()), removed: None });
+        }
+        let shows = [&labels.processing, &labels.waiting, &labels.paused, &labels.stopped, &labels.failed, &labels.done];
+        for label in shows.into_iter().filter(|label| *label != wanted && carried.contains(label)) {
+            forge.remove_label(task, label).await?;
+            self.note(Fact::LabelChanged { added: None, removed: Some(label.clone()) });
+        }
+        Ok(())
+    }
+
+    /// Takes the trigger label off where it still is, so that only a person's new request starts another run.
+    pub(super) async fn take_trigger_off(&self, item: &Item) -> Result<(), Setback> {
+        let Thread::Item { forge, labels } = &self.thread else { return Ok(()) };
+        if item.labels.contains(&labels.trigger) {
+            forge.remove_label(&item.task, &labels.trigger).await?;
+        }
+        Ok(())
+    }
+
+    /// Says that the run is put back, once; a forge that cannot be reached either is passed over.
+    pub(super) async fn say_postponed(&mut self, reason: &str) {
+        let text = talk::postponed(reason);
+        if let Err(setback) = self.say("postponed", &text).await {
+            tracing::warn!(task = %self.lease.task, "the comment could not be written: {setback:?}");
+        }
+    }
+}
+
+/// What to do when the comment exists already.
+#[derive(Clone, Copy)]
+enum Again {
+    Leave,
+    Edit,
+}
+

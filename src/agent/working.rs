@@ -1,0 +1,148 @@
+//! The third stage: the model works until it says that it is done.
+
+use std::sync::Arc;
+
+use super::calls::UNKNOWN_OUTCOME;
+use super::prompt::{self, WorkPrompt};
+use super::run::Run;
+use super::setback::Setback;
+use crate::conversation::{Message, Reply, ToolResult, decode};
+use crate::llm::chat::Chat;
+use crate::task::state::Signal;
+
+/// How often a run may lose its container and get a new one.
+const MOST_LOSSES: u32 = 3;
+
+/// Leaves the model's closing words in the record.
+pub(super) async fn work(run: &mut Run) -> Result<Signal, Setback> {
+    run.show_progress().await?;
+    loop {
+        let mut chat = run.open_chat().await?;
+        let outcome = converse(run, &mut chat).await;
+        match outcome {
+            Err(Setback::NoNativeCalls(reason)) if run.record.native != Some(false) => {
+                tracing::info!(task = %run.lease.task, "starting again with JSON replies: {reason}");
+                run.record.native = Some(false);
+            }
+            Err(Setback::WorkspaceLost(reason)) if run.record.losses < MOST_LOSSES => {
+                run.save_conversation(&mut chat).await?;
+                run.recover_workspace(&mut chat, &reason).await?;
+            }
+            outcome => {
+                run.save_conversation(&mut chat).await?;
+                if let Some(desk) = &mut run.desk {
+                    desk.chat = Some(chat);
+                }
+                return outcome;
+            }
+        }
+    }
+}
+
+/// The loop of the whole program: reply, calls, results, until done.
+async fn converse(run: &mut Run, chat: &mut Chat) -> Result<Signal, Setback> {
+    let toolbox = Arc::clone(&run.open_desk().await?.toolbox);
+    loop {
+        run.check_still_wanted().await?;
+        let turn = run.ask(chat, decode::turn).await?;
+        run.save_conversation(chat).await?;
+        run.say_what_is_going_on(&turn.comment).await;
+        let results = run.call_all(&toolbox, turn.calls).await?;
+        let has_failures = results.iter().any(|result| result.is_error);
+        if !results.is_empty() {
+            chat.send_tool_results(results);
+        }
+        if turn.done && !has_failures {
+            run.record.summary = Some(run.shop.redactor.clean(&turn.comment).into_string());
+            return Ok(Signal::Finished);
+        }
+        if turn.done {
+            chat.send_user_message(&run.shop.redactor.clean(
+                "`done` did not count, because a call of the same reply failed. Read its result and go on.",
+            ));
+        }
+        run.save_conversation(chat).await?;
+    }
+}
+
+impl Run {
+    /// Takes the conversation up where it ended, or begins it.
+    async fn open_chat(&mut self) -> Result<Chat, Setback> {
+        if let Some(chat) = self.desk.as_mut().and_then(|desk| desk.chat.take()) {
+            return Ok(chat);
+        }
+        let specs = Arc::clone(&self.open_desk().await?.specs);
+        let native = match self.record.native {
+            Some(native) => native,
+            None => self.shop.model.takes_native_calls().await,
+        };
+        self.record.native = Some(native);
+        let mut chat = self.shop.model.chat(Arc::clone(&specs), native, self.stop.asked.clone());
+        let stored = self.shop.store.messages(self.lease.run).await?;
+        if stored.is_empty() {
+            let system = self.work_prompt(native)?;
+            let branch = self.record.base.as_ref().map_or("", |base| base.head_branch.as_str());
+            let mut text = prompt::assignment(&self.record.task_text, self.record.plan.as_ref(), branch);
+            text.push_str(&self.record.setup);
+            chat.send_system_prompt(&self.shop.redactor.clean(&system));
+            chat.send_user_message(&self.shop.redactor.clean(&text));
+        } else {
+            chat.resume(stored);
+            self.close_gap(&mut chat, "The program was restarted.");
+        }
+        Ok(chat)
+    }
+
+    fn work_prompt(&self, native: bool) -> Result<String, Setback> {
+        let (name, environment) = self.environment()?;
+        let Some(desk) = &self.desk else { return Err(Setback::failed("the desk is not open")) };
+        prompt::work(&WorkPrompt {
+            native,
+            fence: &prompt::fence(self.lease.run),
+            environment: &name,
+            libraries: &environment.libraries,
+            tools: &desk.specs,
+            server_prompts: &desk.toolbox.system_prompts(),
+        })
+        .map_err(|error| Setback::failed(format!("the system prompt: {error:#}")))
+    }
+
+    /// Stores what was said since the last call. Nothing is stored before the first reply: a conversation that the
+    /// provider refused whole is begun again.
+    pub(super) async fn save_conversation(&mut self, chat: &mut Chat) -> Result<(), Setback> {
+        let has_reply = chat.messages().iter().any(|message| matches!(message, Message::Assistant { .. }));
+        if has_reply {
+            let unsaved = chat.unsaved();
+            self.shop.store.append_messages(&self.lease, &unsaved).await?;
+            self.save().await?;
+        }
+        Ok(())
+    }
+
+    /// Gets a new container with the last kept state of the work, and tells the model.
+    async fn recover_workspace(&mut self, chat: &mut Chat, reason: &str) -> Result<(), Setback> {
+        self.record.losses += 1;
+        self.warn(format!("The container was lost ({reason}); a new one took its place."));
+        self.leave().await;
+        self.open_desk().await?;
+        self.close_gap(
+            chat,
+            "The container was lost and a new one has taken its place. Work that was not kept is gone: look at the state of \
+             the project with `git status` and `git log` before you go on.",
+        );
+        self.save_conversation(chat).await
+    }
+
+    /// Answers what the model said last and nobody heard, so that it can be asked again.
+    fn close_gap(&self, chat: &mut Chat, reason: &str) {
+        let Some(Message::Assistant { text, calls }) = chat.messages().last() else { return };
+        let last = Reply { text: text.clone(), calls: calls.clone(), ..Reply::default() };
+        let calls = decode::turn(&last).map(|turn| turn.calls).unwrap_or_default();
+        if !calls.is_empty() {
+            let answer = |call| ToolResult { call, output: UNKNOWN_OUTCOME.to_owned(), is_error: true };
+            chat.send_tool_results(calls.into_iter().map(answer).collect());
+        }
+        let text = format!("{reason} Go on with the task; if it is finished, say so again.");
+        chat.send_user_message(&self.shop.redactor.clean(&text));
+    }
+}

@@ -1,0 +1,215 @@
+//! Container and repository together: history goes in as a pack, commits come out as a pack. Between the two only
+//! streams; the worker's disk sees the bare mirror and nothing else.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+
+use super::record::Base;
+use super::setback::Setback;
+use crate::environment::container::{Container, Ending};
+use crate::environment::{self, EnvironmentError};
+use crate::repository::incoming::{Acceptance, Accepted};
+use crate::repository::mirror::Mirror;
+use crate::repository::{CommitId, Config as Author, RepositoryError};
+use crate::tool::mcp::{Connect, Connection, McpServer};
+
+/// Where the project lies in the container.
+const PROJECT: &str = "/workspace/project";
+
+/// Name of the built-in tool server.
+pub const SERVER: &str = "workspace";
+
+/// Receives the pack on stdin. Arguments: branch, base commit, base branch's name and commit, author, address, commit of unfinished work or empty.
+const HAND_IN: &str = r#"
+set -e
+cd /workspace/project
+git init -q .
+git index-pack --stdin >/dev/null
+git config user.name "$5"
+git config user.email "$6"
+git config advice.detachedHead false
+printf '%s\n' node_modules/ .venv/ __pycache__/ '*.pyc' .pytest_cache/ .mypy_cache/ > .git/info/exclude
+git update-ref "refs/remotes/origin/$3" "$4"
+git update-ref "refs/heads/$1" "$2"
+git symbolic-ref HEAD "refs/heads/$1"
+if [ -n "$7" ]; then
+  # The kept commit holds what was committed (its parent) and what was not.
+  git update-ref "refs/heads/$1" "$7^"
+  git read-tree "$7^"
+  git read-tree -u --reset "$7"
+  git read-tree "$7^"
+else
+  git reset -q --hard
+fi
+"#;
+
+/// Commits what is uncommitted and prints the commit. Arguments: message, branch, base commit.
+const COMMIT: &str = r#"
+set -e
+cd /workspace/project
+git -c core.hooksPath=/dev/null add -A
+if ! git diff --cached --quiet; then
+  git -c core.hooksPath=/dev/null -c commit.gpgSign=false commit -q --no-verify -m "$1"
+fi
+git rev-parse HEAD
+"#;
+
+/// Writes a commit of everything as it is, without touching branch or index, and prints it.
+const SNAPSHOT: &str = r#"
+set -e
+cd /workspace/project
+index=$(mktemp)
+cp .git/index "$index" 2>/dev/null || true
+export GIT_INDEX_FILE="$index"
+git add -A
+git commit-tree "$(git write-tree)" -p HEAD -m 'work in progress'
+rm -f "$index"
+"#;
+
+/// Prints the pack of what is new. Arguments: head, base.
+const PACK: &str = r#"
+cd /workspace/project
+printf '%s\n^%s\n' "$1" "$2" | git pack-objects --revs --stdout --thin -q
+"#;
+
+/// The project in a running container.
+pub struct Workspace {
+    container: Container,
+    mirror: Mirror,
+    base: Base,
+    run: String,
+}
+
+impl Workspace {
+    /// Takes over a container that holds the project already.
+    pub fn take_over(container: Container, mirror: Mirror, base: Base, run: String) -> Self {
+        Self { container, mirror, base, run }
+    }
+
+    /// Hands the project into a fresh container: history, branch, and kept unfinished work if there is any.
+    pub async fn hand_in(
+        container: Container,
+        mirror: Mirror,
+        base: Base,
+        author: &Author,
+        run: String,
+    ) -> Result<Self, Setback> {
+        let unfinished = mirror.kept_wip(&run).await?;
+        let target = mirror.branch(&base.branch).await?.unwrap_or_else(|| base.commit.clone());
+        let mut tips = vec![base.commit.clone(), target.clone()];
+        tips.extend(unfinished.clone());
+        let pack = mirror.pack(&tips).await?;
+        let unfinished = unfinished.as_ref().map_or("", CommitId::as_str);
+        let arguments = [
+            base.head_branch.as_str(),
+            base.commit.as_str(),
+            &base.branch,
+            target.as_str(),
+            &author.author_name,
+            &author.author_email,
+            unfinished,
+        ];
+        let (_, ending) = container.run(&script(HAND_IN, &arguments), pack, 64 * 1024).await?;
+        succeeded("the repository could not be handed into the container", &ending)?;
+        Ok(Self { container, mirror, base, run })
+    }
+
+    /// Returns the built-in tool server of this workspace.
+    pub fn server(&self, config: &environment::Config) -> McpServer {
+        let connect = ExecutorStream { container: self.container.clone(), config: config.clone() };
+        // The executor enforces the command's own time-out inside; this one is for a stream that says nothing any more.
+        let patience = Duration::from_secs(config.timeout_seconds + 30);
+        McpServer::new(SERVER, None, None, patience, Box::new(connect))
+    }
+
+    /// Commits what is left, takes all new commits out and has them judged.
+    pub async fn take_back(&self, message: &str) -> Result<Accepted, Setback> {
+        let head = self.print_commit(COMMIT, &[message]).await?;
+        let incoming = self.receive(&head).await?;
+        let acceptance = Acceptance { base: self.base.commit.clone(), head, run: self.run.clone() };
+        Ok(incoming.accept(&acceptance).await?)
+    }
+
+    /// Keeps the work as it is, uncommitted changes included, in the mirror, so that another container can go on with it.
+    pub async fn keep(&self) -> Result<(), Setback> {
+        let head = self.print_commit(SNAPSHOT, &[]).await?;
+        let incoming = self.receive(&head).await?;
+        Ok(incoming.keep_as_is(&self.run, &self.base.commit, &head).await?)
+    }
+
+    async fn receive(&self, head: &CommitId) -> Result<crate::repository::incoming::Incoming, Setback> {
+        let command = script(PACK, &[head.as_str(), self.base.commit.as_str()]);
+        let attached = self.container.attach(&command, &[]).await?;
+        drop(attached.stdin);
+        let incoming = self.mirror.receive(attached.stdout).await?;
+        succeeded("the commits could not be packed in the container", &attached.ending.await?)?;
+        Ok(incoming)
+    }
+
+    async fn print_commit(&self, text: &str, arguments: &[&str]) -> Result<CommitId, Setback> {
+        let (printed, ending) = self.container.run(&script(text, arguments), tokio::io::empty(), 64 * 1024).await?;
+        succeeded("the work could not be committed in the container", &ending)?;
+        let printed = String::from_utf8_lossy(&printed);
+        let id = printed.lines().last().unwrap_or_default();
+        CommitId::parse(id).map_err(|reason| RepositoryError::Unacceptable(reason).into())
+    }
+
+    pub fn mirror(&self) -> &Mirror {
+        &self.mirror
+    }
+
+    /// Removes the container; one that cannot be removed now is swept later.
+    pub async fn remove(&self) {
+        if let Err(error) = self.container.remove().await {
+            tracing::warn!("a container could not be removed, the next start sweeps it: {error}");
+        }
+    }
+}
+
+fn script<'a>(text: &'a str, arguments: &[&'a str]) -> Vec<&'a str> {
+    ["sh", "-c", text, "sh"].into_iter().chain(arguments.iter().copied()).collect()
+}
+
+fn succeeded(what: &str, ending: &Ending) -> Result<(), Setback> {
+    if ending.exit_code == 0 {
+        return Ok(());
+    }
+    Err(Setback::failed(format!("{what}: git ended with {}: {}", ending.exit_code, ending.stderr.trim())))
+}
+
+/// The executor in the container, reached over one attached exec.
+struct ExecutorStream {
+    container: Container,
+    config: environment::Config,
+}
+
+#[async_trait]
+impl Connect for ExecutorStream {
+    async fn connect(&self) -> anyhow::Result<Connection> {
+        let timeout = self.config.timeout_seconds.to_string();
+        let output = self.config.max_output_bytes.to_string();
+        let command = [
+            "coding-agent-executor",
+            "--root",
+            PROJECT,
+            "--timeout-seconds",
+            &timeout,
+            "--max-output-bytes",
+            &output,
+        ];
+        let attached = self.container.attach(&command, &[]).await?;
+        let ending = attached.ending;
+        Ok(Connection {
+            reader: attached.stdout,
+            writer: attached.stdin,
+            // The executor ends itself and everything it started when its stdin closes.
+            end: Box::new(|| {
+                Box::pin(async move {
+                    let _: Result<Result<Ending, EnvironmentError>, _> =
+                        tokio::time::timeout(Duration::from_secs(10), ending).await;
+                })
+            }),
+        })
+    }
+}

@@ -1,0 +1,31 @@
+//! `config check` and `config schema`.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use super::arguments;
+use super::exit;
+use super::session::{complain, configuration, print};
+use crate::config::Config;
+
+pub fn run(path: Option<&Path>, command: &arguments::Config) -> ExitCode {
+    match command {
+        arguments::Config::Check => match configuration(path) {
+            Ok(_) => {
+                print("the configuration is good");
+                exit::SUCCESS.into()
+            }
+            Err(code) => code,
+        },
+        arguments::Config::Schema => match serde_json::to_string_pretty(&Config::schema()) {
+            Ok(schema) => {
+                print(schema);
+                exit::SUCCESS.into()
+            }
+            Err(error) => {
+                complain(error);
+                exit::FAILED.into()
+            }
+        },
+    }
+}

@@ -1,0 +1,33 @@
+//! `doctor`: one line for each thing a run needs, with the mend.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use super::exit;
+use super::session::{configuration, environment, print};
+use crate::doctor;
+use crate::forge::Verdict;
+use crate::secret::Redactor;
+
+/// Prints the findings; a bad one makes the exit code 1.
+pub async fn examine(config: Option<&Path>) -> ExitCode {
+    let config = match configuration(config) {
+        Ok(config) => config,
+        Err(code) => return code,
+    };
+    let redactor = Redactor::new(&config.secrets());
+    let docker_host = environment("DOCKER_HOST").filter(|host| !host.is_empty());
+    let mut is_healthy = true;
+    for finding in doctor::examine(&config, docker_host.as_deref()).await {
+        let line = match &finding.verdict {
+            Verdict::Good { detail } => format!("ok    {}: {detail}", finding.subject),
+            Verdict::Doubtful { detail, mend } => format!("look  {}: {detail} -> {mend}", finding.subject),
+            Verdict::Bad { detail, mend } => {
+                is_healthy = false;
+                format!("BAD   {}: {detail} -> {mend}", finding.subject)
+            }
+        };
+        print(redactor.clean(&line));
+    }
+    if is_healthy { exit::SUCCESS.into() } else { exit::FAILED.into() }
+}

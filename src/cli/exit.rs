@@ -1,0 +1,38 @@
+//! What the program tells scripts: its exit codes.
+
+use std::process::ExitCode;
+
+use crate::agent::record::FailureKind;
+use crate::agent::run::Ending;
+
+/// Everything that was asked for was done, or there was nothing to do.
+pub const SUCCESS: u8 = 0;
+/// A task failed, or the outside kept the program from working.
+pub const FAILED: u8 = 1;
+/// A rule of the program refused it.
+pub const REFUSED: u8 = 2;
+/// The model's replies stayed unreadable.
+pub const UNREADABLE: u8 = 3;
+/// The command line is wrong.
+pub const USAGE: u8 = 64;
+/// The configuration is wrong.
+pub const CONFIGURATION: u8 = 78;
+/// Ended by a signal before the safe point.
+pub const KILLED: u8 = 130;
+
+/// Returns the code for how one run ended.
+pub fn of(ending: &Ending) -> u8 {
+    match ending {
+        Ending::Done | Ending::Stopped | Ending::Interrupted | Ending::Disowned => SUCCESS,
+        Ending::Failed(FailureKind::Task) | Ending::Postponed(_) => FAILED,
+        Ending::Failed(FailureKind::Policy) => REFUSED,
+        Ending::Failed(FailureKind::Unreadable) => UNREADABLE,
+    }
+}
+
+/// Returns the code for several runs: the gravest, where a plain failure is graver than a refusal and that than unreadable replies.
+pub fn of_all(endings: &[Ending]) -> ExitCode {
+    let codes: Vec<u8> = endings.iter().map(of).collect();
+    let gravest = [FAILED, REFUSED, UNREADABLE].into_iter().find(|code| codes.contains(code));
+    gravest.unwrap_or(SUCCESS).into()
+}

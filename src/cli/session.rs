@@ -1,0 +1,126 @@
+//! What every command that works needs: configuration, logs, journal, service; and what it leaves in order at its end.
+
+use std::future::Future;
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::exit;
+use crate::agent::run::Stop;
+use crate::config::Config;
+use crate::journal::fact::{Fact, Subject};
+use crate::journal::{Journal, log_file};
+use crate::secret::Redactor;
+use crate::service::Service;
+use crate::service::shutdown::Shutdown;
+
+/// Says `text` to the person at the terminal, or to cron's mail.
+#[expect(clippy::print_stderr, reason = "the command line is where the program speaks")]
+pub fn complain(text: impl std::fmt::Display) {
+    eprintln!("coding-agent: {text}");
+}
+
+/// Prints a line of the command's result.
+#[expect(clippy::print_stdout, reason = "the command line is where the program speaks")]
+pub fn print(text: impl std::fmt::Display) {
+    println!("{text}");
+}
+
+/// Looks up an environment variable.
+pub fn environment(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+/// Runs `command` to its end on a runtime of its own.
+pub fn on_runtime(command: impl Future<Output = ExitCode>) -> ExitCode {
+    // One TLS provider for all clients; a second call finds it there already.
+    let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+    match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => {
+            let code = runtime.block_on(command);
+            // Blocking work that hangs, a name that does not resolve say, does not keep the program from ending.
+            runtime.shutdown_timeout(Duration::from_secs(1));
+            code
+        }
+        Err(error) => {
+            complain(format_args!("the program cannot start: {error}"));
+            exit::FAILED.into()
+        }
+    }
+}
+
+/// Reads the configuration file; each fault is said, and the code says that it is the configuration's.
+pub fn configuration(path: Option<&Path>) -> Result<Config, ExitCode> {
+    let Some(path) = Config::find(path, &environment) else {
+        complain(
+            "there is no configuration: copy config.yaml.example to config.yaml and fill it in, or name a file with --config",
+        );
+        return Err(exit::CONFIGURATION.into());
+    };
+    Config::load(&path, &environment).map_err(|faults| refuse(&faults))
+}
+
+/// Says each fault of a configuration.
+pub fn refuse(faults: &[crate::config::fault::Fault]) -> ExitCode {
+    for fault in faults {
+        complain(fault);
+    }
+    exit::CONFIGURATION.into()
+}
+
+/// An assembled service with its logs open.
+pub struct Session {
+    pub service: Arc<Service>,
+    pub stop: Stop,
+    journal: Journal,
+    grace: Duration,
+    _logs: log_file::LogFiles,
+}
+
+impl Session {
+    /// Opens logs and journal, then the service. What goes wrong is said.
+    pub async fn open(config: Config) -> Result<Self, ExitCode> {
+        let redactor = Arc::new(Redactor::new(&config.secrets()));
+        let grace = Duration::from_secs(config.shutdown_grace_seconds);
+        let opened = log_file::start(&config.logs, Arc::clone(&redactor))
+            .and_then(|logs| Ok((logs, Journal::open(&config.logs, Arc::clone(&redactor))?)));
+        let (logs, journal) = match opened {
+            Ok(opened) => opened,
+            Err(error) => {
+                complain(error);
+                return Err(exit::CONFIGURATION.into());
+            }
+        };
+        let stop = Stop::default();
+        let docker_host = environment("DOCKER_HOST").filter(|host| !host.is_empty());
+        match Service::open(config, docker_host, journal.clone(), Arc::clone(&redactor), stop.clone()).await {
+            Ok(service) => {
+                journal.record(&Subject::default(), Fact::WorkerStarted);
+                Ok(Self { service: Arc::new(service), stop, journal, grace, _logs: logs })
+            }
+            Err(error) => {
+                complain(redactor.clean(&format!("{error:#}")));
+                Err(exit::FAILED.into())
+            }
+        }
+    }
+
+    /// Does `work` until it is done or the program must end, then closes the journal.
+    pub async fn run(self, work: impl Future<Output = ExitCode>) -> ExitCode {
+        let shutdown = match Shutdown::listen() {
+            Ok(shutdown) => shutdown,
+            Err(error) => {
+                complain(format_args!("signals cannot be listened to: {error}"));
+                return exit::FAILED.into();
+            }
+        };
+        let code = tokio::select! {
+            code = work => code,
+            () = shutdown.watch(self.stop.clone(), self.grace) => exit::KILLED.into(),
+        };
+        self.journal.record(&Subject::default(), Fact::WorkerStopped);
+        self.journal.close().await;
+        code
+    }
+}

@@ -1,0 +1,77 @@
+//! `status`: what is queued, active and finished.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use chrono::Utc;
+use serde_json::json;
+
+use super::arguments::Status;
+use super::exit;
+use super::session::{complain, configuration, print};
+use crate::config::Config;
+use crate::store::{Run, Store, StoreError};
+
+/// How many runs are listed.
+const MOST_RUNS: u32 = 30;
+
+/// Prints the newest runs, or with `--quiet` only answers by the exit code whether a service is at work.
+pub async fn show(config: Option<&Path>, status: &Status) -> ExitCode {
+    let config = match configuration(config) {
+        Ok(config) => config,
+        Err(code) => return code,
+    };
+    match read(&config).await {
+        Ok(_) if status.quiet => exit::SUCCESS.into(),
+        Ok((runs, is_served)) => {
+            if status.json {
+                print(as_json(&runs, is_served));
+            } else {
+                print(as_text(&runs, is_served));
+            }
+            exit::SUCCESS.into()
+        }
+        Err(error) => {
+            if !status.quiet {
+                complain(error);
+            }
+            exit::FAILED.into()
+        }
+    }
+}
+
+async fn read(config: &Config) -> Result<(Vec<Run>, bool), StoreError> {
+    let store = Store::open(&config.state_dir).await?;
+    Ok((store.runs(None, MOST_RUNS).await?, store.has_other_workers().await?))
+}
+
+fn as_json(runs: &[Run], is_served: bool) -> serde_json::Value {
+    let runs: Vec<_> = runs
+        .iter()
+        .map(|run| {
+            json!({
+                "task": run.task,
+                "run": run.id,
+                "title": run.title,
+                "state": run.state.to_string(),
+                "created_at": run.created_at,
+                "updated_at": run.updated_at,
+                "not_before": run.not_before,
+            })
+        })
+        .collect();
+    json!({ "worker_active": is_served, "runs": runs })
+}
+
+fn as_text(runs: &[Run], is_served: bool) -> String {
+    let mut lines = vec![if is_served { "a worker is active".to_owned() } else { "no worker is active".to_owned() }];
+    for run in runs {
+        let minutes = (Utc::now() - run.updated_at).num_minutes().max(0);
+        let wait = run.not_before.map_or_else(String::new, |until| format!(", again at {}", until.format("%H:%M UTC")));
+        lines.push(format!("{:<11} {:<32} {} ({minutes} min ago{wait})", run.state.to_string(), run.task.to_string(), run.title));
+    }
+    if runs.is_empty() {
+        lines.push("no runs yet".to_owned());
+    }
+    lines.join("\n")
+}

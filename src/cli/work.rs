@@ -1,0 +1,133 @@
+//! `run`, `serve`, `produce`, `consume`.
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::MissedTickBehavior;
+
+use super::exit;
+use super::session::{Session, complain, configuration, print};
+use crate::agent::run::Stop;
+use crate::service::Service;
+use crate::store::try_exclusive;
+
+/// One round for cron: find, work until nothing is left, end.
+pub async fn run(config: Option<&Path>) -> ExitCode {
+    let config = match configuration(config) {
+        Ok(config) => config,
+        Err(code) => return code,
+    };
+    let _only = match try_exclusive(&config.state_dir) {
+        Ok(Some(only)) => only,
+        Ok(None) => {
+            print(format_args!("another run is active on {}; nothing was done", config.state_dir.display()));
+            return exit::SUCCESS.into();
+        }
+        Err(error) => {
+            complain(error);
+            return exit::FAILED.into();
+        }
+    };
+    let session = match Session::open(config).await {
+        Ok(session) => session,
+        Err(code) => return code,
+    };
+    let service = Arc::clone(&session.service);
+    session
+        .run(async move {
+            if recover(&service).await.is_err() {
+                return exit::FAILED.into();
+            }
+            let faults = produce_once(&service).await;
+            let endings = service.work_until_idle().await;
+            for ending in &endings {
+                print(format_args!("run: {ending}"));
+            }
+            let code = exit::of_all(&endings);
+            if faults && code == ExitCode::SUCCESS { exit::FAILED.into() } else { code }
+        })
+        .await
+}
+
+/// Find and work until stopped.
+pub async fn serve(config: Option<&Path>) -> ExitCode {
+    until_stopped(config, Work { produces: true, consumes: true }).await
+}
+
+/// Only find, until stopped.
+pub async fn produce(config: Option<&Path>) -> ExitCode {
+    until_stopped(config, Work { produces: true, consumes: false }).await
+}
+
+/// Only work, until stopped.
+pub async fn consume(config: Option<&Path>) -> ExitCode {
+    until_stopped(config, Work { produces: false, consumes: true }).await
+}
+
+#[derive(Clone, Copy)]
+struct Work {
+    produces: bool,
+    consumes: bool,
+}
+
+async fn until_stopped(config: Option<&Path>, work: Work) -> ExitCode {
+    let config = match configuration(config) {
+        Ok(config) => config,
+        Err(code) => return code,
+    };
+    let pause = Duration::from_secs(config.producer.interval_seconds);
+    let session = match Session::open(config).await {
+        Ok(session) => session,
+        Err(code) => return code,
+    };
+    let (service, stop) = (Arc::clone(&session.service), session.stop.clone());
+    session
+        .run(async move {
+            if work.consumes && recover(&service).await.is_err() {
+                return exit::FAILED.into();
+            }
+            print("at work; SIGTERM or Ctrl-C stops at the next safe point");
+            tokio::join!(
+                async {
+                    if work.produces {
+                        produce_again_and_again(&service, &stop, pause).await;
+                    }
+                },
+                async {
+                    if work.consumes {
+                        service.work_until_stopped().await;
+                    }
+                }
+            );
+            exit::SUCCESS.into()
+        })
+        .await
+}
+
+async fn recover(service: &Service) -> Result<(), ()> {
+    service.recover().await.map_err(complain)
+}
+
+async fn produce_again_and_again(service: &Service, stop: &Stop, pause: Duration) {
+    let mut ticks = tokio::time::interval(pause);
+    // After a long round the next one waits its turn instead of following at once, several times.
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            _ = ticks.tick() => {}
+            () = stop.asked.cancelled() => return,
+        }
+        produce_once(service).await;
+    }
+}
+
+/// Looks at all forges once and says what went wrong; returns whether anything did.
+async fn produce_once(service: &Service) -> bool {
+    let harvest = service.produce().await;
+    for fault in &harvest.faults {
+        complain(service.clean(fault));
+    }
+    !harvest.faults.is_empty()
+}

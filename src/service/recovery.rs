@@ -1,0 +1,52 @@
+//! What every start begins with: containers nobody needs are swept, unfinished runs are rung for.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use super::Service;
+use crate::environment::docker::Docker;
+use crate::journal::fact::{Fact, Subject};
+use crate::store::StoreError;
+use crate::task::id::TaskId;
+use crate::task::state::State;
+
+/// Long enough to write one line.
+const LEASE: Duration = Duration::from_secs(10);
+
+impl Service {
+    /// Brings the outside in line with the book. A Docker engine that does not answer is left to the runs that need it.
+    pub async fn recover(&self) -> Result<(), StoreError> {
+        self.drop_local_runs().await?;
+        let unfinished = self.shop.store.unfinished().await?;
+        let keep: HashSet<_> = unfinished.iter().map(|run| run.id).collect();
+        for _ in &unfinished {
+            self.bell.ring();
+        }
+        let settings = &self.shop.settings;
+        let connected =
+            Docker::connect(&settings.environments, settings.docker_host.as_deref(), &settings.instance).await;
+        let swept = match connected {
+            Ok(docker) => docker.sweep(&keep).await,
+            Err(error) => Err(error),
+        };
+        match swept {
+            Ok(0) => {}
+            Ok(containers) => self.shop.journal.record(&Subject::default(), Fact::Swept { containers }),
+            Err(error) => tracing::warn!("old containers could not be looked for: {error}"),
+        }
+        Ok(())
+    }
+
+    /// A local task lives and dies with the command that gave it: what a killed one left is closed.
+    async fn drop_local_runs(&self) -> Result<(), StoreError> {
+        for run in self.shop.store.unfinished().await? {
+            if !matches!(run.task, TaskId::Local { .. }) {
+                continue;
+            }
+            if let Some((lease, run)) = self.shop.store.claim_run(run.id, LEASE).await? {
+                self.shop.store.save(&lease, State::Stopped, &run.record).await?;
+            }
+        }
+        Ok(())
+    }
+}

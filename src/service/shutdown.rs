@@ -1,0 +1,47 @@
+//! SIGTERM and SIGINT: the first asks for the safe point, the second ends the program at once.
+
+use std::time::Duration;
+
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use crate::agent::run::Stop;
+
+/// Listens for the signals that end the program.
+pub struct Shutdown {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+/// Part of the grace period that a running tool call may take; the rest is for saving.
+const TOOL_SHARE: f64 = 0.4;
+
+impl Shutdown {
+    /// Begins to listen.
+    pub fn listen() -> std::io::Result<Self> {
+        Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
+    }
+
+    /// Passes the first signal on to `stop`. Returns when the program must end whatever it does: after the grace period, or
+    /// at the second signal.
+    pub async fn watch(mut self, stop: Stop, grace: Duration) {
+        self.next().await;
+        tracing::info!("asked to stop: reaching the safe point");
+        stop.asked.cancel();
+        let patience = async {
+            tokio::time::sleep(grace.mul_f64(TOOL_SHARE)).await;
+            stop.deadline.cancel();
+            tokio::time::sleep(grace.mul_f64(1.0 - TOOL_SHARE)).await;
+        };
+        tokio::select! {
+            () = patience => tracing::error!("the grace period is over"),
+            () = self.next() => tracing::error!("asked to stop a second time: ending at once"),
+        }
+    }
+
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+}

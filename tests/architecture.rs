@@ -1,0 +1,156 @@
+//! The invariants of `docs/ARCHITECTURE.md` that a machine can check.
+#![expect(clippy::unwrap_used, reason = "a test that cannot read the sources has failed")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The floors, from the bottom up. Modules of one floor do not import one another, but for the exceptions below.
+const FLOORS: [&[&str]; 5] = [
+    &["conversation", "plan", "secret", "task"],
+    &["process"],
+    &[
+        "environment",
+        "executor",
+        "forge",
+        "journal",
+        "llm",
+        "queue",
+        "repository",
+        "store",
+        "tool",
+    ],
+    &["agent"],
+    &["config", "service", "doctor", "cli"],
+];
+
+/// Floors whose modules may import those listed before them.
+const ORDERED: [usize; 2] = [0, 4];
+
+fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            sources(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push(path);
+        }
+    }
+}
+
+fn all_sources() -> Vec<(String, PathBuf, String)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut found = Vec::new();
+    sources(&root, &mut found);
+    found
+        .into_iter()
+        .map(|path| {
+            let below = path.strip_prefix(&root).unwrap().to_str().unwrap().to_owned();
+            let module = below.split(['/', '.']).next().unwrap().to_owned();
+            let text = fs::read_to_string(&path).unwrap();
+            (module, path, text)
+        })
+        .collect()
+}
+
+fn place(module: &str) -> Option<(usize, usize)> {
+    FLOORS.iter().enumerate().find_map(|(floor, modules)| {
+        modules
+            .iter()
+            .position(|known| *known == module)
+            .map(|position| (floor, position))
+    })
+}
+
+#[test]
+fn reading_order_is_import_order() {
+    let mut wrong = Vec::new();
+    for (module, path, text) in all_sources() {
+        let Some((floor, position)) = place(&module) else {
+            assert!(
+                ["lib", "main", "bin"].contains(&module.as_str()),
+                "{module} is on no floor"
+            );
+            continue;
+        };
+        for (number, line) in text.lines().enumerate() {
+            for import in line.split("crate::").skip(1) {
+                let imported = import
+                    .split(|letter: char| !letter.is_alphanumeric() && letter != '_')
+                    .next()
+                    .unwrap();
+                let Some((other_floor, other_position)) = place(imported) else {
+                    continue;
+                };
+                let is_below = other_floor < floor
+                    || imported == module
+                    || (other_floor == floor && ORDERED.contains(&floor) && other_position < position);
+                if !is_below && !line.trim_start().starts_with("//") {
+                    wrong.push(format!(
+                        "{}:{}: {module} imports {imported}",
+                        path.display(),
+                        number + 1
+                    ));
+                }
+            }
+        }
+    }
+    assert!(
+        wrong.is_empty(),
+        "imports that point up or sideways:\n{}",
+        wrong.join("\n")
+    );
+}
+
+#[test]
+fn the_order_of_lib_rs_is_the_order_of_the_floors() {
+    let lib = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/lib.rs")).unwrap();
+    let listed: Vec<_> = lib
+        .lines()
+        .filter_map(|line| line.strip_prefix("pub mod "))
+        .map(|line| place(line.split(';').next().unwrap()).unwrap().0)
+        .collect();
+    assert!(
+        listed.is_sorted(),
+        "lib.rs lists a module above one of a lower floor: {listed:?}"
+    );
+    assert_eq!(listed.len(), FLOORS.iter().map(|modules| modules.len()).sum::<usize>());
+}
+
+#[test]
+fn every_file_says_what_it_is() {
+    let silent: Vec<_> = all_sources()
+        .into_iter()
+        .filter(|(_, _, text)| !text.starts_with("//!"))
+        .map(|(_, path, _)| path)
+        .collect();
+    assert!(silent.is_empty(), "files without a //! head: {silent:?}");
+}
+
+#[test]
+fn no_file_has_grown_past_reading() {
+    let long: Vec<_> = all_sources()
+        .into_iter()
+        .map(|(_, path, text)| {
+            (
+                text.lines().take_while(|line| !line.starts_with("mod tests {")).count(),
+                path,
+            )
+        })
+        .filter(|(lines, _)| *lines > 400)
+        .collect();
+    assert!(long.is_empty(), "files with more than 400 lines: {long:?}");
+}
+
+#[test]
+fn only_the_top_floor_reads_the_environment_and_prints() {
+    let mut wrong = Vec::new();
+    for (module, path, text) in all_sources() {
+        let product = text.split("#[cfg(test)]").next().unwrap();
+        let reads = product.contains("std::env::var") && !["config", "cli", "main"].contains(&module.as_str());
+        let prints = product.contains("println!") && module != "cli";
+        if reads || prints {
+            wrong.push(path);
+        }
+    }
+    assert!(wrong.is_empty(), "these read the environment or print: {wrong:?}");
+}
