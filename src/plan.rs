@@ -198,13 +198,14 @@ impl Plan {
 
     /// Returns the subtasks as a Markdown checklist, nothing ticked.
     pub fn checklist(&self) -> String {
-        self.ordered()
-            .iter()
-            .map(|subtask| {
-                let words: Vec<_> = subtask.description.split_whitespace().collect();
-                format!("- [ ] {}\n", words.join(" "))
-            })
-            .collect()
+        let mut list = String::new();
+        for subtask in self.ordered() {
+            let words: Vec<_> = subtask.description.split_whitespace().collect();
+            list.push_str("- [ ] ");
+            list.push_str(&words.join(" "));
+            list.push('\n');
+        }
+        list
     }
 
     fn repeats_the_form(&self) -> bool {

@@ -35,8 +35,13 @@ pub struct Unreadable(pub String);
 /// Returns the turn that a working reply holds, from native calls or from JSON in its text.
 pub fn turn(reply: &Reply) -> Result<Turn, Unreadable> {
     if !reply.broken_calls.is_empty() {
+        let cut = if reply.cut {
+            " The reply was cut at the length limit: write large files in several calls."
+        } else {
+            ""
+        };
         return Err(Unreadable(format!(
-            "{}. Nothing of this reply was run; send the calls again.",
+            "{}.{cut} Nothing of this reply was run; send the calls again.",
             reply.broken_calls.join("; ")
         )));
     }
@@ -303,6 +308,7 @@ mod tests {
         }
     }
 
+    #[expect(clippy::unnecessary_wraps, reason = "it is compared with what `read` returns")]
     fn turn_with(comment: &str, calls: Vec<ToolCall>, done: bool) -> Result<Turn, String> {
         Ok(Turn {
             comment: comment.to_owned(),
