@@ -1,1 +1,439 @@
 //! The plan a model makes before it works, and what makes one valid.
+//!
+//! Reading is lenient where nothing is lost by it: ids may be numbers, lists may be single values, optional sections
+//! may be missing, unknown fields are ignored, and a malformed environment is a note, not an error. What cannot be
+//! worked with (no subtasks, an unknown dependency, a circle) is named to the model, all faults at once.
+
+mod check;
+mod lenient;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::conversation::Reply;
+use crate::conversation::decode::{self, Unreadable};
+
+const FORM: &str = "Reply with exactly one JSON object: {\"phase\":\"planning\",\
+    \"goal_understanding\":{\"main_objective\":...,\"success_criteria\":[...]},\
+    \"task_decomposition\":{\"subtasks\":[{\"id\":...,\"description\":...,\"dependencies\":[...]}]},\
+    \"action_plan\":{\"execution_order\":[...]},\"selected_environment\":{\"name\":...,\"reasoning\":...},\
+    \"verification\":[{\"command\":...}],\"comment\":...}.";
+
+/// What the model understood, what it will do in which order and where, and how to see that it worked.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Plan {
+    #[serde(deserialize_with = "lenient::or_default")]
+    pub goal_understanding: GoalUnderstanding,
+    pub task_decomposition: TaskDecomposition,
+    #[serde(deserialize_with = "lenient::or_default")]
+    pub action_plan: ActionPlan,
+    pub selected_environment: Option<SelectedEnvironment>,
+    /// What was wrong with `selected_environment`, when it could not be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub environment_flaw: Option<String>,
+    #[serde(deserialize_with = "lenient::checks")]
+    pub verification: Vec<Check>,
+    #[serde(deserialize_with = "lenient::text")]
+    pub comment: String,
+    /// The branch to start from, where it is not the default branch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub base_branch: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct GoalUnderstanding {
+    #[serde(deserialize_with = "lenient::text")]
+    pub main_objective: String,
+    #[serde(deserialize_with = "lenient::texts")]
+    pub success_criteria: Vec<String>,
+    #[serde(deserialize_with = "lenient::texts")]
+    pub constraints: Vec<String>,
+    #[serde(deserialize_with = "lenient::text")]
+    pub context_analysis: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TaskDecomposition {
+    #[serde(deserialize_with = "lenient::text")]
+    pub reasoning: String,
+    pub subtasks: Vec<Subtask>,
+}
+
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Subtask {
+    #[serde(deserialize_with = "lenient::text")]
+    pub id: String,
+    #[serde(deserialize_with = "lenient::text")]
+    pub description: String,
+    /// Ids of the subtasks that must be finished before this one.
+    #[serde(default, deserialize_with = "lenient::texts")]
+    pub dependencies: Vec<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ActionPlan {
+    /// Ids of subtasks; those left out come where their dependencies allow.
+    #[serde(deserialize_with = "lenient::texts")]
+    pub execution_order: Vec<String>,
+    #[serde(deserialize_with = "lenient::or_default")]
+    pub actions: Vec<Action>,
+}
+
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Action {
+    #[serde(deserialize_with = "lenient::text")]
+    pub task_id: String,
+    #[serde(deserialize_with = "lenient::text")]
+    pub purpose: String,
+    #[serde(deserialize_with = "lenient::text")]
+    pub expected_outcome: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct SelectedEnvironment {
+    pub name: String,
+    #[serde(default, deserialize_with = "lenient::text")]
+    pub reasoning: String,
+    /// Run once in the container before the work begins.
+    #[serde(default, deserialize_with = "lenient::texts", skip_serializing_if = "Vec::is_empty")]
+    pub setup_commands: Vec<String>,
+}
+
+/// A command that must end with the expected exit code before the work counts as done.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Check {
+    pub command: String,
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    pub expect_exit: i32,
+}
+
+/// The environment that a run gets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Choice {
+    pub name: String,
+    /// Why it is not what the plan said, for the comment on the issue.
+    pub note: Option<String>,
+}
+
+/// Returns the plan that `reply` holds. Several plans in one reply are drafts of one another: the last one counts, since
+/// nothing is run by reading it. An object with a command is not a plan but a look at the repository.
+pub fn read(reply: &Reply) -> Result<Plan, Unreadable> {
+    let objects = decode::objects(&reply.text);
+    let Some(Value::Object(object)) = objects.into_iter().rfind(is_plan) else {
+        let what = decode::fault(reply).unwrap_or_else(|| "The reply holds no plan".to_owned());
+        return Err(Unreadable(format!("{what}. {FORM}")));
+    };
+    let plan = from_object(object).map_err(|what| Unreadable(format!("The plan cannot be read: {what}. {FORM}")))?;
+    if plan.repeats_the_form() {
+        return Err(Unreadable(format!(
+            "The reply repeats the form of a plan without filling it in. {FORM}"
+        )));
+    }
+    Ok(plan)
+}
+
+fn is_plan(value: &Value) -> bool {
+    let has = |key: &str| value.get(key).is_some_and(|value| !value.is_null());
+    let phase_fits = match value.get("phase") {
+        None | Some(Value::Null) => true,
+        Some(phase) => phase == "planning",
+    };
+    let sections = ["task_decomposition", "goal_understanding", "action_plan"];
+    phase_fits && !has("command") && !has("commands") && (value.get("phase").is_some() || sections.into_iter().any(has))
+}
+
+fn from_object(mut object: Map<String, Value>) -> Result<Plan, String> {
+    let environment = object.remove("selected_environment").filter(|value| !value.is_null());
+    let base_branch = object.remove("base_branch");
+    object.remove("environment_flaw");
+    let mut plan: Plan = serde_path_to_error::deserialize(Value::Object(object)).map_err(|error| {
+        let path = error.path().to_string();
+        format!("at `{path}`: {}", error.into_inner())
+    })?;
+    plan.base_branch = base_branch
+        .and_then(|branch| branch.as_str().map(|name| name.trim().to_owned()))
+        .filter(|name| !name.is_empty());
+    match environment.map(serde_json::from_value::<SelectedEnvironment>) {
+        None => {}
+        Some(Ok(environment)) if !environment.name.trim().is_empty() => plan.selected_environment = Some(environment),
+        Some(Ok(_)) => plan.environment_flaw = Some("its name is empty".to_owned()),
+        Some(Err(error)) => plan.environment_flaw = Some(error.to_string()),
+    }
+    Ok(plan)
+}
+
+impl Plan {
+    /// Returns the subtasks in the order they can be worked on: the plan's own order, but never before a dependency.
+    pub fn ordered(&self) -> Vec<&Subtask> {
+        let mut ordered: Vec<&Subtask> = Vec::new();
+        let mut waiting = self.wished_order();
+        while !waiting.is_empty() {
+            let is_ready = |subtask: &&Subtask| {
+                subtask
+                    .dependencies
+                    .iter()
+                    .all(|id| ordered.iter().any(|before| before.id == *id))
+            };
+            // In a circle (only a plan that was not validated has one) the wished order decides.
+            let next = waiting.iter().position(is_ready).unwrap_or(0);
+            ordered.push(waiting.remove(next));
+        }
+        ordered
+    }
+
+    fn wished_order(&self) -> Vec<&Subtask> {
+        let place = |subtask: &&Subtask| {
+            let order = &self.action_plan.execution_order;
+            order.iter().position(|id| *id == subtask.id).unwrap_or(order.len())
+        };
+        let mut wished: Vec<_> = self.task_decomposition.subtasks.iter().collect();
+        wished.sort_by_key(place);
+        wished
+    }
+
+    /// Returns the subtasks as a Markdown checklist, nothing ticked.
+    pub fn checklist(&self) -> String {
+        let mut list = String::new();
+        for subtask in self.ordered() {
+            let words: Vec<_> = subtask.description.split_whitespace().collect();
+            list.push_str("- [ ] ");
+            list.push_str(&words.join(" "));
+            list.push('\n');
+        }
+        list
+    }
+
+    fn repeats_the_form(&self) -> bool {
+        let subtasks = &self.task_decomposition.subtasks;
+        let is_blank = |text: &str| text.chars().all(|letter| matches!(letter, '.' | '…' | ' '));
+        !subtasks.is_empty() && subtasks.iter().all(|subtask| is_blank(&subtask.description))
+    }
+}
+
+/// Returns the environment to use: the plan's where it is one of `known`, else `default` with a note that says why.
+pub fn choose_environment(plan: &Plan, known: &[&str], default: &str) -> Choice {
+    let note = match (&plan.selected_environment, &plan.environment_flaw) {
+        (Some(selected), _) if known.contains(&selected.name.as_str()) => {
+            return Choice {
+                name: selected.name.clone(),
+                note: None,
+            };
+        }
+        (Some(selected), _) => format!(
+            "The plan selected the environment `{}`, which is not configured (there are: {}); the default `{default}` is used.",
+            selected.name.replace('`', "'"),
+            known.join(", ")
+        ),
+        (None, Some(flaw)) => {
+            format!(
+                "The plan's `selected_environment` could not be read ({flaw}); the default environment `{default}` is used."
+            )
+        }
+        (None, None) => format!("The plan selected no environment; the default `{default}` is used."),
+    };
+    Choice {
+        name: default.to_owned(),
+        note: Some(note),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn read_text(text: &str) -> Result<Plan, String> {
+        read(&Reply {
+            text: text.to_owned(),
+            ..Reply::default()
+        })
+        .map_err(|unreadable| unreadable.0)
+    }
+
+    fn subtask(id: &str, description: &str, dependencies: &[&str]) -> Subtask {
+        Subtask {
+            id: id.to_owned(),
+            description: description.to_owned(),
+            dependencies: dependencies.iter().map(|&id| id.to_owned()).collect(),
+        }
+    }
+
+    fn with_environment(environment: &Value) -> Plan {
+        let plan = json!({
+            "phase": "planning",
+            "task_decomposition": {"subtasks": [{"id": 1, "description": "greet"}]},
+            "selected_environment": environment,
+        });
+        read_text(&plan.to_string()).unwrap()
+    }
+
+    #[test]
+    fn a_full_plan_is_read_and_stored_and_read_back() {
+        let text = r#"Here is the plan:
+            {"phase": "planning",
+             "goal_understanding": {"main_objective": "greet", "success_criteria": ["a file"], "constraints": [], "context_analysis": "empty"},
+             "task_decomposition": {"reasoning": "two steps", "subtasks": [
+                {"id": "t1", "description": "write", "dependencies": []},
+                {"id": "t2", "description": "test", "dependencies": ["t1"]}]},
+             "action_plan": {"execution_order": ["t1", "t2"], "actions": [
+                {"task_id": "t1", "purpose": "greet", "expected_outcome": "file", "tool": "workspace/write_file"}]},
+             "selected_environment": {"name": "python", "reasoning": "pip", "setup_commands": ["pip install x"]},
+             "verification": [{"command": "cat README.md"}, {"command": "false", "expect_exit": 1}],
+             "base_branch": "develop",
+             "comment": "planned"}"#;
+        let plan = read_text(text).unwrap();
+        assert_eq!(
+            plan,
+            Plan {
+                goal_understanding: GoalUnderstanding {
+                    main_objective: "greet".to_owned(),
+                    success_criteria: vec!["a file".to_owned()],
+                    constraints: vec![],
+                    context_analysis: "empty".to_owned(),
+                },
+                task_decomposition: TaskDecomposition {
+                    reasoning: "two steps".to_owned(),
+                    subtasks: vec![subtask("t1", "write", &[]), subtask("t2", "test", &["t1"])],
+                },
+                action_plan: ActionPlan {
+                    execution_order: vec!["t1".to_owned(), "t2".to_owned()],
+                    actions: vec![Action {
+                        task_id: "t1".to_owned(),
+                        purpose: "greet".to_owned(),
+                        expected_outcome: "file".to_owned(),
+                    }],
+                },
+                selected_environment: Some(SelectedEnvironment {
+                    name: "python".to_owned(),
+                    reasoning: "pip".to_owned(),
+                    setup_commands: vec!["pip install x".to_owned()],
+                }),
+                environment_flaw: None,
+                verification: vec![
+                    Check {
+                        command: "cat README.md".to_owned(),
+                        expect_exit: 0,
+                    },
+                    Check {
+                        command: "false".to_owned(),
+                        expect_exit: 1,
+                    },
+                ],
+                comment: "planned".to_owned(),
+                base_branch: Some("develop".to_owned()),
+            }
+        );
+        let stored = serde_json::to_string(&plan).unwrap();
+        assert_eq!(serde_json::from_str::<Plan>(&stored).unwrap(), plan);
+    }
+
+    #[test]
+    fn harmless_slips_are_forgiven() {
+        let plan = read_text(
+            r#"{"phase":"planning","goal_understanding":null,"unknown":1,"verification":["make test"],
+                "task_decomposition":{"subtasks":[{"id":1,"description":"a"},{"id":2,"description":"b","dependencies":1}]}}"#,
+        )
+        .unwrap();
+        assert_eq!(
+            plan.task_decomposition.subtasks,
+            [subtask("1", "a", &[]), subtask("2", "b", &["1"])]
+        );
+        assert_eq!(plan.verification[0].command, "make test");
+        assert_eq!(plan.validate(20), Ok(()));
+    }
+
+    #[test]
+    fn a_look_at_the_repository_is_not_a_plan() {
+        for text in [
+            r#"{"phase":"planning","comment":"look","command":{"tool":"repository/read_file","args":{}}}"#,
+            r#"{"phase":"working","task_decomposition":{"subtasks":[]}}"#,
+            r#"{"comment":"x","done":true}"#,
+        ] {
+            let error = read_text(text).unwrap_err();
+            assert!(error.starts_with("The reply holds no plan. Reply with"), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_model_is_told_where_a_plan_breaks() {
+        let error = read_text(r#"{"phase":"planning","task_decomposition":{"subtasks":[{"id":1}]}}"#).unwrap_err();
+        assert!(
+            error.starts_with(
+                "The plan cannot be read: at `task_decomposition.subtasks[0]`: missing field `description`."
+            ),
+            "{error}"
+        );
+        let error = read_text(r#"{"phase":"planning","#).unwrap_err();
+        assert!(
+            error.starts_with("The JSON that begins at line 1, column 1 is broken"),
+            "{error}"
+        );
+        let error =
+            read_text(r#"{"phase":"planning","task_decomposition":{"subtasks":[{"id":"...","description":"..."}]}}"#)
+                .unwrap_err();
+        assert!(error.starts_with("The reply repeats the form"), "{error}");
+    }
+
+    #[test]
+    fn the_environment_falls_back_to_the_default_and_says_why() {
+        let known = ["python", "node"];
+        let choose = |environment: Value| choose_environment(&with_environment(&environment), &known, "python");
+        assert_eq!(
+            choose(json!({"name": "node"})),
+            Choice {
+                name: "node".to_owned(),
+                note: None
+            }
+        );
+        for (environment, note) in [
+            (
+                json!({"name": "rust"}),
+                "The plan selected the environment `rust`, which is not configured (there are: python, node); the default `python` is used.",
+            ),
+            (
+                json!(null),
+                "The plan selected no environment; the default `python` is used.",
+            ),
+            (
+                json!({"reasoning": "x"}),
+                "The plan's `selected_environment` could not be read (missing field `name`); the default environment `python` is used.",
+            ),
+        ] {
+            assert_eq!(
+                choose(environment),
+                Choice {
+                    name: "python".to_owned(),
+                    note: Some(note.to_owned())
+                }
+            );
+        }
+        assert_eq!(choose(json!("node")).name, "python");
+    }
+
+    #[test]
+    fn the_order_follows_the_plan_but_never_precedes_a_dependency() {
+        let plan = Plan {
+            task_decomposition: TaskDecomposition {
+                reasoning: String::new(),
+                subtasks: vec![
+                    subtask("a", "first\nline", &["c"]),
+                    subtask("b", "second", &[]),
+                    subtask("c", "third", &[]),
+                ],
+            },
+            action_plan: ActionPlan {
+                execution_order: vec!["a".to_owned(), "c".to_owned()],
+                actions: vec![],
+            },
+            ..Plan::default()
+        };
+        let ids: Vec<_> = plan.ordered().iter().map(|subtask| subtask.id.as_str()).collect();
+        assert_eq!(ids, ["c", "a", "b"]);
+        assert_eq!(plan.checklist(), "- [ ] third\n- [ ] first line\n- [ ] second\n");
+    }
+}

@@ -1,84 +1,296 @@
 //! One conversation with a model.
+//!
+//! Guaranteed, whatever the caller does: the history only grows; every native call is answered once before anything
+//! else is said (what the caller does not answer is answered with "not run"); a reply that is handed out is in the
+//! history; a call that failed leaves the history as it was, so it can simply be made again.
 
+use std::borrow::Cow;
 use std::sync::Arc;
+use std::time::Duration;
 
+use reqwest::Url;
+use secrecy::SecretString;
+use serde_json::Map;
 use tokio_util::sync::CancellationToken;
 
-use super::{Config, LlmError};
-use crate::conversation::{Message, Reply, ToolResult, ToolSpec};
+use super::http::Http;
+use super::provider::{Answer, Prompt, Provider};
+use super::refusal::Asked;
+use super::window::{self, Counted};
+use super::{Config, FunctionCalling, LlmError, ProviderName, anthropic, names, ollama, openai, written};
+use crate::conversation::decode::{self, DONE};
+use crate::conversation::{Message, Reply, ToolCall, ToolResult, ToolSpec, Usage, excerpt};
 use crate::secret::Clean;
 
 /// The configured model. Cheap to clone; one per process.
 #[derive(Clone)]
-pub struct Model {}
+pub struct Model {
+    line: Arc<Line>,
+}
+
+struct Line {
+    provider: Box<dyn Provider>,
+    http: Http,
+    function_calling: FunctionCalling,
+}
 
 impl Model {
     /// Returns the model that `config` names. Does not touch the network.
-    pub fn new(_config: &Config) -> Result<Self, LlmError> {
-        todo!()
+    pub fn new(config: &Config) -> Result<Self, LlmError> {
+        let (url, key, provider): (Url, Option<SecretString>, Box<dyn Provider>) = match config.provider {
+            ProviderName::Ollama => {
+                let (url, server) = ollama::server(&config.ollama)?;
+                (url, None, Box::new(server))
+            }
+            ProviderName::Lmstudio => {
+                let (url, server) = openai::lmstudio(&config.lmstudio)?;
+                (url, None, Box::new(server))
+            }
+            ProviderName::Openai => {
+                let (url, server) = openai::openai(&config.openai)?;
+                (url, config.openai.api_key.clone(), Box::new(server))
+            }
+            ProviderName::Anthropic => {
+                let (url, server) = anthropic::server(&config.anthropic)?;
+                (url, config.anthropic.api_key.clone(), Box::new(server))
+            }
+        };
+        let http = Http::new(&url, Duration::from_secs(config.timeout_seconds), key)?;
+        Ok(Self {
+            line: Arc::new(Line {
+                provider,
+                http,
+                function_calling: config.function_calling,
+            }),
+        })
     }
 
     /// Returns `provider model at address`, for people.
     pub fn describe(&self) -> String {
-        todo!()
+        let facts = self.line.provider.facts();
+        format!("{} {} at {}", facts.name, facts.model, facts.address)
     }
 
     /// Returns the window in tokens.
     pub fn window(&self) -> u64 {
-        todo!()
+        self.line.provider.facts().window
     }
 
     /// Asks whether native tool calls are to be used: the configuration's word, or in `auto` what the provider says of the model.
     pub async fn takes_native_calls(&self) -> bool {
-        todo!()
+        match self.line.function_calling {
+            FunctionCalling::On => true,
+            FunctionCalling::Off => false,
+            FunctionCalling::Auto => self.line.provider.takes_native_calls(&self.line.http).await,
+        }
     }
 
     /// Asks the server whether it answers and has the model, for `doctor`; returns what it said of itself.
     pub async fn examine(&self) -> Result<String, LlmError> {
-        todo!()
+        self.line.provider.examine(&self.line.http).await
     }
 
-    /// Starts an empty conversation. With `native` the tools go along as native functions, otherwise the prompt has
-    /// to describe them and results go back as JSON text.
-    pub fn chat(&self, _tools: Arc<[ToolSpec]>, _native: bool, _cancel: CancellationToken) -> Chat {
-        todo!()
+    /// Starts an empty conversation. With `native` the tools go along as native functions, and with them the pseudo tool
+    /// `done`; otherwise the prompt has to describe them and results go back as JSON text.
+    pub fn chat(&self, tools: Arc<[ToolSpec]>, native: bool, cancel: CancellationToken) -> Chat {
+        Chat {
+            line: Arc::clone(&self.line),
+            tools,
+            native,
+            cancel,
+            history: Vec::new(),
+            saved: 0,
+            counted: None,
+        }
     }
 }
 
 /// One append-only conversation. The history lives here; [`Chat::unsaved`] hands out what has not been stored yet.
-pub struct Chat {}
+pub struct Chat {
+    line: Arc<Line>,
+    tools: Arc<[ToolSpec]>,
+    native: bool,
+    cancel: CancellationToken,
+    history: Vec<Message>,
+    /// How much of the history has been handed out for storing.
+    saved: usize,
+    counted: Option<Counted>,
+}
 
 impl Chat {
     /// Takes up a stored conversation where it ended.
-    pub fn resume(&mut self, _history: Vec<Message>) {
-        todo!()
+    pub fn resume(&mut self, history: Vec<Message>) {
+        self.saved = history.len();
+        self.history = history;
+        self.counted = None;
     }
 
-    pub fn send_system_prompt(&mut self, _text: &Clean) {
-        todo!()
+    pub fn send_system_prompt(&mut self, text: &Clean) {
+        self.history.push(Message::System {
+            text: text.as_str().to_owned(),
+        });
     }
 
-    pub fn send_user_message(&mut self, _text: &Clean) {
-        todo!()
+    /// Says something. Native calls that are still open are answered first, as not run.
+    pub fn send_user_message(&mut self, text: &Clean) {
+        self.answer_open_calls(&mut Vec::new());
+        self.history.push(Message::User {
+            text: text.as_str().to_owned(),
+        });
     }
 
     /// Answers the calls of the last reply. Part of `send_user_message` in the sources: without native calls it becomes a user
     /// message `{"previous_output": [{"tool", "args", "output", "is_error"?}]}`, else one message for each call.
-    pub fn send_tool_results(&mut self, _results: Vec<ToolResult>) {
-        todo!()
+    pub fn send_tool_results(&mut self, mut results: Vec<ToolResult>) {
+        self.answer_open_calls(&mut results);
+        if !results.is_empty() {
+            self.history.push(Message::User {
+                text: written::previous_output(&results),
+            });
+        }
     }
 
     /// Sends the conversation and returns the model's reply, which is appended to the history.
     pub async fn get_response(&mut self) -> Result<Reply, LlmError> {
-        todo!()
+        self.answer_open_calls(&mut Vec::new());
+        let provider = &self.line.provider;
+        let facts = provider.facts();
+        let messages = if self.native {
+            Cow::Borrowed(self.history.as_slice())
+        } else {
+            written::out(&self.history)
+        };
+        let messages = messages.as_ref();
+        let tools = self.native.then_some(self.tools.as_ref());
+        let needed = window::needed(messages, self.counted, tools.unwrap_or_default());
+        if needed > facts.window {
+            return Err(LlmError::TooLong {
+                needed,
+                window: facts.window,
+            });
+        }
+        let body = provider.body(&Prompt { messages, tools });
+        let asked = Asked {
+            with_tools: self.native,
+            needed,
+        };
+        let answer = self
+            .line
+            .http
+            .call(facts, &provider.chat_url(), &body, asked, &self.cancel, |answer| {
+                provider.read(answer)
+            })
+            .await?;
+        if let Some(counted) = answer.counted {
+            if window::is_cut(messages, self.counted, counted.input) {
+                return Err(LlmError::Truncated {
+                    sent: needed,
+                    counted: counted.input,
+                    mend: facts.window_mend.clone(),
+                });
+            }
+            self.counted = Some(Counted {
+                tokens: counted.input,
+                messages: messages.len(),
+            });
+        }
+        let reply = self.reply(answer, needed);
+        self.history.push(Message::Assistant {
+            text: decode::without_thinking(&reply.text),
+            calls: reply.calls.clone(),
+        });
+        Ok(reply)
     }
 
     /// Returns the messages that came since the last call of this function.
     pub fn unsaved(&mut self) -> Vec<Message> {
-        todo!()
+        let unsaved = self.history[self.saved..].to_vec();
+        self.saved = self.history.len();
+        unsaved
     }
 
     pub fn messages(&self) -> &[Message] {
-        todo!()
+        &self.history
+    }
+}
+
+impl Chat {
+    /// Answers the native calls that wait for it: from `results`, which loses them, or as not run. Providers refuse a
+    /// conversation in which a call has no answer, so a turn that could not be read would end the run otherwise.
+    fn answer_open_calls(&mut self, results: &mut Vec<ToolResult>) {
+        let Some(Message::Assistant { calls, .. }) = self.history.last() else {
+            return;
+        };
+        if calls.is_empty() {
+            return;
+        }
+        let answers = calls
+            .iter()
+            .map(
+                |call| match results.iter().position(|result| result.call.id == call.id) {
+                    Some(place) => results.remove(place),
+                    None => unanswered(call),
+                },
+            )
+            .collect();
+        self.history.push(Message::Results { results: answers });
+    }
+
+    fn reply(&self, answer: Answer, needed: u64) -> Reply {
+        let mut calls: Vec<ToolCall> = Vec::new();
+        let mut broken_calls = Vec::new();
+        for (place, call) in answer.calls.into_iter().enumerate() {
+            if call.name.is_empty() {
+                broken_calls.push(format!("Call {} names no tool", place + 1));
+                continue;
+            }
+            let tool = names::ours(&self.tools, &call.name);
+            let args = call.args.unwrap_or_else(|unreadable| {
+                broken_calls.push(format!("In the call of {tool}, {unreadable}"));
+                Map::new()
+            });
+            let id = if call.id.is_empty() || self.knows(&call.id) || calls.iter().any(|other| other.id == call.id) {
+                format!("call_{}_{place}", self.history.len())
+            } else {
+                call.id
+            };
+            calls.push(ToolCall { id, tool, args });
+        }
+        let usage = match answer.counted {
+            Some(counted) => Usage {
+                input: counted.input,
+                output: counted.output,
+                cached: counted.cached,
+            },
+            None => Usage {
+                input: needed,
+                output: excerpt::estimated_tokens(&answer.text),
+                cached: 0,
+            },
+        };
+        Reply {
+            text: answer.text,
+            calls,
+            broken_calls,
+            cut: answer.cut,
+            usage,
+        }
+    }
+
+    /// Some servers count their ids anew in each reply.
+    fn knows(&self, id: &str) -> bool {
+        self.history.iter().any(|message| match message {
+            Message::Assistant { calls, .. } => calls.iter().any(|call| call.id == id),
+            Message::System { .. } | Message::User { .. } | Message::Results { .. } => false,
+        })
+    }
+}
+
+fn unanswered(call: &ToolCall) -> ToolResult {
+    let is_error = call.tool != DONE;
+    ToolResult {
+        call: call.clone(),
+        output: if is_error { "not run" } else { "noted" }.to_owned(),
+        is_error,
     }
 }

@@ -1,0 +1,188 @@
+//! Anthropic's messages, with cache marks on the system prompt and the last two user turns: the second mark finds what
+//! the call before has cached, the first one caches what this call adds.
+
+use async_trait::async_trait;
+use reqwest::Url;
+use reqwest::header::{HeaderName, HeaderValue};
+use serde_json::{Value, json};
+
+use super::http::Http;
+use super::provider::{Answer, Counted, Facts, NO_TEXT, Prompt, Provider, WireCall, arguments};
+use super::{Anthropic, LlmError, address, names};
+use crate::conversation::Message;
+
+const VERSION: &str = "2023-06-01";
+
+/// Anthropic's server.
+pub(super) struct Server {
+    facts: Facts,
+    max_tokens: u64,
+}
+
+/// Returns the configured server.
+pub(super) fn server(config: &Anthropic) -> Result<(Url, Server), LlmError> {
+    let (url, written) = address::parsed(&config.base_url, "llm.anthropic.base_url")?;
+    let address = written.strip_suffix("/v1").unwrap_or(&written).to_owned();
+    let key_name = HeaderName::from_static("x-api-key");
+    let mut headers = address::key_header(key_name, "", config.api_key.as_ref(), "llm.anthropic.api_key")?;
+    headers.insert("anthropic-version", HeaderValue::from_static(VERSION));
+    let server = Server {
+        facts: Facts {
+            name: "anthropic",
+            model: address::model(&config.model, "llm.anthropic.model")?,
+            window: config.context_length,
+            headers,
+            key_mend: "check llm.anthropic.api_key and what the key may do",
+            address_mend: format!("check llm.anthropic.base_url ({address})"),
+            model_mend: format!(
+                "choose a model of your account in llm.anthropic.model ({address}/v1/models lists them)"
+            ),
+            window_mend: "lower llm.anthropic.context_length to the model's window".to_owned(),
+            address,
+        },
+        max_tokens: config.max_tokens,
+    };
+    Ok((url, server))
+}
+
+#[async_trait]
+impl Provider for Server {
+    fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    fn chat_url(&self) -> String {
+        format!("{}/v1/messages", self.facts.address)
+    }
+
+    fn body(&self, prompt: &Prompt<'_>) -> Value {
+        let system: Vec<_> = prompt
+            .messages
+            .iter()
+            .filter_map(|message| match message {
+                Message::System { text } if !text.trim().is_empty() => Some(text.as_str()),
+                _ => None,
+            })
+            .collect();
+        let mut body = json!({
+            "model": self.facts.model,
+            "max_tokens": self.max_tokens,
+            "messages": messages(prompt),
+        });
+        if !system.is_empty() {
+            let mut block = text_block(&system.join("\n\n"));
+            mark(&mut block);
+            body["system"] = json!([block]);
+        }
+        let functions = prompt.functions();
+        if !functions.is_empty() {
+            let listed = functions
+                .iter()
+                .map(|tool| json!({ "name": tool.name, "description": tool.description, "input_schema": tool.schema }));
+            body["tools"] = listed.collect();
+        }
+        body
+    }
+
+    fn read(&self, answer: &Value) -> Result<Answer, String> {
+        let blocks = answer["content"].as_array().ok_or("the answer holds no content")?;
+        let mut text = Vec::new();
+        let mut calls = Vec::new();
+        for block in blocks {
+            match block["type"].as_str() {
+                Some("text") => text.extend(block["text"].as_str()),
+                Some("tool_use") => calls.push(WireCall {
+                    id: block["id"].as_str().unwrap_or_default().to_owned(),
+                    name: block["name"].as_str().unwrap_or_default().to_owned(),
+                    args: arguments(block.get("input")),
+                }),
+                // Thinking and whatever comes later is not for us.
+                _ => {}
+            }
+        }
+        let usage = &answer["usage"];
+        let tokens = |key: &str| usage[key].as_u64().unwrap_or_default();
+        let cached = tokens("cache_read_input_tokens");
+        Ok(Answer {
+            text: text.join("\n"),
+            calls,
+            cut: answer["stop_reason"] == "max_tokens" || answer["stop_reason"] == "model_context_window_exceeded",
+            counted: usage["input_tokens"].as_u64().map(|fresh| Counted {
+                input: fresh + cached + tokens("cache_creation_input_tokens"),
+                output: tokens("output_tokens"),
+                cached,
+            }),
+        })
+    }
+
+    async fn takes_native_calls(&self, _http: &Http) -> bool {
+        true
+    }
+
+    async fn examine(&self, http: &Http) -> Result<String, LlmError> {
+        let facts = &self.facts;
+        let url = format!("{}/v1/models/{}", facts.address, facts.model);
+        let model = http.ask(facts, &url, None).await?;
+        let name = model["display_name"].as_str().unwrap_or(&facts.model);
+        Ok(format!(
+            "anthropic at {} has {name} ({}), window {} as configured",
+            facts.address, facts.model, facts.window
+        ))
+    }
+}
+
+/// Returns the turns, which must alternate; the results of calls come first in theirs.
+fn messages(prompt: &Prompt<'_>) -> Vec<Value> {
+    let mut turns: Vec<(&str, Vec<Value>)> = Vec::new();
+    for message in prompt.messages {
+        let (role, blocks) = match message {
+            Message::System { .. } => continue,
+            Message::User { text } => ("user", vec![text_block(text)]),
+            Message::Assistant { text, calls } => {
+                let mut blocks = Vec::new();
+                if calls.is_empty() || !text.trim().is_empty() {
+                    blocks.push(text_block(text));
+                }
+                blocks.extend(calls.iter().map(|call| {
+                    json!({ "type": "tool_use", "id": call.id, "name": names::wire(&call.tool), "input": call.args })
+                }));
+                ("assistant", blocks)
+            }
+            Message::Results { results } => (
+                "user",
+                results
+                    .iter()
+                    .map(|result| {
+                        json!({
+                            "type": "tool_result",
+                            "tool_use_id": result.call.id,
+                            "content": result.output,
+                            "is_error": result.is_error,
+                        })
+                    })
+                    .collect(),
+            ),
+        };
+        match turns.last_mut() {
+            Some((last, gathered)) if *last == role => gathered.extend(blocks),
+            _ => turns.push((role, blocks)),
+        }
+    }
+    let last_blocks = turns.iter_mut().rev().filter(|(role, _)| *role == "user").take(2);
+    for block in last_blocks.filter_map(|(_, blocks)| blocks.last_mut()) {
+        mark(block);
+    }
+    turns
+        .into_iter()
+        .map(|(role, content)| json!({ "role": role, "content": content }))
+        .collect()
+}
+
+fn text_block(text: &str) -> Value {
+    let text = if text.trim().is_empty() { NO_TEXT } else { text };
+    json!({ "type": "text", "text": text })
+}
+
+fn mark(block: &mut Value) {
+    block["cache_control"] = json!({ "type": "ephemeral" });
+}

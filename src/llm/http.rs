@@ -1,0 +1,222 @@
+//! Sends JSON to a model server: time-outs, retries, bounded answers, and an end at once when the run is cancelled.
+//!
+//! A call to a model changes nothing on the server, so every transient failure may be tried again: lost connections, cut
+//! bodies, 5xx and 429, three times. A reply that did not come within its time is not asked for again: it would cost the
+//! same time once more.
+
+use std::time::Duration;
+
+use backon::{BackoffBuilder, ExponentialBuilder};
+use chrono::Utc;
+use reqwest::{Client, Method, Url, redirect};
+use secrecy::{ExposeSecret, SecretString};
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use super::LlmError;
+use super::provider::Facts;
+use super::refusal::{self, Asked, Refusal, Verdict};
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// For questions about the server, which it answers without a model.
+const QUESTION_TIMEOUT: Duration = Duration::from_secs(10);
+/// No reply of a model is near this; what is, comes from something else.
+const MAX_BODY_BYTES: usize = 64 << 20;
+/// How long a rate limit without a known reset parks the run after the retries.
+const UNKNOWN_RESET: Duration = Duration::from_mins(1);
+
+/// A line to one model server.
+#[derive(Debug)]
+pub(super) struct Http {
+    client: Client,
+    reply_timeout: Duration,
+    /// Taken out of error texts, should the server repeat it.
+    key: Option<SecretString>,
+}
+
+enum Trouble {
+    Refused(Refusal),
+    Broken(String),
+    TooSlow(Duration),
+}
+
+impl Http {
+    /// Returns a line to the server at `address`. Proxies of the environment are used, but not for this machine.
+    pub(super) fn new(address: &Url, reply_timeout: Duration, key: Option<SecretString>) -> Result<Self, LlmError> {
+        let mut builder = Client::builder()
+            .user_agent(concat!("coding-agent/", env!("CARGO_PKG_VERSION")))
+            .connect_timeout(CONNECT_TIMEOUT)
+            // A redirect would carry the key to wherever it points.
+            .redirect(redirect::Policy::none());
+        if is_loopback(address) {
+            builder = builder.no_proxy();
+        }
+        let client = builder.build().map_err(|error| LlmError::Refused {
+            what: format!("no HTTP client can be made: {}", reason(&error)),
+            mend: "check the certificates and proxy settings of this machine".to_owned(),
+        })?;
+        Ok(Self {
+            client,
+            reply_timeout,
+            key,
+        })
+    }
+
+    /// Sends `body` and returns what `read` makes of the answer.
+    pub(super) async fn call<T>(
+        &self,
+        facts: &Facts,
+        url: &str,
+        body: &Value,
+        asked: Asked,
+        cancel: &CancellationToken,
+        read: impl Fn(&Value) -> Result<T, String>,
+    ) -> Result<T, LlmError> {
+        tokio::select! {
+            biased;
+            () = cancel.cancelled() => Err(LlmError::Cancelled),
+            result = self.call_with_retries(facts, url, body, asked, read) => result,
+        }
+    }
+
+    async fn call_with_retries<T>(
+        &self,
+        facts: &Facts,
+        url: &str,
+        body: &Value,
+        asked: Asked,
+        read: impl Fn(&Value) -> Result<T, String>,
+    ) -> Result<T, LlmError> {
+        let mut delays = ExponentialBuilder::new()
+            .with_min_delay(Duration::from_millis(300))
+            .with_factor(4.0)
+            .with_max_times(3)
+            .build();
+        loop {
+            let request = self.client.request(Method::POST, url).json(body);
+            let trouble = match self.attempt(facts, request, self.reply_timeout).await {
+                Ok(answer) => match read(&answer) {
+                    Ok(reply) => return Ok(reply),
+                    Err(what) => Trouble::Broken(what),
+                },
+                Err(trouble) => trouble,
+            };
+            let verdict = match trouble {
+                Trouble::Refused(refusal) => refusal.verdict(facts, asked, Utc::now()),
+                Trouble::Broken(reason) => Verdict::Again {
+                    after: Duration::ZERO,
+                    reason,
+                },
+                Trouble::TooSlow(limit) => Verdict::Final(unreachable(
+                    facts,
+                    format!("no reply within {} s; raise llm.timeout_seconds", limit.as_secs()),
+                )),
+            };
+            let (after, gives_up) = match verdict {
+                Verdict::Final(error) => return Err(error),
+                Verdict::Slower { after } => {
+                    let until = Utc::now() + after.max(UNKNOWN_RESET);
+                    (after, LlmError::RateLimited { until })
+                }
+                Verdict::Again { after, reason } => (after, unreachable(facts, format!("{reason} (tried four times)"))),
+            };
+            let Some(delay) = delays.next() else {
+                return Err(gives_up);
+            };
+            tracing::warn!(error = %gives_up, "a call to the model failed and is tried again");
+            tokio::time::sleep(delay.max(after)).await;
+        }
+    }
+
+    /// Asks the server something about itself, once.
+    pub(super) async fn ask(&self, facts: &Facts, url: &str, body: Option<&Value>) -> Result<Value, LlmError> {
+        let request = match body {
+            Some(body) => self.client.post(url).json(body),
+            None => self.client.get(url),
+        };
+        match self.attempt(facts, request, QUESTION_TIMEOUT).await {
+            Ok(answer) => Ok(answer),
+            Err(Trouble::Broken(reason)) => Err(unreachable(facts, reason)),
+            Err(Trouble::TooSlow(limit)) => Err(unreachable(
+                facts,
+                format!("it did not answer within {} s", limit.as_secs()),
+            )),
+            Err(Trouble::Refused(refusal)) => match refusal.verdict(facts, Asked::default(), Utc::now()) {
+                Verdict::Final(error) => Err(error),
+                Verdict::Again { reason, .. } => Err(unreachable(facts, reason)),
+                Verdict::Slower { after } => Err(LlmError::RateLimited {
+                    until: Utc::now() + after,
+                }),
+            },
+        }
+    }
+
+    async fn attempt(
+        &self,
+        facts: &Facts,
+        request: reqwest::RequestBuilder,
+        limit: Duration,
+    ) -> Result<Value, Trouble> {
+        let trouble = |error: reqwest::Error| {
+            if error.is_timeout() && !error.is_connect() {
+                return Trouble::TooSlow(limit);
+            }
+            Trouble::Broken(reason(&error))
+        };
+        let request = request.headers(facts.headers.clone()).timeout(limit);
+        let mut response = request.send().await.map_err(trouble)?;
+        let status = response.status();
+        let retry_after = refusal::retry_after(response.headers(), Utc::now());
+        let mut body = Vec::new();
+        while let Some(chunk) = response.chunk().await.map_err(trouble)? {
+            if body.len() + chunk.len() > MAX_BODY_BYTES {
+                return Err(Trouble::Broken(format!(
+                    "the answer has more than {MAX_BODY_BYTES} bytes"
+                )));
+            }
+            body.extend_from_slice(&chunk);
+        }
+        if !status.is_success() {
+            return Err(Trouble::Refused(Refusal {
+                status,
+                retry_after,
+                body: self.without_key(&String::from_utf8_lossy(&body)),
+            }));
+        }
+        serde_json::from_slice(&body).map_err(|error| Trouble::Broken(format!("the answer is not JSON: {error}")))
+    }
+
+    fn without_key(&self, text: &str) -> String {
+        match &self.key {
+            Some(key) if !key.expose_secret().is_empty() => text.replace(key.expose_secret(), "***"),
+            _ => text.to_owned(),
+        }
+    }
+}
+
+fn unreachable(facts: &Facts, reason: String) -> LlmError {
+    LlmError::Unreachable {
+        address: facts.address.clone(),
+        reason,
+    }
+}
+
+/// Returns the error with its causes: the outermost one of reqwest says only that something went wrong.
+fn reason(error: &reqwest::Error) -> String {
+    let mut causes = Vec::new();
+    let mut cause: Option<&dyn std::error::Error> = std::error::Error::source(error);
+    while let Some(error) = cause {
+        causes.push(error.to_string());
+        cause = error.source();
+    }
+    causes.pop().unwrap_or_else(|| error.to_string())
+}
+
+fn is_loopback(address: &Url) -> bool {
+    match address.host() {
+        Some(url::Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
+        Some(url::Host::Ipv4(ip)) => ip.is_loopback(),
+        Some(url::Host::Ipv6(ip)) => ip.is_loopback(),
+        None => false,
+    }
+}

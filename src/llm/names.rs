@@ -1,0 +1,88 @@
+//! Tool names as providers accept them: `[a-zA-Z0-9_-]{1,64}`, where ours are `server/tool`.
+
+use crate::conversation::ToolSpec;
+
+const MAX_LENGTH: usize = 64;
+
+/// Returns our name of what the model called. A name that was never offered is passed on, so that the error the model
+/// gets names what it wrote.
+pub(super) fn ours(tools: &[ToolSpec], called: &str) -> String {
+    tools
+        .iter()
+        .find(|tool| wire(&tool.name) == called)
+        .map_or_else(|| called.replacen("__", "/", 1), |tool| tool.name.clone())
+}
+
+/// Returns the provider's form of `name`: `server__tool`, or where that would be too long, odd or ambiguous, a shortened
+/// form with a check sum. The form depends on the name alone, so a resumed conversation reads the same.
+pub(super) fn wire(name: &str) -> String {
+    let (server, tool) = name.split_once('/').unwrap_or(("", name));
+    let plain = |part: &str| {
+        part.bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-')
+            && !part.contains("__")
+            && !part.starts_with('_')
+            && !part.ends_with('_')
+    };
+    let joined = if server.is_empty() {
+        tool.to_owned()
+    } else {
+        format!("{server}__{tool}")
+    };
+    if plain(server) && plain(tool) && !joined.is_empty() && joined.len() <= MAX_LENGTH {
+        return joined;
+    }
+    let readable: String = joined
+        .chars()
+        .map(|letter| {
+            if letter.is_ascii_alphanumeric() || letter == '-' {
+                letter
+            } else {
+                '_'
+            }
+        })
+        .take(MAX_LENGTH - 10)
+        .collect();
+    format!("{readable}__{:08x}", check_sum(name))
+}
+
+/// FNV-1a: the standard library's hasher may change between versions, and stored conversations must not.
+fn check_sum(name: &str) -> u32 {
+    name.bytes().fold(0x811c_9dc5, |sum, byte| {
+        (sum ^ u32::from(byte)).wrapping_mul(0x0100_0193)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    fn tool(name: &str) -> ToolSpec {
+        ToolSpec {
+            name: name.to_owned(),
+            description: String::new(),
+            schema: json!({}),
+        }
+    }
+
+    #[test]
+    fn plain_names_stay_readable_and_odd_ones_stay_apart() {
+        assert_eq!(wire("workspace/write_file"), "workspace__write_file");
+        assert_eq!(wire("done"), "done");
+        assert_ne!(wire("a__b/c"), wire("a/b__c"));
+        assert_ne!(wire("a/b.c"), wire("a/b_c"));
+        assert_eq!(ours(&[], "invented__tool"), "invented/tool");
+    }
+
+    proptest! {
+        #[test]
+        fn every_name_is_acceptable_and_comes_back(name in "[a-zA-Z0-9_./あ-]{0,90}") {
+            let wire = wire(&name);
+            prop_assert!((1..=MAX_LENGTH).contains(&wire.len()));
+            prop_assert!(wire.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-'));
+            prop_assert_eq!(ours(&[tool(&name)], &wire), name);
+        }
+    }
+}

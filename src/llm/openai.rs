@@ -1,0 +1,201 @@
+//! OpenAI's chat completions, as OpenAI, LM Studio and most other servers speak them.
+
+use async_trait::async_trait;
+use reqwest::Url;
+use reqwest::header::{AUTHORIZATION, HeaderMap};
+use serde_json::{Value, json};
+
+use super::http::Http;
+use super::provider::{Answer, Counted, Facts, Prompt, Provider, WireCall, arguments};
+use super::{LlmError, LmStudio, OpenAi, address, names, roles};
+use crate::conversation::{ToolCall, ToolResult};
+
+/// A server of this protocol.
+pub(super) struct Server {
+    facts: Facts,
+    max_tokens: Option<u64>,
+    /// OpenAI's own newer models refuse `max_tokens`; other servers know nothing else.
+    is_openai: bool,
+    is_lmstudio: bool,
+}
+
+/// Returns OpenAI, or a server that speaks its protocol.
+pub(super) fn openai(config: &OpenAi) -> Result<(Url, Server), LlmError> {
+    let (url, address) = address::parsed(&config.base_url, "llm.openai.base_url")?;
+    let headers = address::key_header(AUTHORIZATION, "Bearer ", config.api_key.as_ref(), "llm.openai.api_key")?;
+    let server = Server {
+        facts: Facts {
+            name: "openai",
+            model: address::model(&config.model, "llm.openai.model")?,
+            window: config.context_length,
+            headers,
+            key_mend: "check llm.openai.api_key and what the key may do",
+            address_mend: format!("check llm.openai.base_url ({address}); most servers want /v1 at its end"),
+            model_mend: format!("choose a model the server has in llm.openai.model ({address}/models lists them)"),
+            window_mend: "start the server with a larger window, or lower llm.openai.context_length to the one it has"
+                .to_owned(),
+            address,
+        },
+        max_tokens: config.max_tokens,
+        is_openai: url.host_str().is_some_and(|host| host == "api.openai.com"),
+        is_lmstudio: false,
+    };
+    Ok((url, server))
+}
+
+/// Returns LM Studio.
+pub(super) fn lmstudio(config: &LmStudio) -> Result<(Url, Server), LlmError> {
+    let (url, mut address) = address::parsed(&config.base_url, "llm.lmstudio.base_url")?;
+    if !address.ends_with("/v1") {
+        address.push_str("/v1");
+    }
+    let model = address::model(&config.model, "llm.lmstudio.model")?;
+    let server = Server {
+        facts: Facts {
+            name: "lmstudio",
+            window: config.context_length,
+            headers: HeaderMap::new(),
+            key_mend: "this server wants a key; configure it as provider `openai`",
+            address_mend: format!("check llm.lmstudio.base_url ({address}) and that LM Studio's server is started"),
+            model_mend: format!("load the model in LM Studio, or run `lms get {model}`"),
+            window_mend: format!(
+                "load the model in LM Studio with a context length of {}, or lower llm.lmstudio.context_length",
+                config.context_length
+            ),
+            model,
+            address,
+        },
+        max_tokens: None,
+        is_openai: false,
+        is_lmstudio: true,
+    };
+    Ok((url, server))
+}
+
+#[async_trait]
+impl Provider for Server {
+    fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    fn chat_url(&self) -> String {
+        format!("{}/chat/completions", self.facts.address)
+    }
+
+    fn body(&self, prompt: &Prompt<'_>) -> Value {
+        let call = |call: &ToolCall| {
+            let arguments = serde_json::to_string(&call.args).unwrap_or_default();
+            json!({
+                "id": call.id,
+                "type": "function",
+                "function": { "name": names::wire(&call.tool), "arguments": arguments },
+            })
+        };
+        let result =
+            |result: &ToolResult| json!({ "role": "tool", "tool_call_id": result.call.id, "content": result.output });
+        let messages = roles::messages(prompt, call, result);
+        let mut body = json!({ "model": self.facts.model, "messages": messages, "stream": false });
+        if let Some(tools) = roles::functions(prompt) {
+            body["tools"] = tools;
+        }
+        if let Some(max_tokens) = self.max_tokens {
+            let key = if self.is_openai {
+                "max_completion_tokens"
+            } else {
+                "max_tokens"
+            };
+            body[key] = json!(max_tokens);
+        }
+        body
+    }
+
+    fn read(&self, answer: &Value) -> Result<Answer, String> {
+        if let Some(error) = answer.get("error").filter(|error| !error.is_null()) {
+            // Some routers wrap the failure of the server behind them into a success.
+            let said = error.get("message").unwrap_or(error);
+            return Err(format!("it answered with an error inside a success: {said}"));
+        }
+        let choice = &answer["choices"][0];
+        let message = choice.get("message").ok_or("the answer holds no choices[0].message")?;
+        let text = message["content"].as_str().or_else(|| message["refusal"].as_str());
+        let calls = message["tool_calls"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(|call| WireCall {
+                id: call["id"].as_str().unwrap_or_default().to_owned(),
+                name: call["function"]["name"].as_str().unwrap_or_default().to_owned(),
+                args: arguments(call["function"].get("arguments")),
+            });
+        let usage = &answer["usage"];
+        Ok(Answer {
+            text: text.unwrap_or_default().to_owned(),
+            calls: calls.collect(),
+            cut: choice["finish_reason"] == "length",
+            counted: usage["prompt_tokens"].as_u64().map(|input| Counted {
+                input,
+                output: usage["completion_tokens"].as_u64().unwrap_or_default(),
+                cached: usage["prompt_tokens_details"]["cached_tokens"]
+                    .as_u64()
+                    .unwrap_or_default(),
+            }),
+        })
+    }
+
+    async fn takes_native_calls(&self, _http: &Http) -> bool {
+        true
+    }
+
+    async fn examine(&self, http: &Http) -> Result<String, LlmError> {
+        let facts = &self.facts;
+        let list = http.ask(facts, &format!("{}/models", facts.address), None).await?;
+        let models: Vec<&Value> = list["data"].as_array().into_iter().flatten().collect();
+        let Some(found) = models.iter().find(|entry| entry["id"] == facts.model.as_str()) else {
+            let ids: Vec<_> = models.iter().filter_map(|entry| entry["id"].as_str()).take(8).collect();
+            return Err(LlmError::Refused {
+                what: format!(
+                    "the {} server at {} does not list the model '{}' (it has: {})",
+                    facts.name,
+                    facts.address,
+                    facts.model,
+                    ids.join(", ")
+                ),
+                mend: facts.model_mend.clone(),
+            });
+        };
+        let window = match self.loaded_window(http).await {
+            Some(window) => Some(window),
+            None => ["max_model_len", "context_length", "context_window"]
+                .iter()
+                .find_map(|key| found[*key].as_u64()),
+        };
+        let has = format!("{} at {} has {}", facts.name, facts.address, facts.model);
+        match window {
+            Some(window) if window < facts.window => Err(LlmError::Refused {
+                what: format!(
+                    "{has} with a window of {window} tokens, and {} are configured",
+                    facts.window
+                ),
+                mend: facts.window_mend.clone(),
+            }),
+            Some(window) => Ok(format!("{has}, window {window}, {} used", facts.window)),
+            None => Ok(format!(
+                "{has}, window {} as configured (the server does not tell)",
+                facts.window
+            )),
+        }
+    }
+}
+
+impl Server {
+    /// Asks LM Studio's own interface for the window the model is loaded with.
+    async fn loaded_window(&self, http: &Http) -> Option<u64> {
+        if !self.is_lmstudio {
+            return None;
+        }
+        let root = self.facts.address.strip_suffix("/v1")?;
+        let url = format!("{root}/api/v0/models/{}", self.facts.model);
+        let model = http.ask(&self.facts, &url, None).await.ok()?;
+        model["loaded_context_length"].as_u64()
+    }
+}

@@ -1,0 +1,130 @@
+//! What one provider's protocol is: where requests go, how they look and how answers are read.
+//!
+//! A provider is pure but for `examine`: it makes and reads JSON, and `http` alone sends it. So every rule about
+//! retries, refusals and limits exists once.
+
+use std::borrow::Cow;
+
+use async_trait::async_trait;
+use reqwest::header::HeaderMap;
+use serde_json::{Map, Value, json};
+
+use super::http::Http;
+use super::{LlmError, names};
+use crate::conversation::decode::{self, DONE, Unreadable};
+use crate::conversation::{Message, ToolSpec};
+
+/// A protocol of talking to a model.
+#[async_trait]
+pub(super) trait Provider: Send + Sync {
+    fn facts(&self) -> &Facts;
+    /// Where conversations are sent.
+    fn chat_url(&self) -> String;
+    /// Returns the request for `prompt`.
+    fn body(&self, prompt: &Prompt<'_>) -> Value;
+    /// Reads the server's answer; the error says what is missing in it.
+    fn read(&self, answer: &Value) -> Result<Answer, String>;
+    /// Asks whether the model takes native tool calls. Where the server does not tell, they are tried.
+    async fn takes_native_calls(&self, http: &Http) -> bool;
+    /// Asks the server what it is and whether it has the model.
+    async fn examine(&self, http: &Http) -> Result<String, LlmError>;
+}
+
+/// What is the same for every request to a provider, and what its errors name.
+#[derive(Debug)]
+pub(super) struct Facts {
+    pub(super) name: &'static str,
+    pub(super) model: String,
+    pub(super) address: String,
+    /// In tokens.
+    pub(super) window: u64,
+    /// Keys are marked sensitive in here.
+    pub(super) headers: HeaderMap,
+    /// What to do when the key is refused.
+    pub(super) key_mend: &'static str,
+    /// What to do when nothing, or something else, answers at the address.
+    pub(super) address_mend: String,
+    /// What to do when the server does not have the model.
+    pub(super) model_mend: String,
+    /// What to do when the server cuts the prompt.
+    pub(super) window_mend: String,
+}
+
+/// A conversation to be sent.
+pub(super) struct Prompt<'chat> {
+    pub(super) messages: &'chat [Message],
+    /// Offered as native functions; `None` in JSON mode.
+    pub(super) tools: Option<&'chat [ToolSpec]>,
+}
+
+/// A tool as a provider is told of it.
+pub(super) struct Function<'chat> {
+    /// In the form that providers accept.
+    pub(super) name: String,
+    pub(super) description: &'chat str,
+    pub(super) schema: Cow<'chat, Value>,
+}
+
+impl Prompt<'_> {
+    /// Returns what is offered: the tools, and the pseudo tool by which the model says that it is done.
+    pub(super) fn functions(&self) -> Vec<Function<'_>> {
+        let Some(tools) = self.tools else {
+            return Vec::new();
+        };
+        let done = Function {
+            name: DONE.to_owned(),
+            description: "Say that all of the work is finished.",
+            schema: Cow::Owned(json!({
+                "type": "object",
+                "properties": { "comment": { "type": "string", "description": "What was done" } },
+                "required": ["comment"],
+            })),
+        };
+        let offered = tools.iter().map(|tool| Function {
+            name: names::wire(&tool.name),
+            description: &tool.description,
+            schema: Cow::Borrowed(&tool.schema),
+        });
+        offered.chain([done]).collect()
+    }
+}
+
+/// What a model answered.
+#[derive(Debug, Default)]
+pub(super) struct Answer {
+    pub(super) text: String,
+    pub(super) calls: Vec<WireCall>,
+    /// Ended by the length limit.
+    pub(super) cut: bool,
+    /// What the server counted; not every server does.
+    pub(super) counted: Option<Counted>,
+}
+
+/// A native call as it came.
+#[derive(Debug)]
+pub(super) struct WireCall {
+    pub(super) id: String,
+    pub(super) name: String,
+    pub(super) args: Result<Map<String, Value>, Unreadable>,
+}
+
+/// Tokens, as the server counted them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Counted {
+    pub(super) input: u64,
+    pub(super) output: u64,
+    pub(super) cached: u64,
+}
+
+/// Stands where a provider wants some text and there is none.
+pub(super) const NO_TEXT: &str = "(no text)";
+
+/// Returns `arguments` as an object, whether the server wrote them as text or as JSON.
+pub(super) fn arguments(value: Option<&Value>) -> Result<Map<String, Value>, Unreadable> {
+    match value {
+        None | Some(Value::Null) => Ok(Map::new()),
+        Some(Value::Object(object)) => Ok(object.clone()),
+        Some(Value::String(text)) => decode::arguments(text),
+        Some(_) => Err(Unreadable("the arguments are not a JSON object".to_owned())),
+    }
+}

@@ -1,0 +1,334 @@
+//! What an HTTP error of a model server means: who must act, or when to try again. Pure.
+//!
+//! The order of the questions matters: a refused key is never taken for a long prompt (a status decides first, words
+//! only within 400, 413, 422 and 5xx), and an empty account is never waited for.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use http::{HeaderMap, StatusCode};
+use serde_json::Value;
+
+use super::LlmError;
+use super::provider::Facts;
+
+/// A reset that is further away parks the run; a nearer one is waited for.
+const LONGEST_WAIT: Duration = Duration::from_mins(1);
+
+/// An answer that is not a success.
+#[derive(Debug)]
+pub(super) struct Refusal {
+    pub(super) status: StatusCode,
+    /// How long the server wants to be left alone.
+    pub(super) retry_after: Option<Duration>,
+    pub(super) body: String,
+}
+
+/// What was asked for, as far as refusals depend on it.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Asked {
+    pub(super) with_tools: bool,
+    /// About how many tokens were sent.
+    pub(super) needed: u64,
+}
+
+/// What to do about it.
+#[derive(Debug)]
+pub(super) enum Verdict {
+    /// Try again, not before this time has passed.
+    Again {
+        after: Duration,
+        reason: String,
+    },
+    /// Try again, and if that is all, the rate limit is the reason.
+    Slower {
+        after: Duration,
+    },
+    Final(LlmError),
+}
+
+impl Refusal {
+    /// Decides what the refusal means.
+    pub(super) fn verdict(&self, facts: &Facts, asked: Asked, now: DateTime<Utc>) -> Verdict {
+        let message = self.message();
+        let what = format!(
+            "the {} server at {} answered {} to a request for '{}': {message}",
+            facts.name, facts.address, self.status, facts.model
+        );
+        let refused = |mend: &str| {
+            Verdict::Final(LlmError::Refused {
+                what: what.clone(),
+                mend: mend.to_owned(),
+            })
+        };
+        let words = self.body.to_lowercase();
+        let may_be_about_content = matches!(self.status.as_u16(), 400 | 413 | 422) || self.status.is_server_error();
+        if may_be_about_content && is_overflow(&words) {
+            let (needed, window) = self.sizes();
+            return Verdict::Final(LlmError::TooLong {
+                needed: needed.unwrap_or(asked.needed),
+                window: window.unwrap_or(facts.window),
+            });
+        }
+        if asked.with_tools && may_be_about_content && names_tools(&words) {
+            return Verdict::Final(LlmError::ToolsUnsupported(message));
+        }
+        match self.status.as_u16() {
+            401 | 403 => refused(facts.key_mend),
+            402 => refused("add credit to the account or choose another model"),
+            404 if words.contains("model") => refused(&facts.model_mend),
+            400 if words.contains("model") && (words.contains("not found") || words.contains("not exist")) => {
+                refused(&facts.model_mend)
+            }
+            404 | 405 | 300..=399 => refused(&facts.address_mend),
+            429 if words.contains("insufficient_quota") => refused("add credit to the account or choose another model"),
+            429 => self.rate_limited(now),
+            408 | 409 | 425 | 500..=599 => Verdict::Again {
+                after: self.retry_after.unwrap_or_default().min(LONGEST_WAIT),
+                reason: format!("it answered {}: {message}", self.status),
+            },
+            _ => refused(&format!("check the section llm.{} of the configuration", facts.name)),
+        }
+    }
+
+    fn rate_limited(&self, now: DateTime<Utc>) -> Verdict {
+        match self.retry_after {
+            Some(after) if after > LONGEST_WAIT => Verdict::Final(LlmError::RateLimited { until: now + after }),
+            after => Verdict::Slower {
+                after: after.unwrap_or_default(),
+            },
+        }
+    }
+
+    /// Returns what the server said, in whichever form its protocol has, as one line.
+    fn message(&self) -> String {
+        let json: Option<Value> = serde_json::from_str(&self.body).ok();
+        let said = json.as_ref().and_then(|json| {
+            let error = json.get("error").unwrap_or(json);
+            [
+                Some(error),
+                error.get("message"),
+                json.get("message"),
+                json.get("detail"),
+            ]
+            .into_iter()
+            .flatten()
+            .find_map(Value::as_str)
+        });
+        let line: Vec<_> = said.unwrap_or(&self.body).split_whitespace().collect();
+        let mut line: String = line.join(" ").chars().take(300).collect();
+        if line.is_empty() {
+            line.push_str("(nothing more)");
+        }
+        line
+    }
+
+    /// Returns the sizes of prompt and window, where the server names them.
+    fn sizes(&self) -> (Option<u64>, Option<u64>) {
+        let json: Value = serde_json::from_str(&self.body).unwrap_or_default();
+        let size = |key: &str| json["error"][key].as_u64();
+        (size("n_prompt_tokens"), size("n_ctx"))
+    }
+}
+
+fn is_overflow(words: &str) -> bool {
+    [
+        "context_length_exceeded",
+        "exceed_context_size",
+        "prompt is too long",
+        "prompt too long",
+        "maximum context length",
+        "exceeds the context",
+        "exceeds the available context",
+        "exceeds context",
+        "exceed context",
+        "context length exceeded",
+        "context window",
+        "longer than the context",
+        "greater than the context length",
+        "model_context_window_exceeded",
+    ]
+    .into_iter()
+    .any(|phrase| words.contains(phrase))
+}
+
+fn names_tools(words: &str) -> bool {
+    // Ollama blames what the model wrote, not the request: another try may go well.
+    let blames_the_reply = words.contains("parsing tool call");
+    !blames_the_reply && (words.contains("tool") || words.contains("function call"))
+}
+
+/// Returns how long the server asks to be left alone.
+pub(super) fn retry_after(headers: &HeaderMap, now: DateTime<Utc>) -> Option<Duration> {
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
+    if let Some(milliseconds) = text("retry-after-ms").and_then(|text| text.parse().ok()) {
+        return Some(Duration::from_millis(milliseconds));
+    }
+    let after = text("retry-after")?;
+    if let Ok(seconds) = after.parse::<f64>() {
+        return Duration::try_from_secs_f64(seconds.min(31_536_000.0)).ok();
+    }
+    let until = DateTime::parse_from_rfc2822(after).ok()?;
+    Some((until.to_utc() - now).to_std().unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn facts() -> Facts {
+        Facts {
+            name: "openai",
+            model: "gpt".to_owned(),
+            address: "http://model.test".to_owned(),
+            window: 8_192,
+            headers: HeaderMap::new(),
+            key_mend: "check the key",
+            address_mend: "check the address".to_owned(),
+            model_mend: "check the model".to_owned(),
+            window_mend: "enlarge the window".to_owned(),
+        }
+    }
+
+    fn verdict(status: u16, retry_after: Option<u64>, body: &str, with_tools: bool) -> String {
+        let refusal = Refusal {
+            status: StatusCode::from_u16(status).unwrap(),
+            retry_after: retry_after.map(Duration::from_secs),
+            body: body.to_owned(),
+        };
+        let asked = Asked {
+            with_tools,
+            needed: 9_000,
+        };
+        match refusal.verdict(&facts(), asked, DateTime::UNIX_EPOCH) {
+            Verdict::Again { after, reason } => format!("again after {after:?}: {reason}"),
+            Verdict::Slower { after } => format!("slower after {after:?}"),
+            Verdict::Final(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn each_refusal_is_handed_to_whoever_can_mend_it() {
+        let from = "the openai server at http://model.test answered";
+        for ((status, retry_after, body, with_tools), expected) in [
+            (
+                (500, None, "", false),
+                "again after 0ns: it answered 500 Internal Server Error: (nothing more)".to_owned(),
+            ),
+            (
+                (503, Some(5), "busy", false),
+                "again after 5s: it answered 503 Service Unavailable: busy".to_owned(),
+            ),
+            ((429, None, "", false), "slower after 0ns".to_owned()),
+            ((429, Some(30), "", false), "slower after 30s".to_owned()),
+            (
+                (429, Some(90), "", false),
+                "the model's rate limit is reached until 1970-01-01 00:01:30 UTC".to_owned(),
+            ),
+            (
+                (
+                    429,
+                    None,
+                    r#"{"error":{"code":"insufficient_quota","message":"no money"}}"#,
+                    false,
+                ),
+                format!(
+                    "{from} 429 Too Many Requests to a request for 'gpt': no money; add credit to the account or choose another model"
+                ),
+            ),
+            (
+                (
+                    401,
+                    None,
+                    r#"{"error":{"message":"bad key; prompt is too long"}}"#,
+                    true,
+                ),
+                format!("{from} 401 Unauthorized to a request for 'gpt': bad key; prompt is too long; check the key"),
+            ),
+            (
+                (404, None, r#"{"error":"model 'gpt' not found"}"#, true),
+                format!("{from} 404 Not Found to a request for 'gpt': model 'gpt' not found; check the model"),
+            ),
+            (
+                (404, None, "<html>", false),
+                format!("{from} 404 Not Found to a request for 'gpt': <html>; check the address"),
+            ),
+            (
+                (400, None, r#"{"error":{"message":"temperature is wrong"}}"#, false),
+                format!(
+                    "{from} 400 Bad Request to a request for 'gpt': temperature is wrong; check the section llm.openai of the configuration"
+                ),
+            ),
+            (
+                (
+                    400,
+                    None,
+                    r#"{"error":{"code":"context_length_exceeded","message":"x"}}"#,
+                    true,
+                ),
+                "the conversation needs about 9000 tokens and the model's window has 8192".to_owned(),
+            ),
+            (
+                (
+                    400,
+                    None,
+                    r#"{"error":{"type":"exceed_context_size_error","n_prompt_tokens":5000,"n_ctx":4096}}"#,
+                    false,
+                ),
+                "the conversation needs about 5000 tokens and the model's window has 4096".to_owned(),
+            ),
+            (
+                (
+                    400,
+                    None,
+                    r#"{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 9 > 8"}}"#,
+                    false,
+                ),
+                "the conversation needs about 9000 tokens and the model's window has 8192".to_owned(),
+            ),
+            (
+                (400, None, r#"{"error":"gemma does not support tools"}"#, true),
+                "the model does not take native tool calls: gemma does not support tools".to_owned(),
+            ),
+            (
+                (
+                    500,
+                    None,
+                    r#"{"error":{"message":"tools param requires --jinja flag"}}"#,
+                    true,
+                ),
+                "the model does not take native tool calls: tools param requires --jinja flag".to_owned(),
+            ),
+            (
+                (500, None, r#"{"error":"error parsing tool call: raw='{'"}"#, true),
+                "again after 0ns: it answered 500 Internal Server Error: error parsing tool call: raw='{'".to_owned(),
+            ),
+        ] {
+            assert_eq!(verdict(status, retry_after, body, with_tools), expected);
+        }
+    }
+
+    #[test]
+    fn the_time_to_wait_is_read_in_every_form() {
+        let now = DateTime::parse_from_rfc2822("Wed, 21 Oct 2015 07:28:00 GMT")
+            .unwrap()
+            .to_utc();
+        for (name, value, expected) in [
+            ("retry-after", "7", Some(7_000)),
+            ("retry-after", "0.5", Some(500)),
+            ("retry-after-ms", "250", Some(250)),
+            ("retry-after", "Wed, 21 Oct 2015 07:28:09 GMT", Some(9_000)),
+            ("retry-after", "Wed, 21 Oct 2015 07:00:00 GMT", Some(0)),
+            ("retry-after", "soon", None),
+            ("retry-after", "-1", None),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(name, value.parse().unwrap());
+            assert_eq!(
+                retry_after(&headers, now),
+                expected.map(Duration::from_millis),
+                "{value}"
+            );
+        }
+    }
+}

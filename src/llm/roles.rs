@@ -1,0 +1,50 @@
+//! The list of messages by role that OpenAI's and Ollama's protocols share.
+
+use serde_json::{Value, json};
+
+use super::provider::{NO_TEXT, Prompt};
+use crate::conversation::{Message, ToolCall, ToolResult};
+
+/// Returns the conversation as messages by role; calls and results, in which the protocols differ, are written by `call`
+/// and `result`. User messages in a row become one: many templates of local models refuse two.
+pub(super) fn messages(
+    prompt: &Prompt<'_>,
+    call: impl Fn(&ToolCall) -> Value,
+    result: impl Fn(&ToolResult) -> Value,
+) -> Vec<Value> {
+    let mut messages: Vec<Value> = Vec::new();
+    for message in prompt.messages {
+        match message {
+            Message::System { text } => messages.push(json!({ "role": "system", "content": text })),
+            Message::User { text } => match messages.last_mut() {
+                Some(last) if last["role"] == "user" => {
+                    let joined = format!("{}\n\n{text}", last["content"].as_str().unwrap_or_default());
+                    last["content"] = json!(joined);
+                }
+                _ => messages.push(json!({ "role": "user", "content": text })),
+            },
+            Message::Assistant { text, calls } if calls.is_empty() => {
+                let text = if text.is_empty() { NO_TEXT } else { text };
+                messages.push(json!({ "role": "assistant", "content": text }));
+            }
+            Message::Assistant { text, calls } => {
+                let calls: Vec<_> = calls.iter().map(&call).collect();
+                messages.push(json!({ "role": "assistant", "content": text, "tool_calls": calls }));
+            }
+            Message::Results { results } => messages.extend(results.iter().map(&result)),
+        }
+    }
+    messages
+}
+
+/// Returns the tools as both protocols list them, or `None` where there are none.
+pub(super) fn functions(prompt: &Prompt<'_>) -> Option<Value> {
+    let functions = prompt.functions();
+    let listed = functions.iter().map(|tool| {
+        json!({
+            "type": "function",
+            "function": { "name": tool.name, "description": tool.description, "parameters": tool.schema },
+        })
+    });
+    (!functions.is_empty()).then(|| listed.collect())
+}

@@ -1,0 +1,154 @@
+//! How much of the window a conversation takes, and whether the server read all of it.
+//!
+//! Servers of local models cut a prompt that does not fit without a word, and the model then works blind. The only
+//! trace is the number of prompt tokens they report. Here is what that number must be at least.
+
+use crate::conversation::{Message, ToolSpec, excerpt};
+
+/// Fewer tokens than this are not judged: chat templates and counting differ by some, and no window is that small.
+const TOO_FEW_TO_JUDGE: u64 = 400;
+/// Templates write a few marks only into the last turn, so that a longer conversation may lack them.
+const TEMPLATE_MARKS: u64 = 32;
+
+/// The last count the server gave, and how many messages it was for.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Counted {
+    pub(super) tokens: u64,
+    pub(super) messages: usize,
+}
+
+/// Returns a cautious estimate of what `messages` and the offered tools will count, from the last count where there is one.
+pub(super) fn needed(messages: &[Message], before: Option<Counted>, tools: &[ToolSpec]) -> u64 {
+    let (known, new) = split(messages, before);
+    let new = sum(new, excerpt::estimated_tokens);
+    if known > 0 {
+        return known + new;
+    }
+    let tools = tools
+        .iter()
+        .map(|tool| excerpt::estimated_tokens(&tool.description) + excerpt::estimated_tokens(&tool.schema.to_string()));
+    new + tools.sum::<u64>()
+}
+
+/// Tells whether `counted` is less than a server that read all `messages` could have counted.
+///
+/// The bound is half of the least a tokenizer can make of the text, on top of the last count: the conversation only
+/// grows, so the count must, too. One smaller count is believed: some servers count only what was not in their cache,
+/// and then the count lies between the bounds of the new messages alone.
+pub(super) fn is_cut(messages: &[Message], before: Option<Counted>, counted: u64) -> bool {
+    let (known, new) = split(messages, before);
+    let least_new = sum(new, least_tokens) / 2;
+    let least = known + least_new;
+    if least < TOO_FEW_TO_JUDGE || counted + TEMPLATE_MARKS >= least {
+        return false;
+    }
+    let counts_uncached_only = known > 0 && counted >= least_new && counted <= sum(new, excerpt::estimated_tokens) + 64;
+    !counts_uncached_only
+}
+
+fn split(messages: &[Message], before: Option<Counted>) -> (u64, &[Message]) {
+    match before {
+        Some(last) if last.messages <= messages.len() => (last.tokens, &messages[last.messages..]),
+        _ => (0, messages),
+    }
+}
+
+/// Returns how few tokens `text` can be. Tokenizers do not merge across words, so each word is one at least, however long
+/// (runs of spaces or signs may all be in one token); of Chinese and Japanese no more than four characters are one.
+fn least_tokens(text: &str) -> u64 {
+    let mut words = 0;
+    let mut others = 0_u64;
+    let mut inside = false;
+    for character in text.chars() {
+        let is_word = character.is_ascii_alphanumeric();
+        words += u64::from(is_word && !inside);
+        inside = is_word;
+        others += u64::from(character.is_alphabetic() && !character.is_ascii());
+    }
+    words + others / 4
+}
+
+fn sum(messages: &[Message], count: fn(&str) -> u64) -> u64 {
+    messages
+        .iter()
+        .map(|message| match message {
+            Message::System { text } | Message::User { text } => count(text),
+            Message::Assistant { text, calls } => {
+                let calls = calls.iter().map(|call| {
+                    let args = serde_json::to_string(&call.args).unwrap_or_default();
+                    count(&call.tool) + count(&args)
+                });
+                count(text) + calls.sum::<u64>()
+            }
+            Message::Results { results } => results.iter().map(|result| count(&result.output)).sum(),
+        })
+        .sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn user(text: &str) -> Message {
+        Message::User { text: text.to_owned() }
+    }
+
+    fn prose(words: usize) -> String {
+        "It was a bright cold day in April and the clocks were striking. ".repeat(words / 13 + 1)
+    }
+
+    fn code(lines: usize) -> String {
+        "        let value = reader.next().unwrap_or_default();\n".repeat(lines)
+    }
+
+    #[test]
+    fn a_first_prompt_cut_to_the_servers_window_is_noticed() {
+        assert!(is_cut(&[user(&prose(12_000))], None, 4_096));
+        assert!(is_cut(&[user(&"日本語の文章です。".repeat(4_000))], None, 2_048));
+    }
+
+    #[test]
+    fn honest_counts_raise_no_alarm() {
+        // Counts as of a vocabulary that makes 4.6 bytes of prose, or five of indented code, one token.
+        let long = prose(12_000);
+        assert!(!is_cut(&[user(&long)], None, long.len() as u64 * 10 / 46));
+        let long = code(1_000);
+        assert!(!is_cut(&[user(&long)], None, long.len() as u64 / 5));
+        assert!(!is_cut(&[user(&" ".repeat(100_000))], None, 1_300));
+        assert!(!is_cut(&[user(&"=".repeat(100_000))], None, 1_600));
+        assert!(!is_cut(&[user(&"ab12".repeat(10_000))], None, 9_000));
+        assert!(!is_cut(&[user("hi")], None, 0));
+    }
+
+    #[test]
+    fn a_count_that_shrinks_while_the_conversation_grows_is_noticed() {
+        let last = Some(Counted {
+            tokens: 4_050,
+            messages: 1,
+        });
+        let conversation = [user(&prose(3_000)), user("and now?")];
+        assert!(is_cut(&conversation, last, 3_900));
+        assert!(!is_cut(&conversation, last, 4_056));
+    }
+
+    #[test]
+    fn a_server_that_counts_only_what_it_had_not_cached_is_believed() {
+        let last = Some(Counted {
+            tokens: 4_050,
+            messages: 1,
+        });
+        let conversation = [user(&prose(3_000)), user(&prose(100))];
+        assert!(!is_cut(&conversation, last, 130));
+    }
+
+    #[test]
+    fn the_last_count_makes_the_estimate_better() {
+        let conversation = [user(&prose(3_000)), user("and now?")];
+        let last = Some(Counted {
+            tokens: 3_100,
+            messages: 1,
+        });
+        assert_eq!(needed(&conversation, last, &[]), 3_103);
+        assert!(needed(&conversation, None, &[]) > 3_500);
+    }
+}

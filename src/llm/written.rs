@@ -1,0 +1,130 @@
+//! Calls and results as JSON text, for models that take no native calls.
+
+use std::borrow::Cow;
+
+use serde_json::{Map, Value, json};
+
+use crate::conversation::decode::DONE;
+use crate::conversation::{Message, ToolCall, ToolResult, excerpt};
+
+/// Longer arguments are cut where they are repeated beside their output: the model has just written them itself.
+const MAX_REPEATED_ARGUMENT: usize = 600;
+
+/// Returns `{"previous_output": [{"tool", "args", "output", "is_error"?}]}`.
+pub(super) fn previous_output(results: &[ToolResult]) -> String {
+    let list: Vec<_> = results
+        .iter()
+        .map(|result| {
+            let mut entry = json!({
+                "tool": result.call.tool,
+                "args": repeated(&result.call.args),
+                "output": result.output,
+            });
+            if result.is_error {
+                entry["is_error"] = json!(true);
+            }
+            entry
+        })
+        .collect();
+    json!({ "previous_output": list }).to_string()
+}
+
+/// Returns `history` with native calls and their results written out, one message for each. Needed where a conversation
+/// that began with native calls goes on without them.
+pub(super) fn out(history: &[Message]) -> Cow<'_, [Message]> {
+    let is_native = |message: &Message| match message {
+        Message::Assistant { calls, .. } => !calls.is_empty(),
+        Message::Results { .. } => true,
+        Message::System { .. } | Message::User { .. } => false,
+    };
+    if !history.iter().any(is_native) {
+        return Cow::Borrowed(history);
+    }
+    let written = history.iter().map(|message| match message {
+        Message::Assistant { text, calls } if !calls.is_empty() => Message::Assistant {
+            text: turn(text, calls),
+            calls: Vec::new(),
+        },
+        Message::Results { results } => Message::User {
+            text: previous_output(results),
+        },
+        other => other.clone(),
+    });
+    Cow::Owned(written.collect())
+}
+
+fn turn(text: &str, calls: &[ToolCall]) -> String {
+    let (done, calls): (Vec<_>, Vec<_>) = calls.iter().partition(|call| call.tool == DONE);
+    let commands: Vec<_> = calls
+        .iter()
+        .map(|call| json!({ "tool": call.tool, "args": call.args }))
+        .collect();
+    let mut turn = json!({ "comment": text });
+    if !commands.is_empty() {
+        turn["commands"] = json!(commands);
+    }
+    if !done.is_empty() {
+        turn["done"] = json!(true);
+    }
+    turn.to_string()
+}
+
+fn repeated(args: &Map<String, Value>) -> Map<String, Value> {
+    let mut args = args.clone();
+    for value in args.values_mut() {
+        if let Value::String(text) = value {
+            *text = excerpt::middle_cut(text, MAX_REPEATED_ARGUMENT, None);
+        }
+    }
+    args
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(tool: &str, args: &Value) -> ToolCall {
+        ToolCall {
+            id: "1".to_owned(),
+            tool: tool.to_owned(),
+            args: args.as_object().cloned().unwrap(),
+        }
+    }
+
+    #[test]
+    fn results_repeat_their_command_but_not_all_of_a_long_argument() {
+        let result = |call, is_error| ToolResult {
+            call,
+            output: "out".to_owned(),
+            is_error,
+        };
+        let text = previous_output(&[
+            result(call("a/b", &json!({"path": "x"})), false),
+            result(call("a/c", &json!({"content": "y".repeat(5_000)})), true),
+        ]);
+        let value: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(
+            value["previous_output"][0],
+            json!({"tool": "a/b", "args": {"path": "x"}, "output": "out"})
+        );
+        assert_eq!(value["previous_output"][1]["is_error"], json!(true));
+        assert!(text.len() < 1_000, "{}", text.len());
+    }
+
+    #[test]
+    fn native_calls_can_be_written_out() {
+        let done = call(DONE, &json!({}));
+        let history = [Message::Assistant {
+            text: "go".to_owned(),
+            calls: vec![call("a/b", &json!({"x": 1})), done],
+        }];
+        let expected = json!({"comment": "go", "commands": [{"tool": "a/b", "args": {"x": 1}}], "done": true});
+        assert_eq!(
+            out(&history).as_ref(),
+            [Message::Assistant {
+                text: expected.to_string(),
+                calls: vec![],
+            }]
+        );
+    }
+}

@@ -1,0 +1,57 @@
+//! Field readers that forgive what harms nobody: a number for a text, one value for a list, null for nothing.
+
+use serde::de::{DeserializeOwned, Error};
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+
+use super::Check;
+
+pub(super) fn or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Default + DeserializeOwned,
+{
+    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
+}
+
+pub(super) fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    text_of(Value::deserialize(deserializer)?).map_err(D::Error::custom)
+}
+
+pub(super) fn texts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    list_of(Value::deserialize(deserializer)?)
+        .into_iter()
+        .map(|value| text_of(value).map_err(D::Error::custom))
+        .collect()
+}
+
+/// Reads commands that are written as objects or as bare texts.
+pub(super) fn checks<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Check>, D::Error> {
+    list_of(Value::deserialize(deserializer)?)
+        .into_iter()
+        .map(|value| match value {
+            Value::String(command) => Ok(Check {
+                command,
+                expect_exit: 0,
+            }),
+            other => serde_json::from_value(other).map_err(D::Error::custom),
+        })
+        .collect()
+}
+
+fn list_of(value: Value) -> Vec<Value> {
+    match value {
+        Value::Null => Vec::new(),
+        Value::Array(list) => list,
+        one => vec![one],
+    }
+}
+
+fn text_of(value: Value) -> Result<String, String> {
+    match value {
+        Value::Null => Ok(String::new()),
+        Value::String(text) => Ok(text.trim().to_owned()),
+        Value::Number(number) => Ok(number.to_string()),
+        Value::Bool(_) | Value::Array(_) | Value::Object(_) => Err(format!("expected a text, found {value}")),
+    }
+}
