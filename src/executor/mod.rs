@@ -1,1 +1,68 @@
 //! The program inside the container: an MCP server on stdio with the seven workspace tools.
+//!
+//! It guarantees that no command outlives its time-out, its cancellation or this program, that output and files are
+//! bounded, and that the file tools stay in the project folder. It is no sandbox: what a command may do is decided by
+//! the container around it, and a model that wants to kill this program can (the worker then starts another).
+
+mod beneath;
+mod capture;
+mod command;
+mod fault;
+mod files;
+mod history;
+mod listing;
+mod memory;
+mod outcome;
+mod server;
+mod supervisor;
+mod text;
+mod tools;
+
+use anyhow::Context;
+use rmcp::transport::async_rw::AsyncRwTransport;
+use rmcp::transport::stdio_pipes;
+use rmcp::{RoleServer, serve_server};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::process::adopt_orphans;
+use crate::process::ending::end_descendants;
+use server::Workspace;
+pub use supervisor::supervise;
+
+/// Longest request that is read: a file of the largest size, escaped.
+const MAX_REQUEST_BYTES: usize = 16 * 1024 * 1024;
+
+/// What the executor allows.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The project folder.
+    pub root: PathBuf,
+    /// This program, which also knows how to [`supervise`].
+    pub supervisor: PathBuf,
+    /// For commands that ask for none.
+    pub default_timeout: Duration,
+    /// The most a command may ask for.
+    pub max_timeout: Duration,
+    /// Most bytes of output, or of a file, in one answer.
+    pub max_output_bytes: usize,
+    /// Largest file that is read or written.
+    pub max_file_bytes: usize,
+}
+
+/// Serves until stdin ends, then ends every process that is left.
+pub async fn serve(options: Options) -> anyhow::Result<()> {
+    adopt_orphans().context("orphaned processes cannot be adopted")?;
+    let root = options.root.display().to_string();
+    let workspace = Workspace::open(options).with_context(|| format!("the project folder {root} cannot be opened"))?;
+    let (reader, writer) = stdio_pipes();
+    let transport =
+        AsyncRwTransport::<RoleServer, _, _>::new_server(reader, writer).with_max_line_length(MAX_REQUEST_BYTES);
+    let service = serve_server(workspace, transport)
+        .await
+        .context("the client did not shake hands")?;
+    let served = service.waiting().await;
+    let _ = tokio::task::spawn_blocking(|| end_descendants(std::process::id(), supervisor::GRACE)).await?;
+    served.context("the server broke off")?;
+    Ok(())
+}

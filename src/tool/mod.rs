@@ -1,7 +1,9 @@
 //! Tools. All of them are MCP tools but the few that look into the bare repository; the agent sees one toolbox.
 
+mod answer;
 pub mod guard;
 pub mod mcp;
+mod stdio;
 pub mod toolbox;
 
 use async_trait::async_trait;

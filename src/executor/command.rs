@@ -1,0 +1,162 @@
+//! Runs one command: bounded in time and output, and with everything it starts.
+//!
+//! A time-out or a cancellation ends the whole tree before the answer goes out. What a finished command leaves in the
+//! background goes on (a server started with `&` is a legitimate thing between two calls), is named in the answer, and
+//! ends with the executor at the latest.
+
+use anyhow::Context;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream as BlockingStream;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader};
+use tokio::net::UnixStream;
+use tokio::net::unix::pipe;
+use tokio::process::{Child, Command};
+use tokio_util::sync::CancellationToken;
+
+use super::Options;
+use super::capture::Capture;
+use super::memory;
+use super::outcome::{How, Outcome};
+use super::supervisor::{Ending, GRACE};
+use crate::process::descent::descendants;
+use crate::process::ending::end_descendants;
+
+/// How long output is awaited after the command itself has ended: for what background processes say at their start.
+const LAST_OUTPUT: Duration = Duration::from_millis(500);
+
+/// Programs ask questions, page, colour and phone home less with these.
+const ENVIRONMENT: [(&str, &str); 5] = [
+    ("CI", "true"),
+    ("GIT_TERMINAL_PROMPT", "0"),
+    ("PAGER", "cat"),
+    ("TERM", "dumb"),
+    ("DEBIAN_FRONTEND", "noninteractive"),
+];
+
+/// Runs `command` in `folder` for at most `timeout`.
+pub(super) async fn run(
+    options: &Options,
+    command: &str,
+    folder: &Path,
+    timeout: Duration,
+    cancelled: &CancellationToken,
+) -> anyhow::Result<Outcome> {
+    let kills_before = memory::kills();
+    let start = Instant::now();
+    let mut running = Running::start(options, command, folder)?;
+    let mut capture = Capture::new(options.max_output_bytes);
+    let how = tokio::select! {
+        ending = running.ending(&mut capture) => ending?,
+        () = tokio::time::sleep(timeout) => How::TimedOut(timeout),
+        () = cancelled.cancelled() => How::Cancelled,
+    };
+    match how {
+        How::TimedOut(_) | How::Cancelled => running.end_everything(&mut capture).await?,
+        How::Exited(_) | How::Signalled(_) | How::NotStarted(_) => running.last_output(&mut capture).await,
+    }
+    let duration = start.elapsed();
+    let (output, cut_bytes) = capture.into_text();
+    Ok(Outcome {
+        how,
+        duration,
+        output,
+        cut_bytes,
+        memory_ran_out: memory::kills() > kills_before,
+        in_background: running.into_background(),
+    })
+}
+
+struct Running {
+    supervisor: Child,
+    supervisor_id: u32,
+    line: BufReader<UnixStream>,
+    output: pipe::Receiver,
+}
+
+impl Running {
+    fn start(options: &Options, command: &str, folder: &Path) -> anyhow::Result<Self> {
+        let (ours, theirs) = BlockingStream::pair().context("no socket for the command could be made")?;
+        ours.set_nonblocking(true)?;
+        // One pipe for both streams: what comes first is read first.
+        let (output, stdout) = io::pipe().context("no pipe for the command's output could be made")?;
+        let stderr = stdout.try_clone()?;
+        let supervisor = Command::new(&options.supervisor)
+            .args(["supervise", "--", command])
+            .current_dir(folder)
+            .envs(ENVIRONMENT)
+            .stdin(Stdio::from(OwnedFd::from(theirs)))
+            .stdout(stdout)
+            .stderr(stderr)
+            .spawn()
+            .context("the command cannot be started (a very long one belongs in a file)")?;
+        Ok(Self {
+            supervisor_id: supervisor.id().context("the command's supervisor has no process id")?,
+            supervisor,
+            line: BufReader::new(UnixStream::from_std(ours)?),
+            output: pipe::Receiver::from_owned_fd(output.into())?,
+        })
+    }
+
+    /// Reads output until the supervisor says how the command ended.
+    async fn ending(&mut self, capture: &mut Capture) -> anyhow::Result<How> {
+        let mut line = String::new();
+        let said = tokio::select! {
+            said = self.line.read_line(&mut line) => said,
+            // Reading ends before the line comes only when the command has closed its output.
+            () = read_into(capture, &mut self.output) => self.line.read_line(&mut line).await,
+        };
+        said.context("the command's supervisor cannot be heard")?;
+        Ok(match line.parse::<Ending>()? {
+            Ending::Exited(code) => How::Exited(code),
+            Ending::Signalled(signal) => How::Signalled(signal),
+            Ending::NotStarted(reason) => How::NotStarted(reason),
+        })
+    }
+
+    /// Returns when all output is read, or when background processes hold the pipe open for too long.
+    async fn last_output(&mut self, capture: &mut Capture) {
+        let _ = tokio::time::timeout(LAST_OUTPUT, read_into(capture, &mut self.output)).await;
+    }
+
+    /// Ends all processes of the command, and reads on: one that blocks on a full pipe cannot end politely.
+    async fn end_everything(&mut self, capture: &mut Capture) -> anyhow::Result<()> {
+        let supervisor = self.supervisor_id;
+        let mut ended = tokio::task::spawn_blocking(move || end_descendants(supervisor, GRACE));
+        tokio::select! {
+            ended = &mut ended => { let _ = ended?; },
+            () = read_into(capture, &mut self.output) => { let _ = ended.await?; },
+        }
+        self.last_output(capture).await;
+        Ok(())
+    }
+
+    /// Names what still runs, and sees to its output and its burial until it has ended.
+    fn into_background(mut self) -> Vec<String> {
+        if matches!(self.supervisor.try_wait(), Ok(Some(_))) {
+            return Vec::new();
+        }
+        let living = descendants(self.supervisor_id);
+        tokio::spawn(async move {
+            // A server whose output nobody reads would block, or die of a closed pipe.
+            let _ = tokio::io::copy(&mut self.output, &mut tokio::io::sink()).await;
+            let _ = self.supervisor.wait().await;
+            // Until here: the supervisor ends everything when the socket closes.
+            drop(self.line);
+        });
+        living
+            .into_iter()
+            .map(|process| format!("{} {}", process.id, process.name))
+            .collect()
+    }
+}
+
+async fn read_into(capture: &mut Capture, output: &mut (impl AsyncRead + Unpin)) {
+    let mut chunk = vec![0; 64 * 1024];
+    while let Ok(count @ 1..) = output.read(&mut chunk).await {
+        capture.push(&chunk[..count]);
+    }
+}

@@ -1,0 +1,37 @@
+//! How often the kernel has killed a process of this container because memory ran out.
+//!
+//! Read from the container's own control group, version 2 or 1, as a count that only grows. Where neither can be read
+//! the count stays unknown, and nothing is claimed.
+
+use std::fs;
+
+/// Version 2, then version 1; both have a line `oom_kill COUNT`.
+const FILES: [&str; 2] = [
+    "/sys/fs/cgroup/memory.events",
+    "/sys/fs/cgroup/memory/memory.oom_control",
+];
+
+/// Returns the count, where it can be read.
+pub(super) fn kills() -> Option<u64> {
+    FILES.iter().find_map(|file| count(&fs::read_to_string(file).ok()?))
+}
+
+fn count(text: &str) -> Option<u64> {
+    text.lines()
+        .find_map(|line| line.strip_prefix("oom_kill ")?.trim().parse().ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::count;
+
+    #[test]
+    fn both_versions_are_read() {
+        assert_eq!(
+            count("low 0\nhigh 0\nmax 12\noom 3\noom_kill 2\noom_group_kill 0\n"),
+            Some(2)
+        );
+        assert_eq!(count("oom_kill_disable 0\nunder_oom 0\noom_kill 1\n"), Some(1));
+        assert_eq!(count("oom_kill_disable 0\nunder_oom 0\n"), None);
+    }
+}

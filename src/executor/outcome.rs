@@ -1,0 +1,142 @@
+//! What became of a command, in the words the model reads and in the fields the program reads.
+
+use serde_json::{Value, json};
+use std::time::Duration;
+
+/// How a command ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum How {
+    Exited(i32),
+    Signalled(i32),
+    NotStarted(String),
+    TimedOut(Duration),
+    Cancelled,
+}
+
+/// A command that is over.
+#[derive(Debug, Clone)]
+pub(super) struct Outcome {
+    pub(super) how: How,
+    pub(super) duration: Duration,
+    /// Both streams, in the order they came.
+    pub(super) output: String,
+    pub(super) cut_bytes: u64,
+    pub(super) memory_ran_out: bool,
+    /// `ID NAME` of each process that goes on.
+    pub(super) in_background: Vec<String>,
+}
+
+impl Outcome {
+    /// A command that says it failed is a failed call: `done` beside it must not count.
+    pub(super) fn is_error(&self) -> bool {
+        self.how != How::Exited(0)
+    }
+
+    /// Returns the output and, below it in brackets, what the output does not say.
+    pub(super) fn text(&self) -> String {
+        let mut lines = vec![format!("[{}, {}]", self.how_in_words(), in_words(self.duration))];
+        if self.memory_ran_out {
+            let reason = "the memory limit was reached and the kernel killed a process; use less memory or fewer jobs";
+            lines.push(format!("[{reason}]"));
+        }
+        if !self.in_background.is_empty() {
+            lines.push(format!(
+                "[still running in the background: {}]",
+                self.in_background.join(", ")
+            ));
+        }
+        let needs_line_end = !self.output.is_empty() && !self.output.ends_with('\n');
+        let line_end = if needs_line_end { "\n" } else { "" };
+        format!("{}{line_end}{}", self.output, lines.join("\n"))
+    }
+
+    pub(super) fn fields(&self) -> Value {
+        let (exit_code, signal) = match self.how {
+            How::Exited(code) => (Some(code), None),
+            How::Signalled(signal) => (Some(128 + signal), Some(signal)),
+            How::NotStarted(_) | How::TimedOut(_) | How::Cancelled => (None, None),
+        };
+        json!({
+            "exit_code": exit_code,
+            "signal": signal,
+            "duration_ms": u64::try_from(self.duration.as_millis()).unwrap_or(u64::MAX),
+            "cut_bytes": self.cut_bytes,
+            "timed_out": matches!(self.how, How::TimedOut(_)),
+            "out_of_memory": self.memory_ran_out,
+        })
+    }
+
+    fn how_in_words(&self) -> String {
+        match &self.how {
+            How::Exited(code) => format!("exit code {code}"),
+            How::Signalled(signal) => format!("killed by signal {signal}"),
+            How::NotStarted(reason) => format!("not started: {reason}"),
+            How::TimedOut(limit) => format!(
+                "timed out after {}; the command and everything it started were ended",
+                in_words(*limit)
+            ),
+            How::Cancelled => "cancelled; the command and everything it started were ended".to_owned(),
+        }
+    }
+}
+
+fn in_words(duration: Duration) -> String {
+    if duration < Duration::from_secs(1) {
+        return format!("{} ms", duration.as_millis());
+    }
+    format!("{:.1} s", duration.as_secs_f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn outcome(how: How) -> Outcome {
+        Outcome {
+            how,
+            duration: Duration::from_millis(12),
+            output: "no newline".to_owned(),
+            cut_bytes: 0,
+            memory_ran_out: false,
+            in_background: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn the_model_reads_what_the_output_does_not_say() {
+        assert_eq!(outcome(How::Exited(3)).text(), "no newline\n[exit code 3, 12 ms]");
+        let killed = Outcome {
+            memory_ran_out: true,
+            in_background: vec!["42 node".to_owned()],
+            output: String::new(),
+            ..outcome(How::Signalled(9))
+        };
+        insta::assert_snapshot!(killed.text(), @r"
+        [killed by signal 9, 12 ms]
+        [the memory limit was reached and the kernel killed a process; use less memory or fewer jobs]
+        [still running in the background: 42 node]
+        ");
+        insta::assert_snapshot!(outcome(How::TimedOut(Duration::from_secs(5))).text(), @r"
+        no newline
+        [timed out after 5.0 s; the command and everything it started were ended, 12 ms]
+        ");
+    }
+
+    #[test]
+    fn only_exit_code_zero_is_success() {
+        assert!(!outcome(How::Exited(0)).is_error());
+        assert!(outcome(How::Exited(1)).is_error());
+        assert!(outcome(How::Cancelled).is_error());
+    }
+
+    #[test]
+    fn the_program_reads_fields() {
+        assert_eq!(
+            outcome(How::Signalled(9)).fields(),
+            json!({
+                "exit_code": 137, "signal": 9, "duration_ms": 12, "cut_bytes": 0,
+                "timed_out": false, "out_of_memory": false
+            })
+        );
+    }
+}

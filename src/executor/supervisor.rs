@@ -1,0 +1,134 @@
+//! The small process between the executor and one command: the parent of everything the command starts.
+//!
+//! Each command gets its own, so that a daemonised grandchild of one command is never taken for another's: orphans fall
+//! to the nearest adopter, and the supervisor is that. It tells the executor how the command itself ended, stays while
+//! background processes live, and ends them all when the executor goes. Marking processes through their environment
+//! failed at programs that clear it; walking the tree alone fails once a parent in the middle has died.
+//!
+//! It starts in a millisecond: no runtime, no options. Its stdin is a socket to the executor, in both directions.
+
+use std::io::{self, Read, Write};
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Command, ExitCode, ExitStatus, Stdio};
+use std::str::FromStr;
+use std::thread;
+use std::time::Duration;
+
+use crate::process::ending::end_descendants;
+use crate::process::{adopt_orphans, bury_any_child};
+
+/// Between TERM and KILL.
+pub(super) const GRACE: Duration = Duration::from_secs(2);
+
+/// How a command ended, as one line on the socket.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Ending {
+    Exited(i32),
+    Signalled(i32),
+    NotStarted(String),
+}
+
+/// Runs `command` in a shell and stays until everything it started has ended.
+pub fn supervise(command: &str) -> ExitCode {
+    match try_supervise(command) {
+        Ok(()) => ExitCode::SUCCESS,
+        // The executor sees a socket that ended without a word.
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
+fn try_supervise(command: &str) -> io::Result<()> {
+    adopt_orphans()?;
+    // A session of its own: no terminal, and signals to the executor's group do not reach the command.
+    rustix::process::setsid()?;
+    let mut executor = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
+    let shell = match start(command) {
+        Ok(shell) => shell,
+        Err(error) => return writeln!(executor, "{}", Ending::NotStarted(error.to_string())),
+    };
+    end_with_the_executor(executor.try_clone()?);
+    while let Some((child, status)) = bury_any_child()? {
+        if child == shell {
+            // With the executor gone there is nobody to tell.
+            let _ = writeln!(executor, "{}", Ending::from(status));
+        }
+    }
+    Ok(())
+}
+
+fn start(command: &str) -> io::Result<u32> {
+    let spawn = |shell: &str| {
+        Command::new(shell)
+            .args(["-c", command])
+            .stdin(Stdio::null())
+            .process_group(0)
+            .spawn()
+            .map(|child| child.id())
+    };
+    match spawn("bash") {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => spawn("sh"),
+        started => started,
+    }
+}
+
+fn end_with_the_executor(mut executor: UnixStream) {
+    thread::spawn(move || {
+        // The executor never says anything: whatever comes back means that it is gone.
+        let _ = executor.read(&mut [0]);
+        let _ = end_descendants(std::process::id(), GRACE);
+        std::process::exit(1);
+    });
+}
+
+impl From<ExitStatus> for Ending {
+    fn from(status: ExitStatus) -> Self {
+        match (status.code(), status.signal()) {
+            (Some(code), _) => Self::Exited(code),
+            (None, Some(signal)) => Self::Signalled(signal),
+            (None, None) => Self::NotStarted(format!("ended in a way that is not known ({status})")),
+        }
+    }
+}
+
+impl std::fmt::Display for Ending {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Exited(code) => write!(formatter, "exited {code}"),
+            Self::Signalled(signal) => write!(formatter, "signalled {signal}"),
+            Self::NotStarted(reason) => write!(formatter, "not-started {}", reason.replace('\n', " ")),
+        }
+    }
+}
+
+impl FromStr for Ending {
+    type Err = anyhow::Error;
+
+    fn from_str(line: &str) -> anyhow::Result<Self> {
+        match line.trim_end().split_once(' ') {
+            Some(("exited", code)) => Ok(Self::Exited(code.parse()?)),
+            Some(("signalled", signal)) => Ok(Self::Signalled(signal.parse()?)),
+            Some(("not-started", reason)) => Ok(Self::NotStarted(reason.to_owned())),
+            _ => anyhow::bail!("the command's supervisor ended without a word; it was probably killed"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read() {
+        for ending in [
+            Ending::Exited(0),
+            Ending::Exited(255),
+            Ending::Signalled(9),
+            Ending::NotStarted("no such file".to_owned()),
+        ] {
+            assert_eq!(format!("{ending}\n").parse::<Ending>().unwrap(), ending);
+        }
+        assert!("".parse::<Ending>().is_err());
+    }
+}

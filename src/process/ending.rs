@@ -1,0 +1,145 @@
+//! Ending a whole tree of processes: politely first, then for certain.
+
+use rustix::process::{Pid, Signal, kill_process};
+use std::collections::HashSet;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::descent::{Process, descendants};
+
+/// Between two looks at `/proc`: nothing tells a process that a grandchild has ended, so it has to look.
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
+
+/// How long killed processes may take to disappear. Only one that hangs in the kernel takes longer.
+const KILLED_WITHIN: Duration = Duration::from_secs(5);
+
+/// Whether anything is left of a tree.
+#[must_use]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    Completely,
+    /// Something hangs in the kernel, or belongs to another user.
+    NotCompletely,
+}
+
+/// Ends all descendants of the process `root`, but not itself: TERM to each, KILL to those that live after `grace`.
+///
+/// Complete only when `root` or one of its ancestors below the caller has adopted its orphans. Blocks for at most
+/// `grace` and five seconds.
+pub fn end_descendants(root: u32, grace: Duration) -> Ended {
+    let deadline = Instant::now() + grace;
+    let mut told = HashSet::new();
+    loop {
+        let living = descendants(root);
+        if living.is_empty() {
+            return Ended::Completely;
+        }
+        if Instant::now() >= deadline {
+            return kill_descendants(root);
+        }
+        for process in living {
+            if !told.contains(&process) {
+                signal(&process, Signal::TERM);
+                told.insert(process);
+            }
+        }
+        thread::sleep(LOOK_AGAIN);
+    }
+}
+
+/// Stops every process before it kills the first: a tree that keeps forking outruns killing alone.
+fn kill_descendants(root: u32) -> Ended {
+    let deadline = Instant::now() + KILLED_WITHIN;
+    loop {
+        let mut stopped = HashSet::new();
+        loop {
+            let living = descendants(root);
+            let fresh: Vec<_> = living
+                .into_iter()
+                .filter(|process| !stopped.contains(process))
+                .collect();
+            if fresh.is_empty() || Instant::now() >= deadline {
+                break;
+            }
+            for process in fresh {
+                signal(&process, Signal::STOP);
+                stopped.insert(process);
+            }
+        }
+        for process in &stopped {
+            signal(process, Signal::KILL);
+        }
+        if descendants(root).is_empty() {
+            return Ended::Completely;
+        }
+        if Instant::now() >= deadline {
+            return Ended::NotCompletely;
+        }
+        thread::sleep(LOOK_AGAIN);
+    }
+}
+
+fn signal(process: &Process, signal: Signal) {
+    let id = i32::try_from(process.id).ok().and_then(Pid::from_raw);
+    // One that has just ended cannot be signalled and need not be; the next look finds what still lives.
+    let _ = id.map(|id| kill_process(id, signal));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{BufRead, BufReader};
+    use std::process::{Child, Command, Stdio};
+
+    /// Starts a script and returns when it has printed its first line: then the tree stands.
+    fn tree(script: &str) -> Child {
+        let mut child = Command::new("sh")
+            .args(["-c", script])
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap())
+            .read_line(&mut line)
+            .unwrap();
+        child
+    }
+
+    fn ended(mut root: Child, grace: Duration) -> Duration {
+        let start = Instant::now();
+        assert_eq!(end_descendants(root.id(), grace), Ended::Completely);
+        let took = start.elapsed();
+        assert_eq!(descendants(root.id()), []);
+        root.kill().unwrap();
+        root.wait().unwrap();
+        took
+    }
+
+    #[test]
+    fn a_polite_tree_ends_at_once() {
+        let took = ended(tree("sleep 99 & sleep 99 & echo; wait"), Duration::from_secs(20));
+        assert!(took < Duration::from_secs(10), "{took:?}");
+    }
+
+    #[test]
+    fn a_deaf_tree_is_killed_after_the_grace() {
+        let root = tree("sh -c 'trap \"\" TERM; echo; while :; do sleep 0.1; done' & wait");
+        assert!(ended(root, Duration::from_millis(200)) >= Duration::from_millis(200));
+    }
+
+    #[test]
+    fn a_tree_that_keeps_forking_is_outrun() {
+        ended(
+            tree("(trap '' TERM; while :; do sleep 9 & sleep 0.01; done) & echo; wait"),
+            Duration::from_millis(100),
+        );
+    }
+
+    #[test]
+    fn another_tree_is_left_alone() {
+        let other = tree("sleep 99 & echo; wait");
+        ended(tree("sleep 99 & echo; wait"), Duration::ZERO);
+        assert_eq!(descendants(other.id()).len(), 1);
+        ended(other, Duration::ZERO);
+    }
+}

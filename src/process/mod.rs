@@ -1,0 +1,39 @@
+//! Processes and all their descendants: finding them, ending them, adopting and burying orphans.
+//!
+//! Linux only, through `/proc`. A process that leaves its group, its session and its parent is still found, because
+//! whoever wants to end a tree has become its subreaper ([`adopt_orphans`]) before the tree began to grow. Process groups
+//! alone failed at exactly this: one `setsid` and the grandchild outlives the time-out.
+//!
+//! Everything here blocks and uses no runtime: two of its callers are small processes that should start in a
+//! millisecond. An async caller goes through `spawn_blocking`.
+
+pub mod descent;
+pub mod ending;
+
+use rustix::io::Errno;
+use rustix::process::{WaitOptions, getpid, set_child_subreaper, wait};
+use std::io;
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+
+/// Makes this process the parent of every descendant whose own parent dies.
+pub fn adopt_orphans() -> io::Result<()> {
+    Ok(set_child_subreaper(Some(getpid()))?)
+}
+
+/// Waits until any child has ended and buries it; `None` when there is no child left.
+///
+/// Takes the exit status away from whoever else would wait for that child.
+pub fn bury_any_child() -> io::Result<Option<(u32, ExitStatus)>> {
+    loop {
+        match wait(WaitOptions::empty()) {
+            Ok(Some((process, status))) => {
+                let id = process.as_raw_nonzero().get().unsigned_abs();
+                return Ok(Some((id, ExitStatus::from_raw(status.as_raw()))));
+            }
+            Ok(None) | Err(Errno::INTR) => {}
+            Err(Errno::CHILD) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        }
+    }
+}

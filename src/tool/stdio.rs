@@ -1,0 +1,165 @@
+//! A configured MCP server as a child process behind the guard.
+//!
+//! It gets none of the worker's environment but four names, and what its own configuration says. What it writes to
+//! stderr goes to the log, line by line; the last of it is kept for the error when it dies.
+
+use anyhow::Context;
+use async_trait::async_trait;
+use futures_util::FutureExt;
+use secrecy::{ExposeSecret, SecretString};
+use std::collections::{BTreeMap, VecDeque};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
+use tokio::process::{Child, Command};
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+use super::McpServerConfig;
+use super::guard::{GRACE, LEAVING_TIME};
+use super::mcp::{Connect, Connection};
+use crate::process::ending::end_descendants;
+
+/// What every program may know of the worker's environment.
+const KEPT: [&str; 4] = ["PATH", "HOME", "LANG", "TMPDIR"];
+
+/// The rest of a longer line is left out.
+const MAX_LINE_BYTES: usize = 8 * 1024;
+
+const LAST_LINES: usize = 3;
+
+/// How much longer than it allows the server the guard itself may take.
+const GUARD_MARGIN: Duration = Duration::from_secs(10);
+
+/// How one server is started.
+pub(super) struct StdioServer {
+    name: String,
+    command: Vec<String>,
+    env: BTreeMap<String, SecretString>,
+    guard: PathBuf,
+    last_lines: Arc<Mutex<VecDeque<String>>>,
+}
+
+impl StdioServer {
+    pub(super) fn new(config: &McpServerConfig, guard: &Path) -> Self {
+        Self {
+            name: config.mcp_server_name.clone(),
+            command: config.command.clone(),
+            env: config.env.clone(),
+            guard: guard.to_owned(),
+            last_lines: Arc::default(),
+        }
+    }
+
+    fn spawn(&self) -> std::io::Result<Child> {
+        let kept = KEPT.iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
+        let configured = self.env.iter().map(|(name, value)| (name, value.expose_secret()));
+        Command::new(&self.guard)
+            .args(["mcp-guard", "--"])
+            .args(&self.command)
+            .env_clear()
+            .envs(kept)
+            .envs(configured)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0)
+            .spawn()
+    }
+}
+
+#[async_trait]
+impl Connect for StdioServer {
+    async fn connect(&self) -> anyhow::Result<Connection> {
+        let guard = self.guard.display();
+        let mut child = self
+            .spawn()
+            .with_context(|| format!("the guard {guard} cannot be started"))?;
+        let stdin = child.stdin.take().context("the server has no stdin")?;
+        let stdout = child.stdout.take().context("the server has no stdout")?;
+        let stderr = child.stderr.take().context("the server has no stderr")?;
+        let draining = tokio::spawn(drain(stderr, self.name.clone(), Arc::clone(&self.last_lines)));
+        Ok(Connection {
+            reader: Box::new(stdout),
+            writer: Box::new(stdin),
+            end: Box::new(move || end(child, draining).boxed()),
+        })
+    }
+
+    fn description(&self) -> String {
+        let command = self.command.join(" ");
+        let lines = self.last_lines.lock().unwrap_or_else(PoisonError::into_inner);
+        if lines.is_empty() {
+            return format!("`{command}`");
+        }
+        let said = lines.iter().cloned().collect::<Vec<_>>().join(" | ");
+        format!("`{command}` (which said last: {said})")
+    }
+}
+
+/// Waits until the guard has ended the server; its stdin is closed by now.
+async fn end(mut guard: Child, draining: JoinHandle<()>) {
+    if timeout(LEAVING_TIME + GRACE + GUARD_MARGIN, guard.wait())
+        .await
+        .is_err()
+    {
+        // The server first: without its guard nobody could find its descendants.
+        if let Some(id) = guard.id() {
+            let _ = tokio::task::spawn_blocking(move || end_descendants(id, Duration::ZERO)).await;
+        }
+        let _ = guard.kill().await;
+    }
+    // The last words are in the pipe; a process that holds it and lives cannot be here any more.
+    let _ = timeout(GUARD_MARGIN, draining).await;
+}
+
+async fn drain(stderr: impl AsyncRead + Unpin, server: String, last_lines: Arc<Mutex<VecDeque<String>>>) {
+    let mut stderr = BufReader::new(stderr);
+    while let Some(line) = next_line(&mut stderr).await {
+        tracing::info!(target: "mcp", server, "{line}");
+        let mut lines = last_lines.lock().unwrap_or_else(PoisonError::into_inner);
+        lines.push_back(line);
+        if lines.len() > LAST_LINES {
+            lines.pop_front();
+        }
+    }
+}
+
+/// Reads a line of any length into bounded memory; `None` at the end.
+async fn next_line(stderr: &mut (impl AsyncBufReadExt + Unpin)) -> Option<String> {
+    let mut line = Vec::new();
+    loop {
+        let buffer = stderr.fill_buf().await.unwrap_or_default();
+        if buffer.is_empty() && line.is_empty() {
+            return None;
+        }
+        let end = buffer.iter().position(|byte| *byte == b'\n');
+        let piece = &buffer[..end.unwrap_or(buffer.len())];
+        line.extend_from_slice(&piece[..piece.len().min(MAX_LINE_BYTES - line.len())]);
+        let is_last = buffer.is_empty() || end.is_some();
+        let consumed = end.map_or(buffer.len(), |end| end + 1);
+        stderr.consume(consumed);
+        if is_last {
+            return Some(String::from_utf8_lossy(&line).trim_end().to_owned());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn long_lines_and_the_last_one_without_an_end_are_read() {
+        let long = "x".repeat(3 * MAX_LINE_BYTES);
+        let text = format!("one\r\n\n{long}\nlast");
+        let mut reader = BufReader::with_capacity(1000, text.as_bytes());
+        let mut lines = Vec::new();
+        while let Some(line) = next_line(&mut reader).await {
+            lines.push(line);
+        }
+        assert_eq!(lines, ["one", "", &long[..MAX_LINE_BYTES], "last"]);
+    }
+}
