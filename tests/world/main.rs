@@ -1,6 +1,7 @@
-//! The world tests of the tools; the other parts have theirs here too.
-#![expect(clippy::unwrap_used, reason = "tests may panic")]
+//! The real program against a faked world, real git and the real Docker engine.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on says so by panicking")]
 
+mod environment;
 mod executor;
 mod guard;
 mod mcp_servers;
