@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::config::Config;
 use crate::environment::docker::Docker;
-use crate::environment::{Environment, executor_file};
+use crate::environment::Environment;
 use crate::forge::{Finding, Verdict};
 use crate::llm::chat::Model;
 use crate::service::forges::Forges;
@@ -14,11 +14,11 @@ use crate::tool::ToolServer;
 use crate::tool::mcp::McpServer;
 
 /// Examines everything the configuration names, in the order in which a run needs it.
-pub async fn examine(config: &Config, docker_host: Option<&str>) -> Vec<Finding> {
+pub async fn examine(config: &Config, docker_host: Option<&str>, program: &Path) -> Vec<Finding> {
     let mut findings = vec![state_dir(&config.state_dir)];
     findings.extend(forges(config).await);
     findings.extend(environments(config, docker_host).await);
-    findings.extend(tool_servers(config).await);
+    findings.extend(tool_servers(config, program).await);
     findings.push(model(config).await);
     findings
 }
@@ -51,7 +51,7 @@ async fn forges(config: &Config) -> Vec<Finding> {
 
 async fn environments(config: &Config, docker_host: Option<&str>) -> Vec<Finding> {
     let section = &config.command_executor;
-    let mut findings = vec![match executor_file(section) {
+    let mut findings = vec![match section.executor_file() {
         Ok(path) => good("executor", path.display()),
         Err(reason) => bad("executor", reason, "build it, or name it in command_executor.executor_path"),
     }];
@@ -85,10 +85,10 @@ async fn image(docker: &Docker, name: &str, environment: &Environment) -> Findin
     }
 }
 
-async fn tool_servers(config: &Config) -> Vec<Finding> {
+async fn tool_servers(config: &Config, program: &Path) -> Vec<Finding> {
     let mut findings = Vec::new();
     for entry in &config.mcp_servers {
-        let server: Arc<dyn ToolServer> = Arc::new(McpServer::configured(entry));
+        let server: Arc<dyn ToolServer> = Arc::new(McpServer::configured(entry, program));
         let subject = format!("MCP server {}", entry.mcp_server_name);
         findings.push(match server.list().await {
             Ok(tools) if tools.is_empty() => doubtful(subject, "it has no tools", "look at its documentation, or take it out of mcp_servers"),

@@ -8,7 +8,7 @@ use super::setback::Setback;
 use super::workspace::{self, Workspace};
 use crate::conversation::{ToolCall, ToolSpec};
 use crate::environment::docker::Docker;
-use crate::environment::{Environment, executor_file};
+use crate::environment::Environment;
 use crate::journal::fact::Fact;
 use crate::llm::chat::Chat;
 use crate::task::state::State;
@@ -41,7 +41,7 @@ impl Run {
             let workspace = self.open_workspace().await?;
             let mut servers: Vec<Arc<dyn ToolServer>> = vec![Arc::new(workspace.server(&self.shop.settings.environments))];
             for config in &self.shop.settings.mcp_servers {
-                servers.push(Arc::new(McpServer::configured(config)));
+                servers.push(Arc::new(McpServer::configured(config, &self.shop.settings.program)));
             }
             let toolbox = Arc::new(Toolbox::new(servers));
             // From here on the desk is cleared with the run, whatever happens next.
@@ -67,7 +67,7 @@ impl Run {
         let lease = Arc::clone(&self.lease);
         let progress = move |line: String| tracing::info!(task = %lease.task, "{line}");
         docker.ensure_image(&environment, &progress).await?;
-        let executor = executor_file(&settings.environments).map_err(Setback::failed)?;
+        let executor = settings.environments.executor_file().map_err(Setback::failed)?;
         let begun = std::time::Instant::now();
         let container = docker.start(&self.lease.task, self.lease.run, &environment.image, &executor).await?;
         let id = container.id().to_owned();

@@ -38,6 +38,8 @@ pub struct Settings {
     pub state_dir: PathBuf,
     /// Where the whole of long tool outputs is kept.
     pub outputs_dir: PathBuf,
+    /// This program, which also is the guard of MCP servers.
+    pub program: PathBuf,
     pub docker_host: Option<String>,
     /// Tells this installation's containers from those of others on the same engine.
     pub instance: String,

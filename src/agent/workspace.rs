@@ -11,7 +11,7 @@ use crate::environment::container::{Container, Ending};
 use crate::environment::{self, EnvironmentError};
 use crate::repository::incoming::{Acceptance, Accepted};
 use crate::repository::mirror::Mirror;
-use crate::repository::{CommitId, Config as Author, RepositoryError};
+use crate::repository::{CommitId, Config as Author, NotACommitId, RepositoryError};
 use crate::tool::mcp::{Connect, Connection, McpServer};
 
 /// Where the project lies in the container.
@@ -127,15 +127,19 @@ impl Workspace {
     pub async fn take_back(&self, message: &str) -> Result<Accepted, Setback> {
         let head = self.print_commit(COMMIT, &[message]).await?;
         let incoming = self.receive(&head).await?;
-        let acceptance = Acceptance { base: self.base.commit.clone(), head, run: self.run.clone() };
-        Ok(incoming.accept(&acceptance).await?)
+        Ok(incoming.accept(&self.acceptance(head)).await?)
+    }
+
+    fn acceptance(&self, head: CommitId) -> Acceptance {
+        Acceptance { base: Some(self.base.commit.clone()), head, run: self.run.clone() }
     }
 
     /// Keeps the work as it is, uncommitted changes included, in the mirror, so that another container can go on with it.
     pub async fn keep(&self) -> Result<(), Setback> {
         let head = self.print_commit(SNAPSHOT, &[]).await?;
         let incoming = self.receive(&head).await?;
-        Ok(incoming.keep_as_is(&self.run, &self.base.commit, &head).await?)
+        incoming.keep_as_is(&self.acceptance(head)).await?;
+        Ok(())
     }
 
     async fn receive(&self, head: &CommitId) -> Result<crate::repository::incoming::Incoming, Setback> {
@@ -152,7 +156,7 @@ impl Workspace {
         succeeded("the work could not be committed in the container", &ending)?;
         let printed = String::from_utf8_lossy(&printed);
         let id = printed.lines().last().unwrap_or_default();
-        CommitId::parse(id).map_err(|reason| RepositoryError::Unacceptable(reason).into())
+        id.parse().map_err(|error: NotACommitId| RepositoryError::Unacceptable(error.to_string()).into())
     }
 
     pub fn mirror(&self) -> &Mirror {
@@ -193,7 +197,9 @@ impl Connect for ExecutorStream {
             "coding-agent-executor",
             "--root",
             PROJECT,
-            "--timeout-seconds",
+            "--default-timeout",
+            &timeout,
+            "--max-timeout",
             &timeout,
             "--max-output-bytes",
             &output,

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use super::exit;
-use super::session::{configuration, environment, print};
+use super::session::{configuration, host, print};
 use crate::doctor;
 use crate::forge::Verdict;
 use crate::secret::Redactor;
@@ -16,9 +16,9 @@ pub async fn examine(config: Option<&Path>) -> ExitCode {
         Err(code) => return code,
     };
     let redactor = Redactor::new(&config.secrets());
-    let docker_host = environment("DOCKER_HOST").filter(|host| !host.is_empty());
+    let host = host();
     let mut is_healthy = true;
-    for finding in doctor::examine(&config, docker_host.as_deref()).await {
+    for finding in doctor::examine(&config, host.docker_host.as_deref(), &host.program).await {
         let line = match &finding.verdict {
             Verdict::Good { detail } => format!("ok    {}: {detail}", finding.subject),
             Verdict::Doubtful { detail, mend } => format!("look  {}: {detail} -> {mend}", finding.subject),

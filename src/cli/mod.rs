@@ -35,6 +35,6 @@ pub fn main() -> ExitCode {
         Command::Doctor(_) => session::on_runtime(doctor::examine(config)),
         Command::Config { command } => configuration::run(config, &command),
         Command::Completions { shell } => completions::print(shell),
-        Command::McpGuard { command } => crate::tool::guard::main(&command),
+        Command::McpGuard { command } => crate::tool::guard::run(&command),
     }
 }

@@ -12,7 +12,7 @@ use crate::config::Config;
 use crate::journal::fact::{Fact, Subject};
 use crate::journal::{Journal, log_file};
 use crate::secret::Redactor;
-use crate::service::Service;
+use crate::service::{Host, Service};
 use crate::service::shutdown::Shutdown;
 
 /// Says `text` to the person at the terminal, or to cron's mail.
@@ -69,6 +69,15 @@ pub fn refuse(faults: &[crate::config::fault::Fault]) -> ExitCode {
     exit::CONFIGURATION.into()
 }
 
+/// Returns what the program knows of the machine it runs on.
+pub fn host() -> Host {
+    Host {
+        // The name it was started by does where the kernel does not say: the guard is then looked for on the PATH.
+        program: std::env::current_exe().unwrap_or_else(|_| "coding-agent".into()),
+        docker_host: environment("DOCKER_HOST").filter(|host| !host.is_empty()),
+    }
+}
+
 /// An assembled service with its logs open.
 pub struct Session {
     pub service: Arc<Service>,
@@ -93,8 +102,7 @@ impl Session {
             }
         };
         let stop = Stop::default();
-        let docker_host = environment("DOCKER_HOST").filter(|host| !host.is_empty());
-        match Service::open(config, docker_host, journal.clone(), Arc::clone(&redactor), stop.clone()).await {
+        match Service::open(config, host(), journal.clone(), Arc::clone(&redactor), stop.clone()).await {
             Ok(service) => {
                 journal.record(&Subject::default(), Fact::WorkerStarted);
                 Ok(Self { service: Arc::new(service), stop, journal, grace, _logs: logs })

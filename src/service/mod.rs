@@ -8,7 +8,7 @@ pub mod producer;
 pub mod recovery;
 pub mod shutdown;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::agent::run::{Settings, Stop, Workshop};
@@ -19,6 +19,14 @@ use crate::queue::Doorbell;
 use crate::secret::Redactor;
 use crate::store::Store;
 use forges::Forges;
+
+/// What the program knows of the machine besides its configuration.
+pub struct Host {
+    /// This program's own file.
+    pub program: PathBuf,
+    /// `DOCKER_HOST`, if it is set.
+    pub docker_host: Option<String>,
+}
 
 /// The assembled program.
 pub struct Service {
@@ -33,7 +41,7 @@ impl Service {
     /// Opens the store and puts the parts together. Touches neither forge nor model nor Docker.
     pub async fn open(
         config: Config,
-        docker_host: Option<String>,
+        host: Host,
         journal: Journal,
         redactor: Arc<Redactor>,
         stop: Stop,
@@ -41,7 +49,7 @@ impl Service {
         let store = Store::open(&config.state_dir).await?;
         let model = Model::new(&config.llm)?;
         let forges = Forges::connect(&config).await?;
-        let shop = Workshop { store, journal, redactor, model, settings: settings(&config, docker_host) };
+        let shop = Workshop { store, journal, redactor, model, settings: settings(&config, host) };
         let bell = Doorbell::new(config.consumers);
         Ok(Self { shop: Arc::new(shop), forges, bell, stop, config })
     }
@@ -51,11 +59,12 @@ impl Service {
     }
 }
 
-fn settings(config: &Config, docker_host: Option<String>) -> Settings {
+fn settings(config: &Config, host: Host) -> Settings {
     Settings {
         state_dir: config.state_dir.clone(),
         outputs_dir: config.logs.directory.join("outputs"),
-        docker_host,
+        program: host.program,
+        docker_host: host.docker_host,
         instance: instance(&config.state_dir),
         max_turns: config.max_llm_process_num,
         budget: config.budget.clone(),

@@ -125,26 +125,6 @@ impl McpServer {
         )
     }
 
-    /// Runs `tool` like [`ToolServer::call`]; also returns the structured content, if there is any.
-    pub async fn call_structured(
-        &self,
-        tool: &str,
-        args: &Map<String, Value>,
-    ) -> Result<(ToolOutput, Option<Value>), ToolError> {
-        if !self.offers(tool) {
-            return Err(ToolError::TellModel(format!(
-                "the server {} does not offer {tool} here",
-                self.name
-            )));
-        }
-        let result = self.send(tool, args).await?;
-        let output = ToolOutput {
-            text: answer::text(&result),
-            is_error: result.is_error == Some(true),
-        };
-        Ok((output, result.structured_content))
-    }
-
     async fn send(&self, tool: &str, args: &Map<String, Value>) -> Result<CallToolResult, ToolError> {
         let client = self.client().await?;
         let request = CallToolRequestParams::new(tool.to_owned()).with_arguments(args.clone());
@@ -293,7 +273,18 @@ impl ToolServer for McpServer {
     }
 
     async fn call(&self, tool: &str, args: &Map<String, Value>) -> Result<ToolOutput, ToolError> {
-        Ok(self.call_structured(tool, args).await?.0)
+        if !self.offers(tool) {
+            return Err(ToolError::TellModel(format!(
+                "the server {} does not offer {tool} here",
+                self.name
+            )));
+        }
+        let result = self.send(tool, args).await?;
+        Ok(ToolOutput {
+            text: answer::text(&result),
+            is_error: result.is_error == Some(true),
+            structured: result.structured_content,
+        })
     }
 
     async fn close(&self) {

@@ -61,6 +61,8 @@ pub trait ToolServer: Send + Sync {
 pub struct ToolOutput {
     pub text: String,
     pub is_error: bool,
+    /// What the tool says in fields besides, for the program.
+    pub structured: Option<Value>,
 }
 
 /// Why a tool did not run. The variant says who must react.

@@ -77,7 +77,8 @@ impl Workspace {
 
     async fn try_call(&self, tool: &str, args: Value) -> Result<(ToolOutput, Value), ToolError> {
         let args = serde_json::from_value(args).unwrap();
-        let (output, fields) = self.server.call_structured(tool, &args).await?;
+        let output = self.server.call(tool, &args).await?;
+        let fields = output.structured.clone();
         Ok((output, fields.unwrap_or_default()))
     }
 
