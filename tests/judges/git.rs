@@ -1,0 +1,130 @@
+//! The real git clones from the fakes and pushes to them.
+
+use std::path::Path;
+use std::process::Command;
+use std::process::Output;
+
+use crate::fake::github::GitHub;
+use crate::fake::github::Permission;
+
+fn git(folder: &Path, arguments: &[&str]) -> Output {
+    let mut git = Command::new("git");
+    git.current_dir(folder)
+        .args(["-c", "user.name=Bot", "-c", "user.email=bot@example.org"])
+        .args(arguments);
+    git.env("GIT_TERMINAL_PROMPT", "0")
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .env("GIT_CONFIG_GLOBAL", "/dev/null");
+    git.output().unwrap()
+}
+
+fn works(output: &Output) {
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+fn with_token(url: &str, token: &str) -> String {
+    url.replacen("http://", &format!("http://x-access-token:{token}@"), 1)
+}
+
+#[tokio::test]
+async fn a_push_becomes_a_branch_and_moves_its_pull_request() {
+    let github = GitHub::start().await;
+    let repository = github.default_repository();
+    let pull = github.open_pull("Greet", "greet", &[("README.md", "Hi\n")]);
+    let folder = tempfile::tempdir().unwrap();
+
+    let refused = git(folder.path(), &["clone", "-q", &repository.clone_url(), "anonymous"]);
+    assert!(
+        !refused.status.success(),
+        "a private repository is not shown to everybody"
+    );
+    works(&git(
+        folder.path(),
+        &[
+            "clone",
+            "-q",
+            &with_token(&repository.clone_url(), github.token()),
+            "clone",
+        ],
+    ));
+    let clone = folder.path().join("clone");
+    works(&git(&clone, &["switch", "-q", "greet"]));
+    std::fs::write(clone.join("README.md"), "Hello\n").unwrap();
+    // More than git sends in one piece: the push comes in chunks.
+    let noise: String = (0..400_000_u64)
+        .map(|number| format!("{:x}\n", number.wrapping_mul(0x9E37_79B9_7F4A_7C15)))
+        .collect();
+    std::fs::write(clone.join("noise"), noise).unwrap();
+    works(&git(&clone, &["add", "."]));
+    works(&git(&clone, &["commit", "-q", "-m", "Greet louder"]));
+    works(&git(&clone, &["push", "-q", "origin", "greet"]));
+
+    assert_eq!(pull.file("README.md").as_deref(), Some("Hello\n"));
+    assert_eq!(
+        pull.commits()
+            .iter()
+            .map(|commit| commit.author.as_str())
+            .collect::<Vec<_>>(),
+        ["Alice", "Bot"]
+    );
+    assert!(
+        pull.timeline().contains("coding-agent-bot pushed \"Greet louder\""),
+        "{}",
+        pull.timeline()
+    );
+    works(&git(&clone, &["push", "-q", "origin", "--delete", "greet"]));
+    assert!(!pull.is_open(), "a pull request without a branch is closed");
+    assert_eq!(pull.file("README.md").as_deref(), Some("Hello\n"));
+}
+
+#[tokio::test]
+async fn a_push_is_refused_where_the_right_is_missing() {
+    let github = GitHub::start().await;
+    let repository = github.default_repository().rejects_pushes_to("main");
+    let folder = tempfile::tempdir().unwrap();
+    works(&git(
+        folder.path(),
+        &[
+            "clone",
+            "-q",
+            &with_token(&repository.clone_url(), github.token()),
+            "clone",
+        ],
+    ));
+    let clone = folder.path().join("clone");
+    works(&git(&clone, &["commit", "-q", "--allow-empty", "-m", "Greet"]));
+    let complaint = |output: &Output| String::from_utf8_lossy(&output.stderr).into_owned();
+
+    let protected = complaint(&git(&clone, &["push", "origin", "main"]));
+    assert!(protected.contains("GH006"), "{protected}");
+    repository.member(github.bot(), Permission::Read);
+    let reader = complaint(&git(&clone, &["push", "origin", "HEAD:refs/heads/mine"]));
+    assert!(reader.contains("403"), "{reader}");
+    assert_eq!(repository.branches(), ["main"]);
+
+    let pull = github.open_pull_from_fork("mallory", "Help", "help", &[("README.md", "Help\n")]);
+    let fork = with_token(&github.repository("mallory/widgets").clone_url(), github.token());
+    let stranger = complaint(&git(&clone, &["push", "-f", &fork, "HEAD:help"]));
+    assert!(stranger.contains("403"), "{stranger}");
+    repository.member(github.bot(), Permission::Write);
+    pull.allows_maintainers();
+    works(&git(&clone, &["push", "-f", &fork, "HEAD:help"]));
+    assert!(pull.timeline().contains("force-pushed"), "{}", pull.timeline());
+}
+
+#[tokio::test]
+async fn an_empty_repository_can_be_cloned() {
+    let github = GitHub::start().await;
+    let repository = github.repository("acme/blank").empty();
+    let folder = tempfile::tempdir().unwrap();
+    works(&git(
+        folder.path(),
+        &[
+            "clone",
+            "-q",
+            &with_token(&repository.clone_url(), github.token()),
+            "clone",
+        ],
+    ));
+    assert_eq!(repository.branches(), Vec::<String>::new());
+}

@@ -1,0 +1,83 @@
+"""PyGithub works on an issue of the fake GitHub until it is a pull request."""
+
+import os
+
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
+from github import Auth, Github, GithubException, GithubIntegration
+
+api = os.environ["API"]
+client = Github(auth=Auth.Token(os.environ["TOKEN"]), base_url=api, retry=None, seconds_between_requests=0,
+                seconds_between_writes=0)
+
+assert client.get_user().login == "coding-agent-bot"
+repository = client.get_repo("acme/widgets")
+assert repository.default_branch == "main" and repository.permissions.push
+assert repository.get_collaborator_permission("alice") == "write"
+assert [found.full_name for found in client.get_user("acme").get_repos()] == ["acme/widgets"]
+
+(issue,) = repository.get_issues(labels=["coding agent"])
+assert issue.title == "Greet the reader" and issue.user.login == "alice" and issue.pull_request is None
+assert {found.number for found in repository.get_issues()} == {1, 2}
+found = client.search_issues('label:"coding agent" repo:acme/widgets is:issue state:open')
+assert found.totalCount == 1 and found[0].number == 1
+
+comments = list(issue.get_comments())
+assert len(comments) == 300 and comments[-1].body == "remark 300"
+assert comments[0].create_reaction("eyes").content == "eyes"
+
+label = repository.create_label("coding agent processing", "1d76db", "Somebody works on it")
+assert label.name == "coding agent processing"
+try:
+    repository.create_label("coding agent processing", "1d76db")
+    raise AssertionError("a label was made twice")
+except GithubException as error:
+    assert error.status == 422 and error.data["errors"][0]["code"] == "already_exists", error
+issue.add_to_labels("coding agent processing")
+issue.remove_from_labels("coding agent")
+try:
+    issue.remove_from_labels("coding agent")
+    raise AssertionError("a label was taken off twice")
+except GithubException as error:
+    assert error.status == 404 and error.data["message"] == "Label does not exist", error
+
+comment = issue.create_comment("I am at work.")
+comment.edit("I am done.")
+assert issue.get_comment(comment.id).body == "I am done."
+
+start = repository.get_branch("main").commit.sha
+reference = repository.create_git_ref("refs/heads/greet", start)
+try:
+    repository.create_pull(base="main", head="greet", title="Greet")
+    raise AssertionError("a pull request without commits was opened")
+except GithubException as error:
+    assert error.status == 422 and "No commits between" in str(error.data), error
+reference.delete()
+
+(pull,) = repository.get_pulls(state="open", head="acme:colour")
+assert pull.mergeable and pull.commits == 1 and pull.changed_files == 1
+assert [file.filename for file in pull.get_files()] == ["COLOUR"]
+assert [written.body for written in pull.get_review_comments()] == ["Blue, please."]
+assert [review.body for review in pull.get_reviews()] == ["", "Nearly."]
+pull.edit(title="Colour it", body="Closes #1")
+assert repository.get_pull(pull.number).title == "Colour it"
+try:
+    repository.create_pull(base="main", head="colour", title="Again")
+    raise AssertionError("a pull request was opened twice")
+except GithubException as error:
+    assert error.status == 422 and "already exists" in str(error.data), error
+
+issue.set_labels("coding agent done")
+issue.edit(state="closed")
+kinds = [event.event for event in issue.get_timeline()]
+assert kinds[0] == "labeled" and "cross-referenced" in kinds and kinds[-1] == "closed", kinds
+assert issue.get_events()[0].event == "labeled"
+
+key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+pem = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+app = GithubIntegration(auth=Auth.AppAuth(int(os.environ["APP"]), pem.decode()), base_url=api)
+installation = app.get_repo_installation("acme", "widgets")
+token = app.get_access_token(installation.id).token
+bot = Github(auth=Auth.Token(token), base_url=api, retry=None)
+said = bot.get_repo("acme/widgets").get_issue(1).create_comment("As an App.")
+assert said.user.login == "coding-agent[bot]" and said.user.type == "Bot"

@@ -1,0 +1,80 @@
+//! Clients for Python drive the fakes: PyGithub, githubkit (whose types are GitHub's own description of its
+//! API) and python-gitlab.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::Command;
+
+use crate::fake::github::GitHub;
+
+/// Runs a script of this folder, and fails with what it wrote.
+fn judge(script: &str, environment: &[(&str, &str)]) {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let python =
+        std::env::var_os("CODING_AGENT_TEST_PYTHON").unwrap_or_else(|| OsString::from("target/judges/bin/python"));
+    let python = root.join(python);
+    assert!(
+        python.exists(),
+        "there is no Python with the clients at {}: run `make setup`",
+        python.display()
+    );
+    let mut command = Command::new(python);
+    command
+        .arg(root.join("tests/judges").join(script))
+        .envs(environment.iter().copied());
+    command.env_remove("http_proxy").env_remove("HTTP_PROXY");
+    let output = command.output().unwrap();
+    let (said, complained) = (
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr),
+    );
+    assert!(output.status.success(), "{script} found a fault:\n{said}\n{complained}");
+}
+
+#[tokio::test]
+async fn pygithub_carries_an_issue_to_a_pull_request() {
+    let github = GitHub::start().await;
+    let issue = github.open_issue("Greet the reader").label("coding agent");
+    for number in 1..=300 {
+        issue.comment("alice", &format!("remark {number}"));
+    }
+    let pull = github.open_pull("Colour", "colour", &[("COLOUR", "red\n")]);
+    pull.line_comment("alice", "COLOUR", 1, "Blue, please.")
+        .review("alice", "Nearly.");
+    let app = github.install_app(4711);
+    judge(
+        "pygithub.py",
+        &[
+            ("API", &github.api_url()),
+            ("TOKEN", github.token()),
+            ("APP", &app.id.to_string()),
+        ],
+    );
+    assert_eq!(issue.labels(), ["coding agent done"]);
+    assert_eq!(github.unknown_requests(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn every_answer_fits_the_description_that_github_publishes() {
+    let github = GitHub::start().await;
+    let issue = github
+        .open_issue("Greet the reader")
+        .body("Say hello.")
+        .label("coding agent")
+        .assign(&["alice"]);
+    issue.comment("alice", "Please.").lock();
+    let pull = github
+        .open_pull("Colour", "colour", &[("COLOUR", "red\n")])
+        .body("See #1");
+    pull.rewrite("Closes #1")
+        .line_comment("alice", "COLOUR", 1, "Blue, please.")
+        .review("alice", "Nearly.");
+    github
+        .open_pull_from_fork("mallory", "Help", "help", &[("HELP", "help\n")])
+        .close();
+    judge(
+        "githubkit_types.py",
+        &[("API", &github.api_url()), ("TOKEN", github.token())],
+    );
+    assert_eq!(github.unknown_requests(), Vec::<String>::new());
+}

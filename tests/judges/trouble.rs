@@ -1,0 +1,125 @@
+//! What goes wrong on purpose goes wrong as told, and is seen from outside.
+
+use std::time::Duration;
+
+use reqwest::Client;
+use reqwest::Response;
+use serde_json::Value;
+use serde_json::json;
+
+use crate::fake::github::GitHub;
+
+struct Caller {
+    client: Client,
+    base: String,
+    token: String,
+}
+
+impl Caller {
+    fn of(github: &GitHub) -> Self {
+        let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+        Self {
+            client: Client::new(),
+            base: github.api_url(),
+            token: github.token().to_owned(),
+        }
+    }
+
+    async fn get(&self, path: &str) -> reqwest::Result<Response> {
+        self.client
+            .get(format!("{}{path}", self.base))
+            .bearer_auth(&self.token)
+            .send()
+            .await
+    }
+
+    async fn comment(&self) -> reqwest::Result<Response> {
+        let url = format!("{}/repos/acme/widgets/issues/1/comments", self.base);
+        self.client
+            .post(url)
+            .bearer_auth(&self.token)
+            .json(&json!({"body": "hello"}))
+            .send()
+            .await
+    }
+}
+
+#[tokio::test]
+async fn a_failure_may_come_before_or_after_the_work() {
+    let github = GitHub::start().await;
+    let issue = github.open_issue("Greet");
+    let caller = Caller::of(&github);
+
+    github.fails_next("POST /repos/*/*/issues/*/comments", 502, 1);
+    assert_eq!(caller.comment().await.unwrap().status(), 502);
+    assert_eq!(issue.comments().len(), 0);
+    github.fails_after_work("POST /repos/*/*/issues/*/comments", 502, 1);
+    assert_eq!(caller.comment().await.unwrap().status(), 502);
+    assert_eq!(issue.comments().len(), 1);
+    github.drops_connection("POST /repos/**", 1);
+    assert!(caller.comment().await.is_err());
+    assert_eq!(issue.comments().len(), 1);
+    github.drops_connection_after_work("POST /repos/**", 1);
+    assert!(caller.comment().await.is_err());
+    assert_eq!(issue.comments().len(), 2);
+    assert_eq!(caller.comment().await.unwrap().status(), 201);
+    assert_eq!(github.count("POST /repos/*/*/issues/*/comments"), 5);
+    let told: Vec<_> = github.requests().iter().map(ToString::to_string).collect();
+    assert_eq!(told[2], "POST /repos/acme/widgets/issues/1/comments dropped");
+}
+
+#[tokio::test]
+async fn limits_are_told_in_the_headers() {
+    let github = GitHub::start().await;
+    let caller = Caller::of(&github);
+    let header = |answer: &Response, name: &str| answer.headers()[name].to_str().unwrap().to_owned();
+
+    github.rate_limited(1, Duration::from_secs(60));
+    assert_eq!(
+        header(&caller.get("/user").await.unwrap(), "x-ratelimit-remaining"),
+        "0"
+    );
+    let refused = caller.get("/user").await.unwrap();
+    assert_eq!(refused.status(), 403);
+    assert!(header(&refused, "x-ratelimit-reset").parse::<u64>().unwrap() > 1_600_000_000);
+    let body: Value = refused.json().await.unwrap();
+    assert!(body["message"].as_str().unwrap().starts_with("API rate limit exceeded"));
+
+    github.rate_limited(100, Duration::from_secs(60));
+    github.secondary_limited(Duration::from_secs(30));
+    let refused = caller.get("/user").await.unwrap();
+    assert_eq!(
+        (refused.status().as_u16(), header(&refused, "retry-after")),
+        (403, "30".to_owned())
+    );
+}
+
+#[tokio::test]
+async fn an_unknown_request_is_not_forgotten() {
+    let github = GitHub::start().await;
+    let caller = Caller::of(&github);
+    assert_eq!(caller.get("/emojis").await.unwrap().status(), 404);
+    assert_eq!(github.unknown_requests(), ["GET /api/v3/emojis"]);
+    let scopes = caller.get("/user").await.unwrap().headers()["x-oauth-scopes"].clone();
+    assert_eq!(scopes, "repo, read:org");
+}
+
+#[tokio::test]
+async fn what_happens_can_be_awaited() {
+    let github = GitHub::start().await;
+    let issue = github.open_issue("Greet");
+    let caller = Caller::of(&github);
+    let (answer, ()) = tokio::join!(caller.comment(), issue.until(|issue| issue.comments().len() == 1));
+    assert_eq!(answer.unwrap().status(), 201);
+}
+
+#[tokio::test]
+async fn nothing_is_left_when_a_fake_is_dropped() {
+    let github = GitHub::start().await;
+    let caller = Caller::of(&github);
+    let path = github.default_repository().git().path().to_owned();
+    assert!(path.exists());
+    drop(github);
+    assert!(!path.exists());
+    assert!(caller.get("/user").await.is_err());
+}

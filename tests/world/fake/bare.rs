@@ -1,0 +1,289 @@
+//! A bare git repository on disk: what a forge has behind each repository.
+//!
+//! Every question is answered by the real `git`, so that a push is a push and a diff is a diff.
+//! Nothing of the user's own git configuration is read.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::path::PathBuf;
+use std::process::Command;
+use std::process::Output;
+use std::process::Stdio;
+
+/// A bare repository, known by its path.
+#[derive(Clone, Debug)]
+pub struct Bare {
+    path: PathBuf,
+}
+
+/// One commit, as `git log` tells it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Commit {
+    pub id: String,
+    pub parents: Vec<String>,
+    pub author: String,
+    pub email: String,
+    pub date: String,
+    pub message: String,
+}
+
+/// How one file differs between two commits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Changed {
+    pub path: String,
+    pub additions: u64,
+    pub deletions: u64,
+    /// `added`, `removed` or `modified`.
+    pub how: &'static str,
+}
+
+impl Bare {
+    /// Creates an empty repository whose HEAD names `branch`.
+    pub fn create(path: &Path, branch: &str) -> Self {
+        std::fs::create_dir_all(path).expect("the folder of a repository can be made");
+        let bare = Self { path: path.to_owned() };
+        bare.git(&["init", "--quiet", "--bare", "--initial-branch", branch]);
+        // Housekeeping would go on in the background after the test has ended.
+        for setting in [
+            "gc.auto=0",
+            "receive.autogc=false",
+            "http.receivepack=true",
+            "uploadpack.allowFilter=true",
+        ] {
+            let (name, value) = setting.split_once('=').expect("every setting has a value");
+            bare.git(&["config", name, value]);
+        }
+        bare
+    }
+
+    /// Copies every branch of this repository into a new one: a fork.
+    pub fn fork(&self, path: &Path, branch: &str) -> Self {
+        let fork = Self::create(path, branch);
+        fork.git(&[
+            "fetch",
+            "--quiet",
+            &self.path.to_string_lossy(),
+            "+refs/heads/*:refs/heads/*",
+        ]);
+        fork
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Puts one commit on a branch, which is made from `start` when it does not exist. Returns the commit id.
+    pub fn commit(&self, branch: &str, start: &str, message: &str, files: &[(&str, &str)]) -> String {
+        let files: Vec<_> = files
+            .iter()
+            .map(|(path, content)| (path.as_bytes(), content.as_bytes()))
+            .collect();
+        self.commit_bytes(branch, start, message, &files)
+    }
+
+    /// As `commit`, for names and contents that are no text.
+    pub fn commit_bytes(&self, branch: &str, start: &str, message: &str, files: &[(&[u8], &[u8])]) -> String {
+        let parent = self
+            .resolve(&format!("refs/heads/{branch}"))
+            .or_else(|| self.resolve(start));
+        let now = chrono::Utc::now().timestamp();
+        let mut stream = format!("commit refs/heads/{branch}\ncommitter Alice <alice@example.org> {now} +0000\n");
+        let _ = write!(stream, "data {}\n{message}\n", message.len());
+        if let Some(parent) = parent {
+            let _ = writeln!(stream, "from {parent}");
+        }
+        let mut stream = stream.into_bytes();
+        for (path, content) in files {
+            stream.extend_from_slice(b"M 100644 inline ");
+            stream.extend_from_slice(&quoted(path));
+            stream.extend_from_slice(format!("\ndata {}\n", content.len()).as_bytes());
+            stream.extend_from_slice(content);
+            stream.push(b'\n');
+        }
+        self.git_fed(&["fast-import", "--quiet", "--force"], &stream);
+        self.resolve(&format!("refs/heads/{branch}"))
+            .expect("the branch was just written")
+    }
+
+    /// Returns the commit that a name stands for.
+    pub fn resolve(&self, name: &str) -> Option<String> {
+        let name = format!("{name}^{{commit}}");
+        self.try_git(&["rev-parse", "--verify", "--quiet", "--end-of-options", &name])
+            .map(|id| id.trim().to_owned())
+    }
+
+    /// Returns the branches with their commits, sorted by name.
+    pub fn branches(&self) -> Vec<(String, String)> {
+        let listed = self.git(&[
+            "for-each-ref",
+            "--format=%(refname:lstrip=2) %(objectname)",
+            "refs/heads",
+        ]);
+        let pairs = listed.lines().filter_map(|line| line.rsplit_once(' '));
+        pairs.map(|(name, id)| (name.to_owned(), id.to_owned())).collect()
+    }
+
+    pub fn set_reference(&self, name: &str, id: &str) {
+        self.git(&["update-ref", name, id]);
+    }
+
+    pub fn delete_reference(&self, name: &str) {
+        self.git(&["update-ref", "-d", name]);
+    }
+
+    /// Refuses every push to a branch, with a reason.
+    pub fn reject_pushes_to(&self, branch: &str, reason: &str) {
+        let hook = self.path.join("hooks/update");
+        let script = format!("#!/bin/sh\n[ \"$1\" != 'refs/heads/{branch}' ] || {{ echo '{reason}' >&2; exit 1; }}\n");
+        std::fs::create_dir_all(self.path.join("hooks")).expect("a folder for hooks can be made");
+        std::fs::write(&hook, script).expect("a hook can be written");
+        std::fs::set_permissions(&hook, PermissionsExt::from_mode(0o755)).expect("a hook can be made executable");
+    }
+
+    /// Brings a branch of this or another repository here under a name of ours.
+    pub fn take(&self, from: &Bare, branch: &str, reference: &str) {
+        let refspec = format!("+refs/heads/{branch}:{reference}");
+        self.git(&["fetch", "--quiet", "--no-tags", &from.path.to_string_lossy(), &refspec]);
+    }
+
+    /// Returns the text of a file, or nothing if it is not there.
+    pub fn file(&self, commit: &str, path: &str) -> Option<String> {
+        self.try_git(&["cat-file", "blob", &format!("{commit}:{path}")])
+    }
+
+    /// Returns every path in a commit.
+    pub fn files(&self, commit: &str) -> Vec<String> {
+        self.git(&["ls-tree", "-r", "--name-only", commit])
+            .lines()
+            .map(str::to_owned)
+            .collect()
+    }
+
+    /// Returns what `head` has that its common ancestor with `base` has not, as a unified diff.
+    pub fn diff(&self, base: &str, head: &str) -> String {
+        self.git(&[
+            "diff",
+            "--no-color",
+            "--no-ext-diff",
+            "--no-renames",
+            &format!("{base}...{head}"),
+        ])
+    }
+
+    /// Returns the changed files, counted.
+    pub fn changed(&self, base: &str, head: &str) -> Vec<Changed> {
+        let range = format!("{base}...{head}");
+        let states = self.git(&["diff", "--no-renames", "--name-status", &range]);
+        let counts = self.git(&["diff", "--no-renames", "--numstat", &range]);
+        let pairs = states.lines().zip(counts.lines());
+        pairs.filter_map(|(state, count)| changed(state, count)).collect()
+    }
+
+    /// Returns the commits of `head` that are not in `base`, oldest first.
+    pub fn commits(&self, base: &str, head: &str) -> Vec<Commit> {
+        self.log(&["--reverse", &format!("{base}..{head}")])
+    }
+
+    /// Returns one commit.
+    pub fn commit_named(&self, id: &str) -> Option<Commit> {
+        self.log(&["--max-count=1", id]).pop()
+    }
+
+    pub fn merge_base(&self, one: &str, other: &str) -> Option<String> {
+        self.try_git(&["merge-base", one, other]).map(|id| id.trim().to_owned())
+    }
+
+    /// Says whether the two merge without a conflict.
+    pub fn merges(&self, base: &str, head: &str) -> bool {
+        self.try_git(&["merge-tree", "--write-tree", base, head]).is_some()
+    }
+
+    fn log(&self, arguments: &[&str]) -> Vec<Commit> {
+        let mut all = vec!["log", "--format=%H%x1f%P%x1f%an%x1f%ae%x1f%aI%x1f%B%x1e"];
+        all.extend_from_slice(arguments);
+        let text = self.git(&all);
+        text.split('\u{1e}')
+            .filter_map(|record| logged(record.trim_start_matches('\n')))
+            .collect()
+    }
+
+    fn git(&self, arguments: &[&str]) -> String {
+        self.git_fed(arguments, b"")
+    }
+
+    fn git_fed(&self, arguments: &[&str], input: &[u8]) -> String {
+        let output = self.run(arguments, input);
+        let complaint = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            output.status.success(),
+            "git {arguments:?} in {} failed: {complaint}",
+            self.path.display()
+        );
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    fn try_git(&self, arguments: &[&str]) -> Option<String> {
+        let output = self.run(arguments, b"");
+        output
+            .status
+            .success()
+            .then(|| String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+
+    fn run(&self, arguments: &[&str], input: &[u8]) -> Output {
+        let mut git = Command::new("git");
+        git.arg("--git-dir").arg(&self.path).args(arguments);
+        git.env("GIT_CONFIG_NOSYSTEM", "1")
+            .env("GIT_CONFIG_GLOBAL", "/dev/null");
+        git.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = git.spawn().expect("git is installed");
+        let mut stdin = child.stdin.take().expect("the input was asked for");
+        stdin.write_all(input).expect("git reads its input");
+        drop(stdin);
+        child.wait_with_output().expect("git ends")
+    }
+}
+
+/// Returns a path in the quotes of `git fast-import`.
+fn quoted(path: &[u8]) -> Vec<u8> {
+    let mut quoted = vec![b'"'];
+    for &byte in path {
+        match byte {
+            b'"' | b'\\' => quoted.extend([b'\\', byte]),
+            b'\n' => quoted.extend(b"\\n"),
+            _ => quoted.push(byte),
+        }
+    }
+    quoted.push(b'"');
+    quoted
+}
+
+fn changed(state: &str, count: &str) -> Option<Changed> {
+    let (letter, path) = state.split_once('\t')?;
+    let mut numbers = count.split('\t').map(|number| number.parse().unwrap_or(0));
+    let how = match letter {
+        "A" => "added",
+        "D" => "removed",
+        _ => "modified",
+    };
+    Some(Changed {
+        path: path.to_owned(),
+        additions: numbers.next()?,
+        deletions: numbers.next()?,
+        how,
+    })
+}
+
+fn logged(record: &str) -> Option<Commit> {
+    let mut fields = record.splitn(6, '\u{1f}').map(str::to_owned);
+    Some(Commit {
+        id: fields.next().filter(|id| !id.is_empty())?,
+        parents: fields.next()?.split_whitespace().map(str::to_owned).collect(),
+        author: fields.next()?,
+        email: fields.next()?,
+        date: fields.next()?,
+        message: fields.next()?.trim_end().to_owned(),
+    })
+}

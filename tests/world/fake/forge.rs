@@ -1,0 +1,188 @@
+//! The state of a fake forge behind a lock, its front door, and waiting for it to change.
+//!
+//! Every change rings a bell, so that nobody has to poll. The lock is never held across an await.
+
+use std::hash::DefaultHasher;
+use std::hash::Hash;
+use std::hash::Hasher;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::body::to_bytes;
+use axum::extract::ConnectInfo;
+use axum::extract::Request;
+use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::http::HeaderValue;
+use axum::http::Method;
+use axum::http::StatusCode;
+use axum::http::header;
+use axum::middleware::Next;
+use axum::response::IntoResponse;
+use axum::response::Response;
+use tokio::sync::watch;
+
+use crate::fake::server::Connection;
+use crate::fake::traffic;
+use crate::fake::traffic::Fault;
+use crate::fake::traffic::Traffic;
+
+/// How long `until` waits. Long enough for an image to be built on a busy machine.
+const PATIENCE: Duration = Duration::from_mins(3);
+
+/// What a fake forge is made of: its state, its traffic, and the folder of its git repositories.
+pub struct Forge<S> {
+    /// `http://127.0.0.1:4711`, without a final slash.
+    pub origin: String,
+    pub folder: PathBuf,
+    pub traffic: Traffic,
+    state: Mutex<S>,
+    bell: watch::Sender<u64>,
+}
+
+/// What the git protocol has to ask of a forge.
+pub trait Host: Send + 'static {
+    /// Says who may fetch from or push to the repository at a path such as `acme/widgets`.
+    fn admit(&self, repository: &str, credential: Option<&str>, is_push: bool) -> Result<String, Refusal>;
+
+    /// Notices that somebody pushed.
+    fn pushed(&mut self, repository: &str, pusher: &str);
+}
+
+/// Why the git protocol is refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    Unauthorized,
+    Forbidden(String),
+    NotFound,
+}
+
+impl<S> Forge<S> {
+    pub fn new(origin: String, folder: PathBuf, state: S) -> Self {
+        let (bell, _) = watch::channel(0);
+        Self {
+            origin,
+            folder,
+            traffic: Traffic::default(),
+            state: Mutex::new(state),
+            bell,
+        }
+    }
+
+    pub fn read<R>(&self, look: impl FnOnce(&S) -> R) -> R {
+        look(&self.state.lock().expect("no change of state panics"))
+    }
+
+    pub fn change<R>(&self, alter: impl FnOnce(&mut S) -> R) -> R {
+        let outcome = alter(&mut self.state.lock().expect("no change of state panics"));
+        self.ring();
+        outcome
+    }
+
+    /// Waits until something is there, and fails with the story so far if it never comes.
+    pub async fn until_some<T>(&self, story: impl Fn() -> String, find: impl Fn() -> Option<T>) -> T {
+        let mut bell = self.bell.subscribe();
+        let waiting = async {
+            loop {
+                if let Some(found) = find() {
+                    return found;
+                }
+                bell.changed().await.expect("the forge outlives its watchers");
+            }
+        };
+        let found = tokio::time::timeout(PATIENCE, waiting).await;
+        found.unwrap_or_else(|_| panic!("waited {PATIENCE:?} in vain. What happened until now:\n{}", story()))
+    }
+
+    fn ring(&self) {
+        self.bell.send_modify(|count| *count += 1);
+    }
+}
+
+/// Lets a request in: notes it down with its answer, and does what goes wrong on purpose.
+pub async fn front_door<S: Host>(
+    State(forge): State<Arc<Forge<S>>>,
+    ConnectInfo(connection): ConnectInfo<Connection>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let method = request.method().clone();
+    let path = request
+        .uri()
+        .path_and_query()
+        .map_or_else(String::new, ToString::to_string);
+    let is_git = is_git(&path);
+    let path = without_prefix(&path).to_owned();
+    let fault = forge.traffic.fault(&method, &path);
+    let answer = match fault {
+        None => Some(next.run(request).await),
+        Some(Fault::Fails(status)) => Some(traffic::failure(status)),
+        Some(Fault::FailsAfterWork(status)) => {
+            next.run(request).await;
+            Some(traffic::failure(status))
+        }
+        Some(Fault::Waits(duration)) => {
+            tokio::time::sleep(duration).await;
+            Some(next.run(request).await)
+        }
+        Some(Fault::Drops) => None,
+        Some(Fault::DropsAfterWork) => {
+            next.run(request).await;
+            None
+        }
+    };
+    let status = answer.as_ref().map(|answer| answer.status().as_u16());
+    forge.traffic.record(traffic::Request {
+        method,
+        path,
+        status,
+        is_git,
+    });
+    forge.ring();
+    answer.unwrap_or_else(|| {
+        connection.cut();
+        StatusCode::NO_CONTENT.into_response()
+    })
+}
+
+/// Gives every readable answer a mark, and answers 304 to who has that mark already.
+pub async fn conditional(request: Request, next: Next) -> Response {
+    let is_get = request.method() == Method::GET;
+    let known = request.headers().get(header::IF_NONE_MATCH).cloned();
+    let answer = next.run(request).await;
+    if !is_get || answer.status() != StatusCode::OK || !is_json(answer.headers()) {
+        return answer;
+    }
+    let (mut parts, body) = answer.into_parts();
+    let body = to_bytes(body, usize::MAX).await.expect("an answer from memory");
+    let mut hasher = DefaultHasher::new();
+    body.hash(&mut hasher);
+    parts.headers.get(header::LINK).hash(&mut hasher);
+    let mark = HeaderValue::from_str(&format!("W/\"{:016x}\"", hasher.finish())).expect("hexadecimal digits");
+    let is_known = known.is_some_and(|known| known == mark);
+    parts.headers.insert(header::ETAG, mark);
+    if is_known {
+        parts.status = StatusCode::NOT_MODIFIED;
+        return Response::from_parts(parts, Body::empty());
+    }
+    Response::from_parts(parts, Body::from(body))
+}
+
+/// Says whether a path belongs to the git protocol.
+pub fn is_git(path: &str) -> bool {
+    path.contains(".git/")
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    headers
+        .get(header::CONTENT_TYPE)
+        .is_some_and(|kind| kind.as_bytes().starts_with(b"application/json"))
+}
+
+fn without_prefix(path: &str) -> &str {
+    let rest = path.strip_prefix("/api/v3").or_else(|| path.strip_prefix("/api/v4"));
+    rest.filter(|rest| rest.starts_with('/')).unwrap_or(path)
+}

@@ -1,0 +1,180 @@
+//! The smart HTTP protocol of git: the real `git http-backend`, run for each request.
+//!
+//! Bodies stream both ways, so that a repository may have any size. The forge hears of a push before the
+//! client hears that it succeeded. The credential is the password of Basic authentication.
+
+use std::process::Stdio;
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::Request;
+use axum::http::HeaderMap;
+use axum::http::HeaderValue;
+use axum::http::Response;
+use axum::http::StatusCode;
+use axum::http::header;
+use axum::http::request::Parts;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use futures_util::StreamExt as _;
+use futures_util::stream;
+use tokio::io::AsyncBufReadExt as _;
+use tokio::io::AsyncReadExt as _;
+use tokio::io::AsyncWriteExt as _;
+use tokio::io::BufReader;
+use tokio::process::Child;
+use tokio::process::ChildStdin;
+use tokio::process::ChildStdout;
+use tokio::process::Command;
+use tokio::sync::mpsc;
+
+use crate::fake::forge::Forge;
+use crate::fake::forge::Host;
+use crate::fake::forge::Refusal;
+
+/// Answers one request of the protocol.
+pub async fn serve<S: Host>(forge: Arc<Forge<S>>, request: Request) -> Response<Body> {
+    let (parts, body) = request.into_parts();
+    let Some((repository, _)) = parts.uri.path().trim_start_matches('/').split_once(".git/") else {
+        return refused(&Refusal::NotFound);
+    };
+    let repository = repository.to_owned();
+    let query = parts.uri.query().unwrap_or_default();
+    let is_push = parts.uri.path().ends_with("/git-receive-pack") || query.contains("service=git-receive-pack");
+    let credential = password(&parts.headers);
+    let client = match forge.read(|state| state.admit(&repository, credential.as_deref(), is_push)) {
+        Ok(client) => client,
+        Err(refusal) => return refused(&refusal),
+    };
+
+    let mut backend = backend(&forge, &parts, &client).spawn().expect("git is installed");
+    let input = backend.stdin.take().expect("the input was asked for");
+    let mut output = BufReader::new(backend.stdout.take().expect("the output was asked for"));
+    tokio::spawn(feed(body, input));
+    let mut answer = answer_head(&mut output).await;
+    let (sender, receiver) = mpsc::channel(8);
+    let pushed = (is_push && parts.uri.path().ends_with("/git-receive-pack")).then_some((repository, client));
+    tokio::spawn(async move {
+        pass_on(backend, output, &sender).await;
+        if let Some((repository, client)) = pushed {
+            forge.change(|state| state.pushed(&repository, &client));
+        }
+    });
+    let chunks = stream::unfold(receiver, async |mut receiver| Some((receiver.recv().await?, receiver)));
+    *answer.body_mut() = Body::from_stream(chunks);
+    answer
+}
+
+fn backend<S>(forge: &Forge<S>, parts: &Parts, client: &str) -> Command {
+    let header = |name| {
+        parts
+            .headers
+            .get(name)
+            .and_then(|value| value.to_str().ok())
+            .unwrap_or_default()
+    };
+    let mut command = Command::new("git");
+    command.arg("http-backend").kill_on_drop(true);
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null());
+    command
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .env("GIT_CONFIG_GLOBAL", "/dev/null");
+    command
+        .env("GIT_PROJECT_ROOT", &forge.folder)
+        .env("GIT_HTTP_EXPORT_ALL", "1");
+    command
+        .env("REQUEST_METHOD", parts.method.as_str())
+        .env("PATH_INFO", parts.uri.path());
+    command.env("QUERY_STRING", parts.uri.query().unwrap_or_default());
+    command
+        .env("CONTENT_TYPE", header("content-type"))
+        .env("HTTP_CONTENT_ENCODING", header("content-encoding"));
+    command
+        .env("GIT_PROTOCOL", header("git-protocol"))
+        .env("REMOTE_USER", client)
+        .env("REMOTE_ADDR", "127.0.0.1");
+    match header("content-length") {
+        // A big push comes in chunks; the backend then reads to the end.
+        "" => command.env_remove("CONTENT_LENGTH"),
+        length => command.env("CONTENT_LENGTH", length),
+    };
+    command
+}
+
+/// Feeds the body of the request to the backend.
+async fn feed(body: Body, mut input: ChildStdin) {
+    let mut chunks = body.into_data_stream();
+    while let Some(Ok(chunk)) = chunks.next().await {
+        if input.write_all(&chunk).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// Reads the head of the backend's answer, which is in the form of CGI.
+async fn answer_head(output: &mut BufReader<ChildStdout>) -> Response<Body> {
+    let mut answer = Response::builder();
+    let mut line = String::new();
+    while output.read_line(&mut line).await.is_ok_and(|length| length > 2) {
+        match line.trim_end().split_once(": ") {
+            Some(("Status", status)) => answer = answer.status(status.get(..3).unwrap_or("500")),
+            Some((name, value)) => answer = answer.header(name, value),
+            None => {}
+        }
+        line.clear();
+    }
+    answer.body(Body::empty()).expect("git writes proper headers")
+}
+
+/// Passes the rest of the answer on. When the client has gone away, the backend is ended by dropping it.
+async fn pass_on(
+    mut backend: Child,
+    mut output: BufReader<ChildStdout>,
+    client: &mpsc::Sender<std::io::Result<Bytes>>,
+) {
+    loop {
+        let mut chunk = Vec::with_capacity(64 * 1024);
+        match output.read_buf(&mut chunk).await {
+            Ok(0) => break,
+            Ok(_) => {
+                if client.send(Ok(Bytes::from(chunk))).await.is_err() {
+                    return;
+                }
+            }
+            Err(error) => {
+                let _ = client.send(Err(error)).await;
+                return;
+            }
+        }
+    }
+    let _ = backend.wait().await;
+}
+
+fn password(headers: &HeaderMap) -> Option<String> {
+    let encoded = headers
+        .get(header::AUTHORIZATION)?
+        .to_str()
+        .ok()?
+        .strip_prefix("Basic ")?;
+    let decoded = String::from_utf8(STANDARD.decode(encoded).ok()?).ok()?;
+    decoded.split_once(':').map(|(_, password)| password.to_owned())
+}
+
+fn refused(refusal: &Refusal) -> Response<Body> {
+    let (status, text) = match refusal {
+        Refusal::Unauthorized => (StatusCode::UNAUTHORIZED, "Authentication required"),
+        Refusal::Forbidden(why) => (StatusCode::FORBIDDEN, why.as_str()),
+        Refusal::NotFound => (StatusCode::NOT_FOUND, "Repository not found."),
+    };
+    let mut answer = Response::new(Body::from(text.to_owned()));
+    *answer.status_mut() = status;
+    if *refusal == Refusal::Unauthorized {
+        let challenge = HeaderValue::from_static("Basic realm=\"fake forge\"");
+        answer.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
+    }
+    answer
+}

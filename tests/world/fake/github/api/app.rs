@@ -1,0 +1,119 @@
+//! GitHub Apps: a signed token that says "I am the App", exchanged for tokens that reach repositories.
+
+use axum::extract::Path;
+use axum::extract::State as Shared;
+use axum::http::StatusCode;
+use serde_json::Value;
+use serde_json::json;
+
+use crate::fake::github::api::answer::Answer;
+use crate::fake::github::api::answer::Problem;
+use crate::fake::github::api::answer::created;
+use crate::fake::github::api::answer::ok;
+use crate::fake::github::api::answer::page;
+use crate::fake::github::api::hub::Hub;
+use crate::fake::github::api::hub::Viewer;
+use crate::fake::github::api::view::View;
+use crate::fake::github::api::view::node;
+use crate::fake::github::api::view::number_of;
+use crate::fake::github::api::view::text;
+use crate::fake::github::state::App;
+use crate::fake::github::state::Permission;
+use crate::fake::github::state::Token;
+use crate::fake::github::state::now;
+use crate::fake::request::Query;
+
+pub async fn app(Shared(hub): Shared<Hub>, viewer: Viewer) -> Answer {
+    let app = require(&hub, &viewer)?;
+    let slug = &app.slug;
+    ok(json!({
+        "id": app.id, "slug": slug, "node_id": node("A", app.id), "name": slug, "description": null,
+        "client_id": format!("Iv1.{}", app.id), "external_url": hub.origin, "html_url": format!("{}/apps/{slug}", hub.origin),
+        "created_at": "2020-01-01T00:00:00Z", "updated_at": "2020-01-01T00:00:00Z", "permissions": permissions(),
+        "events": [], "owner": hub.show(&viewer, |view| view.user("acme")), "installations_count": 1,
+    }))
+}
+
+pub async fn installations(Shared(hub): Shared<Hub>, viewer: Viewer, query: Query) -> Answer {
+    let app = require(&hub, &viewer)?;
+    let all = hub.show(&viewer, |view| vec![installed(view, &app, "acme")]);
+    page(&query, &hub.api(), all)
+}
+
+pub async fn installation(
+    Shared(hub): Shared<Hub>,
+    viewer: Viewer,
+    Path((owner, name)): Path<(String, String)>,
+) -> Answer {
+    let app = require(&hub, &viewer)?;
+    ok(hub.show(&viewer, |view| {
+        let place = view
+            .state
+            .repository(&format!("{owner}/{name}"))
+            .ok_or_else(Problem::not_found)?;
+        let bot = format!("{}[bot]", app.slug);
+        if place.permission(&bot) == Permission::None {
+            return Err(Problem::not_found());
+        }
+        Ok(installed(view, &app, &place.owner))
+    })?)
+}
+
+pub async fn create_token(Shared(hub): Shared<Hub>, viewer: Viewer, Path(id): Path<u64>) -> Answer {
+    let app = require(&hub, &viewer)?;
+    if id != app.installation {
+        return Err(Problem::not_found());
+    }
+    let token = hub.change(|state| {
+        let token = format!("ghs_{:036}", state.next_id());
+        let login = format!("{}[bot]", app.slug);
+        state.tokens.insert(
+            token.clone(),
+            Token {
+                login,
+                scopes: String::new(),
+                is_installation: true,
+            },
+        );
+        token
+    });
+    created(json!({
+        "token": token, "expires_at": text(now() + chrono::Duration::hours(1)), "permissions": permissions(),
+        "repository_selection": "all",
+    }))
+}
+
+pub async fn repositories(Shared(hub): Shared<Hub>, viewer: Viewer, query: Query) -> Answer {
+    let all = hub.show(&viewer, |view| {
+        let visible = view
+            .state
+            .repositories
+            .iter()
+            .filter(|place| place.permission(&viewer.login) > Permission::None);
+        visible.map(|place| view.repository(place)).collect::<Vec<_>>()
+    });
+    let page = query.page(all, 30);
+    ok(json!({"total_count": page.total, "repositories": page.items}))
+}
+
+fn require(hub: &Hub, viewer: &Viewer) -> Result<App, Problem> {
+    let app = hub.read(|state| state.app.clone()).filter(|_| viewer.is_app);
+    app.ok_or_else(|| Problem::new(StatusCode::UNAUTHORIZED, "A JSON web token could not be decoded"))
+}
+
+fn installed(view: View<'_>, app: &App, owner: &str) -> Value {
+    let url = format!("{}/app/installations/{}", view.api, app.installation);
+    json!({
+        "id": app.installation, "account": view.user(owner), "repository_selection": "all",
+        "access_tokens_url": format!("{url}/access_tokens"), "repositories_url": format!("{}/installation/repositories", view.api),
+        "html_url": format!("{}/settings/installations/{}", view.web, app.installation), "app_id": app.id,
+        "app_slug": app.slug, "target_id": number_of(owner), "target_type": "Organization",
+        "permissions": permissions(), "events": [], "single_file_name": null, "has_multiple_single_files": false,
+        "single_file_paths": [], "created_at": "2020-01-01T00:00:00Z", "updated_at": "2020-01-01T00:00:00Z",
+        "suspended_by": null, "suspended_at": null, "client_id": format!("Iv1.{}", app.id),
+    })
+}
+
+fn permissions() -> Value {
+    json!({"contents": "write", "issues": "write", "metadata": "read", "pull_requests": "write"})
+}

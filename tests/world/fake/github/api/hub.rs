@@ -1,0 +1,242 @@
+//! Who asks, and what that person may do: the parts that every handler begins with.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::extract::FromRequestParts;
+use axum::extract::Request;
+use axum::extract::State as Shared;
+use axum::http::HeaderMap;
+use axum::http::HeaderValue;
+use axum::http::StatusCode;
+use axum::http::header;
+use axum::http::request::Parts;
+use axum::middleware::Next;
+use axum::response::IntoResponse;
+use axum::response::Response;
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde_json::Value;
+
+use crate::fake::forge;
+use crate::fake::forge::Forge;
+use crate::fake::github::api::answer::Problem;
+use crate::fake::github::api::view::View;
+use crate::fake::github::state::Allowance;
+use crate::fake::github::state::Item;
+use crate::fake::github::state::Permission;
+use crate::fake::github::state::Pull;
+use crate::fake::github::state::Repository;
+use crate::fake::github::state::State;
+use crate::fake::github::state::now;
+
+pub type Hub = Arc<Forge<State>>;
+
+/// Who sent a request.
+#[derive(Clone, Debug)]
+pub struct Viewer {
+    pub login: String,
+    pub is_app: bool,
+    pub is_installation: bool,
+}
+
+impl Forge<State> {
+    pub fn api(&self) -> String {
+        format!("{}/api/v3", self.origin)
+    }
+
+    /// Shows something of the state to a viewer.
+    pub fn show<R>(&self, viewer: &Viewer, show: impl FnOnce(View<'_>) -> R) -> R {
+        let api = self.api();
+        self.read(|state| {
+            show(View {
+                state,
+                api: &api,
+                web: &self.origin,
+                viewer: &viewer.login,
+            })
+        })
+    }
+
+    /// Says whether a viewer may change something in that repository, in GitHub's words if not.
+    pub fn allow(&self, viewer: &Viewer, place: &(String, String), needed: Permission) -> Result<String, Problem> {
+        self.read(|state| {
+            let repository = find(state, viewer, place)?;
+            if repository.is_archived {
+                return Err(Problem::forbidden("Repository was archived so is read-only."));
+            }
+            if repository.permission(&viewer.login) < needed {
+                let by = if viewer.is_installation {
+                    "integration"
+                } else {
+                    "personal access token"
+                };
+                return Err(Problem::forbidden(&format!("Resource not accessible by {by}")));
+            }
+            Ok(repository.full_name())
+        })
+    }
+}
+
+/// Finds a repository that the viewer may see.
+pub fn find<'a>(state: &'a State, viewer: &Viewer, place: &(String, String)) -> Result<&'a Repository, Problem> {
+    let found = state.repository(&format!("{}/{}", place.0, place.1));
+    let visible = found.filter(|found| found.permission(&viewer.login) > Permission::None);
+    visible.ok_or_else(Problem::not_found)
+}
+
+pub fn find_item(place: &Repository, number: u64) -> Result<&Item, Problem> {
+    let item = place.items.get(&number).ok_or_else(Problem::not_found)?;
+    if item.is_deleted {
+        return Err(Problem::gone());
+    }
+    Ok(item)
+}
+
+pub fn find_pull(place: &Repository, number: u64) -> Result<(&Item, &Pull), Problem> {
+    let item = find_item(place, number)?;
+    item.pull
+        .as_ref()
+        .map(|pull| (item, pull))
+        .ok_or_else(Problem::not_found)
+}
+
+/// Checks the token and the allowance, before anything is looked up.
+pub async fn check(Shared(hub): Shared<Hub>, mut request: Request, next: Next) -> Response {
+    if forge::is_git(request.uri().path()) {
+        return next.run(request).await;
+    }
+    let (viewer, scopes) = match hub.read(|state| viewer(state, request.headers())) {
+        Ok(found) => found,
+        Err(problem) => return problem.into_response(),
+    };
+    if let Some(refusal) = hub.change(spend) {
+        return refusal;
+    }
+    request.extensions_mut().insert(viewer);
+    let mut answer = next.run(request).await;
+    hub.change(|state| {
+        // "Not modified" costs nothing.
+        state.allowance.left += u64::from(answer.status() == StatusCode::NOT_MODIFIED);
+        describe(state, answer.headers_mut());
+    });
+    if let Some(scopes) = scopes {
+        let scopes = HeaderValue::from_str(&scopes).expect("scopes are plain words");
+        answer.headers_mut().insert("x-oauth-scopes", scopes);
+    }
+    answer
+}
+
+impl<S: Sync> FromRequestParts<S> for Viewer {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        let viewer = parts.extensions.get::<Self>().cloned();
+        viewer.ok_or_else(|| Problem::new(StatusCode::UNAUTHORIZED, "Requires authentication"))
+    }
+}
+
+/// Finds out who asks, and with which scopes.
+fn viewer(state: &State, headers: &HeaderMap) -> Result<(Viewer, Option<String>), Problem> {
+    let unauthorized = |message| Problem::new(StatusCode::UNAUTHORIZED, message);
+    let Some(given) = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok()) else {
+        return Err(unauthorized("Requires authentication"));
+    };
+    let token = given.split_once(' ').map_or(given, |(_, token)| token);
+    if let Some(token) = state.tokens.get(token) {
+        let viewer = Viewer {
+            login: token.login.clone(),
+            is_app: false,
+            is_installation: token.is_installation,
+        };
+        // Only classic tokens tell their scopes.
+        return Ok((viewer, (!token.is_installation).then(|| token.scopes.clone())));
+    }
+    match &state.app {
+        Some(app) if token.matches('.').count() == 2 => {
+            check_claims(token, app.id).map_err(unauthorized)?;
+            Ok((
+                Viewer {
+                    login: app.slug.clone(),
+                    is_app: true,
+                    is_installation: false,
+                },
+                None,
+            ))
+        }
+        _ => Err(unauthorized("Bad credentials")),
+    }
+}
+
+/// Reads what an App's token claims. The signature is not checked: the fake has no key of the App.
+fn check_claims(token: &str, app: u64) -> Result<(), &'static str> {
+    const UNREADABLE: &str = "A JSON web token could not be decoded";
+    let payload = token
+        .split('.')
+        .nth(1)
+        .and_then(|part| URL_SAFE_NO_PAD.decode(part).ok())
+        .ok_or(UNREADABLE)?;
+    let claims: Value = serde_json::from_slice(&payload).map_err(|_| UNREADABLE)?;
+    let number = |name: &str| {
+        let claim = &claims[name];
+        claim.as_i64().or_else(|| claim.as_str()?.parse().ok())
+    };
+    let now = now().timestamp();
+    if number("iss") != i64::try_from(app).ok() {
+        return Err("Integration not found");
+    }
+    if number("iat").is_none_or(|issued| issued > now) {
+        return Err("'Issued at' claim ('iat') must be an Integer representing the time that the assertion was issued");
+    }
+    match number("exp") {
+        Some(expiry) if expiry <= now => Err(
+            "'Expiration time' claim ('exp') must be a numeric value representing the future time at which the assertion expires",
+        ),
+        Some(expiry) if expiry > now + 600 => Err("'Expiration time' claim ('exp') is too far in the future"),
+        Some(_) => Ok(()),
+        None => Err("Missing 'exp' claim in assertion"),
+    }
+}
+
+/// Takes one request off the allowance. Returns the refusal, if nothing is left of it.
+fn spend(state: &mut State) -> Option<Response> {
+    let refuse = |state: &State, message: &str| {
+        let mut refusal = Problem::forbidden(message).into_response();
+        describe(state, refusal.headers_mut());
+        refusal
+    };
+    if let Some((until, seconds)) = state.allowance.secondary_until {
+        if Instant::now() < until {
+            let message = "You have exceeded a secondary rate limit. Please wait a few minutes before you try again.";
+            let mut refusal = refuse(state, message);
+            refusal.headers_mut().insert(header::RETRY_AFTER, seconds.into());
+            return Some(refusal);
+        }
+        state.allowance.secondary_until = None;
+    }
+    if now() >= state.allowance.reset {
+        state.allowance = Allowance::default();
+    }
+    if state.allowance.left == 0 {
+        return Some(refuse(state, "API rate limit exceeded for user ID 1."));
+    }
+    state.allowance.left -= 1;
+    None
+}
+
+fn describe(state: &State, headers: &mut HeaderMap) {
+    let left = state.allowance.left;
+    headers.insert("x-ratelimit-limit", HeaderValue::from(5000));
+    headers.insert("x-ratelimit-remaining", HeaderValue::from(left));
+    headers.insert("x-ratelimit-used", HeaderValue::from(5000_u64.saturating_sub(left)));
+    headers.insert(
+        "x-ratelimit-reset",
+        HeaderValue::from(state.allowance.reset.timestamp()),
+    );
+    headers.insert("x-ratelimit-resource", HeaderValue::from_static("core"));
+    headers.insert("x-github-request-id", HeaderValue::from_static("FAKE:0001"));
+    headers.insert(
+        "x-github-media-type",
+        HeaderValue::from_static("github.v3; format=json"),
+    );
+}

@@ -1,0 +1,311 @@
+//! Pull requests: listing, opening, editing, and what reviewers wrote.
+
+use axum::extract::Path;
+use axum::extract::State as Shared;
+use axum::http::HeaderMap;
+use axum::http::header;
+use axum::response::IntoResponse;
+use serde_json::Value;
+use serde_json::json;
+
+use crate::fake::github::api::answer::Answer;
+use crate::fake::github::api::answer::Problem;
+use crate::fake::github::api::answer::created;
+use crate::fake::github::api::answer::ok;
+use crate::fake::github::api::answer::page;
+use crate::fake::github::api::hub::Hub;
+use crate::fake::github::api::hub::Viewer;
+use crate::fake::github::api::hub::find;
+use crate::fake::github::api::hub::find_pull;
+use crate::fake::github::api::issues::check_length;
+use crate::fake::github::api::view_pull::base_of;
+use crate::fake::github::api::view_pull::head_of;
+use crate::fake::github::deeds::Draft;
+use crate::fake::github::state::Permission;
+use crate::fake::github::state::Pull;
+use crate::fake::github::state::Repository;
+use crate::fake::github::state::State;
+use crate::fake::request::Fields;
+use crate::fake::request::Query;
+
+type Numbered = Path<(String, String, u64)>;
+
+pub async fn list(
+    Shared(hub): Shared<Hub>,
+    viewer: Viewer,
+    Path(place): Path<(String, String)>,
+    query: Query,
+) -> Answer {
+    let pulls = hub.show(&viewer, |view| {
+        let place = find(view.state, &viewer, &place)?;
+        let pulls = place
+            .items
+            .values()
+            .rev()
+            .filter_map(|item| Some((item, item.pull.as_ref()?)));
+        let wanted = pulls.filter(|(item, pull)| {
+            let state = match query.value("state") {
+                Some("all") => true,
+                Some("closed") => !item.is_open,
+                _ => item.is_open,
+            };
+            state
+                && query.value("head").is_none_or(|head| is_head(pull, head))
+                && query.value("base").is_none_or(|base| pull.base == base)
+        });
+        Ok(wanted.map(|(item, pull)| view.pull(place, item, pull)).collect())
+    })?;
+    page(&query, &hub.api(), pulls)
+}
+
+/// Compares with `owner:branch`. Without an owner GitHub ignores the filter, and lists everything.
+fn is_head(pull: &Pull, wanted: &str) -> bool {
+    let Some((owner, branch)) = wanted.split_once(':') else {
+        return true;
+    };
+    pull.head == branch
+        && pull
+            .head_repository
+            .split('/')
+            .next()
+            .is_some_and(|name| name.eq_ignore_ascii_case(owner))
+}
+
+pub async fn one(
+    Shared(hub): Shared<Hub>,
+    viewer: Viewer,
+    Path((owner, name, number)): Numbered,
+    headers: HeaderMap,
+) -> Answer {
+    let accepted = headers
+        .get(header::ACCEPT)
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default();
+    if accepted.contains("diff") {
+        let diff = hub.read(|state| {
+            let place = find(state, &viewer, &(owner, name))?;
+            let (item, pull) = find_pull(place, number)?;
+            Ok::<_, Problem>(place.git.diff(&base_of(place, pull), &head_of(place, item)))
+        })?;
+        return Ok((
+            [(header::CONTENT_TYPE, "application/vnd.github.v3.diff; charset=utf-8")],
+            diff,
+        )
+            .into_response());
+    }
+    ok(shown(&hub, &viewer, &(owner, name), number)?)
+}
+
+pub async fn create(
+    Shared(hub): Shared<Hub>,
+    viewer: Viewer,
+    Path(place): Path<(String, String)>,
+    fields: Fields,
+) -> Answer {
+    let repository = hub.allow(&viewer, &place, Permission::Read)?;
+    let text = |name: &'static str| {
+        let text = fields.text(name).filter(|text| !text.is_empty());
+        text.ok_or_else(|| Problem::invalid("PullRequest", name, "missing_field"))
+    };
+    let (title, head, base) = (text("title")?.to_owned(), text("head")?, text("base")?);
+    check_length(fields.text("body"))?;
+    let pull = hub.read(|state| proposed(state, &repository, head, base))?;
+    let pull = Pull {
+        is_draft: fields.flag("draft").unwrap_or(false),
+        maintainers_can_modify: fields.flag("maintainer_can_modify").unwrap_or(true),
+        ..pull
+    };
+    let body = fields.text("body").map(str::to_owned);
+    let draft = Draft {
+        title,
+        body,
+        author: viewer.login.clone(),
+    };
+    let number = hub.change(|state| state.open(&repository, draft, Some(pull)));
+    created(shown(&hub, &viewer, &place, number)?)
+}
+
+/// Checks that there is something to pull, and that nobody asked for it before.
+pub fn proposed(state: &State, repository: &str, head: &str, base: &str) -> Result<Pull, Problem> {
+    let place = state.repository(repository).ok_or_else(Problem::not_found)?;
+    let (owner, branch) = head.split_once(':').unwrap_or((&place.owner, head));
+    let source = state.repositories.iter().find(|source| {
+        let is_here = source.full_name() == repository || source.parent.as_deref() == Some(repository);
+        is_here && source.owner.eq_ignore_ascii_case(owner)
+    });
+    let source = source.ok_or_else(|| Problem::invalid("PullRequest", "head", "invalid"))?;
+    let commit = source.git.resolve(&format!("refs/heads/{branch}"));
+    let commit = commit.ok_or_else(|| Problem::invalid("PullRequest", "head", "invalid"))?;
+    let start = place.git.resolve(&format!("refs/heads/{base}"));
+    let start = start.ok_or_else(|| Problem::invalid("PullRequest", "base", "invalid"))?;
+    if commit == start || source.git.merge_base(&commit, &start).as_deref() == Some(commit.as_str()) {
+        return Err(Problem::custom(
+            "PullRequest",
+            &format!("No commits between {base} and {branch}"),
+        ));
+    }
+    let name = source.full_name();
+    let is_same = |pull: &Pull| pull.head_repository == name && pull.head == branch && pull.base == base;
+    if place
+        .items
+        .values()
+        .any(|item| item.is_open && item.pull.as_ref().is_some_and(is_same))
+    {
+        let message = format!("A pull request already exists for {}:{branch}.", source.owner);
+        return Err(Problem::custom("PullRequest", &message));
+    }
+    Ok(Pull {
+        head_repository: name,
+        head: branch.to_owned(),
+        base: base.to_owned(),
+        is_draft: false,
+        merged: None,
+        maintainers_can_modify: true,
+        reviews: Vec::new(),
+        line_comments: Vec::new(),
+    })
+}
+
+pub async fn edit(
+    Shared(hub): Shared<Hub>,
+    viewer: Viewer,
+    Path((owner, name, number)): Numbered,
+    fields: Fields,
+) -> Answer {
+    let place = (owner, name);
+    let repository = hub.allow(&viewer, &place, Permission::Write)?;
+    hub.read(|state| find_pull(find(state, &viewer, &place)?, number).map(|_| ()))?;
+    check_length(fields.text("body"))?;
+    hub.change(|state| {
+        let actor = viewer.login.as_str();
+        if let Some(title) = fields.text("title") {
+            state.rename(&repository, number, actor, title);
+        }
+        if fields.has("body") {
+            state.rewrite(&repository, number, actor, fields.text("body"));
+        }
+        if let (Some(base), Some(item)) = (fields.text("base"), state.item_mut(&repository, number)) {
+            item.pull.iter_mut().for_each(|pull| base.clone_into(&mut pull.base));
+        }
+        match fields.text("state") {
+            Some("closed") => state.close(&repository, number, actor, "completed"),
+            Some("open") => state.reopen(&repository, number, actor),
+            _ => {}
+        }
+    });
+    ok(shown(&hub, &viewer, &place, number)?)
+}
+
+pub async fn files(
+    Shared(hub): Shared<Hub>,
+    viewer: Viewer,
+    Path((owner, name, number)): Numbered,
+    query: Query,
+) -> Answer {
+    let files = hub.show(&viewer, |view| {
+        let place = find(view.state, &viewer, &(owner, name))?;
+        let (item, pull) = find_pull(place, number)?;
+        let head = head_of(place, item);
+        let files = place.git.changed(&base_of(place, pull), &head).into_iter().map(|file| {
+            let contents = format!(
+                "{}/repos/{}/contents/{}?ref={head}",
+                view.api,
+                place.full_name(),
+                file.path
+            );
+            let blob = format!("{}/{}/blob/{head}/{}", view.web, place.full_name(), file.path);
+            json!({
+                "sha": head, "filename": file.path, "status": file.how, "additions": file.additions,
+                "deletions": file.deletions, "changes": file.additions + file.deletions, "blob_url": blob,
+                "raw_url": blob, "contents_url": contents,
+            })
+        });
+        Ok(files.collect())
+    })?;
+    page(&query, &hub.api(), files)
+}
+
+pub async fn commits(
+    Shared(hub): Shared<Hub>,
+    viewer: Viewer,
+    Path((owner, name, number)): Numbered,
+    query: Query,
+) -> Answer {
+    let commits = hub.show(&viewer, |view| {
+        let place = find(view.state, &viewer, &(owner, name))?;
+        let (item, pull) = find_pull(place, number)?;
+        let commits = place.git.commits(&base_of(place, pull), &head_of(place, item));
+        Ok(commits.iter().map(|commit| view.commit(place, commit)).collect())
+    })?;
+    page(&query, &hub.api(), commits)
+}
+
+pub async fn line_comments(
+    Shared(hub): Shared<Hub>,
+    viewer: Viewer,
+    Path((owner, name, number)): Numbered,
+    query: Query,
+) -> Answer {
+    page(
+        &query,
+        &hub.api(),
+        written(&hub, &viewer, &(owner, name), number, None)?,
+    )
+}
+
+pub async fn review_comments(
+    Shared(hub): Shared<Hub>,
+    viewer: Viewer,
+    Path((owner, name, number, review)): Path<(String, String, u64, u64)>,
+    query: Query,
+) -> Answer {
+    page(
+        &query,
+        &hub.api(),
+        written(&hub, &viewer, &(owner, name), number, Some(review))?,
+    )
+}
+
+fn written(
+    hub: &Hub,
+    viewer: &Viewer,
+    place: &(String, String),
+    number: u64,
+    review: Option<u64>,
+) -> Result<Vec<Value>, Problem> {
+    hub.show(viewer, |view| {
+        let place: &Repository = find(view.state, viewer, place)?;
+        let (item, pull) = find_pull(place, number)?;
+        let wanted = pull
+            .line_comments
+            .iter()
+            .filter(|comment| review.is_none_or(|review| comment.review == review));
+        Ok(wanted.map(|comment| view.line_comment(place, item, comment)).collect())
+    })
+}
+
+pub async fn reviews(
+    Shared(hub): Shared<Hub>,
+    viewer: Viewer,
+    Path((owner, name, number)): Numbered,
+    query: Query,
+) -> Answer {
+    let reviews = hub.show(&viewer, |view| {
+        let place = find(view.state, &viewer, &(owner, name))?;
+        let (item, pull) = find_pull(place, number)?;
+        Ok(pull
+            .reviews
+            .iter()
+            .map(|review| view.review(place, item, review))
+            .collect())
+    })?;
+    page(&query, &hub.api(), reviews)
+}
+
+fn shown(hub: &Hub, viewer: &Viewer, place: &(String, String), number: u64) -> Result<Value, Problem> {
+    hub.show(viewer, |view| {
+        let place = find(view.state, viewer, place)?;
+        let (item, pull) = find_pull(place, number)?;
+        Ok(view.whole_pull(place, item, pull))
+    })
+}

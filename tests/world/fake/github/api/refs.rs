@@ -1,0 +1,154 @@
+//! Branches, references and commits, straight from the git repository.
+
+use axum::extract::Path;
+use axum::extract::State as Shared;
+use axum::http::StatusCode;
+use serde_json::Value;
+use serde_json::json;
+
+use crate::fake::forge::Host as _;
+use crate::fake::github::api::answer::Answer;
+use crate::fake::github::api::answer::Problem;
+use crate::fake::github::api::answer::created;
+use crate::fake::github::api::answer::no_content;
+use crate::fake::github::api::answer::ok;
+use crate::fake::github::api::answer::page;
+use crate::fake::github::api::hub::Hub;
+use crate::fake::github::api::hub::Viewer;
+use crate::fake::github::api::hub::find;
+use crate::fake::github::api::view::View;
+use crate::fake::github::state::Permission;
+use crate::fake::github::state::Repository;
+use crate::fake::request::Fields;
+use crate::fake::request::Query;
+
+type Named = Path<(String, String, String)>;
+
+pub async fn branches(
+    Shared(hub): Shared<Hub>,
+    viewer: Viewer,
+    Path(place): Path<(String, String)>,
+    query: Query,
+) -> Answer {
+    let branches = hub.show(&viewer, |view| {
+        let place = find(view.state, &viewer, &place)?;
+        let branches = place.git.branches().into_iter().map(|(name, id)| {
+            let url = format!("{}/repos/{}/commits/{id}", view.api, place.full_name());
+            json!({"name": name, "commit": {"sha": id, "url": url}, "protected": false})
+        });
+        Ok(branches.collect())
+    })?;
+    page(&query, &hub.api(), branches)
+}
+
+pub async fn branch(Shared(hub): Shared<Hub>, viewer: Viewer, Path((owner, name, branch)): Named) -> Answer {
+    ok(hub.show(&viewer, |view| {
+        let place = find(view.state, &viewer, &(owner, name))?;
+        let commit = place.git.resolve(&format!("refs/heads/{branch}")).and_then(|id| place.git.commit_named(&id));
+        let commit = commit.ok_or_else(|| Problem::new(StatusCode::NOT_FOUND, "Branch not found"))?;
+        let url = format!("{}/repos/{}/branches/{branch}", view.api, place.full_name());
+        let page = format!("{}/{}/tree/{branch}", view.web, place.full_name());
+        Ok(json!({
+            "name": branch, "commit": view.commit(place, &commit), "_links": {"self": url, "html": page},
+            "protected": false, "protection_url": format!("{url}/protection"),
+            "protection": {"enabled": false, "required_status_checks": {"enforcement_level": "off", "contexts": [], "checks": []}},
+        }))
+    })?)
+}
+
+pub async fn commit(Shared(hub): Shared<Hub>, viewer: Viewer, Path((owner, name, id)): Named) -> Answer {
+    ok(hub.show(&viewer, |view| {
+        let place = find(view.state, &viewer, &(owner, name))?;
+        let found = place.git.resolve(&id).and_then(|id| place.git.commit_named(&id));
+        let missing = || {
+            Problem::new(
+                StatusCode::UNPROCESSABLE_ENTITY,
+                &format!("No commit found for SHA: {id}"),
+            )
+        };
+        Ok(view.commit(place, &found.ok_or_else(missing)?))
+    })?)
+}
+
+pub async fn reference(Shared(hub): Shared<Hub>, viewer: Viewer, Path((owner, name, reference)): Named) -> Answer {
+    ok(hub.show(&viewer, |view| {
+        let place = find(view.state, &viewer, &(owner, name))?;
+        let id = place
+            .git
+            .resolve(&format!("refs/{reference}"))
+            .ok_or_else(Problem::not_found)?;
+        Ok(shown(view, place, &format!("refs/{reference}"), &id))
+    })?)
+}
+
+pub async fn matching(Shared(hub): Shared<Hub>, viewer: Viewer, Path((owner, name, prefix)): Named) -> Answer {
+    ok(hub.show(&viewer, |view| {
+        let place = find(view.state, &viewer, &(owner, name))?;
+        let all = place
+            .git
+            .branches()
+            .into_iter()
+            .map(|(branch, id)| (format!("heads/{branch}"), id));
+        let matching = all.filter(|(reference, _)| reference.starts_with(&prefix));
+        let matching = matching.map(|(reference, id)| shown(view, place, &format!("refs/{reference}"), &id));
+        Ok(Value::Array(matching.collect()))
+    })?)
+}
+
+pub async fn create(
+    Shared(hub): Shared<Hub>,
+    viewer: Viewer,
+    Path(place): Path<(String, String)>,
+    fields: Fields,
+) -> Answer {
+    let repository = hub.allow(&viewer, &place, Permission::Write)?;
+    let (reference, id) = (
+        fields.text("ref").unwrap_or_default(),
+        fields.text("sha").unwrap_or_default(),
+    );
+    let unprocessable = |message| Problem::new(StatusCode::UNPROCESSABLE_ENTITY, message);
+    hub.change(|state| {
+        let git = &state.repository(&repository).ok_or_else(Problem::not_found)?.git;
+        if !reference.starts_with("refs/heads/") {
+            return Err(unprocessable(
+                "Reference name must start with 'refs/' and have at least two slashes.",
+            ));
+        }
+        if git.resolve(reference).is_some() {
+            return Err(unprocessable("Reference already exists"));
+        }
+        let commit = git.resolve(id).ok_or_else(|| unprocessable("Object does not exist"))?;
+        git.set_reference(reference, &commit);
+        state.pushed(&repository, &viewer.login);
+        Ok(())
+    })?;
+    created(hub.show(&viewer, |view| {
+        Ok::<_, Problem>(shown(view, find(view.state, &viewer, &place)?, reference, id))
+    })?)
+}
+
+pub async fn delete(Shared(hub): Shared<Hub>, viewer: Viewer, Path((owner, name, reference)): Named) -> Answer {
+    let repository = hub.allow(&viewer, &(owner, name), Permission::Write)?;
+    hub.change(|state| {
+        let git = &state.repository(&repository).ok_or_else(Problem::not_found)?.git;
+        let reference = format!("refs/{reference}");
+        if git.resolve(&reference).is_none() {
+            return Err(Problem::new(
+                StatusCode::UNPROCESSABLE_ENTITY,
+                "Reference does not exist",
+            ));
+        }
+        git.delete_reference(&reference);
+        state.pushed(&repository, &viewer.login);
+        Ok(())
+    })?;
+    no_content()
+}
+
+fn shown(view: View<'_>, place: &Repository, reference: &str, id: &str) -> Value {
+    let repository = format!("{}/repos/{}", view.api, place.full_name());
+    json!({
+        "ref": reference, "node_id": format!("REF_{id}"), "url": format!("{repository}/git/{reference}"),
+        "object": {"sha": id, "type": "commit", "url": format!("{repository}/git/commits/{id}")},
+    })
+}

@@ -1,0 +1,305 @@
+//! A fake GitHub: the REST API and git over HTTP, with what a test or a person wants to do and see.
+//!
+//! It starts with one private repository, `acme/widgets`, that holds a `README.md` on `main`. `alice` may
+//! write there, and so may the bot that owns the token; everybody else is a stranger.
+
+mod api;
+mod deeds;
+mod item;
+mod pull;
+mod repository;
+mod state;
+mod story;
+
+use std::collections::BTreeMap;
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::time::Duration;
+use std::time::Instant;
+
+use tempfile::TempDir;
+
+use crate::fake::forge::Forge;
+use crate::fake::github::state::Allowance;
+use crate::fake::github::state::State;
+use crate::fake::github::state::Token;
+use crate::fake::github::state::now;
+use crate::fake::server;
+use crate::fake::server::Server;
+use crate::fake::traffic::Fault;
+use crate::fake::traffic::Request;
+
+pub use crate::fake::github::item::Item;
+pub use crate::fake::github::repository::Repository;
+pub use crate::fake::github::state::App;
+pub use crate::fake::github::state::Comment;
+pub use crate::fake::github::state::Permission;
+
+/// The repository that is meant when none is named.
+const DEFAULT_REPOSITORY: &str = "acme/widgets";
+/// The token of the bot, made up but of the right shape.
+const TOKEN: &str = "ghp_0123456789abcdefghijklmnopqrstuvwxyz";
+/// The account of that token.
+const BOT: &str = "coding-agent-bot";
+/// Who opens issues when nobody else is named.
+const HUMAN: &str = "alice";
+
+/// A running GitHub. Everything it started ends when it is dropped.
+pub struct GitHub {
+    forge: Arc<Forge<State>>,
+    _server: Server,
+    _folder: TempDir,
+}
+
+impl GitHub {
+    /// Starts on a free port of the loopback interface.
+    pub async fn start() -> Self {
+        Self::start_on(server::loopback().await)
+    }
+
+    /// Starts on a listener that is already bound.
+    pub fn start_on(listener: TcpListener) -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder can be made");
+        let origin = format!(
+            "http://{}",
+            listener.local_addr().expect("a bound listener has an address")
+        );
+        let forge = Arc::new(Forge::new(origin, folder.path().to_owned(), new_state(&folder)));
+        let server = Server::start(listener, api::router(&forge));
+        let github = Self {
+            forge,
+            _server: server,
+            _folder: folder,
+        };
+        github.repository(DEFAULT_REPOSITORY);
+        github
+    }
+
+    /// Where the API begins, for the configuration of a client.
+    pub fn api_url(&self) -> String {
+        self.forge.api()
+    }
+
+    pub fn url(&self) -> &str {
+        &self.forge.origin
+    }
+
+    pub fn token(&self) -> &'static str {
+        TOKEN
+    }
+
+    /// The account that the token belongs to.
+    pub fn bot(&self) -> &'static str {
+        BOT
+    }
+
+    /// Installs an App on every repository that is there now. Its bot is `coding-agent[bot]`.
+    pub fn install_app(&self, id: u64) -> App {
+        let app = App {
+            id,
+            slug: "coding-agent".to_owned(),
+            installation: id + 1,
+        };
+        self.forge.change(|state| {
+            state.app = Some(app.clone());
+            for place in &mut state.repositories {
+                place.members.insert(format!("{}[bot]", app.slug), Permission::Write);
+            }
+        });
+        app
+    }
+
+    /// Gives a person a token of their own.
+    pub fn token_of(&self, login: &str) -> String {
+        let token = format!("ghp_{login:0>36}");
+        let login = login.to_owned();
+        let owned = Token {
+            login,
+            scopes: "repo".to_owned(),
+            is_installation: false,
+        };
+        self.forge.change(|state| state.tokens.insert(token.clone(), owned));
+        token
+    }
+
+    /// Changes what the bot's token says of its scopes, such as `public_repo, read:org`.
+    pub fn scopes(&self, scopes: &str) {
+        self.forge.change(|state| {
+            if let Some(token) = state.tokens.get_mut(TOKEN) {
+                scopes.clone_into(&mut token.scopes);
+            }
+        });
+    }
+
+    /// Lets every token be refused from now on.
+    pub fn revokes_tokens(&self) {
+        self.forge.change(|state| state.tokens.clear());
+    }
+
+    /// Returns a repository such as `acme/widgets`, which is made if it is not there.
+    pub fn repository(&self, full_name: &str) -> Repository {
+        Repository::at(&self.forge, full_name)
+    }
+
+    /// Returns the repository that is meant when none is named.
+    pub fn default_repository(&self) -> Repository {
+        self.repository(DEFAULT_REPOSITORY)
+    }
+
+    pub fn open_issue(&self, title: &str) -> Item {
+        self.default_repository().open_issue(title)
+    }
+
+    /// Opens a pull request from a new branch with one commit.
+    pub fn open_pull(&self, title: &str, head: &str, files: &[(&str, &str)]) -> Item {
+        self.default_repository().open_pull(title, head, files)
+    }
+
+    pub fn open_pull_from_fork(&self, owner: &str, title: &str, head: &str, files: &[(&str, &str)]) -> Item {
+        self.default_repository().open_pull_from_fork(owner, title, head, files)
+    }
+
+    /// Returns the pull requests of all repositories, oldest first.
+    pub fn pulls(&self) -> Vec<Item> {
+        self.items().into_iter().filter(Item::is_pull).collect()
+    }
+
+    /// Returns everything that was opened and not deleted, in all repositories.
+    pub fn items(&self) -> Vec<Item> {
+        let found: Vec<_> = self.forge.read(|state| {
+            let all = state.repositories.iter().flat_map(|place| {
+                let items = place.items.values().filter(|item| !item.is_deleted);
+                items.map(|item| (place.full_name(), item.number))
+            });
+            all.collect()
+        });
+        found
+            .into_iter()
+            .map(|(repository, number)| Item::at(&self.forge, &repository, number))
+            .collect()
+    }
+
+    /// Returns the history of everything, for people.
+    pub fn timeline(&self) -> String {
+        self.forge.read(story::of_everything)
+    }
+
+    /// Waits until something is so.
+    pub async fn until(&self, is_so: impl Fn(&Self) -> bool) {
+        self.until_some(|github| is_so(github).then_some(())).await;
+    }
+
+    /// Waits until something is there.
+    pub async fn until_some<T>(&self, find: impl Fn(&Self) -> Option<T>) -> T {
+        self.forge.until_some(|| self.account(), || find(self)).await
+    }
+
+    /// Waits for the first pull request that mentions an issue.
+    pub async fn pull_request_for(&self, issue: &Item) -> Item {
+        self.until_some(|github| github.pulls().into_iter().find(|pull| pull.mentions(issue)))
+            .await
+    }
+
+    /// Returns the requests to the API until now.
+    pub fn requests(&self) -> Vec<Request> {
+        self.forge
+            .traffic
+            .requests()
+            .into_iter()
+            .filter(|request| !request.is_git)
+            .collect()
+    }
+
+    /// Returns the requests of the git protocol until now.
+    pub fn git_requests(&self) -> Vec<Request> {
+        self.forge
+            .traffic
+            .requests()
+            .into_iter()
+            .filter(|request| request.is_git)
+            .collect()
+    }
+
+    /// Counts the requests to a route such as `POST /repos/*/*/issues/*/comments`.
+    pub fn count(&self, route: &str) -> usize {
+        self.forge
+            .traffic
+            .requests()
+            .iter()
+            .filter(|request| request.is(route))
+            .count()
+    }
+
+    /// Returns the requests that the fake does not know, so that a test can fail on them.
+    pub fn unknown_requests(&self) -> Vec<String> {
+        self.forge.traffic.unknown()
+    }
+
+    /// Refuses the next requests to a route.
+    pub fn fails_next(&self, route: &str, status: u16, times: usize) {
+        self.forge.traffic.misbehave(route, Fault::Fails(status), times);
+    }
+
+    /// Does what the next requests to a route ask, and says that it failed.
+    pub fn fails_after_work(&self, route: &str, status: u16, times: usize) {
+        self.forge
+            .traffic
+            .misbehave(route, Fault::FailsAfterWork(status), times);
+    }
+
+    /// Breaks the connection off at the next requests to a route.
+    pub fn drops_connection(&self, route: &str, times: usize) {
+        self.forge.traffic.misbehave(route, Fault::Drops, times);
+    }
+
+    /// Does what the next requests to a route ask, and breaks the connection off.
+    pub fn drops_connection_after_work(&self, route: &str, times: usize) {
+        self.forge.traffic.misbehave(route, Fault::DropsAfterWork, times);
+    }
+
+    /// Answers every request to a route late.
+    pub fn slow(&self, route: &str, delay: Duration) {
+        self.forge.traffic.misbehave(route, Fault::Waits(delay), usize::MAX);
+    }
+
+    /// Refuses everything after some more requests, until the allowance is renewed.
+    pub fn rate_limited(&self, after: u64, renewed_in: Duration) {
+        let wait = chrono::Duration::from_std(renewed_in).expect("a wait of a test is short");
+        // Times are told in whole seconds: round up, so that the allowance is really renewed then.
+        let reset = now() + wait + chrono::Duration::seconds(1);
+        self.forge.change(|state| {
+            state.allowance = Allowance {
+                left: after,
+                reset,
+                secondary_until: None,
+            }
+        });
+    }
+
+    /// Refuses everything for a while, because of too many requests at once.
+    pub fn secondary_limited(&self, retry_after: Duration) {
+        let until = (Instant::now() + retry_after, retry_after.as_secs());
+        self.forge.change(|state| state.allowance.secondary_until = Some(until));
+    }
+
+    fn account(&self) -> String {
+        let requests: Vec<_> = self.forge.traffic.requests().iter().map(ToString::to_string).collect();
+        format!("{}\nRequests:\n  {}\n", self.timeline(), requests.join("\n  "))
+    }
+}
+
+fn new_state(folder: &TempDir) -> State {
+    let bot = Token {
+        login: BOT.to_owned(),
+        scopes: "repo, read:org".to_owned(),
+        is_installation: false,
+    };
+    State {
+        folder: folder.path().to_owned(),
+        people: [BOT, HUMAN].map(str::to_owned).into(),
+        organizations: ["acme".to_owned()].into(),
+        tokens: BTreeMap::from([(TOKEN.to_owned(), bot)]),
+        last_id: 1000,
+        ..State::default()
+    }
+}

@@ -1,0 +1,249 @@
+//! A repository of the fake GitHub, as a test or a person sees and changes it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::fake::bare::Bare;
+use crate::fake::forge::Forge;
+use crate::fake::forge::Host as _;
+use crate::fake::github::BOT;
+use crate::fake::github::HUMAN;
+use crate::fake::github::Item;
+use crate::fake::github::Permission;
+use crate::fake::github::deeds::Draft;
+use crate::fake::github::state;
+use crate::fake::github::state::Pull;
+use crate::fake::github::state::State;
+use crate::fake::github::state::now;
+
+/// One repository.
+#[derive(Clone)]
+pub struct Repository {
+    forge: Arc<Forge<State>>,
+    full_name: String,
+}
+
+impl Repository {
+    pub(super) fn at(forge: &Arc<Forge<State>>, full_name: &str) -> Self {
+        forge.change(|state| {
+            if state.repository(full_name).is_none() {
+                create(state, full_name);
+            }
+        });
+        Self {
+            forge: forge.clone(),
+            full_name: full_name.to_owned(),
+        }
+    }
+
+    pub fn full_name(&self) -> &str {
+        &self.full_name
+    }
+
+    /// The address that the API gives for cloning.
+    pub fn clone_url(&self) -> String {
+        format!("{}/{}.git", self.forge.origin, self.full_name)
+    }
+
+    /// The repository on disk.
+    pub fn git(&self) -> Bare {
+        self.with(|place| place.git.clone())
+    }
+
+    /// Takes every commit and branch away, as in a repository that was just made.
+    pub fn empty(&self) -> Self {
+        let git = self.git();
+        for (branch, _) in git.branches() {
+            git.delete_reference(&format!("refs/heads/{branch}"));
+        }
+        self.alter(|place| place.heads.clear())
+    }
+
+    pub fn archived(&self) -> Self {
+        self.alter(|place| place.is_archived = true)
+    }
+
+    pub fn public(&self) -> Self {
+        self.alter(|place| place.is_private = false)
+    }
+
+    /// Names a default branch, which need not be there.
+    pub fn default_branch(&self, branch: &str) -> Self {
+        self.alter(|place| branch.clone_into(&mut place.default_branch))
+    }
+
+    pub fn member(&self, login: &str, permission: Permission) -> Self {
+        self.forge.change(|state| state.people.insert(login.to_owned()));
+        self.alter(|place| _ = place.members.insert(login.to_owned(), permission))
+    }
+
+    /// Refuses every push to a branch, as a protected one does.
+    pub fn rejects_pushes_to(&self, branch: &str) -> Self {
+        self.git()
+            .reject_pushes_to(branch, "GH006: Protected branch update failed");
+        self.clone()
+    }
+
+    /// Puts a commit on a branch, which begins at the default branch if it is new. Returns the commit id.
+    pub fn commit(&self, branch: &str, message: &str, files: &[(&str, &str)]) -> String {
+        let (git, start) = self.with(|place| (place.git.clone(), place.default_branch.clone()));
+        let id = git.commit(branch, &start, message, files);
+        self.forge.change(|state| state.pushed(&self.full_name, HUMAN));
+        id
+    }
+
+    pub fn branches(&self) -> Vec<String> {
+        self.git().branches().into_iter().map(|(name, _)| name).collect()
+    }
+
+    pub fn file(&self, branch: &str, path: &str) -> Option<String> {
+        self.git().file(&format!("refs/heads/{branch}"), path)
+    }
+
+    /// Returns the names of the labels that the repository has.
+    pub fn labels(&self) -> Vec<String> {
+        self.with(|place| place.labels.iter().map(|label| label.name.clone()).collect())
+    }
+
+    pub fn open_issue(&self, title: &str) -> Item {
+        let draft = Draft {
+            title: title.to_owned(),
+            body: None,
+            author: HUMAN.to_owned(),
+        };
+        let number = self.forge.change(|state| state.open(&self.full_name, draft, None));
+        Item::at(&self.forge, &self.full_name, number)
+    }
+
+    /// Opens a pull request from a new branch with one commit.
+    pub fn open_pull(&self, title: &str, head: &str, files: &[(&str, &str)]) -> Item {
+        self.commit(head, title, files);
+        self.open_pull_by(HUMAN, &self.full_name, title, head)
+    }
+
+    /// Opens a pull request from a stranger's copy of the repository.
+    pub fn open_pull_from_fork(&self, owner: &str, title: &str, head: &str, files: &[(&str, &str)]) -> Item {
+        let fork = self.fork(owner);
+        fork.commit(head, title, files);
+        self.open_pull_by(owner, &fork.full_name, title, head)
+    }
+
+    /// Copies the repository to another owner.
+    pub fn fork(&self, owner: &str) -> Self {
+        let name = self.full_name.split('/').next_back().unwrap_or_default();
+        let full_name = format!("{owner}/{name}");
+        self.forge.change(|state| {
+            if state.repository(&full_name).is_none() {
+                let path = state.folder.join(format!("{full_name}.git"));
+                let id = state.next_id();
+                state.people.insert(owner.to_owned());
+                let parent = state
+                    .repository(&self.full_name)
+                    .expect("the repository was made before");
+                let git = parent.git.fork(&path, &parent.default_branch);
+                let members = parent
+                    .members
+                    .keys()
+                    .map(|login| (login.clone(), Permission::Read))
+                    .collect();
+                let heads = git.branches().into_iter().collect();
+                let fork = state::Repository {
+                    id,
+                    owner: owner.to_owned(),
+                    parent: Some(self.full_name.clone()),
+                    labels: Vec::new(),
+                    items: BTreeMap::new(),
+                    last_number: 0,
+                    members,
+                    git,
+                    heads,
+                    ..parent.clone()
+                };
+                state.repositories.push(fork);
+            }
+        });
+        Self {
+            forge: self.forge.clone(),
+            full_name,
+        }
+    }
+
+    fn open_pull_by(&self, author: &str, head_repository: &str, title: &str, head: &str) -> Item {
+        let number = self.forge.change(|state| {
+            let base = state
+                .repository(&self.full_name)
+                .map(|place| place.default_branch.clone());
+            let pull = Pull {
+                head_repository: head_repository.to_owned(),
+                head: head.to_owned(),
+                base: base.unwrap_or_default(),
+                is_draft: false,
+                merged: None,
+                maintainers_can_modify: head_repository == self.full_name,
+                reviews: Vec::new(),
+                line_comments: Vec::new(),
+            };
+            let draft = Draft {
+                title: title.to_owned(),
+                body: None,
+                author: author.to_owned(),
+            };
+            state.open(&self.full_name, draft, Some(pull))
+        });
+        Item::at(&self.forge, &self.full_name, number)
+    }
+
+    fn with<R>(&self, look: impl FnOnce(&state::Repository) -> R) -> R {
+        self.forge.read(|state| {
+            look(
+                state
+                    .repository(&self.full_name)
+                    .expect("a repository is never taken away"),
+            )
+        })
+    }
+
+    fn alter(&self, alter: impl FnOnce(&mut state::Repository)) -> Self {
+        self.forge.change(|state| {
+            alter(
+                state
+                    .repository_mut(&self.full_name)
+                    .expect("a repository is never taken away"),
+            );
+        });
+        self.clone()
+    }
+}
+
+fn create(state: &mut State, full_name: &str) {
+    let (owner, name) = full_name.split_once('/').expect("a repository is named owner/name");
+    let git = Bare::create(&state.folder.join(format!("{full_name}.git")), "main");
+    git.commit("main", "HEAD", "Begin", &[("README.md", &format!("# {name}\n"))]);
+    let id = state.next_id();
+    // Whoever is not known as a person is an organization.
+    if !state.people.contains(owner) {
+        state.organizations.insert(owner.to_owned());
+    }
+    let mut members = BTreeMap::from([BOT, HUMAN].map(|login| (login.to_owned(), Permission::Write)));
+    if let Some(app) = &state.app {
+        members.insert(format!("{}[bot]", app.slug), Permission::Write);
+    }
+    let heads = git.branches().into_iter().collect();
+    state.repositories.push(state::Repository {
+        id,
+        owner: owner.to_owned(),
+        name: name.to_owned(),
+        default_branch: "main".to_owned(),
+        is_private: true,
+        is_archived: false,
+        has_issues: true,
+        parent: None,
+        labels: Vec::new(),
+        members,
+        items: BTreeMap::new(),
+        last_number: 0,
+        git,
+        heads,
+        created: now(),
+    });
+}

@@ -1,0 +1,321 @@
+//! What a fake GitHub remembers: plain data, without a word of HTTP.
+
+use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use chrono::DateTime;
+use chrono::SubsecRound as _;
+use chrono::Utc;
+
+use crate::fake::bare::Bare;
+
+pub type Time = DateTime<Utc>;
+
+#[derive(Debug, Default)]
+pub struct State {
+    pub folder: PathBuf,
+    pub repositories: Vec<Repository>,
+    pub organizations: BTreeSet<String>,
+    pub people: BTreeSet<String>,
+    pub tokens: BTreeMap<String, Token>,
+    pub app: Option<App>,
+    pub allowance: Allowance,
+    pub last_id: u64,
+}
+
+#[derive(Clone, Debug)]
+pub struct Token {
+    pub login: String,
+    pub scopes: String,
+    /// A token of an App's installation reaches what the App may reach, and no `/user`.
+    pub is_installation: bool,
+}
+
+/// A GitHub App, installed on every repository.
+#[derive(Clone, Debug)]
+pub struct App {
+    pub id: u64,
+    pub slug: String,
+    pub installation: u64,
+}
+
+/// How many requests are left, and until when none is answered.
+#[derive(Clone, Debug)]
+pub struct Allowance {
+    pub left: u64,
+    pub reset: Time,
+    pub secondary_until: Option<(Instant, u64)>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Permission {
+    None,
+    Read,
+    Triage,
+    Write,
+    Admin,
+}
+
+#[derive(Clone, Debug)]
+pub struct Repository {
+    pub id: u64,
+    pub owner: String,
+    pub name: String,
+    pub default_branch: String,
+    pub is_private: bool,
+    pub is_archived: bool,
+    pub has_issues: bool,
+    pub parent: Option<String>,
+    pub labels: Vec<Label>,
+    pub members: BTreeMap<String, Permission>,
+    pub items: BTreeMap<u64, Item>,
+    pub last_number: u64,
+    pub git: Bare,
+    /// The branches as they were after the last push.
+    pub heads: BTreeMap<String, String>,
+    pub created: Time,
+}
+
+#[derive(Clone, Debug)]
+pub struct Label {
+    pub id: u64,
+    pub name: String,
+    pub color: String,
+    pub description: Option<String>,
+}
+
+/// An issue or a pull request: they share their numbers, labels, comments and history.
+#[derive(Clone, Debug)]
+pub struct Item {
+    pub id: u64,
+    pub number: u64,
+    pub title: String,
+    pub body: Option<String>,
+    pub author: String,
+    pub is_open: bool,
+    pub closed_because: Option<String>,
+    pub is_locked: bool,
+    pub is_deleted: bool,
+    pub labels: Vec<String>,
+    pub assignees: Vec<String>,
+    pub comments: Vec<Comment>,
+    pub history: Vec<Happening>,
+    pub created: Time,
+    pub updated: Time,
+    pub closed: Option<Time>,
+    pub closed_by: Option<String>,
+    pub pull: Option<Pull>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Pull {
+    pub head_repository: String,
+    pub head: String,
+    pub base: String,
+    pub is_draft: bool,
+    pub merged: Option<Time>,
+    pub maintainers_can_modify: bool,
+    pub reviews: Vec<Review>,
+    pub line_comments: Vec<LineComment>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Comment {
+    pub id: u64,
+    pub author: String,
+    pub body: String,
+    /// What the comment said before each edit, oldest first.
+    pub earlier: Vec<String>,
+    pub reactions: Vec<Reaction>,
+    pub created: Time,
+    pub updated: Time,
+}
+
+#[derive(Clone, Debug)]
+pub struct Reaction {
+    pub id: u64,
+    pub author: String,
+    pub content: String,
+    pub created: Time,
+}
+
+#[derive(Clone, Debug)]
+pub struct Review {
+    pub id: u64,
+    pub author: String,
+    pub body: String,
+    pub state: &'static str,
+    pub submitted: Time,
+}
+
+#[derive(Clone, Debug)]
+pub struct LineComment {
+    pub id: u64,
+    pub review: u64,
+    pub in_reply_to: Option<u64>,
+    pub author: String,
+    pub body: String,
+    pub path: String,
+    pub line: u64,
+    pub created: Time,
+}
+
+#[derive(Clone, Debug)]
+pub struct Happening {
+    pub id: u64,
+    pub actor: String,
+    pub what: What,
+    pub when: Time,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum What {
+    Opened,
+    Labeled(String),
+    Unlabeled(String),
+    Assigned(String),
+    Unassigned(String),
+    Commented(u64),
+    CommentEdited(u64),
+    CommentDeleted,
+    Reacted {
+        comment: u64,
+        content: String,
+    },
+    Renamed {
+        from: String,
+        to: String,
+    },
+    BodyEdited,
+    Closed,
+    Reopened,
+    Locked,
+    Unlocked,
+    Deleted,
+    /// Mentioned by another issue or pull request.
+    Mentioned {
+        repository: String,
+        number: u64,
+    },
+    Pushed {
+        commit: String,
+        subject: String,
+        is_forced: bool,
+    },
+    HeadDeleted,
+    Reviewed(u64),
+    LineCommented(u64),
+    Merged,
+}
+
+/// Returns the present time, in whole seconds as GitHub keeps it.
+pub fn now() -> Time {
+    Utc::now().trunc_subsecs(0)
+}
+
+impl Default for Allowance {
+    fn default() -> Self {
+        Self {
+            left: 5000,
+            reset: now() + chrono::Duration::hours(1),
+            secondary_until: None,
+        }
+    }
+}
+
+impl State {
+    pub fn next_id(&mut self) -> u64 {
+        self.last_id += 1;
+        self.last_id
+    }
+
+    pub fn repository(&self, full_name: &str) -> Option<&Repository> {
+        self.repositories
+            .iter()
+            .find(|repository| repository.is_named(full_name))
+    }
+
+    pub fn repository_mut(&mut self, full_name: &str) -> Option<&mut Repository> {
+        self.repositories
+            .iter_mut()
+            .find(|repository| repository.is_named(full_name))
+    }
+
+    pub fn item(&self, full_name: &str, number: u64) -> Option<&Item> {
+        self.repository(full_name)?.items.get(&number)
+    }
+
+    pub fn item_mut(&mut self, full_name: &str, number: u64) -> Option<&mut Item> {
+        self.repository_mut(full_name)?.items.get_mut(&number)
+    }
+
+    /// Adds a line to the history of an item.
+    pub fn happened(&mut self, full_name: &str, number: u64, actor: &str, what: What) {
+        let id = self.next_id();
+        self.people.insert(actor.to_owned());
+        if let Some(item) = self.item_mut(full_name, number) {
+            let when = now();
+            item.updated = when;
+            item.history.push(Happening {
+                id,
+                actor: actor.to_owned(),
+                what,
+                when,
+            });
+        }
+    }
+}
+
+impl Repository {
+    pub fn full_name(&self) -> String {
+        format!("{}/{}", self.owner, self.name)
+    }
+
+    pub fn is_named(&self, full_name: &str) -> bool {
+        let (owner, name) = full_name.split_once('/').unwrap_or_default();
+        self.owner.eq_ignore_ascii_case(owner) && self.name.eq_ignore_ascii_case(name)
+    }
+
+    /// Returns what somebody may do here. Everybody may read what is public.
+    pub fn permission(&self, login: &str) -> Permission {
+        let least = if self.is_private {
+            Permission::None
+        } else {
+            Permission::Read
+        };
+        let given = if self.owner == login {
+            Permission::Admin
+        } else {
+            Permission::None
+        };
+        self.members.get(login).copied().unwrap_or(given).max(least)
+    }
+
+    pub fn label(&self, name: &str) -> Option<&Label> {
+        self.labels.iter().find(|label| label.name.eq_ignore_ascii_case(name))
+    }
+}
+
+impl Item {
+    pub fn has_label(&self, name: &str) -> bool {
+        self.labels.iter().any(|label| label.eq_ignore_ascii_case(name))
+    }
+
+    pub fn comment_mut(&mut self, id: u64) -> Option<&mut Comment> {
+        self.comments.iter_mut().find(|comment| comment.id == id)
+    }
+}
+
+impl Permission {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Read => "read",
+            Self::Triage => "triage",
+            Self::Write => "write",
+            Self::Admin => "admin",
+        }
+    }
+}

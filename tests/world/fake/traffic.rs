@@ -1,0 +1,160 @@
+//! What was asked of a fake, and what goes wrong on purpose.
+//!
+//! Every request is kept with its answer. A fault names a route such as `POST /repos/*/*/issues/*/comments`:
+//! `*` stands for one segment, a final `**` for any rest, and the method may be left out.
+
+use std::fmt;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::Method;
+use axum::http::StatusCode;
+use axum::http::header;
+use axum::response::IntoResponse;
+use axum::response::Response;
+
+/// One request, and how it was answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    pub method: Method,
+    /// Path and query, without the prefix of the API.
+    pub path: String,
+    /// Nothing, if the connection was dropped instead.
+    pub status: Option<u16>,
+    /// A part of the git protocol and no API request.
+    pub is_git: bool,
+}
+
+/// What happens to a request instead of a plain answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// Refuses, and does nothing.
+    Fails(u16),
+    /// Does the work, and answers as if it had failed.
+    FailsAfterWork(u16),
+    /// Waits before it does the work.
+    Waits(Duration),
+    /// Breaks the connection off, and does nothing.
+    Drops,
+    /// Does the work, and breaks the connection off.
+    DropsAfterWork,
+}
+
+#[derive(Debug, Default)]
+pub struct Traffic {
+    requests: Mutex<Vec<Request>>,
+    unknown: Mutex<Vec<String>>,
+    rules: Mutex<Vec<Rule>>,
+}
+
+#[derive(Debug)]
+struct Rule {
+    route: Route,
+    fault: Fault,
+    left: usize,
+}
+
+impl Traffic {
+    pub fn record(&self, request: Request) {
+        self.requests.lock().expect("no panic holds it").push(request);
+    }
+
+    pub fn record_unknown(&self, request: String) {
+        self.unknown.lock().expect("no panic holds it").push(request);
+    }
+
+    pub fn requests(&self) -> Vec<Request> {
+        self.requests.lock().expect("no panic holds it").clone()
+    }
+
+    pub fn unknown(&self) -> Vec<String> {
+        self.unknown.lock().expect("no panic holds it").clone()
+    }
+
+    /// Lets the next `times` requests to a route go wrong.
+    pub fn misbehave(&self, route: &str, fault: Fault, times: usize) {
+        let rule = Rule {
+            route: Route::new(route),
+            fault,
+            left: times,
+        };
+        self.rules.lock().expect("no panic holds it").push(rule);
+    }
+
+    /// Returns the fault that is next for this request, and uses it up.
+    pub fn fault(&self, method: &Method, path: &str) -> Option<Fault> {
+        let mut rules = self.rules.lock().expect("no panic holds it");
+        let rule = rules
+            .iter_mut()
+            .find(|rule| rule.left > 0 && rule.route.matches(method, path))?;
+        rule.left -= 1;
+        Some(rule.fault)
+    }
+}
+
+impl Request {
+    /// Says whether the request went to a route.
+    pub fn is(&self, route: &str) -> bool {
+        Route::new(route).matches(&self.method, &self.path)
+    }
+}
+
+impl fmt::Display for Request {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.status {
+            Some(status) => write!(f, "{} {} {status}", self.method, self.path),
+            None => write!(f, "{} {} dropped", self.method, self.path),
+        }
+    }
+}
+
+/// Answers as a proxy in front of a forge does: with a page, not with JSON.
+pub fn failure(status: u16) -> Response {
+    let status = StatusCode::from_u16(status).expect("a fault names a real status");
+    let page = format!("<html><head><title>{status}</title></head><body><h1>{status}</h1></body></html>\n");
+    (status, [(header::CONTENT_TYPE, "text/html")], Body::from(page)).into_response()
+}
+
+#[derive(Debug)]
+struct Route {
+    method: Option<Method>,
+    segments: Vec<String>,
+}
+
+impl Route {
+    fn new(text: &str) -> Self {
+        let (method, path) = match text.split_once(' ') {
+            Some((method, path)) => (Some(method.parse().expect("a route begins with a method")), path),
+            None => (None, text),
+        };
+        Self {
+            method,
+            segments: segments(path),
+        }
+    }
+
+    fn matches(&self, method: &Method, path: &str) -> bool {
+        if self.method.as_ref().is_some_and(|wanted| wanted != method) {
+            return false;
+        }
+        let path = path.split('?').next().unwrap_or(path);
+        let actual = segments(path);
+        for (index, wanted) in self.segments.iter().enumerate() {
+            match (wanted.as_str(), actual.get(index)) {
+                ("**", _) => return true,
+                ("*", Some(_)) => {}
+                (wanted, Some(segment)) if wanted == segment => {}
+                _ => return false,
+            }
+        }
+        actual.len() == self.segments.len()
+    }
+}
+
+fn segments(path: &str) -> Vec<String> {
+    path.split('/')
+        .filter(|segment| !segment.is_empty())
+        .map(str::to_owned)
+        .collect()
+}
