@@ -1,11 +1,16 @@
 //! Containers on the real engine: limits, streams, removal, and what is said when something is missing.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, resume_unwind};
 use std::path::PathBuf;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use axum::Router;
+use axum::extract::Path;
+use axum::http::StatusCode;
+use axum::routing::get;
 use bollard::query_parameters::{KillContainerOptions, RemoveImageOptions};
 use coding_agent::environment::container::{Container, Ending};
 use coding_agent::environment::docker::Docker;
@@ -374,6 +379,101 @@ async fn an_image_that_cannot_be_pulled_is_built() {
         site.remove_image(&environment.image).await;
     })
     .await;
+}
+
+#[tokio::test]
+async fn an_image_that_is_missing_is_pulled() {
+    on_engine(Config::default(), async |site| {
+        let registry = Registry::start(&site.instance).await;
+        let environment = Environment {
+            image: format!("{}/{}", registry.address, site.instance),
+            recommended_for: String::new(),
+            libraries: String::new(),
+            build: None,
+        };
+        let lines = Mutex::new(Vec::new());
+
+        let record = |line: String| lines.lock().unwrap().push(line);
+        site.docker.ensure_image(&environment, &record).await.unwrap();
+
+        assert!(site.docker.has_image(&environment.image).await.unwrap());
+        assert_eq!(lines.into_inner().unwrap()[0], format!("pulling {}", environment.image));
+        site.remove_image(&environment.image).await;
+        registry.server.abort();
+    })
+    .await;
+}
+
+/// A registry with one image in it, of one layer with one file. Engines take loopback registries without TLS.
+struct Registry {
+    address: SocketAddr,
+    server: tokio::task::JoinHandle<()>,
+}
+
+impl Registry {
+    async fn start(content: &str) -> Self {
+        let mut layer = tar::Builder::new(Vec::new());
+        let mut header = tar::Header::new_gnu();
+        header.set_size(content.len() as u64);
+        header.set_mode(0o644);
+        layer.append_data(&mut header, "content", content.as_bytes()).unwrap();
+        let layer = layer.into_inner().unwrap();
+        let config = serde_json::json!({
+            "architecture": if cfg!(target_arch = "aarch64") { "arm64" } else { "amd64" },
+            "os": "linux",
+            "config": {},
+            "rootfs": { "type": "layers", "diff_ids": [digest(&layer)] },
+        });
+        let config = serde_json::to_vec(&config).unwrap();
+        let part = |kind: &str, bytes: &[u8]| {
+            serde_json::json!({
+                "mediaType": format!("application/vnd.docker.{kind}"),
+                "size": bytes.len(),
+                "digest": digest(bytes),
+            })
+        };
+        let manifest = serde_json::json!({
+            "schemaVersion": 2,
+            "mediaType": MANIFEST,
+            "config": part("container.image.v1+json", &config),
+            "layers": [part("image.rootfs.diff.tar", &layer)],
+        });
+        let manifest = serde_json::to_vec(&manifest).unwrap();
+        let kept = [config, layer, manifest.clone()].map(|bytes| (digest(&bytes), bytes));
+        // By digest, or by the one tag there is.
+        let kept = kept.into_iter().chain([("latest".to_owned(), manifest)]);
+        let kept: Arc<HashMap<String, Vec<u8>>> = Arc::new(kept.collect());
+
+        let serve = async move |Path((_, _, name)): Path<(String, String, String)>| {
+            let bytes = kept.get(&name).cloned().ok_or(StatusCode::NOT_FOUND)?;
+            let headers = [
+                ("content-type", MANIFEST.to_owned()),
+                ("docker-content-digest", digest(&bytes)),
+            ];
+            Ok::<_, StatusCode>((headers, bytes))
+        };
+        let routes = Router::new()
+            .route("/v2/", get(async || ()))
+            .route("/v2/{repository}/{kind}/{name}", get(serve));
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let server = tokio::spawn(async move { axum::serve(listener, routes).await.unwrap() });
+        Self { address, server }
+    }
+}
+
+const MANIFEST: &str = "application/vnd.docker.distribution.manifest.v2+json";
+
+fn digest(bytes: &[u8]) -> String {
+    let suite = rustls::crypto::aws_lc_rs::cipher_suite::TLS13_AES_128_GCM_SHA256
+        .tls13()
+        .unwrap();
+    let hash = suite.common.hash_provider.hash(bytes);
+    let hexadecimal = hash
+        .as_ref()
+        .iter()
+        .fold(String::new(), |text, byte| format!("{text}{byte:02x}"));
+    format!("sha256:{hexadecimal}")
 }
 
 #[tokio::test]
