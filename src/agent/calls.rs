@@ -44,7 +44,7 @@ impl Run {
         self.note(Fact::ToolCalled {
             tool: call.tool.clone(),
             is_error: output.is_error,
-            bytes: u64::try_from(output.text.len()).unwrap_or(u64::MAX),
+            bytes: output.text.len(),
             milliseconds: milliseconds(begun),
         });
         let text = self.shop.redactor.clean(&output.text).into_string();

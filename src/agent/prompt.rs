@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use minijinja::value::Serde;
 use minijinja::{Environment, UndefinedBehavior, context};
 use serde::Serialize;
 use serde_json::Value;
@@ -58,8 +59,8 @@ pub fn work(prompt: &WorkPrompt<'_>) -> anyhow::Result<String> {
             fence => prompt.fence,
             environment => prompt.environment,
             libraries => prompt.libraries,
-            tools,
-            server_prompts => prompt.server_prompts,
+            tools => Serde(&tools),
+            server_prompts => Serde(&prompt.server_prompts),
         },
     )
 }
@@ -72,8 +73,8 @@ pub fn planning(prompt: &PlanningPrompt<'_>) -> anyhow::Result<String> {
             fence => prompt.fence,
             max_look_turns => prompt.max_look_turns,
             max_subtasks => prompt.max_subtasks,
-            tools => tool_lines(prompt.tools),
-            environments => prompt.environments,
+            tools => Serde(&tool_lines(prompt.tools)),
+            environments => Serde(&prompt.environments),
         },
     )
 }
@@ -81,7 +82,6 @@ pub fn planning(prompt: &PlanningPrompt<'_>) -> anyhow::Result<String> {
 fn render(template: &str, values: minijinja::Value) -> anyhow::Result<String> {
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
-    environment.set_trim_blocks(false);
     Ok(environment.render_str(template, values)?.trim_end().to_owned())
 }
 

@@ -154,7 +154,7 @@ impl Run {
         let from = self.state;
         self.state = from.on(signal).map_err(|error| Setback::failed(error.to_string()))?;
         self.save().await?;
-        self.note(Fact::StageChanged { from: from.to_string(), to: self.state.to_string() });
+        self.note(Fact::StageChanged { from, to: self.state });
         if self.stop.asked.is_cancelled() && !self.state.is_final() {
             return Err(Setback::Interrupted);
         }

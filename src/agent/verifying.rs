@@ -49,7 +49,7 @@ async fn check_one(run: &mut Run, check: &Check) -> Result<Checked, Setback> {
     // Without an exit code the command did not end by itself, and that is never a pass.
     let exit_code = output.structured.as_ref().and_then(|fields| fields["exit_code"].as_i64());
     let tail = excerpt::middle_cut(&output.text, TAIL_BYTES, None);
-    Ok(Checked { command: check.command.clone(), expected: check.expect_exit, exit_code, tail })
+    Ok(Checked { command: check.command.clone(), expected: check.expect_exit.into(), exit_code, tail })
 }
 
 /// Returns what the model is told of the checks that did not pass.

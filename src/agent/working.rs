@@ -67,7 +67,7 @@ async fn converse(run: &mut Run, chat: &mut Chat) -> Result<Signal, Setback> {
 
 impl Run {
     /// Takes the conversation up where it ended, or begins it.
-    async fn open_chat(&mut self) -> Result<Chat, Setback> {
+    pub(super) async fn open_chat(&mut self) -> Result<Chat, Setback> {
         if let Some(chat) = self.desk.as_mut().and_then(|desk| desk.chat.take()) {
             return Ok(chat);
         }

@@ -3,21 +3,21 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use super::arguments;
+use super::arguments::ConfigCommand;
 use super::exit;
 use super::session::{complain, configuration, print};
 use crate::config::Config;
 
-pub fn run(path: Option<&Path>, command: &arguments::Config) -> ExitCode {
+pub fn run(path: Option<&Path>, command: &ConfigCommand) -> ExitCode {
     match command {
-        arguments::Config::Check => match configuration(path) {
+        ConfigCommand::Check => match configuration(path) {
             Ok(_) => {
                 print("the configuration is good");
                 exit::SUCCESS.into()
             }
             Err(code) => code,
         },
-        arguments::Config::Schema => match serde_json::to_string_pretty(&Config::schema()) {
+        ConfigCommand::Schema => match serde_json::to_string_pretty(&Config::schema()) {
             Ok(schema) => {
                 print(schema);
                 exit::SUCCESS.into()

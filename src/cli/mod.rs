@@ -13,13 +13,13 @@ mod work;
 
 use std::process::ExitCode;
 
-use arguments::{Arguments, Command};
+use arguments::Command;
 
 /// Runs the program; the whole of `main`.
 pub fn main() -> ExitCode {
-    let arguments = match Arguments::read(std::env::args_os()) {
+    let arguments = match arguments::parse(std::env::args_os()) {
         Ok(arguments) => arguments,
-        Err(code) => return code,
+        Err(code) => return code.into(),
     };
     let config = arguments.config.as_deref();
     match arguments.command {
@@ -34,7 +34,10 @@ pub fn main() -> ExitCode {
         Command::Logs(logs) => session::on_runtime(logs::show(config, &logs)),
         Command::Doctor(_) => session::on_runtime(doctor::examine(config)),
         Command::Config { command } => configuration::run(config, &command),
-        Command::Completions { shell } => completions::print(shell),
+        Command::Completions { shell } => match completions::write(shell, &mut std::io::stdout()) {
+            Ok(()) => exit::SUCCESS.into(),
+            Err(_) => exit::FAILED.into(),
+        },
         Command::McpGuard { command } => crate::tool::guard::run(&command),
     }
 }

@@ -14,6 +14,7 @@
 use rustix::event::{PollFd, PollFlags, poll};
 use std::io::{self, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::ffi::OsString;
 use std::process::{Command, ExitCode, ExitStatus};
 use std::thread;
 use std::time::Duration;
@@ -30,7 +31,7 @@ pub const GRACE: Duration = Duration::from_secs(2);
 /// Runs `command` until it ends or stdin does, and leaves nothing of it behind. Exits with the command's code.
 ///
 /// Blocks; call it before any runtime is started.
-pub fn run(command: &[String]) -> ExitCode {
+pub fn run(command: &[OsString]) -> ExitCode {
     let ending = start(command).and_then(wait_for);
     let everything_ended = end_descendants(std::process::id(), GRACE);
     match (ending, everything_ended) {
@@ -40,7 +41,7 @@ pub fn run(command: &[String]) -> ExitCode {
     }
 }
 
-fn start(command: &[String]) -> io::Result<u32> {
+fn start(command: &[OsString]) -> io::Result<u32> {
     let Some((program, arguments)) = command.split_first() else {
         return Err(io::Error::other(
             "no command was given; usage: mcp-guard -- PROGRAM ARGUMENTS...",
@@ -49,7 +50,7 @@ fn start(command: &[String]) -> io::Result<u32> {
     adopt_orphans()?;
     let server = Command::new(program).args(arguments).process_group(0).spawn();
     let server =
-        server.map_err(|error| io::Error::new(error.kind(), format!("{program} cannot be started: {error}")))?;
+        server.map_err(|error| io::Error::new(error.kind(), format!("{} cannot be started: {error}", program.display())))?;
     thread::spawn(end_when_stdin_ends);
     Ok(server.id())
 }
