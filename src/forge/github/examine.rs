@@ -60,13 +60,16 @@ impl GitHub {
 
     async fn examine_token(&self) -> Result<Verdict, Failure> {
         let answer = self.client.fetch_own("/user").await?;
-        let user: wire::User = super::client::read(&answer)?;
+        let user: wire::User = super::answer::read(&answer)?;
         let scopes = answer
             .headers
             .get("x-oauth-scopes")
             .and_then(|value| value.to_str().ok());
-        let scopes = scopes.unwrap_or_default().split(',').map(str::trim);
+        // Only classic tokens have scopes.
+        let scopes: Vec<&str> = scopes.unwrap_or_default().split(',').map(str::trim).collect();
         let wide: Vec<&str> = scopes
+            .iter()
+            .copied()
             .filter(|scope| WIDE_SCOPES.iter().any(|start| scope.starts_with(start)))
             .collect();
         let detail = format!("works, as {}", user.login);
@@ -79,6 +82,12 @@ impl GitHub {
                     "set github.bot_name to the token's account, or leave it out: otherwise the program takes its own \
                        comments for a person's"
                         .to_owned(),
+            });
+        }
+        if !["", "repo", "public_repo"].iter().any(|enough| scopes.contains(enough)) {
+            return Ok(Verdict::Bad {
+                detail: format!("{detail}, but without the scope 'repo'"),
+                mend: "give the token the scope 'repo' ('public_repo' for public repositories alone)".to_owned(),
             });
         }
         if wide.is_empty() {

@@ -3,6 +3,7 @@
 //! Each operation stands in a file of its own; `client` sends, repeats and counts the requests. What is stable within a
 //! run (repositories, labels, whether a number is a pull request) is asked once; an item itself is always asked anew.
 
+mod answer;
 mod app;
 mod changes;
 mod client;

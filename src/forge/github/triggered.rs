@@ -43,17 +43,11 @@ impl GitHub {
     }
 
     pub(super) async fn items_of(&self, source: &Source) -> Result<Vec<Triggered>, Failure> {
-        match (source, &self.query) {
-            (Source::Repository(name), None) => self.listed(name).await,
-            (Source::Repository(name), Some(query)) => {
-                self.searched(Rights::Repository(name), &format!("repo:{name} {query}"))
-                    .await
-            }
-            (Source::All(owner), query) => {
-                let query = query.as_deref().unwrap_or_default();
-                self.searched(Rights::Owner(owner), &format!("user:{owner} {query}"))
-                    .await
-            }
+        let query = self.query.as_deref();
+        match source {
+            Source::Repository(name) if query.is_none() => self.listed(name).await,
+            Source::Repository(name) => self.searched(Rights::Repository(name), &format!("repo:{name}")).await,
+            Source::All(owner) => self.searched(Rights::Owner(owner), &format!("user:{owner}")).await,
         }
     }
 
@@ -76,29 +70,40 @@ impl GitHub {
 
     /// A fine-grained token may not search for issues and pull requests at once and gets a 422; only then are there two
     /// searches, and from then on.
-    async fn searched(&self, rights: Rights<'_>, terms: &str) -> Result<Vec<Triggered>, Failure> {
+    async fn searched(&self, rights: Rights<'_>, place: &str) -> Result<Vec<Triggered>, Failure> {
         if !self.searches_separately.load(Ordering::Relaxed) {
-            match self.search(rights, terms).await {
+            match self.search(rights, place, "").await {
                 Err(failure) if failure.says(StatusCode::UNPROCESSABLE_ENTITY, "is:issue") => {
                     self.searches_separately.store(true, Ordering::Relaxed);
                 }
                 searched => return searched,
             }
         }
-        let mut found = self.search(rights, &format!("{terms} is:issue")).await?;
-        found.extend(self.search(rights, &format!("{terms} is:pull-request")).await?);
+        let mut found = self.search(rights, place, "is:issue").await?;
+        found.extend(self.search(rights, place, "is:pull-request").await?);
         Ok(found)
     }
 
-    async fn search(&self, rights: Rights<'_>, terms: &str) -> Result<Vec<Triggered>, Failure> {
+    async fn search(&self, rights: Rights<'_>, place: &str, kind: &str) -> Result<Vec<Triggered>, Failure> {
         let label = self.labels.trigger.replace('\\', "\\\\").replace('"', "\\\"");
-        let terms = format!("{} label:\"{label}\" state:open archived:false", terms.trim());
+        let label = format!("label:\"{label}\"");
+        let own = self.query.as_deref().unwrap_or_default().trim();
+        let terms = [place, &label, "state:open", "archived:false", kind, own];
+        let terms: Vec<&str> = terms.into_iter().filter(|term| !term.is_empty()).collect();
         let at = format!(
             "/search/issues?q={}&sort=created&order=asc&per_page=100",
-            encoded(&terms)
+            encoded(&terms.join(" "))
         );
-        let issues = self.client.search(rights, &at).await?;
-        Ok(self.wanted(issues, None))
+        match self.client.search(rights, &at).await {
+            // What is answered with a 404 elsewhere.
+            Err(Failure::Answered { message, .. }) if message.contains("cannot be searched") => {
+                Err(Failure::Answered {
+                    status: StatusCode::NOT_FOUND,
+                    message,
+                })
+            }
+            issues => Ok(self.wanted(issues?, None)),
+        }
     }
 
     fn wanted(&self, issues: Vec<wire::Issue>, repository: Option<&str>) -> Vec<Triggered> {

@@ -12,6 +12,8 @@ mod labels;
 mod notes;
 mod quick_actions;
 mod rights;
+#[cfg(test)]
+mod tests;
 mod triggered;
 mod wire;
 
