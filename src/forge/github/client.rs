@@ -310,3 +310,15 @@ pub(super) fn path(repository: &str, part: &str) -> String {
     let name: Vec<String> = repository.split('/').map(encoded).collect();
     format!("/repos/{}{part}", name.join("/"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn an_answer_that_never_comes_is_not_waited_for() {
+        let limit = Duration::from_millis(20);
+        let outcome = within(limit, std::future::pending::<Result<(), Failure>>()).await;
+        assert!(matches!(outcome, Err(Failure::Down { .. })));
+    }
+}

@@ -51,7 +51,7 @@ async fn an_owners_repositories_are_searched_and_apart_where_github_demands_it()
             return refused(422, "Query must include 'is:issue' or 'is:pull-request'");
         };
         assert!(
-            query.contains("user:o") && query.contains("label:\"coding agent\""),
+            query.starts_with("user:o label:") && query.contains("label:\"coding agent\""),
             "{query}"
         );
         Told::json(

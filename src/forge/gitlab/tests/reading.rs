@@ -31,13 +31,13 @@ async fn an_item_is_read_anew_and_its_project_once() {
 
 #[tokio::test]
 async fn a_project_without_commits_has_no_default_branch() {
-    let server = Server::start(|asked| match short(asked).as_str() {
-        "GET /issues/1" => Told::json(200, &item(1, '#')),
-        _ => {
-            let mut project = project(5);
-            project["empty_repo"] = true.into();
-            Told::json(200, &project)
+    let server = Server::start(|asked| {
+        if short(asked) == "GET /issues/1" {
+            return Told::json(200, &item(1, '#'));
         }
+        let mut project = project(5);
+        project["empty_repo"] = true.into();
+        Told::json(200, &project)
     })
     .await;
     assert_eq!(gitlab(&server).await.item(&issue()).await.unwrap().default_branch, None);
