@@ -1,8 +1,16 @@
 //! The forges: where tasks come from and results go to.
 
+mod cache;
+mod failure;
 pub mod github;
 pub mod gitlab;
-pub mod retry;
+mod labels;
+mod marker;
+mod retry;
+mod source;
+#[cfg(test)]
+mod test_server;
+mod validators;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -50,6 +58,9 @@ pub trait Forge: Send + Sync {
 
     /// Checks the token, its rights on each configured repository and the labels, for `doctor`.
     async fn examine(&self) -> Vec<Finding>;
+
+    /// Returns how many HTTP requests were sent so far, repeats included.
+    fn requests(&self) -> u64;
 }
 
 /// An item that asks for work.

@@ -1,1 +1,339 @@
 //! Which failures are tried again, and when.
+//!
+//! Three repeats after the first attempt, with growing pauses and some chance in them. A forge that names a time is
+//! believed; a wait of more than a minute is not slept through but handed to the caller, who can park the run.
+//! A write that must not happen twice is only repeated where the forge said that it did nothing; in doubt, [`once`]
+//! looks whether it happened.
+
+use std::time::Duration;
+
+use backon::BackoffBuilder;
+use backon::ExponentialBuilder;
+use backon::Retryable;
+use bytes::Bytes;
+use chrono::{DateTime, TimeDelta, Utc};
+use http::{HeaderMap, StatusCode};
+
+use super::failure::{Failure, one_line};
+
+/// Time to open a connection.
+pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// Time for one attempt, from the first byte sent to the last one received.
+pub(super) const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(30);
+/// The longest answer that is read. The biggest real ones, a page of a hundred long comments, stay below.
+pub(super) const LONGEST_ANSWER: usize = 32 * 1024 * 1024;
+
+const REPEATS: usize = 3;
+const FIRST_PAUSE: Duration = Duration::from_millis(200);
+const PAUSE_FACTOR: f32 = 3.0;
+const LONGEST_WAIT: Duration = Duration::from_mins(1);
+
+/// What a forge answered, whatever the status.
+#[derive(Debug, Clone)]
+pub(super) struct Answer {
+    pub(super) status: StatusCode,
+    pub(super) headers: HeaderMap,
+    pub(super) body: Bytes,
+}
+
+/// Whether a request may be sent again when nobody knows if it was carried out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Repeat {
+    /// Doing it twice is the same as doing it once.
+    Always,
+    /// Only where the forge refused to do it for now.
+    IfNotDone,
+}
+
+/// Sends a request until there is an answer that repeating does not change, a 4xx included.
+pub(super) async fn send<F, A>(repeat: Repeat, mut attempt: F) -> Result<Answer, Failure>
+where
+    F: FnMut() -> A,
+    A: Future<Output = Result<Answer, Failure>>,
+{
+    let try_it = || {
+        let answer = attempt();
+        async { answer.await.map_err(Setback::from).and_then(judge) }
+    };
+    try_it
+        .retry(pauses())
+        .when(|setback| setback.may_repeat(repeat))
+        .adjust(Setback::pause)
+        .notify(|setback, pause| tracing::debug!(reason = %setback.failure, ?pause, "a forge request is tried again"))
+        .await
+        .map_err(|setback| setback.failure)
+}
+
+/// Does a write that must happen once: where its outcome is unknown, `find` looks for its result before it is repeated.
+///
+/// `search_first` is for the case that an earlier process may have done it.
+pub(super) async fn once<T, F, FindFuture, M, MakeFuture>(search_first: bool, find: F, make: M) -> Result<T, Failure>
+where
+    F: Fn() -> FindFuture,
+    FindFuture: Future<Output = Result<Option<T>, Failure>>,
+    M: Fn() -> MakeFuture,
+    MakeFuture: Future<Output = Result<T, Failure>>,
+{
+    let mut pauses = pauses().build();
+    let mut may_exist = search_first;
+    loop {
+        if may_exist && let Some(found) = find().await? {
+            return Ok(found);
+        }
+        match make().await {
+            Err(Failure::Down { reason }) => {
+                let Some(pause) = pauses.next() else {
+                    return Err(Failure::Down { reason });
+                };
+                tokio::time::sleep(pause).await;
+                may_exist = true;
+            }
+            done => return done,
+        }
+    }
+}
+
+fn pauses() -> ExponentialBuilder {
+    ExponentialBuilder::new()
+        .with_min_delay(FIRST_PAUSE)
+        .with_factor(PAUSE_FACTOR)
+        .with_max_times(REPEATS)
+        .with_jitter()
+}
+
+/// A failure, and how long the forge asked to wait.
+struct Setback {
+    failure: Failure,
+    wait: Option<Duration>,
+}
+
+impl From<Failure> for Setback {
+    fn from(failure: Failure) -> Self {
+        Self { failure, wait: None }
+    }
+}
+
+impl Setback {
+    fn may_repeat(&self, repeat: Repeat) -> bool {
+        match self.failure {
+            Failure::Limited { .. } => true,
+            Failure::Down { .. } => repeat == Repeat::Always,
+            Failure::Answered { .. } | Failure::Unreadable { .. } | Failure::Unprepared { .. } => false,
+        }
+    }
+
+    /// Returns the pause before the next attempt, at least as long as the forge asked for; `None` to give up.
+    fn pause(&self, planned: Option<Duration>) -> Option<Duration> {
+        let wait = self.wait.unwrap_or_default();
+        planned
+            .filter(|_| wait <= LONGEST_WAIT)
+            .map(|planned| planned.max(wait))
+    }
+}
+
+fn judge(answer: Answer) -> Result<Answer, Setback> {
+    let now = Utc::now();
+    if is_limit(&answer) {
+        let wait = asked_wait(&answer, now);
+        return Err(Setback {
+            failure: Failure::Limited {
+                until: now + TimeDelta::from_std(wait.unwrap_or(LONGEST_WAIT)).unwrap_or(TimeDelta::days(1)),
+            },
+            wait,
+        });
+    }
+    if answer.status.is_server_error() || answer.status == StatusCode::REQUEST_TIMEOUT {
+        let said = one_line(&String::from_utf8_lossy(&answer.body));
+        return Err(Setback {
+            failure: Failure::Down {
+                reason: format!("the answer was {} {said}", answer.status).trim_end().to_owned(),
+            },
+            wait: asked_wait(&answer, now),
+        });
+    }
+    Ok(answer)
+}
+
+/// GitHub limits with 429 and with 403, and a 403 is a limit only by its headers or its words.
+fn is_limit(answer: &Answer) -> bool {
+    match answer.status {
+        StatusCode::TOO_MANY_REQUESTS => true,
+        StatusCode::FORBIDDEN => {
+            answer.headers.contains_key("retry-after")
+                || is_used_up(&answer.headers)
+                || is_secondary_limit(&answer.body)
+        }
+        _ => false,
+    }
+}
+
+fn is_secondary_limit(body: &[u8]) -> bool {
+    let body = String::from_utf8_lossy(&body[..body.len().min(2000)]).to_lowercase();
+    body.contains("secondary rate limit") || body.contains("abuse detection")
+}
+
+fn is_used_up(headers: &HeaderMap) -> bool {
+    ["x-ratelimit-remaining", "ratelimit-remaining"]
+        .iter()
+        .any(|name| number(headers, name) == Some(0))
+}
+
+/// Returns how long the forge asks to wait; GitHub's rule for a secondary limit without a time is one minute.
+fn asked_wait(answer: &Answer, now: DateTime<Utc>) -> Option<Duration> {
+    let seconds = |moment: DateTime<Utc>| (moment - now).to_std().unwrap_or_default();
+    let headers = &answer.headers;
+    if let Some(value) = headers.get("retry-after").and_then(|value| value.to_str().ok()) {
+        return match value.trim().parse() {
+            Ok(wait) => Some(Duration::from_secs(wait)),
+            Err(_) => DateTime::parse_from_rfc2822(value)
+                .ok()
+                .map(|moment| seconds(moment.into())),
+        };
+    }
+    if is_used_up(headers)
+        && let Some(reset) = number(headers, "x-ratelimit-reset").or_else(|| number(headers, "ratelimit-reset"))
+        && let Some(reset) = DateTime::from_timestamp(reset, 0)
+    {
+        // The forge's clock and ours differ a little: one second more saves one refused request.
+        return Some(seconds(reset) + Duration::from_secs(1));
+    }
+    is_secondary_limit(&answer.body).then_some(LONGEST_WAIT)
+}
+
+fn number(headers: &HeaderMap, name: &str) -> Option<i64> {
+    headers.get(name)?.to_str().ok()?.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::cell::RefCell;
+
+    use super::*;
+
+    fn answer(status: u16, headers: &[(&'static str, &str)], body: &'static str) -> Answer {
+        Answer {
+            status: StatusCode::from_u16(status).unwrap(),
+            headers: headers
+                .iter()
+                .map(|(name, value)| ((*name).parse::<http::HeaderName>().unwrap(), value.parse().unwrap()))
+                .collect(),
+            body: Bytes::from_static(body.as_bytes()),
+        }
+    }
+
+    /// Sends against a list of answers and returns the outcome, the attempts and the time it took.
+    async fn play(repeat: Repeat, answers: Vec<Answer>) -> (Result<StatusCode, Failure>, usize, Duration) {
+        let answers = RefCell::new(answers.into_iter());
+        let attempts = Cell::new(0);
+        let start = tokio::time::Instant::now();
+        let outcome = send(repeat, || {
+            attempts.set(attempts.get() + 1);
+            let next = answers.borrow_mut().next();
+            async move { next.ok_or(Failure::unreadable("the script is exhausted")) }
+        })
+        .await;
+        (outcome.map(|answer| answer.status), attempts.get(), start.elapsed())
+    }
+
+    #[tokio::test]
+    async fn a_server_error_is_tried_three_times_again() {
+        let (outcome, attempts, _) = play(Repeat::Always, vec![answer(502, &[], "x"); 9]).await;
+        assert!(matches!(outcome, Err(Failure::Down { reason }) if reason == "the answer was 502 Bad Gateway x"));
+        assert_eq!(attempts, 4);
+    }
+
+    #[tokio::test]
+    async fn a_write_of_unknown_outcome_is_not_repeated_blindly() {
+        let (outcome, attempts, _) = play(Repeat::IfNotDone, vec![answer(500, &[], "")]).await;
+        assert!(matches!(outcome, Err(Failure::Down { .. })));
+        assert_eq!(attempts, 1);
+    }
+
+    #[tokio::test]
+    async fn the_wait_that_the_forge_asks_for_is_kept() {
+        let limited = answer(429, &[("retry-after", "1")], "");
+        let (outcome, attempts, took) = play(Repeat::IfNotDone, vec![limited, answer(201, &[], "")]).await;
+        assert_eq!(outcome.unwrap(), StatusCode::CREATED);
+        assert_eq!((attempts, took.as_secs()), (2, 1));
+    }
+
+    #[tokio::test]
+    async fn a_long_wait_is_handed_to_the_caller() {
+        let reset = (Utc::now() + TimeDelta::seconds(600)).timestamp().to_string();
+        let limited = answer(
+            403,
+            &[("x-ratelimit-remaining", "0"), ("x-ratelimit-reset", &reset)],
+            "",
+        );
+        let (outcome, attempts, _) = play(Repeat::Always, vec![limited]).await;
+        let Err(Failure::Limited { until }) = outcome else {
+            panic!("{outcome:?}")
+        };
+        let wait = (until - Utc::now()).num_seconds();
+        assert!((598..=602).contains(&wait), "{wait}");
+        assert_eq!(attempts, 1);
+    }
+
+    #[test]
+    fn a_secondary_limit_without_a_time_means_a_minute() {
+        let limited = answer(403, &[], "{\"message\":\"You have exceeded a secondary rate limit.\"}");
+        let setback = judge(limited).err().unwrap();
+        assert_eq!(setback.pause(Some(FIRST_PAUSE)), Some(LONGEST_WAIT));
+    }
+
+    #[test]
+    fn a_pause_is_never_shorter_than_planned_nor_longer_than_a_minute() {
+        let pause = |seconds| {
+            let limited = answer(429, &[("retry-after", seconds)], "");
+            judge(limited).err().unwrap().pause(Some(FIRST_PAUSE))
+        };
+        assert_eq!(pause("0"), Some(FIRST_PAUSE));
+        assert_eq!(pause("60"), Some(LONGEST_WAIT));
+        assert_eq!(pause("61"), None);
+        assert_eq!(pause("Sat, 21 Nov 2099 00:00:00 GMT"), None);
+    }
+
+    #[tokio::test]
+    async fn a_plain_refusal_is_an_answer() {
+        let (outcome, attempts, _) = play(Repeat::Always, vec![answer(403, &[], "no")]).await;
+        assert_eq!((outcome.unwrap(), attempts), (StatusCode::FORBIDDEN, 1));
+    }
+
+    #[tokio::test]
+    async fn what_an_unclear_write_left_behind_is_found_instead_of_made_again() {
+        let made = Cell::new(0);
+        let outcome = once(
+            false,
+            || async { Ok((made.get() > 0).then_some("found")) },
+            || async {
+                made.set(made.get() + 1);
+                Err(Failure::Down {
+                    reason: "cut".to_owned(),
+                })
+            },
+        )
+        .await;
+        assert_eq!((outcome.unwrap(), made.get()), ("found", 1));
+    }
+
+    #[tokio::test]
+    async fn a_write_that_left_nothing_is_made_again() {
+        let made = Cell::new(0);
+        let outcome = once(
+            true,
+            || async { Ok(None) },
+            || async {
+                made.set(made.get() + 1);
+                if made.get() < 3 {
+                    return Err(Failure::Down {
+                        reason: "cut".to_owned(),
+                    });
+                }
+                Ok("made")
+            },
+        )
+        .await;
+        assert_eq!((outcome.unwrap(), made.get()), ("made", 3));
+    }
+}

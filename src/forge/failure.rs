@@ -1,0 +1,175 @@
+//! How a request to a forge ends badly, before it is known what the request was for.
+//!
+//! The clients work with [`Failure`], which still knows the status and whether a write may have happened; the callers
+//! of the forge get [`ForgeError`], which says who must act. [`Attempt`] is the step between the two.
+
+use std::error::Error;
+
+use chrono::{DateTime, Utc};
+use http::StatusCode;
+
+use super::ForgeError;
+
+/// How a request ended, where it did not bring what was asked for.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Failure {
+    /// The forge answered, and repeating would bring the same answer.
+    #[error("the answer was {status}: {message}")]
+    Answered { status: StatusCode, message: String },
+    /// The forge did not do it, and wants to be left alone until then.
+    #[error("rate limit reached until {until}")]
+    Limited { until: DateTime<Utc> },
+    /// No answer, or a 5xx. A write may have happened or not.
+    #[error("{reason}")]
+    Down { reason: String },
+    /// An answer that this program does not understand.
+    #[error("{reason}")]
+    Unreadable { reason: String },
+    /// The operator must change something before it is worth asking. The status is the one that says so best.
+    #[error("something must be set up first")]
+    Unprepared { status: StatusCode, mend: String },
+}
+
+impl Failure {
+    /// Returns the status of a final answer.
+    pub(super) fn status(&self) -> Option<StatusCode> {
+        match self {
+            Self::Answered { status, .. } => Some(*status),
+            Self::Limited { .. } | Self::Down { .. } | Self::Unreadable { .. } | Self::Unprepared { .. } => None,
+        }
+    }
+
+    /// Tells whether the forge says that the thing asked for is not there, or hides it.
+    pub(super) fn is_missing(&self) -> bool {
+        matches!(self.status(), Some(StatusCode::NOT_FOUND | StatusCode::GONE))
+    }
+
+    /// Tells whether a final answer has `status` and a message that contains `words`, in any case.
+    pub(super) fn says(&self, status: StatusCode, words: &str) -> bool {
+        match self {
+            Self::Answered { status: had, message } => {
+                *had == status && message.to_lowercase().contains(&words.to_lowercase())
+            }
+            Self::Limited { .. } | Self::Down { .. } | Self::Unreadable { .. } | Self::Unprepared { .. } => false,
+        }
+    }
+
+    pub(super) fn unreadable(reason: impl std::fmt::Display) -> Self {
+        Self::Unreadable {
+            reason: format!("the answer could not be read: {reason}"),
+        }
+    }
+}
+
+/// What was tried, for the error text.
+pub(super) struct Attempt<'a> {
+    pub(super) platform: &'static str,
+    /// In the form "reading owner/repo#12".
+    pub(super) what: &'a str,
+    /// What to do when the forge refuses: the missing right and where to give it.
+    pub(super) mend: &'a str,
+    /// What to do when the forge does not know the token at all.
+    pub(super) renew: &'a str,
+}
+
+impl Attempt<'_> {
+    /// Returns the error for `failure`. A 404 is taken for a missing right: forges hide what a token may not see.
+    pub(super) fn failed(&self, failure: Failure) -> ForgeError {
+        let what = self.what.to_owned();
+        match failure {
+            Failure::Answered { status, message } => match status {
+                StatusCode::UNAUTHORIZED => self.refused(status, &message, self.renew),
+                StatusCode::FORBIDDEN | StatusCode::NOT_FOUND => self.refused(status, &message, self.mend),
+                StatusCode::GONE => ForgeError::Gone { what },
+                _ => ForgeError::Unexpected {
+                    what,
+                    reason: format!("{} answered {status}: {message}", self.platform),
+                },
+            },
+            Failure::Limited { until } => ForgeError::RateLimited { what, until },
+            Failure::Down { reason } => ForgeError::Unavailable { what, reason },
+            Failure::Unreadable { reason } => ForgeError::Unexpected { what, reason },
+            Failure::Unprepared { status, mend } => ForgeError::Refused {
+                platform: self.platform,
+                what,
+                status: status.as_u16(),
+                mend,
+            },
+        }
+    }
+
+    fn refused(&self, status: StatusCode, message: &str, mend: &str) -> ForgeError {
+        ForgeError::Refused {
+            platform: self.platform,
+            what: self.what.to_owned(),
+            status: status.as_u16(),
+            mend: format!("it says \"{message}\": {mend}"),
+        }
+    }
+}
+
+/// Returns the messages of an error and its causes in one line, each once.
+pub(super) fn causes(error: &dyn Error) -> String {
+    let mut messages: Vec<String> = Vec::new();
+    let mut next = Some(error);
+    while let Some(error) = next {
+        let message = error.to_string();
+        if !messages.iter().any(|known| known.contains(&message)) {
+            messages.push(message);
+        }
+        next = error.source();
+    }
+    messages.join(": ")
+}
+
+/// Returns what a forge wrote, short enough and on one line, for an error text.
+pub(super) fn one_line(text: &str) -> String {
+    const LONGEST: usize = 300;
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match words.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &words[..end]),
+        None => words,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn attempt() -> Attempt<'static> {
+        Attempt {
+            platform: "GitHub",
+            what: "reading owner/repo#1",
+            mend: "give the token the right.",
+            renew: "make a new token.",
+        }
+    }
+
+    fn answered(status: u16) -> Failure {
+        Failure::Answered {
+            status: StatusCode::from_u16(status).unwrap(),
+            message: "No".to_owned(),
+        }
+    }
+
+    #[test]
+    fn each_refusal_says_what_to_do() {
+        let texts = [401, 403, 404, 410, 422].map(|status| attempt().failed(answered(status)).to_string());
+        assert_eq!(
+            texts,
+            [
+                "reading owner/repo#1: GitHub answered 401; it says \"No\": make a new token.",
+                "reading owner/repo#1: GitHub answered 403; it says \"No\": give the token the right.",
+                "reading owner/repo#1: GitHub answered 404; it says \"No\": give the token the right.",
+                "reading owner/repo#1: it does not exist any more",
+                "reading owner/repo#1: GitHub answered 422 Unprocessable Entity: No",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_long_answer_becomes_one_short_line() {
+        assert_eq!(one_line(" a\n b "), "a b");
+        assert_eq!(one_line(&"ä".repeat(500)).chars().count(), 301);
+    }
+}

@@ -1,0 +1,324 @@
+//! One HTTP exchange with GitHub, through octocrab.
+//!
+//! octocrab brings the connection, the base address and the authorisation. Its typed calls are not used: they demand
+//! dozens of fields that this program does not read (and that compatible servers leave out), hide the headers that
+//! conditional requests and limits need, and its own retries send a comment four times. So requests go through
+//! `execute`, answers into the narrow structs of `wire`, and repeats through `forge::retry`.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use http::header::{ACCEPT, IF_NONE_MATCH};
+use http::{Method, StatusCode};
+use http_body_util::{BodyExt, Limited};
+use octocrab::service::middleware::retry::RetryConfig;
+use octocrab::{OctoBody, Octocrab};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use secrecy::{ExposeSecret, SecretString};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::answer::{next_page, read, succeeded};
+use super::app::Installations;
+use super::{Config, wire};
+use crate::forge::ForgeError;
+use crate::forge::failure::{Failure, causes};
+use crate::forge::retry::{ATTEMPT_TIMEOUT, Answer, CONNECT_TIMEOUT, LONGEST_ANSWER, Repeat, send};
+use crate::forge::validators::Validators;
+
+/// No real list is longer; a server whose `next` links run in circles is not followed for ever.
+const MOST_PAGES: usize = 200;
+
+/// What a request needs rights for. A token has the same for all; an App has an installation for each account.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Rights<'a> {
+    /// For all of an owner's repositories.
+    Owner(&'a str),
+    /// For one repository, named `owner/repo`.
+    Repository(&'a str),
+}
+
+/// The connection to one GitHub.
+pub(super) struct Client {
+    /// Authorised by the token, or as the App.
+    root: Octocrab,
+    /// The token; `None` for an App.
+    token: Option<SecretString>,
+    installations: Installations,
+    validators: Validators,
+    requests: AtomicU64,
+}
+
+impl Client {
+    pub(super) async fn connect(config: &Config) -> Result<Self, ForgeError> {
+        let builder = Octocrab::builder()
+            .add_retry_config(RetryConfig::None)
+            .set_connect_timeout(Some(CONNECT_TIMEOUT))
+            .set_read_timeout(Some(ATTEMPT_TIMEOUT))
+            .set_write_timeout(Some(ATTEMPT_TIMEOUT));
+        let address = config.api_url.trim().trim_end_matches('/');
+        let builder = builder.base_uri(address).map_err(|_| {
+            unusable(format!(
+                "github.api_url '{address}' is not an address; write https://host/path"
+            ))
+        })?;
+        let builder = match &config.app {
+            Some(app) if config.token.is_none() => builder.app(app.id.into(), super::app::key(app).await?),
+            _ => builder,
+        };
+        let root = builder
+            .build()
+            .map_err(|error| unusable(format!("the HTTP client cannot be set up: {}", causes(&error))))?;
+        let token = config
+            .token
+            .as_ref()
+            .map(|token| SecretString::from(token.expose_secret().trim()));
+        let root = match &token {
+            // Not the builder's `personal_token`: it panics on a token with a line break.
+            Some(token) => root
+                .user_access_token(token.clone())
+                .map_err(|_| unusable("github.token cannot be used".to_owned()))?,
+            None => root,
+        };
+        Ok(Self {
+            root,
+            token,
+            installations: Installations::default(),
+            validators: Validators::default(),
+            requests: AtomicU64::new(0),
+        })
+    }
+
+    pub(super) fn requests(&self) -> u64 {
+        self.requests.load(Ordering::Relaxed)
+    }
+
+    /// Returns the secret that `rights` are proved by, for git.
+    pub(super) async fn secret(&self, rights: Rights<'_>) -> Result<SecretString, Failure> {
+        match &self.token {
+            Some(token) => Ok(token.clone()),
+            None => Ok(self.installations.token(self, rights).await?.secret),
+        }
+    }
+
+    /// Fetches one thing.
+    pub(super) async fn get<T: DeserializeOwned>(&self, rights: Rights<'_>, path: &str) -> Result<T, Failure> {
+        read(&self.fetch(rights, path).await?)
+    }
+
+    /// Fetches all pages of a list.
+    pub(super) async fn list<T: DeserializeOwned>(&self, rights: Rights<'_>, path: &str) -> Result<Vec<T>, Failure> {
+        self.pages(rights, path, |page: Vec<T>| page).await
+    }
+
+    /// Fetches all pages of a search.
+    pub(super) async fn search<T: DeserializeOwned>(&self, rights: Rights<'_>, path: &str) -> Result<Vec<T>, Failure> {
+        self.pages(rights, path, |page: wire::Found<T>| {
+            if page.incomplete_results {
+                tracing::warn!("GitHub's search ran out of time and left out items; the next search will find them");
+            }
+            page.items
+        })
+        .await
+    }
+
+    async fn pages<P: DeserializeOwned, T>(
+        &self,
+        rights: Rights<'_>,
+        path: &str,
+        items: impl Fn(P) -> Vec<T>,
+    ) -> Result<Vec<T>, Failure> {
+        let mut all = Vec::new();
+        let mut next = Some(path.to_owned());
+        for _ in 0..MOST_PAGES {
+            let Some(path) = next else { return Ok(all) };
+            let answer = self.fetch(rights, &path).await?;
+            all.extend(items(read(&answer)?));
+            next = next_page(&answer);
+        }
+        Err(Failure::Unreadable {
+            reason: format!("the list has more than {MOST_PAGES} pages"),
+        })
+    }
+
+    /// Sends a write and reads what it made.
+    pub(super) async fn write<T: DeserializeOwned>(
+        &self,
+        rights: Rights<'_>,
+        method: Method,
+        path: &str,
+        body: &Value,
+        repeat: Repeat,
+    ) -> Result<T, Failure> {
+        read(&self.order(rights, method, path, Some(body), repeat).await?)
+    }
+
+    /// Sends a write whose answer is of no interest.
+    pub(super) async fn order(
+        &self,
+        rights: Rights<'_>,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+        repeat: Repeat,
+    ) -> Result<Answer, Failure> {
+        let octocrab = self.octocrab(rights).await?;
+        self.order_through(&octocrab, method, path, body, repeat).await
+    }
+
+    async fn order_through(
+        &self,
+        octocrab: &Octocrab,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+        repeat: Repeat,
+    ) -> Result<Answer, Failure> {
+        succeeded(send(repeat, || self.exchange(octocrab, &method, path, body, None)).await?)
+    }
+
+    /// Fetches a page, or has GitHub confirm the one that is known.
+    pub(super) async fn fetch(&self, rights: Rights<'_>, path: &str) -> Result<Answer, Failure> {
+        self.fetch_through(&self.octocrab(rights).await?, path).await
+    }
+
+    /// Asks as the token's user or as the App itself.
+    pub(super) async fn fetch_own(&self, path: &str) -> Result<Answer, Failure> {
+        self.fetch_through(&self.root, path).await
+    }
+
+    /// Asks as the token's user or as the App itself.
+    pub(super) async fn get_own<T: DeserializeOwned>(&self, path: &str) -> Result<T, Failure> {
+        read(&self.fetch_own(path).await?)
+    }
+
+    /// Has the App itself make a token; two of them do no harm.
+    pub(super) async fn make_token<T: DeserializeOwned>(&self, path: &str) -> Result<T, Failure> {
+        let nothing = Value::Object(serde_json::Map::new());
+        read(
+            &self
+                .order_through(&self.root, Method::POST, path, Some(&nothing), Repeat::Always)
+                .await?,
+        )
+    }
+
+    async fn fetch_through(&self, octocrab: &Octocrab, path: &str) -> Result<Answer, Failure> {
+        let known = self.validators.known(path);
+        let tag = known.as_ref().map(|page| &page.tag);
+        let answer = send(Repeat::Always, || {
+            self.exchange(octocrab, &Method::GET, path, None, tag)
+        })
+        .await?;
+        if let Some(known) = known
+            && answer.status == StatusCode::NOT_MODIFIED
+        {
+            return Ok(known.answer);
+        }
+        let answer = succeeded(answer)?;
+        self.validators.keep(path, &answer);
+        Ok(answer)
+    }
+
+    async fn octocrab(&self, rights: Rights<'_>) -> Result<Octocrab, Failure> {
+        if self.token.is_some() {
+            return Ok(self.root.clone());
+        }
+        let token = self.installations.token(self, rights).await?;
+        self.root
+            .user_access_token(token.secret)
+            .map_err(|error| Failure::unreadable(causes(&error)))
+    }
+
+    async fn exchange(
+        &self,
+        octocrab: &Octocrab,
+        method: &Method,
+        path: &str,
+        body: Option<&Value>,
+        tag: Option<&http::HeaderValue>,
+    ) -> Result<Answer, Failure> {
+        self.requests.fetch_add(1, Ordering::Relaxed);
+        let mut request = http::Request::builder()
+            .method(method)
+            .uri(path)
+            .header(ACCEPT, "application/vnd.github+json");
+        if let Some(tag) = tag {
+            request = request.header(IF_NONE_MATCH, tag);
+        }
+        let request: http::Request<OctoBody> = octocrab
+            .build_request(request, body)
+            .map_err(|error| Failure::unreadable(causes(&error)))?;
+        let exchange = async {
+            let response = octocrab.execute(request).await.map_err(|error| no_answer(&error))?;
+            let (head, body) = response.into_parts();
+            let body = Limited::new(body, LONGEST_ANSWER)
+                .collect()
+                .await
+                .map_err(|error| Failure::Down {
+                    reason: format!("the answer broke off: {}", causes(error.as_ref())),
+                })?;
+            Ok(Answer {
+                status: head.status,
+                headers: head.headers,
+                body: body.to_bytes(),
+            })
+        };
+        within(ATTEMPT_TIMEOUT, exchange).await
+    }
+}
+
+async fn within<T>(limit: Duration, exchange: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    tokio::time::timeout(limit, exchange).await.unwrap_or_else(|_| {
+        Err(Failure::Down {
+            reason: format!("no complete answer within {} seconds", limit.as_secs()),
+        })
+    })
+}
+
+/// octocrab's own text is often just a word, and its `Debug` a page with headers: the causes say what happened.
+fn no_answer(error: &octocrab::Error) -> Failure {
+    match error {
+        octocrab::Error::Service { .. } | octocrab::Error::Hyper { .. } => Failure::Down { reason: causes(error) },
+        octocrab::Error::JWT { .. } => Failure::Unprepared {
+            status: StatusCode::UNAUTHORIZED,
+            mend: "the key in github.app.private_key_file cannot sign; download a new private key of the App"
+                .to_owned(),
+        },
+        octocrab::Error::Http { .. } => Failure::Unprepared {
+            status: StatusCode::UNAUTHORIZED,
+            mend: "github.token has characters that no token has; copy it anew".to_owned(),
+        },
+        _ => Failure::unreadable(causes(error)),
+    }
+}
+
+fn unusable(reason: String) -> ForgeError {
+    ForgeError::Unexpected {
+        what: "connecting to GitHub".to_owned(),
+        reason,
+    }
+}
+
+/// Returns a name as one segment of a path or value of a query.
+pub(super) fn encoded(name: &str) -> String {
+    const OTHERS: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+    utf8_percent_encode(name, OTHERS).to_string()
+}
+
+/// Returns the path of a repository's part, e.g. `/repos/owner/repo/issues/1`.
+pub(super) fn path(repository: &str, part: &str) -> String {
+    let name: Vec<String> = repository.split('/').map(encoded).collect();
+    format!("/repos/{}{part}", name.join("/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn an_answer_that_never_comes_is_not_waited_for() {
+        let limit = Duration::from_millis(20);
+        let outcome = within(limit, std::future::pending::<Result<(), Failure>>()).await;
+        assert!(matches!(outcome, Err(Failure::Down { .. })));
+    }
+}

@@ -1,0 +1,116 @@
+//! Reading what people wrote, and writing the bot's own comments.
+
+use http::{Method, StatusCode};
+use serde_json::json;
+
+use super::client::{Rights, path};
+use super::rights::Right;
+use super::{GitHub, Kind, Place, attempt, wire};
+use crate::forge::failure::Failure;
+use crate::forge::marker::{is_marked, marked};
+use crate::forge::retry::{Repeat, once};
+use crate::forge::{Comment, CommentId, ForgeError, Post};
+
+/// The longest body that GitHub takes.
+pub(super) const LONGEST_BODY: usize = 65_536;
+
+impl GitHub {
+    pub(super) async fn read_comments(&self, place: Place<'_>) -> Result<Vec<Comment>, Failure> {
+        let rights = Rights::Repository(place.repository);
+        let number = place.number;
+        let on_pull = |part: &str| path(place.repository, &format!("/pulls/{number}/{part}?per_page=100"));
+        let mut comments = Vec::new();
+        for comment in self.conversation(place).await? {
+            self.take_over(&mut comments, comment).await?;
+        }
+        if self.kind(place).await? == Kind::PullRequest {
+            for comment in self.client.list::<wire::Comment>(rights, &on_pull("comments")).await? {
+                self.take_over(&mut comments, comment).await?;
+            }
+            for review in self.client.list::<wire::Review>(rights, &on_pull("reviews")).await? {
+                let (Some(body), Some(created_at)) = (review.body, review.submitted_at) else {
+                    continue;
+                };
+                if body.trim().is_empty() || self.is_bot(review.user.as_ref()).await? {
+                    continue;
+                }
+                comments.push(Comment {
+                    author: review.user.map(|user| user.login).unwrap_or_default(),
+                    body,
+                    created_at,
+                    place: None,
+                });
+            }
+        }
+        comments.sort_by_key(|comment| comment.created_at);
+        Ok(comments)
+    }
+
+    async fn conversation(&self, place: Place<'_>) -> Result<Vec<wire::Comment>, Failure> {
+        let at = path(
+            place.repository,
+            &format!("/issues/{}/comments?per_page=100", place.number),
+        );
+        self.client.list(Rights::Repository(place.repository), &at).await
+    }
+
+    async fn take_over(&self, comments: &mut Vec<Comment>, comment: wire::Comment) -> Result<(), Failure> {
+        if self.is_bot(comment.user.as_ref()).await? {
+            return Ok(());
+        }
+        let line = comment.line;
+        comments.push(Comment {
+            author: comment.user.map(|user| user.login).unwrap_or_default(),
+            body: comment.body.unwrap_or_default(),
+            created_at: comment.created_at,
+            place: comment.path.map(|path| crate::forge::Place { path, line }),
+        });
+        Ok(())
+    }
+
+    pub(super) async fn write_comment(&self, place: Place<'_>, post: &Post<'_>) -> Result<CommentId, Failure> {
+        let at = path(place.repository, &format!("/issues/{}/comments", place.number));
+        let body = json!({ "body": marked(post.body.as_str(), post.marker, LONGEST_BODY) });
+        let find = || self.find_comment(place, post.marker);
+        let make = || async {
+            let rights = Rights::Repository(place.repository);
+            let made = self
+                .client
+                .write::<wire::Made>(rights, Method::POST, &at, &body, Repeat::IfNotDone);
+            Ok(CommentId(made.await?.id))
+        };
+        once(post.search_first, find, make).await
+    }
+
+    async fn find_comment(&self, place: Place<'_>, marker: &str) -> Result<Option<CommentId>, Failure> {
+        for comment in self.conversation(place).await? {
+            let is_marked = comment.body.as_deref().is_some_and(|body| is_marked(body, marker));
+            if is_marked && self.is_bot(comment.user.as_ref()).await? {
+                return Ok(Some(CommentId(comment.id)));
+            }
+        }
+        Ok(None)
+    }
+
+    pub(super) async fn rewrite_comment(
+        &self,
+        place: Place<'_>,
+        comment: CommentId,
+        post: &Post<'_>,
+    ) -> Result<(), ForgeError> {
+        let at = path(place.repository, &format!("/issues/comments/{}", comment.0));
+        let body = json!({ "body": marked(post.body.as_str(), post.marker, LONGEST_BODY) });
+        let rights = Rights::Repository(place.repository);
+        let edited = self
+            .client
+            .order(rights, Method::PATCH, &at, Some(&body), Repeat::Always)
+            .await;
+        let what = format!("editing the bot's comment on {place}");
+        match edited {
+            Ok(_) => Ok(()),
+            // The bot wrote it, so it could see it: whoever deleted it deleted just this comment.
+            Err(failure) if failure.status() == Some(StatusCode::NOT_FOUND) => Err(ForgeError::Gone { what }),
+            Err(failure) => Err(attempt(&what, &Right::WriteIssues.mend(place.repository)).failed(failure)),
+        }
+    }
+}

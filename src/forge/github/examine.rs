@@ -1,0 +1,192 @@
+//! What `doctor` says about GitHub: the token, each repository, its labels.
+
+use super::client::{Rights, path};
+use super::rights::Right;
+use super::{GitHub, wire};
+use crate::forge::failure::Failure;
+use crate::forge::source::Source;
+use crate::forge::{Finding, Verdict};
+
+/// Scopes of a classic token that go far beyond what the program does.
+const WIDE_SCOPES: [&str; 3] = ["admin:", "delete_", "site_admin"];
+/// What an App must be allowed.
+const NEEDED: [&str; 3] = ["contents", "issues", "pull_requests"];
+/// What an App should not be allowed.
+const WIDE_PERMISSIONS: [&str; 3] = ["administration", "organization_administration", "members"];
+
+impl GitHub {
+    pub(super) async fn find_faults(&self) -> Vec<Finding> {
+        let verdict = if self.is_app {
+            self.examine_app().await
+        } else {
+            self.examine_token().await
+        };
+        let subject = if self.is_app { "GitHub App" } else { "GitHub token" };
+        let mut findings = vec![finding(
+            subject.to_owned(),
+            verdict.unwrap_or_else(|failure| bad(subject, &failure)),
+        )];
+        if matches!(findings[0].verdict, Verdict::Bad { .. }) {
+            // Every other answer would only repeat this one.
+            return findings;
+        }
+        for source in &self.sources {
+            match source {
+                Source::Repository(name) => {
+                    let subject = format!("GitHub repository {name}");
+                    let verdict = self.examine_repository(name).await;
+                    let verdict = verdict.unwrap_or_else(|failure| bad(name, &failure));
+                    let is_bad = matches!(verdict, Verdict::Bad { .. });
+                    findings.push(finding(subject, verdict));
+                    if !is_bad {
+                        let verdict = self.examine_labels(name).await;
+                        let verdict = verdict.unwrap_or_else(|failure| bad(name, &failure));
+                        findings.push(finding(format!("GitHub labels in {name}"), verdict));
+                    }
+                }
+                Source::All(owner) => {
+                    let verdict = match self.items_of(source).await {
+                        Ok(items) => Verdict::Good {
+                            detail: format!("can be searched; {} items carry the trigger label now", items.len()),
+                        },
+                        Err(failure) => bad(owner, &failure),
+                    };
+                    findings.push(finding(format!("GitHub repositories {owner}/*"), verdict));
+                }
+            }
+        }
+        findings
+    }
+
+    async fn examine_token(&self) -> Result<Verdict, Failure> {
+        let answer = self.client.fetch_own("/user").await?;
+        let user: wire::User = super::answer::read(&answer)?;
+        let scopes = answer
+            .headers
+            .get("x-oauth-scopes")
+            .and_then(|value| value.to_str().ok());
+        // Only classic tokens have scopes.
+        let scopes: Vec<&str> = scopes.unwrap_or_default().split(',').map(str::trim).collect();
+        let wide: Vec<&str> = scopes
+            .iter()
+            .copied()
+            .filter(|scope| WIDE_SCOPES.iter().any(|start| scope.starts_with(start)))
+            .collect();
+        let detail = format!("works, as {}", user.login);
+        if let Some(configured) = self.bot.get()
+            && !configured.eq_ignore_ascii_case(&user.login)
+        {
+            return Ok(Verdict::Bad {
+                detail: format!("belongs to {}, but github.bot_name is {configured}", user.login),
+                mend:
+                    "set github.bot_name to the token's account, or leave it out: otherwise the program takes its own \
+                       comments for a person's"
+                        .to_owned(),
+            });
+        }
+        if !["", "repo", "public_repo"].iter().any(|enough| scopes.contains(enough)) {
+            return Ok(Verdict::Bad {
+                detail: format!("{detail}, but without the scope 'repo'"),
+                mend: "give the token the scope 'repo' ('public_repo' for public repositories alone)".to_owned(),
+            });
+        }
+        if wide.is_empty() {
+            return Ok(Verdict::Good { detail });
+        }
+        Ok(Verdict::Doubtful {
+            detail: format!("{detail}; it may do more than the program needs: {}", wide.join(", ")),
+            mend: "use a fine-grained token with Contents, Issues and Pull requests (read and write)".to_owned(),
+        })
+    }
+
+    async fn examine_app(&self) -> Result<Verdict, Failure> {
+        let app: wire::AppItself = self.client.get_own("/app").await?;
+        let may = |name: &str| app.permissions.get(name).map(String::as_str);
+        let missing: Vec<&str> = NEEDED.into_iter().filter(|name| may(name) != Some("write")).collect();
+        let wide: Vec<&str> = WIDE_PERMISSIONS
+            .into_iter()
+            .filter(|name| may(name).is_some())
+            .collect();
+        let detail = format!("works, as {}[bot]", app.slug);
+        if !missing.is_empty() {
+            return Ok(Verdict::Bad {
+                detail: format!("{detail}; it may not write {}", missing.join(", ")),
+                mend:
+                    "give the App these repository permissions (read and write) and accept them where it is installed"
+                        .to_owned(),
+            });
+        }
+        if wide.is_empty() {
+            return Ok(Verdict::Good { detail });
+        }
+        Ok(Verdict::Doubtful {
+            detail: format!("{detail}; it may do more than the program needs: {}", wide.join(", ")),
+            mend: "take these permissions off the App".to_owned(),
+        })
+    }
+
+    async fn examine_repository(&self, name: &str) -> Result<Verdict, Failure> {
+        let repository: wire::Repository = self.client.get(Rights::Repository(name), &path(name, "")).await?;
+        let fault = |detail: &str, mend: &str| Verdict::Bad {
+            detail: detail.to_owned(),
+            mend: mend.to_owned(),
+        };
+        if repository.archived {
+            return Ok(fault(
+                "is archived",
+                "unarchive it, or take it out of github.repositories",
+            ));
+        }
+        // An App's answer has no permissions of a user; its own were looked at with the App.
+        if !self.is_app && repository.permissions.push == Some(false) {
+            return Ok(fault(
+                "can be read, but the token's account may not push to it",
+                "give the account the role Write, and a fine-grained token the permission 'Contents' (Read and write)",
+            ));
+        }
+        if repository.has_issues == Some(false) {
+            return Ok(Verdict::Doubtful {
+                detail: "has no issues; only pull requests can be worked on".to_owned(),
+                mend: "switch issues on in its settings".to_owned(),
+            });
+        }
+        Ok(Verdict::Good {
+            detail: "can be read and pushed to".to_owned(),
+        })
+    }
+
+    async fn examine_labels(&self, name: &str) -> Result<Verdict, Failure> {
+        let known = self.label_names(name).await?;
+        let missing: Vec<&str> = self
+            .labels
+            .all()
+            .into_iter()
+            .filter(|label| !known.contains(&label.to_lowercase()))
+            .collect();
+        let detail = if missing.is_empty() {
+            "are there".to_owned()
+        } else {
+            format!("will be made when they are needed: {}", missing.join(", "))
+        };
+        Ok(Verdict::Good { detail })
+    }
+}
+
+fn finding(subject: String, verdict: Verdict) -> Finding {
+    Finding { subject, verdict }
+}
+
+fn bad(what: &str, failure: &Failure) -> Verdict {
+    let mend = match failure {
+        Failure::Answered { status, .. } if status.as_u16() == 401 => super::RENEW.to_owned(),
+        Failure::Answered { .. } => Right::ReadIssues.mend(what),
+        Failure::Limited { .. } => "wait until then".to_owned(),
+        Failure::Down { .. } => "check github.api_url and the network".to_owned(),
+        Failure::Unreadable { .. } => "check that github.api_url is the address of a GitHub REST API".to_owned(),
+        Failure::Unprepared { mend, .. } => mend.clone(),
+    };
+    Verdict::Bad {
+        detail: failure.to_string(),
+        mend,
+    }
+}

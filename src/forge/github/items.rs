@@ -1,0 +1,129 @@
+//! Reading one item.
+
+use std::sync::Arc;
+
+use http::StatusCode;
+
+use super::client::{Rights, encoded, path};
+use super::{GitHub, Kind, Place, wire};
+use crate::forge::failure::Failure;
+use crate::forge::{ChangeHead, Item};
+use crate::task::id::TaskId;
+
+impl GitHub {
+    /// Reads the item anew: one request for an issue, one more for a pull request, and one for the repository where it
+    /// was not asked lately.
+    pub(super) async fn read_item(&self, task: &TaskId, place: Place<'_>) -> Result<Item, Failure> {
+        let rights = Rights::Repository(place.repository);
+        let at = path(place.repository, &format!("/issues/{}", place.number));
+        let issue: wire::Issue = self.client.get(rights, &at).await?;
+        self.stays(&issue, place).await?;
+        self.learn_kind(place, &issue);
+        let (clone_url, default_branch, change) = if issue.pull_request.is_some() {
+            let at = path(place.repository, &format!("/pulls/{}", place.number));
+            let pull: wire::Pull = self.client.get(rights, &at).await?;
+            let base = pull.base.repo.as_ref();
+            let base = base.ok_or_else(|| Failure::unreadable("the pull request has no base repository"))?;
+            // Where there is something to merge there are commits.
+            (
+                base.clone_url.clone(),
+                base.default_branch.clone(),
+                Some(change_head(&pull, base)),
+            )
+        } else {
+            let repository = self.repository(place.repository).await?;
+            (
+                repository.clone_url.clone(),
+                self.default_branch(place, &repository).await?,
+                None,
+            )
+        };
+        Ok(Item {
+            task: task.clone(),
+            title: issue.title,
+            body: issue.body.unwrap_or_default(),
+            author: issue.user.map(|user| user.login).unwrap_or_default(),
+            labels: issue.labels.into_iter().map(|label| label.name).collect(),
+            is_open: issue.state == "open",
+            url: issue.html_url,
+            clone_url,
+            default_branch,
+            change,
+        })
+    }
+
+    /// Tells whether `place` is a pull request; known from the search or an earlier read, else asked.
+    pub(super) async fn kind(&self, place: Place<'_>) -> Result<Kind, Failure> {
+        if let Some(kind) = self.kinds.fact(&place.to_string()) {
+            return Ok(*kind);
+        }
+        let at = path(place.repository, &format!("/issues/{}", place.number));
+        let issue: wire::Issue = self.client.get(Rights::Repository(place.repository), &at).await?;
+        Ok(self.learn_kind(place, &issue))
+    }
+
+    pub(super) fn learn_kind(&self, place: Place<'_>, issue: &wire::Issue) -> Kind {
+        let kind = if issue.pull_request.is_some() {
+            Kind::PullRequest
+        } else {
+            Kind::Issue
+        };
+        *self.kinds.learn(&place.to_string(), kind)
+    }
+
+    /// GitHub redirects from a transferred issue to its new home, silently: for us it is gone. A renamed repository
+    /// redirects too, and its issues are still the same ones.
+    async fn stays(&self, issue: &wire::Issue, place: Place<'_>) -> Result<(), Failure> {
+        let moved = || Failure::Answered {
+            status: StatusCode::GONE,
+            message: "it was moved away".to_owned(),
+        };
+        if issue.number != place.number {
+            return Err(moved());
+        }
+        let Some(home) = issue.repository() else { return Ok(()) };
+        if home.eq_ignore_ascii_case(place.repository) {
+            return Ok(());
+        }
+        let repository = self.repository(place.repository).await?;
+        if home.eq_ignore_ascii_case(&repository.full_name) {
+            return Ok(());
+        }
+        Err(moved())
+    }
+
+    /// GitHub names a default branch even where there is no commit yet. Only a repository whose size is still counted
+    /// as nothing can be empty, so the branch is looked up for those alone.
+    async fn default_branch(
+        &self,
+        place: Place<'_>,
+        repository: &Arc<wire::Repository>,
+    ) -> Result<Option<String>, Failure> {
+        let Some(branch) = repository.default_branch.clone() else {
+            return Ok(None);
+        };
+        if repository.size > 0 {
+            return Ok(Some(branch));
+        }
+        let name: Vec<String> = branch.split('/').map(encoded).collect();
+        let at = path(place.repository, &format!("/branches/{}", name.join("/")));
+        match self.client.fetch(Rights::Repository(place.repository), &at).await {
+            Ok(_) => Ok(Some(branch)),
+            Err(failure) if matches!(failure.status(), Some(StatusCode::NOT_FOUND | StatusCode::CONFLICT)) => Ok(None),
+            Err(failure) => Err(failure),
+        }
+    }
+}
+
+fn change_head(pull: &wire::Pull, base: &wire::Repository) -> ChangeHead {
+    let head = pull.head.repo.as_ref();
+    let is_fork = head.is_none_or(|head| !head.full_name.eq_ignore_ascii_case(&base.full_name));
+    ChangeHead {
+        head_branch: pull.head.branch.clone(),
+        base_branch: pull.base.branch.clone(),
+        // Of a deleted fork only the base repository still has the commits.
+        head_clone_url: head.unwrap_or(base).clone_url.clone(),
+        is_fork,
+        may_push: head.is_some() && (!is_fork || pull.maintainer_can_modify == Some(true)),
+    }
+}

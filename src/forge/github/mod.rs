@@ -1,0 +1,348 @@
+//! GitHub and GitHub Enterprise, through octocrab.
+//!
+//! Each operation stands in a file of its own; `client` sends, repeats and counts the requests. What is stable within a
+//! run (repositories, labels, whether a number is a pull request) is asked once; an item itself is always asked anew.
+
+mod answer;
+mod app;
+mod changes;
+mod client;
+mod comments;
+mod examine;
+mod items;
+mod labels;
+mod rights;
+#[cfg(test)]
+mod tests;
+mod triggered;
+mod wire;
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use secrecy::SecretString;
+use serde::Deserialize;
+use tokio::sync::OnceCell;
+
+use self::client::{Client, Rights};
+use self::rights::{RENEW, Right};
+use super::cache::Cache;
+use super::failure::{Attempt, Failure};
+use super::source::Source;
+use super::{Change, Comment, CommentId, Finding, Forge, ForgeError, GitCredentials, Item, NewChange, Post, Triggered};
+use crate::task::id::TaskId;
+use crate::task::labels::Labels;
+
+/// GitHub or GitHub Enterprise.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// Base address of the REST API.
+    pub api_url: String,
+    /// Personal access token (classic or fine-grained). Leave it out when `app` is given.
+    #[schemars(with = "Option<String>")]
+    pub token: Option<SecretString>,
+    /// A GitHub App instead of a token.
+    pub app: Option<App>,
+    /// Login of the account the token belongs to, to tell the bot's own comments; asked of the API when empty.
+    pub bot_name: String,
+    /// `owner/repo`, or `owner/*` for all repositories of a user or organisation.
+    pub repositories: Vec<String>,
+    /// More search terms, in GitHub's search syntax.
+    pub query: Option<String>,
+    /// Names of the labels.
+    pub labels: Labels,
+}
+
+/// A GitHub App.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct App {
+    /// The App's id.
+    pub id: u64,
+    /// File that holds the App's private key (PEM).
+    pub private_key_file: PathBuf,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            api_url: "https://api.github.com".to_owned(),
+            token: None,
+            app: None,
+            bot_name: String::new(),
+            repositories: Vec::new(),
+            query: None,
+            labels: Labels::default(),
+        }
+    }
+}
+
+/// GitHub's side of the work.
+pub struct GitHub {
+    client: Client,
+    labels: Labels,
+    sources: Vec<Source>,
+    query: Option<String>,
+    is_app: bool,
+    bot: OnceCell<String>,
+    repositories: Cache<wire::Repository>,
+    /// The names, in lower case, of the labels of a repository.
+    known_labels: Cache<BTreeSet<String>>,
+    /// By `owner/repo#number`.
+    kinds: Cache<Kind>,
+    /// Set once GitHub demanded separate searches for issues and pull requests, as it does of fine-grained tokens.
+    searches_separately: AtomicBool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Issue,
+    PullRequest,
+}
+
+/// A task's place on GitHub.
+#[derive(Debug, Clone, Copy)]
+struct Place<'a> {
+    repository: &'a str,
+    number: u64,
+}
+
+impl GitHub {
+    /// Sets up the client. Nothing is asked of GitHub yet; a wrong token shows with the first call.
+    pub async fn connect(config: &Config) -> Result<Self, ForgeError> {
+        if config.token.is_none() && config.app.is_none() {
+            return Err(ForgeError::Unexpected {
+                what: "connecting to GitHub".to_owned(),
+                reason: "there is no token; set github.token or github.app".to_owned(),
+            });
+        }
+        let is_app = config.token.is_none();
+        let bot = match config.bot_name.trim() {
+            "" => OnceCell::new(),
+            name if is_app && !name.ends_with("[bot]") => OnceCell::new_with(Some(format!("{name}[bot]"))),
+            name => OnceCell::new_with(Some(name.to_owned())),
+        };
+        Ok(Self {
+            client: Client::connect(config).await?,
+            labels: config.labels.clone(),
+            sources: config.repositories.iter().map(|entry| Source::parse(entry)).collect(),
+            query: config.query.clone().filter(|query| !query.trim().is_empty()),
+            is_app,
+            bot,
+            repositories: Cache::new(),
+            known_labels: Cache::new(),
+            kinds: Cache::new(),
+            searches_separately: AtomicBool::new(false),
+        })
+    }
+
+    /// Returns the login that the bot's own comments carry.
+    async fn bot(&self) -> Result<&str, Failure> {
+        let login = self.bot.get_or_try_init(|| async {
+            if self.is_app {
+                let app: wire::AppItself = self.client.get_own("/app").await?;
+                return Ok(format!("{}[bot]", app.slug));
+            }
+            let user: wire::User = self.client.get_own("/user").await?;
+            Ok(user.login)
+        });
+        login.await.map(String::as_str)
+    }
+
+    async fn is_bot(&self, user: Option<&wire::User>) -> Result<bool, Failure> {
+        let Some(user) = user else { return Ok(false) };
+        Ok(self.bot().await?.eq_ignore_ascii_case(&user.login))
+    }
+
+    /// Returns the repository, from memory where it was asked a short while ago.
+    async fn repository(&self, name: &str) -> Result<std::sync::Arc<wire::Repository>, Failure> {
+        if let Some(repository) = self.repositories.fact(name) {
+            return Ok(repository);
+        }
+        let repository = self
+            .client
+            .get(Rights::Repository(name), &client::path(name, ""))
+            .await?;
+        Ok(self.repositories.learn(name, repository))
+    }
+
+    /// Turns a failure about an item into an error.
+    ///
+    /// A 404 may mean that the item is gone, that it lies in another repository now, or that the token may not see or
+    /// do it: GitHub does not tell them apart. What can still be read does, so it is asked, in this case only.
+    async fn explain(&self, failure: Failure, place: Place<'_>, what: &str, right: Right) -> ForgeError {
+        let mend = right.mend(place.repository);
+        let attempt = attempt(what, &mend);
+        if failure.says(http::StatusCode::GONE, "disabled") {
+            let mend = format!("switch issues on in the settings of {}", place.repository);
+            return ForgeError::Refused {
+                platform: PLATFORM,
+                what: what.to_owned(),
+                status: 410,
+                mend,
+            };
+        }
+        if !failure.is_missing() {
+            return attempt.failed(failure);
+        }
+        let rights = Rights::Repository(place.repository);
+        let item = client::path(place.repository, &format!("/issues/{}", place.number));
+        match self.client.get::<wire::Issue>(rights, &item).await {
+            Ok(_) => return attempt.failed(failure),
+            Err(asked) if asked.is_missing() => {}
+            Err(asked) => return attempt.failed(asked),
+        }
+        match self
+            .client
+            .get::<wire::Repository>(rights, &client::path(place.repository, ""))
+            .await
+        {
+            Ok(_) => ForgeError::Gone { what: what.to_owned() },
+            Err(_) => attempt.failed(failure),
+        }
+    }
+}
+
+const PLATFORM: &str = "GitHub";
+
+fn attempt<'a>(what: &'a str, mend: &'a str) -> Attempt<'a> {
+    Attempt {
+        platform: PLATFORM,
+        what,
+        mend,
+        renew: RENEW,
+    }
+}
+
+impl<'a> Place<'a> {
+    fn of(task: &'a TaskId) -> Result<Self, ForgeError> {
+        match task {
+            TaskId::GitHub { repository, number } => Ok(Self {
+                repository,
+                number: *number,
+            }),
+            TaskId::GitLabIssue { .. } | TaskId::GitLabMergeRequest { .. } | TaskId::Local { .. } => {
+                Err(ForgeError::Unexpected {
+                    what: format!("asking GitHub for {task}"),
+                    reason: "it is not a task on GitHub".to_owned(),
+                })
+            }
+        }
+    }
+}
+
+impl std::fmt::Display for Place<'_> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "{}#{}", self.repository, self.number)
+    }
+}
+
+#[async_trait]
+impl Forge for GitHub {
+    async fn triggered(&self) -> Result<Vec<Triggered>, ForgeError> {
+        self.search_triggered().await
+    }
+
+    async fn item(&self, task: &TaskId) -> Result<Item, ForgeError> {
+        let place = Place::of(task)?;
+        match self.read_item(task, place).await {
+            Ok(item) => Ok(item),
+            Err(failure) => Err(self
+                .explain(failure, place, &format!("reading {place}"), Right::ReadIssues)
+                .await),
+        }
+    }
+
+    async fn comments(&self, task: &TaskId) -> Result<Vec<Comment>, ForgeError> {
+        let place = Place::of(task)?;
+        match self.read_comments(place).await {
+            Ok(comments) => Ok(comments),
+            Err(failure) => {
+                let what = format!("reading the comments of {place}");
+                Err(self.explain(failure, place, &what, Right::ReadIssues).await)
+            }
+        }
+    }
+
+    async fn add_label(&self, task: &TaskId, label: &str) -> Result<(), ForgeError> {
+        let place = Place::of(task)?;
+        match self.put_label(place, label).await {
+            Ok(()) => Ok(()),
+            Err(failure) => {
+                let what = format!("putting the label '{label}' on {place}");
+                Err(self.explain(failure, place, &what, Right::WriteIssues).await)
+            }
+        }
+    }
+
+    async fn remove_label(&self, task: &TaskId, label: &str) -> Result<(), ForgeError> {
+        let place = Place::of(task)?;
+        match self.take_label(place, label).await {
+            Ok(()) => Ok(()),
+            Err(failure) => {
+                let what = format!("taking the label '{label}' off {place}");
+                Err(self.explain(failure, place, &what, Right::WriteIssues).await)
+            }
+        }
+    }
+
+    async fn comment(&self, task: &TaskId, post: &Post<'_>) -> Result<CommentId, ForgeError> {
+        let place = Place::of(task)?;
+        match self.write_comment(place, post).await {
+            Ok(comment) => Ok(comment),
+            Err(failure) => {
+                let what = format!("commenting on {place}");
+                Err(self.explain(failure, place, &what, Right::WriteIssues).await)
+            }
+        }
+    }
+
+    async fn edit_comment(&self, task: &TaskId, comment: CommentId, post: &Post<'_>) -> Result<(), ForgeError> {
+        let place = Place::of(task)?;
+        self.rewrite_comment(place, comment, post).await
+    }
+
+    async fn change_from(&self, task: &TaskId, head: &str) -> Result<Option<Change>, ForgeError> {
+        let place = Place::of(task)?;
+        let found = self.find_change(place, head).await;
+        found.map_err(|failure| {
+            let what = format!("looking for the pull request from {head} in {}", place.repository);
+            attempt(&what, &Right::ReadPulls.mend(place.repository)).failed(failure)
+        })
+    }
+
+    async fn open_change(&self, task: &TaskId, change: &NewChange) -> Result<Change, ForgeError> {
+        let place = Place::of(task)?;
+        let opened = self.open_pull_request(place, change).await;
+        opened.map_err(|failure| {
+            let what = format!("opening a pull request from {} in {}", change.head, place.repository);
+            attempt(&what, &Right::WritePulls.mend(place.repository)).failed(failure)
+        })
+    }
+
+    async fn git_credentials(&self, task: &TaskId) -> Result<GitCredentials, ForgeError> {
+        let place = Place::of(task)?;
+        match self.client.secret(Rights::Repository(place.repository)).await {
+            Ok(password) => Ok(GitCredentials {
+                username: "x-access-token".to_owned(),
+                password,
+            }),
+            Err(failure) => {
+                let what = format!("getting a token for git in {}", place.repository);
+                Err(attempt(&what, &Right::ReadContents.mend(place.repository)).failed(failure))
+            }
+        }
+    }
+
+    async fn examine(&self) -> Vec<Finding> {
+        self.find_faults().await
+    }
+
+    fn requests(&self) -> u64 {
+        self.client.requests()
+    }
+}

@@ -1,0 +1,32 @@
+//! What to tell the operator when GitHub refuses: which right is missing, in the words of GitHub's settings pages.
+
+/// The right that an operation needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Right {
+    ReadIssues,
+    WriteIssues,
+    ReadPulls,
+    WritePulls,
+    ReadContents,
+}
+
+impl Right {
+    /// Returns the sentence that says how to give this right on `repository`.
+    pub(super) fn mend(self, repository: &str) -> String {
+        let (permission, access) = match self {
+            Self::ReadIssues => ("Issues", "Read-only"),
+            Self::WriteIssues => ("Issues", "Read and write"),
+            Self::ReadPulls => ("Pull requests", "Read-only"),
+            Self::WritePulls => ("Pull requests", "Read and write"),
+            Self::ReadContents => ("Contents", "Read-only"),
+        };
+        format!(
+            "see that {repository} exists and give the token access to it: a fine-grained token or an App needs the \
+             repository permission '{permission}' ({access}), a classic token the scope 'repo'"
+        )
+    }
+}
+
+/// What to do when the token is not accepted at all.
+pub(super) const RENEW: &str =
+    "the token is wrong, expired or revoked; make a new one and set github.token (for an App: check github.app)";

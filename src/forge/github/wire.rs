@@ -1,0 +1,131 @@
+//! The parts of GitHub's answers that are read, and no others.
+
+use chrono::{DateTime, Utc};
+use serde::Deserialize;
+use serde_json::Value;
+
+#[derive(Deserialize)]
+pub(super) struct Refusal {
+    pub(super) message: String,
+    #[serde(default)]
+    pub(super) errors: Vec<Value>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Found<T> {
+    #[serde(default)]
+    pub(super) incomplete_results: bool,
+    pub(super) items: Vec<T>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct User {
+    pub(super) login: String,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Label {
+    pub(super) name: String,
+}
+
+/// An issue or a pull request, in a list or by itself.
+#[derive(Deserialize)]
+pub(super) struct Issue {
+    pub(super) number: u64,
+    pub(super) title: String,
+    pub(super) body: Option<String>,
+    pub(super) state: String,
+    pub(super) html_url: String,
+    /// Ends in `/repos/owner/repo`.
+    pub(super) repository_url: Option<String>,
+    /// Nobody, where the account was deleted.
+    pub(super) user: Option<User>,
+    #[serde(default)]
+    pub(super) labels: Vec<Label>,
+    /// Present where it is a pull request.
+    pub(super) pull_request: Option<Value>,
+}
+
+impl Issue {
+    /// Returns the full name of the repository it lives in, where GitHub tells.
+    pub(super) fn repository(&self) -> Option<&str> {
+        let (_, name) = self.repository_url.as_deref()?.rsplit_once("/repos/")?;
+        Some(name)
+    }
+}
+
+#[derive(Deserialize)]
+pub(super) struct Repository {
+    pub(super) full_name: String,
+    pub(super) clone_url: String,
+    /// A name even where there is no commit yet.
+    pub(super) default_branch: Option<String>,
+    /// In KiB, counted now and then: 0 in an empty repository and for a while in a small new one.
+    #[serde(default)]
+    pub(super) size: u64,
+    #[serde(default)]
+    pub(super) archived: bool,
+    #[serde(default)]
+    pub(super) has_issues: Option<bool>,
+    #[serde(default)]
+    pub(super) permissions: Permissions,
+}
+
+#[derive(Deserialize, Default)]
+pub(super) struct Permissions {
+    #[serde(default)]
+    pub(super) push: Option<bool>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Pull {
+    pub(super) number: u64,
+    pub(super) html_url: String,
+    pub(super) head: Side,
+    pub(super) base: Side,
+    /// Left out in lists.
+    #[serde(default)]
+    pub(super) maintainer_can_modify: Option<bool>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Side {
+    #[serde(rename = "ref")]
+    pub(super) branch: String,
+    /// Nothing, where the fork was deleted.
+    pub(super) repo: Option<Repository>,
+}
+
+/// A comment on the conversation or on a line.
+#[derive(Deserialize)]
+pub(super) struct Comment {
+    pub(super) id: u64,
+    pub(super) user: Option<User>,
+    pub(super) body: Option<String>,
+    pub(super) created_at: DateTime<Utc>,
+    /// Of a comment on the changes.
+    pub(super) path: Option<String>,
+    /// Nothing where the line is not there any more.
+    pub(super) line: Option<u64>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Review {
+    pub(super) user: Option<User>,
+    pub(super) body: Option<String>,
+    /// Nothing while the review is being written.
+    pub(super) submitted_at: Option<DateTime<Utc>>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Made {
+    pub(super) id: u64,
+}
+
+/// A GitHub App about itself.
+#[derive(Deserialize)]
+pub(super) struct AppItself {
+    pub(super) slug: String,
+    #[serde(default)]
+    pub(super) permissions: std::collections::BTreeMap<String, String>,
+}

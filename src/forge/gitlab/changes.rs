@@ -1,0 +1,62 @@
+//! Merge requests of the bot's own.
+
+use gitlab::api::projects::merge_requests::{CreateMergeRequest, MergeRequestState, MergeRequests};
+use http::StatusCode;
+
+use super::notes::LONGEST_BODY;
+use super::quick_actions::disarmed;
+use super::{GitLab, Place, wire};
+use crate::forge::failure::Failure;
+use crate::forge::marker::{short_title, shortened};
+use crate::forge::retry::once;
+use crate::forge::{Change, NewChange};
+
+const LONGEST_TITLE: usize = 255;
+
+impl GitLab {
+    pub(super) async fn find_change(&self, place: Place<'_>, head: &str) -> Result<Option<Change>, Failure> {
+        let mut requests = MergeRequests::builder();
+        let requests = requests
+            .project(place.project)
+            .source_branch(head)
+            .state(MergeRequestState::Opened);
+        let found: Vec<wire::Item> = self.client.list(requests.build()).await?;
+        // The branch of a fork may have the same name.
+        let own = found.into_iter().find(|item| {
+            item.source_branch.as_deref() == Some(head) && item.source_project_id == item.target_project_id
+        });
+        Ok(own.map(change))
+    }
+
+    /// GitLab refuses a second merge request only for the same source and target; looking first keeps it at one per
+    /// source branch.
+    pub(super) async fn open_merge_request(&self, place: Place<'_>, new: &NewChange) -> Result<Change, Failure> {
+        let find = || self.find_change(place, &new.head);
+        once(true, find, || self.post_merge_request(place, new)).await
+    }
+
+    async fn post_merge_request(&self, place: Place<'_>, new: &NewChange) -> Result<Change, Failure> {
+        let mark = if new.is_draft { "Draft: " } else { "" };
+        let mut request = CreateMergeRequest::builder();
+        let request = request
+            .project(place.project)
+            .source_branch(&new.head)
+            .target_branch(&new.base)
+            .title(short_title(&format!("{mark}{}", new.title), LONGEST_TITLE))
+            .description(shortened(&disarmed(new.body.as_str()), LONGEST_BODY))
+            .remove_source_branch(true);
+        match self.client.ask(request.build()).await {
+            Err(failure) if failure.says(StatusCode::CONFLICT, "already exists") => {
+                self.find_change(place, &new.head).await?.ok_or(failure)
+            }
+            made => made.map(change),
+        }
+    }
+}
+
+fn change(item: wire::Item) -> Change {
+    Change {
+        number: item.iid,
+        url: item.web_url,
+    }
+}

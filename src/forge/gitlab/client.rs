@@ -1,0 +1,293 @@
+//! One HTTP exchange with GitLab: the `gitlab` crate's typed endpoints over our own client.
+//!
+//! The crate's own client has no time-outs, asks for the user before anything else and takes a bare host name; this one
+//! takes any base address (with a path, with or without `/api/v4`), repeats, counts and confirms known pages.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use async_trait::async_trait;
+use bytes::{Bytes, BytesMut};
+use gitlab::api::{ApiError, AsyncClient, AsyncQuery, Endpoint, Pageable, Pagination, RestClient, ignore, paged};
+use http::header::{CONTENT_TYPE, IF_NONE_MATCH};
+use http::{HeaderMap, HeaderValue, Method, StatusCode};
+use reqwest::redirect::Policy;
+use secrecy::{ExposeSecret, SecretString};
+use serde::de::DeserializeOwned;
+use url::Url;
+
+use super::Config;
+use crate::forge::ForgeError;
+use crate::forge::failure::{Failure, causes, one_line};
+use crate::forge::retry::{ATTEMPT_TIMEOUT, Answer, CONNECT_TIMEOUT, LONGEST_ANSWER, Repeat, send};
+use crate::forge::validators::Validators;
+
+/// The connection to one GitLab.
+pub(super) struct Client {
+    http: reqwest::Client,
+    /// Ends in `/api/v4/`.
+    base: Url,
+    token: SecretString,
+    /// The header that carries the token.
+    proof: HeaderValue,
+    validators: Validators,
+    requests: AtomicU64,
+}
+
+impl Client {
+    pub(super) fn connect(config: &Config) -> Result<Self, ForgeError> {
+        let Some(token) = &config.token else {
+            return Err(unusable("there is no token; set gitlab.token".to_owned()));
+        };
+        let token = SecretString::from(token.expose_secret().trim());
+        let mut proof = HeaderValue::from_str(token.expose_secret())
+            .map_err(|_| unusable("gitlab.token has characters that no token has; copy it anew".to_owned()))?;
+        proof.set_sensitive(true);
+        let http = reqwest::Client::builder()
+            .connect_timeout(CONNECT_TIMEOUT)
+            .timeout(ATTEMPT_TIMEOUT)
+            .redirect(at_home())
+            .user_agent(concat!("coding-agent/", env!("CARGO_PKG_VERSION")))
+            .build()
+            .map_err(|error| unusable(format!("the HTTP client cannot be set up: {}", causes(&error))))?;
+        Ok(Self {
+            http,
+            base: base(&config.api_url)?,
+            token,
+            proof,
+            validators: Validators::default(),
+            requests: AtomicU64::new(0),
+        })
+    }
+
+    pub(super) fn requests(&self) -> u64 {
+        self.requests.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn token(&self) -> &SecretString {
+        &self.token
+    }
+
+    /// Asks for, or writes, one thing. `endpoint` is what an endpoint's builder returned.
+    pub(super) async fn ask<E, B, T>(&self, endpoint: Result<E, B>) -> Result<T, Failure>
+    where
+        E: Endpoint + Sync + Send,
+        B: std::error::Error,
+        T: DeserializeOwned + Send + 'static,
+    {
+        let endpoint = endpoint.map_err(incomplete)?;
+        endpoint.query_async(self).await.map_err(failure)
+    }
+
+    /// Writes something whose answer is of no interest.
+    pub(super) async fn order<E, B>(&self, endpoint: Result<E, B>) -> Result<(), Failure>
+    where
+        E: Endpoint + Sync + Send,
+        B: std::error::Error,
+    {
+        let endpoint = endpoint.map_err(incomplete)?;
+        ignore(endpoint).query_async(self).await.map_err(failure)
+    }
+
+    /// Asks for all pages of a list.
+    pub(super) async fn list<E, B, T>(&self, endpoint: Result<E, B>) -> Result<Vec<T>, Failure>
+    where
+        E: Endpoint + Pageable + Sync + Send,
+        B: std::error::Error,
+        T: DeserializeOwned + Send + 'static,
+    {
+        let endpoint = endpoint.map_err(incomplete)?;
+        paged(endpoint, Pagination::All)
+            .query_async(self)
+            .await
+            .map_err(failure)
+    }
+
+    async fn exchange(&self, request: &Request, tag: Option<&HeaderValue>) -> Result<Answer, Failure> {
+        self.requests.fetch_add(1, Ordering::Relaxed);
+        let mut sent = self
+            .http
+            .request(request.method.clone(), request.address.clone())
+            .headers(request.headers.clone())
+            .header("PRIVATE-TOKEN", self.proof.clone());
+        if let Some(tag) = tag {
+            sent = sent.header(IF_NONE_MATCH, tag);
+        }
+        if !request.body.is_empty() {
+            sent = sent.body(request.body.clone());
+        }
+        let mut response = sent.send().await.map_err(no_answer)?;
+        let mut body = BytesMut::new();
+        while let Some(part) = response.chunk().await.map_err(no_answer)? {
+            if body.len() + part.len() > LONGEST_ANSWER {
+                return Err(Failure::unreadable("it is too long"));
+            }
+            body.extend_from_slice(&part);
+        }
+        Ok(Answer {
+            status: response.status(),
+            headers: response.headers().clone(),
+            body: body.freeze(),
+        })
+    }
+}
+
+/// What the `gitlab` crate wants sent, in a form that can be sent again.
+struct Request {
+    method: Method,
+    address: Url,
+    headers: HeaderMap,
+    body: Bytes,
+}
+
+impl RestClient for Client {
+    type Error = Failure;
+
+    fn rest_endpoint(&self, endpoint: &str) -> Result<Url, ApiError<Self::Error>> {
+        Ok(self.base.join(endpoint)?)
+    }
+}
+
+#[async_trait]
+impl AsyncClient for Client {
+    async fn rest_async(
+        &self,
+        request: http::request::Builder,
+        body: Vec<u8>,
+    ) -> Result<http::Response<Bytes>, ApiError<Self::Error>> {
+        let request = read_request(&request, body).map_err(ApiError::client)?;
+        let path = request.address.as_str();
+        let known = if request.method == Method::GET {
+            self.validators.known(path)
+        } else {
+            None
+        };
+        let tag = known.as_ref().map(|page| &page.tag);
+        // What is made by POST would be made twice.
+        let repeat = if request.method == Method::POST {
+            Repeat::IfNotDone
+        } else {
+            Repeat::Always
+        };
+        let mut answer = send(repeat, || self.exchange(&request, tag))
+            .await
+            .map_err(ApiError::client)?;
+        match known {
+            Some(known) if answer.status == StatusCode::NOT_MODIFIED => answer = known.answer,
+            Some(_) | None if request.method == Method::GET => self.validators.keep(path, &answer),
+            Some(_) | None => {}
+        }
+        let mut response = http::Response::new(answer.body);
+        *response.status_mut() = answer.status;
+        *response.headers_mut() = answer.headers;
+        Ok(response)
+    }
+}
+
+fn read_request(request: &http::request::Builder, body: Vec<u8>) -> Result<Request, Failure> {
+    let method = request.method_ref().cloned().unwrap_or(Method::GET);
+    let address = request.uri_ref().map(ToString::to_string).unwrap_or_default();
+    let address = Url::parse(&address).map_err(Failure::unreadable)?;
+    let mut headers = HeaderMap::new();
+    if let Some(kind) = request.headers_ref().and_then(|headers| headers.get(CONTENT_TYPE)) {
+        headers.insert(CONTENT_TYPE, kind.clone());
+    }
+    Ok(Request {
+        method,
+        address,
+        headers,
+        body: Bytes::from(body),
+    })
+}
+
+/// Follows redirects on the same host only: reqwest would hand `PRIVATE-TOKEN`, unlike `Authorization`, to any other.
+fn at_home() -> Policy {
+    Policy::custom(|attempt| {
+        let from = attempt.previous().last().map(Url::origin);
+        if attempt.previous().len() > 5 || from != Some(attempt.url().origin()) {
+            return attempt.stop();
+        }
+        attempt.follow()
+    })
+}
+
+fn base(api_url: &str) -> Result<Url, ForgeError> {
+    let text = api_url.trim().trim_end_matches('/');
+    let text = text.strip_suffix("/api/v4").unwrap_or(text);
+    let url = Url::parse(&format!("{text}/api/v4/"));
+    url.ok()
+        .filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
+        .ok_or_else(|| {
+            unusable(format!(
+                "gitlab.api_url '{api_url}' is not an address; write https://host or https://host/path"
+            ))
+        })
+}
+
+fn unusable(reason: String) -> ForgeError {
+    ForgeError::Unexpected {
+        what: "connecting to GitLab".to_owned(),
+        reason,
+    }
+}
+
+fn incomplete(error: impl std::error::Error) -> Failure {
+    Failure::unreadable(causes(&error))
+}
+
+fn no_answer(error: reqwest::Error) -> Failure {
+    let reason = if error.is_timeout() {
+        format!("no complete answer within {} seconds", ATTEMPT_TIMEOUT.as_secs())
+    } else {
+        causes(&error.without_url())
+    };
+    Failure::Down { reason }
+}
+
+fn failure(error: ApiError<Failure>) -> Failure {
+    match error {
+        ApiError::Client { source } => source,
+        ApiError::GitlabWithStatus { status, msg } => Failure::Answered {
+            status,
+            message: one_line(&msg),
+        },
+        ApiError::GitlabObjectWithStatus { status, obj } | ApiError::GitlabUnrecognizedWithStatus { status, obj } => {
+            Failure::Answered {
+                status,
+                message: one_line(&obj.to_string()),
+            }
+        }
+        ApiError::GitlabService { status, data } if !status.is_success() => Failure::Answered {
+            status,
+            message: one_line(&String::from_utf8_lossy(&data)),
+        },
+        ApiError::GitlabService { .. } => Failure::unreadable("it is not JSON"),
+        ApiError::MovedPermanently { location } => Failure::Answered {
+            status: StatusCode::GONE,
+            message: format!("it moved to {}", location.unwrap_or_default()),
+        },
+        other => Failure::unreadable(causes(&other)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_form_of_the_address_leads_to_the_api() {
+        for (given, wanted) in [
+            ("https://gitlab.com", "https://gitlab.com/api/v4/"),
+            ("https://gitlab.com/api/v4/", "https://gitlab.com/api/v4/"),
+            ("http://127.0.0.1:80/git/lab", "http://127.0.0.1/git/lab/api/v4/"),
+            (
+                "http://127.0.0.1:8080/gitlab/api/v4",
+                "http://127.0.0.1:8080/gitlab/api/v4/",
+            ),
+        ] {
+            assert_eq!(base(given).unwrap().as_str(), wanted);
+        }
+        for wrong in ["", "gitlab.com", "ftp://x"] {
+            assert!(base(wrong).unwrap_err().to_string().contains("gitlab.api_url"));
+        }
+    }
+}

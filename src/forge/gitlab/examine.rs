@@ -1,0 +1,189 @@
+//! What `doctor` says about GitLab: the token, each project or group, the labels.
+
+use chrono::{TimeDelta, Utc};
+use gitlab::api::groups;
+use gitlab::api::personal_access_tokens::PersonalAccessTokenSelf;
+use gitlab::api::users::CurrentUser;
+
+use super::rights::{RENEW, Right};
+use super::{GitLab, wire};
+use crate::forge::failure::Failure;
+use crate::forge::source::Source;
+use crate::forge::{Finding, Verdict};
+
+/// The role that may push.
+const DEVELOPER: u64 = 30;
+/// A token that expires sooner than this is worth a word.
+const SOON: TimeDelta = TimeDelta::days(14);
+/// Scopes that let a token act as others.
+const WIDE_SCOPES: [&str; 2] = ["sudo", "admin_mode"];
+
+impl GitLab {
+    pub(super) async fn find_faults(&self) -> Vec<Finding> {
+        let verdict = self
+            .examine_token()
+            .await
+            .unwrap_or_else(|failure| bad("GitLab", &failure));
+        let mut findings = vec![finding("GitLab token".to_owned(), verdict)];
+        if matches!(findings[0].verdict, Verdict::Bad { .. }) {
+            // Every other answer would only repeat this one.
+            return findings;
+        }
+        for source in &self.sources {
+            match source {
+                Source::Repository(name) => {
+                    let verdict = self
+                        .examine_project(name)
+                        .await
+                        .unwrap_or_else(|failure| bad(name, &failure));
+                    let is_bad = matches!(verdict, Verdict::Bad { .. });
+                    findings.push(finding(format!("GitLab project {name}"), verdict));
+                    if !is_bad {
+                        let verdict = self
+                            .examine_labels(name)
+                            .await
+                            .unwrap_or_else(|failure| bad(name, &failure));
+                        findings.push(finding(format!("GitLab labels in {name}"), verdict));
+                    }
+                }
+                Source::All(group) => {
+                    let verdict = self.examine_group(source, group).await;
+                    let verdict = verdict.unwrap_or_else(|failure| bad(group, &failure));
+                    findings.push(finding(format!("GitLab group {group}"), verdict));
+                }
+            }
+        }
+        findings
+    }
+
+    async fn examine_token(&self) -> Result<Verdict, Failure> {
+        let user: wire::User = self.client.ask(CurrentUser::builder().build()).await?;
+        let detail = format!("works, as {}", user.username);
+        if let Some(configured) = self.bot.get()
+            && !configured.eq_ignore_ascii_case(&user.username)
+        {
+            return Ok(Verdict::Bad {
+                detail: format!("belongs to {}, but gitlab.bot_name is {configured}", user.username),
+                mend: "set gitlab.bot_name to the token's user, or leave it out: otherwise the program takes its own \
+                       comments for a person's"
+                    .to_owned(),
+            });
+        }
+        let token: wire::Token = match self.client.ask(PersonalAccessTokenSelf::builder().build()).await {
+            Ok(token) => token,
+            // An OAuth token, or a GitLab before 15.5: it cannot tell about itself, and that is no fault.
+            Err(failure) if failure.status().is_some() => return Ok(Verdict::Good { detail }),
+            Err(failure) => return Err(failure),
+        };
+        let has = |scope: &str| token.scopes.iter().any(|known| known == scope);
+        if !has("api") {
+            return Ok(Verdict::Bad {
+                detail: format!("{detail}, but without the scope 'api'"),
+                mend: "make a token with the scope 'api'".to_owned(),
+            });
+        }
+        if let Some(scope) = WIDE_SCOPES.into_iter().find(|scope| has(scope)) {
+            return Ok(Verdict::Doubtful {
+                detail: format!("{detail}; its scope '{scope}' lets it do more than the program needs"),
+                mend: "make a token with the scope 'api' alone".to_owned(),
+            });
+        }
+        if let Some(end) = token.expires_at
+            && end <= (Utc::now() + SOON).date_naive()
+        {
+            return Ok(Verdict::Doubtful {
+                detail: format!("{detail}, until {end}"),
+                mend: "make a new token in time".to_owned(),
+            });
+        }
+        Ok(Verdict::Good { detail })
+    }
+
+    async fn examine_project(&self, name: &str) -> Result<Verdict, Failure> {
+        let project = self.ask_project(name).await?;
+        let access = [&project.permissions.project_access, &project.permissions.group_access];
+        let level = access.into_iter().flatten().map(|access| access.access_level).max();
+        let fault = |detail: &str, mend: &str| Verdict::Bad {
+            detail: detail.to_owned(),
+            mend: mend.to_owned(),
+        };
+        if project.archived {
+            return Ok(fault("is archived", "unarchive it, or take it out of gitlab.projects"));
+        }
+        // An administrator's token has rights without a membership.
+        let Some(level) = level else {
+            return Ok(Verdict::Doubtful {
+                detail: "can be read, but the token's user is no member".to_owned(),
+                mend: "invite the user with the role Developer".to_owned(),
+            });
+        };
+        if level < DEVELOPER {
+            return Ok(fault(
+                "can be read, but the token's user may not push to it",
+                "give the user (or the project access token) the role Developer",
+            ));
+        }
+        if project.merge_requests_enabled == Some(false) {
+            return Ok(fault(
+                "has merge requests switched off",
+                "switch them on in the project's settings",
+            ));
+        }
+        if project.issues_enabled == Some(false) {
+            return Ok(Verdict::Doubtful {
+                detail: "has no issues; only merge requests can be worked on".to_owned(),
+                mend: "switch issues on in the project's settings".to_owned(),
+            });
+        }
+        Ok(Verdict::Good {
+            detail: "can be read and pushed to".to_owned(),
+        })
+    }
+
+    async fn examine_labels(&self, name: &str) -> Result<Verdict, Failure> {
+        let known = self.label_names(name).await?;
+        let missing: Vec<&str> = self
+            .labels
+            .all()
+            .into_iter()
+            .filter(|label| !known.contains(*label))
+            .collect();
+        let detail = if missing.is_empty() {
+            "are there".to_owned()
+        } else {
+            format!("will be made when they are needed: {}", missing.join(", "))
+        };
+        Ok(Verdict::Good { detail })
+    }
+
+    async fn examine_group(&self, source: &Source, group: &str) -> Result<Verdict, Failure> {
+        let found: wire::Group = self.client.ask(groups::Group::builder().group(group).build()).await?;
+        let items = self.items_of(source).await?;
+        Ok(Verdict::Good {
+            detail: format!(
+                "{} can be searched; {} items carry the trigger label now",
+                found.full_path,
+                items.len()
+            ),
+        })
+    }
+}
+
+fn finding(subject: String, verdict: Verdict) -> Finding {
+    Finding { subject, verdict }
+}
+
+fn bad(what: &str, failure: &Failure) -> Verdict {
+    let mend = match failure {
+        Failure::Answered { status, .. } if status.as_u16() == 401 => RENEW.to_owned(),
+        Failure::Answered { .. } => Right::Read.mend(what),
+        Failure::Limited { .. } => "wait until then".to_owned(),
+        Failure::Down { .. } => "check gitlab.api_url and the network".to_owned(),
+        Failure::Unreadable { .. } => "check that gitlab.api_url is the address of a GitLab".to_owned(),
+        Failure::Unprepared { mend, .. } => mend.clone(),
+    };
+    Verdict::Bad {
+        detail: failure.to_string(),
+        mend,
+    }
+}

@@ -1,0 +1,86 @@
+//! Reading one item.
+
+use gitlab::api::projects::issues::Issue;
+use gitlab::api::projects::merge_requests::MergeRequest;
+
+use super::{GitLab, Kind, Place, wire};
+use crate::forge::failure::Failure;
+use crate::forge::{ChangeHead, Item};
+use crate::task::id::TaskId;
+
+impl GitLab {
+    /// Reads the item anew: one request, one more where the project was not asked lately, and one for a fork.
+    pub(super) async fn read_item(&self, task: &TaskId, place: Place<'_>) -> Result<Item, Failure> {
+        let item = self.ask_item(place).await?;
+        let project = self.project(place.project).await?;
+        let change = match place.kind {
+            Kind::Issue => None,
+            Kind::MergeRequest => Some(self.change_head(&item, &project).await?),
+        };
+        Ok(Item {
+            task: task.clone(),
+            title: item.title,
+            body: item.description.unwrap_or_default(),
+            author: item.author.map(|author| author.username).unwrap_or_default(),
+            labels: item.labels,
+            is_open: item.state == "opened",
+            url: item.web_url,
+            clone_url: project.http_url_to_repo.clone(),
+            default_branch: project.default_branch.clone().filter(|_| !project.empty_repo),
+            change,
+        })
+    }
+
+    pub(super) async fn ask_item(&self, place: Place<'_>) -> Result<wire::Item, Failure> {
+        match place.kind {
+            Kind::Issue => {
+                self.client
+                    .ask(Issue::builder().project(place.project).issue(place.iid).build())
+                    .await
+            }
+            Kind::MergeRequest => {
+                let endpoint = MergeRequest::builder()
+                    .project(place.project)
+                    .merge_request(place.iid)
+                    .build();
+                self.client.ask(endpoint).await
+            }
+        }
+    }
+
+    async fn change_head(&self, item: &wire::Item, project: &wire::Project) -> Result<ChangeHead, Failure> {
+        let branch = |branch: &Option<String>| {
+            branch
+                .clone()
+                .ok_or_else(|| Failure::unreadable("the merge request names no branch"))
+        };
+        let target = item.target_project_id.unwrap_or(project.id);
+        let is_fork = item.source_project_id != Some(target);
+        let fork = match item.source_project_id {
+            Some(source) if is_fork => self.fork(source).await?,
+            Some(_) | None => None,
+        };
+        let is_allowed = item.allow_collaboration.or(item.allow_maintainer_to_push) == Some(true);
+        Ok(ChangeHead {
+            head_branch: branch(&item.source_branch)?,
+            base_branch: branch(&item.target_branch)?,
+            may_push: !is_fork || (fork.is_some() && is_allowed),
+            // Of a deleted or hidden fork only the target project has the commits.
+            head_clone_url: fork.unwrap_or_else(|| project.http_url_to_repo.clone()),
+            is_fork,
+        })
+    }
+
+    /// Returns the clone address of a fork, if the bot may see it.
+    async fn fork(&self, id: u64) -> Result<Option<String>, Failure> {
+        let name = id.to_string();
+        if let Some(project) = self.projects.fact(&name) {
+            return Ok(Some(project.http_url_to_repo.clone()));
+        }
+        match self.ask_project(id).await {
+            Ok(project) => Ok(Some(self.projects.learn(&name, project).http_url_to_repo.clone())),
+            Err(failure) if failure.is_missing() || failure.status() == Some(http::StatusCode::FORBIDDEN) => Ok(None),
+            Err(failure) => Err(failure),
+        }
+    }
+}

@@ -1,0 +1,303 @@
+//! gitlab.com or an own GitLab, through the typed endpoints of the gitlab crate.
+//!
+//! Each operation stands in a file of its own; `client` sends, repeats and counts the requests. What is stable within a
+//! run (projects, labels) is asked once; an item itself is always asked anew.
+
+mod changes;
+mod client;
+mod endpoints;
+mod examine;
+mod items;
+mod labels;
+mod notes;
+mod quick_actions;
+mod rights;
+#[cfg(test)]
+mod tests;
+mod triggered;
+mod wire;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use gitlab::api::common::NameOrId;
+use gitlab::api::projects;
+use gitlab::api::users::CurrentUser;
+use schemars::JsonSchema;
+use secrecy::SecretString;
+use serde::Deserialize;
+use tokio::sync::OnceCell;
+
+use self::client::Client;
+use self::rights::{RENEW, Right};
+use super::cache::Cache;
+use super::failure::{Attempt, Failure};
+use super::source::Source;
+use super::{Change, Comment, CommentId, Finding, Forge, ForgeError, GitCredentials, Item, NewChange, Post, Triggered};
+use crate::task::id::TaskId;
+use crate::task::labels::Labels;
+
+/// gitlab.com or an own GitLab.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// Base address of the REST API, e.g. `https://gitlab.example.com/api/v4`; the part after the host may be left out.
+    pub api_url: String,
+    /// Personal, group or project access token with the scope `api`.
+    #[schemars(with = "Option<String>")]
+    pub token: Option<SecretString>,
+    /// User name of the account the token belongs to; asked of the API when empty.
+    pub bot_name: String,
+    /// `group/project`, or `group/*` for all projects of a group and its subgroups.
+    pub projects: Vec<String>,
+    /// Names of the labels.
+    pub labels: Labels,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            api_url: "https://gitlab.com/api/v4".to_owned(),
+            token: None,
+            bot_name: String::new(),
+            projects: Vec::new(),
+            labels: Labels::default(),
+        }
+    }
+}
+
+/// GitLab's side of the work.
+pub struct GitLab {
+    client: Client,
+    labels: Labels,
+    sources: Vec<Source>,
+    bot: OnceCell<String>,
+    projects: Cache<wire::Project>,
+    /// The names of the labels of a project and its groups.
+    known_labels: Cache<BTreeSet<String>>,
+}
+
+/// Issues and merge requests are counted apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Issue,
+    MergeRequest,
+}
+
+/// A task's place on GitLab.
+#[derive(Debug, Clone, Copy)]
+struct Place<'a> {
+    project: &'a str,
+    kind: Kind,
+    iid: u64,
+}
+
+impl GitLab {
+    /// Sets up the client. Nothing is asked of GitLab yet; a wrong token shows with the first call.
+    #[expect(
+        clippy::unused_async,
+        reason = "the same shape as for GitHub, so that callers treat both alike"
+    )]
+    pub async fn connect(config: &Config) -> Result<Self, ForgeError> {
+        let bot = match config.bot_name.trim().trim_start_matches('@') {
+            "" => OnceCell::new(),
+            name => OnceCell::new_with(Some(name.to_owned())),
+        };
+        Ok(Self {
+            client: Client::connect(config)?,
+            labels: config.labels.clone(),
+            sources: config.projects.iter().map(|entry| Source::parse(entry)).collect(),
+            bot,
+            projects: Cache::new(),
+            known_labels: Cache::new(),
+        })
+    }
+
+    async fn bot(&self) -> Result<&str, Failure> {
+        let name = self.bot.get_or_try_init(|| async {
+            let user: wire::User = self.client.ask(CurrentUser::builder().build()).await?;
+            Ok(user.username)
+        });
+        name.await.map(String::as_str)
+    }
+
+    async fn is_bot(&self, user: Option<&wire::User>) -> Result<bool, Failure> {
+        let Some(user) = user else { return Ok(false) };
+        Ok(self.bot().await?.eq_ignore_ascii_case(&user.username))
+    }
+
+    /// Returns the project, from memory where it was asked a short while ago. One without commits is asked each time:
+    /// the first commit may come any moment.
+    async fn project(&self, name: &str) -> Result<Arc<wire::Project>, Failure> {
+        if let Some(project) = self.projects.fact(name).filter(|project| !project.empty_repo) {
+            return Ok(project);
+        }
+        let project = self.ask_project(name).await?;
+        Ok(self.projects.learn(name, project))
+    }
+
+    async fn ask_project(&self, name: impl Into<NameOrId<'_>>) -> Result<wire::Project, Failure> {
+        self.client
+            .ask(projects::Project::builder().project(name).build())
+            .await
+    }
+
+    /// Turns a failure about an item into an error.
+    ///
+    /// A 404 may mean that the item is gone or that the token may not see or do it; GitLab does not tell them apart.
+    /// What can still be read does, so it is asked, in this case only.
+    async fn explain(&self, failure: Failure, place: Place<'_>, what: &str, right: Right) -> ForgeError {
+        let mend = right.mend(place.project);
+        let attempt = attempt(what, &mend);
+        if !failure.is_missing() {
+            return attempt.failed(failure);
+        }
+        match self.ask_item(place).await {
+            Ok(_) => return attempt.failed(failure),
+            Err(asked) if asked.is_missing() => {}
+            Err(asked) => return attempt.failed(asked),
+        }
+        match self.ask_project(place.project).await {
+            Ok(_) => ForgeError::Gone { what: what.to_owned() },
+            Err(_) => attempt.failed(failure),
+        }
+    }
+}
+
+const PLATFORM: &str = "GitLab";
+
+fn attempt<'a>(what: &'a str, mend: &'a str) -> Attempt<'a> {
+    Attempt {
+        platform: PLATFORM,
+        what,
+        mend,
+        renew: RENEW,
+    }
+}
+
+impl<'a> Place<'a> {
+    fn of(task: &'a TaskId) -> Result<Self, ForgeError> {
+        let (project, kind, iid) = match task {
+            TaskId::GitLabIssue { project, iid } => (project, Kind::Issue, *iid),
+            TaskId::GitLabMergeRequest { project, iid } => (project, Kind::MergeRequest, *iid),
+            TaskId::GitHub { .. } | TaskId::Local { .. } => {
+                return Err(ForgeError::Unexpected {
+                    what: format!("asking GitLab for {task}"),
+                    reason: "it is not a task on GitLab".to_owned(),
+                });
+            }
+        };
+        Ok(Self { project, kind, iid })
+    }
+}
+
+impl std::fmt::Display for Place<'_> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let sign = match self.kind {
+            Kind::Issue => '#',
+            Kind::MergeRequest => '!',
+        };
+        write!(formatter, "{}{sign}{}", self.project, self.iid)
+    }
+}
+
+#[async_trait]
+impl Forge for GitLab {
+    async fn triggered(&self) -> Result<Vec<Triggered>, ForgeError> {
+        self.search_triggered().await
+    }
+
+    async fn item(&self, task: &TaskId) -> Result<Item, ForgeError> {
+        let place = Place::of(task)?;
+        match self.read_item(task, place).await {
+            Ok(item) => Ok(item),
+            Err(failure) => Err(self
+                .explain(failure, place, &format!("reading {place}"), Right::Read)
+                .await),
+        }
+    }
+
+    async fn comments(&self, task: &TaskId) -> Result<Vec<Comment>, ForgeError> {
+        let place = Place::of(task)?;
+        match self.read_comments(place).await {
+            Ok(comments) => Ok(comments),
+            Err(failure) => {
+                let what = format!("reading the comments of {place}");
+                Err(self.explain(failure, place, &what, Right::Read).await)
+            }
+        }
+    }
+
+    async fn add_label(&self, task: &TaskId, label: &str) -> Result<(), ForgeError> {
+        let place = Place::of(task)?;
+        match self.put_label(place, label).await {
+            Ok(()) => Ok(()),
+            Err(failure) => {
+                let what = format!("putting the label '{label}' on {place}");
+                Err(self.explain(failure, place, &what, Right::WriteIssues).await)
+            }
+        }
+    }
+
+    async fn remove_label(&self, task: &TaskId, label: &str) -> Result<(), ForgeError> {
+        let place = Place::of(task)?;
+        match self.take_label(place, label).await {
+            Ok(()) => Ok(()),
+            Err(failure) => {
+                let what = format!("taking the label '{label}' off {place}");
+                Err(self.explain(failure, place, &what, Right::WriteIssues).await)
+            }
+        }
+    }
+
+    async fn comment(&self, task: &TaskId, post: &Post<'_>) -> Result<CommentId, ForgeError> {
+        let place = Place::of(task)?;
+        match self.write_note(place, post).await {
+            Ok(comment) => Ok(comment),
+            Err(failure) => {
+                let what = format!("commenting on {place}");
+                Err(self.explain(failure, place, &what, Right::WriteIssues).await)
+            }
+        }
+    }
+
+    async fn edit_comment(&self, task: &TaskId, comment: CommentId, post: &Post<'_>) -> Result<(), ForgeError> {
+        let place = Place::of(task)?;
+        self.rewrite_note(place, comment, post).await
+    }
+
+    async fn change_from(&self, task: &TaskId, head: &str) -> Result<Option<Change>, ForgeError> {
+        let place = Place::of(task)?;
+        let found = self.find_change(place, head).await;
+        found.map_err(|failure| {
+            let what = format!("looking for the merge request from {head} in {}", place.project);
+            attempt(&what, &Right::Read.mend(place.project)).failed(failure)
+        })
+    }
+
+    async fn open_change(&self, task: &TaskId, change: &NewChange) -> Result<Change, ForgeError> {
+        let place = Place::of(task)?;
+        let opened = self.open_merge_request(place, change).await;
+        opened.map_err(|failure| {
+            let what = format!("opening a merge request from {} in {}", change.head, place.project);
+            attempt(&what, &Right::WriteMergeRequests.mend(place.project)).failed(failure)
+        })
+    }
+
+    async fn git_credentials(&self, task: &TaskId) -> Result<GitCredentials, ForgeError> {
+        Place::of(task)?;
+        Ok(GitCredentials {
+            username: "oauth2".to_owned(),
+            password: self.client.token().clone(),
+        })
+    }
+
+    async fn examine(&self) -> Vec<Finding> {
+        self.find_faults().await
+    }
+
+    fn requests(&self) -> u64 {
+        self.client.requests()
+    }
+}

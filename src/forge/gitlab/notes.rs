@@ -1,0 +1,144 @@
+//! Reading what people wrote, and writing the bot's own notes.
+
+use gitlab::api::common::SortOrder;
+use gitlab::api::projects::issues::notes::{CreateIssueNote, EditIssueNote, IssueNotes, NoteOrderBy};
+use gitlab::api::projects::merge_requests::notes::{CreateMergeRequestNote, EditMergeRequestNote, MergeRequestNotes};
+use http::StatusCode;
+
+use super::quick_actions::disarmed;
+use super::rights::Right;
+use super::{GitLab, Kind, Place, attempt, wire};
+use crate::forge::failure::Failure;
+use crate::forge::marker::{is_marked, marked};
+use crate::forge::retry::once;
+use crate::forge::{Comment, CommentId, ForgeError, Post};
+
+/// The longest body that GitLab takes.
+pub(super) const LONGEST_BODY: usize = 1_000_000;
+
+impl GitLab {
+    /// A merge request's notes include those on its changes, with their position: discussions need not be asked.
+    pub(super) async fn read_comments(&self, place: Place<'_>) -> Result<Vec<Comment>, Failure> {
+        let mut comments = Vec::new();
+        for note in self.notes(place).await? {
+            if note.system || self.is_bot(note.author.as_ref()).await? {
+                continue;
+            }
+            comments.push(Comment {
+                author: note.author.map(|author| author.username).unwrap_or_default(),
+                body: note.body,
+                created_at: note.created_at,
+                place: note.position.and_then(place_of),
+            });
+        }
+        comments.sort_by_key(|comment| comment.created_at);
+        Ok(comments)
+    }
+
+    async fn notes(&self, place: Place<'_>) -> Result<Vec<wire::Note>, Failure> {
+        let (order, sort) = (NoteOrderBy::CreatedAt, SortOrder::Ascending);
+        match place.kind {
+            Kind::Issue => {
+                let mut notes = IssueNotes::builder();
+                self.client
+                    .list(
+                        notes
+                            .project(place.project)
+                            .issue(place.iid)
+                            .order_by(order)
+                            .sort(sort)
+                            .build(),
+                    )
+                    .await
+            }
+            Kind::MergeRequest => {
+                let mut notes = MergeRequestNotes::builder();
+                self.client
+                    .list(
+                        notes
+                            .project(place.project)
+                            .merge_request(place.iid)
+                            .order_by(order)
+                            .sort(sort)
+                            .build(),
+                    )
+                    .await
+            }
+        }
+    }
+
+    pub(super) async fn write_note(&self, place: Place<'_>, post: &Post<'_>) -> Result<CommentId, Failure> {
+        let body = body(post);
+        let find = || self.find_note(place, post.marker);
+        let make = || async {
+            let note: wire::Note = match place.kind {
+                Kind::Issue => {
+                    let mut note = CreateIssueNote::builder();
+                    self.client
+                        .ask(note.project(place.project).issue(place.iid).body(&body).build())
+                        .await?
+                }
+                Kind::MergeRequest => {
+                    let mut note = CreateMergeRequestNote::builder();
+                    self.client
+                        .ask(note.project(place.project).merge_request(place.iid).body(&body).build())
+                        .await?
+                }
+            };
+            Ok(CommentId(note.id))
+        };
+        once(post.search_first, find, make).await
+    }
+
+    async fn find_note(&self, place: Place<'_>, marker: &str) -> Result<Option<CommentId>, Failure> {
+        for note in self.notes(place).await? {
+            if is_marked(&note.body, marker) && self.is_bot(note.author.as_ref()).await? {
+                return Ok(Some(CommentId(note.id)));
+            }
+        }
+        Ok(None)
+    }
+
+    pub(super) async fn rewrite_note(
+        &self,
+        place: Place<'_>,
+        comment: CommentId,
+        post: &Post<'_>,
+    ) -> Result<(), ForgeError> {
+        let body = body(post);
+        let edited = match place.kind {
+            Kind::Issue => {
+                let mut note = EditIssueNote::builder();
+                let note = note.project(place.project).issue(place.iid).note(comment.0).body(&body);
+                self.client.order(note.build()).await
+            }
+            Kind::MergeRequest => {
+                let mut note = EditMergeRequestNote::builder();
+                let note = note
+                    .project(place.project)
+                    .merge_request(place.iid)
+                    .note(comment.0)
+                    .body(&body);
+                self.client.order(note.build()).await
+            }
+        };
+        let what = format!("editing the bot's comment on {place}");
+        match edited {
+            Ok(()) => Ok(()),
+            // The bot wrote it, so it could see it: whoever deleted it deleted just this comment.
+            Err(failure) if failure.status() == Some(StatusCode::NOT_FOUND) => Err(ForgeError::Gone { what }),
+            Err(failure) => Err(attempt(&what, &Right::WriteIssues.mend(place.project)).failed(failure)),
+        }
+    }
+}
+
+fn body(post: &Post<'_>) -> String {
+    marked(&disarmed(post.body.as_str()), post.marker, LONGEST_BODY)
+}
+
+fn place_of(position: wire::Position) -> Option<crate::forge::Place> {
+    Some(crate::forge::Place {
+        path: position.new_path.or(position.old_path)?,
+        line: position.new_line.or(position.old_line),
+    })
+}

@@ -1,0 +1,101 @@
+//! The parts of GitLab's answers that are read, and no others.
+
+use chrono::{DateTime, NaiveDate, Utc};
+use serde::Deserialize;
+
+#[derive(Deserialize)]
+pub(super) struct User {
+    pub(super) username: String,
+}
+
+/// An issue or a merge request, in a list or by itself.
+#[derive(Deserialize)]
+pub(super) struct Item {
+    pub(super) iid: u64,
+    pub(super) title: String,
+    pub(super) description: Option<String>,
+    pub(super) state: String,
+    pub(super) web_url: String,
+    pub(super) author: Option<User>,
+    #[serde(default)]
+    pub(super) labels: Vec<String>,
+    pub(super) references: Option<References>,
+    /// The rest is a merge request's only. Nothing, where the fork was deleted.
+    pub(super) source_project_id: Option<u64>,
+    pub(super) target_project_id: Option<u64>,
+    pub(super) source_branch: Option<String>,
+    pub(super) target_branch: Option<String>,
+    pub(super) allow_collaboration: Option<bool>,
+    /// The older name of the same.
+    pub(super) allow_maintainer_to_push: Option<bool>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct References {
+    /// `group/project#34` or `group/project!34`.
+    pub(super) full: String,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Project {
+    pub(super) id: u64,
+    pub(super) http_url_to_repo: String,
+    pub(super) default_branch: Option<String>,
+    #[serde(default)]
+    pub(super) empty_repo: bool,
+    #[serde(default)]
+    pub(super) archived: bool,
+    pub(super) issues_enabled: Option<bool>,
+    pub(super) merge_requests_enabled: Option<bool>,
+    #[serde(default)]
+    pub(super) permissions: Permissions,
+}
+
+#[derive(Deserialize, Default)]
+pub(super) struct Permissions {
+    pub(super) project_access: Option<Access>,
+    pub(super) group_access: Option<Access>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Access {
+    pub(super) access_level: u64,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Group {
+    pub(super) full_path: String,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Note {
+    pub(super) id: u64,
+    pub(super) body: String,
+    pub(super) author: Option<User>,
+    pub(super) created_at: DateTime<Utc>,
+    /// Written by GitLab itself: "added the label ...".
+    #[serde(default)]
+    pub(super) system: bool,
+    pub(super) position: Option<Position>,
+}
+
+/// Where in the changes a note stands.
+#[derive(Deserialize)]
+pub(super) struct Position {
+    pub(super) new_path: Option<String>,
+    pub(super) old_path: Option<String>,
+    pub(super) new_line: Option<u64>,
+    pub(super) old_line: Option<u64>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Label {
+    pub(super) name: String,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Token {
+    #[serde(default)]
+    pub(super) scopes: Vec<String>,
+    pub(super) expires_at: Option<NaiveDate>,
+}
