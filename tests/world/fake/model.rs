@@ -55,7 +55,7 @@ use script::Step;
 pub const NAME: &str = "scripted";
 
 /// How long `until` waits. Long enough for an image to be built on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(180);
+const PATIENCE: Duration = Duration::from_mins(3);
 
 /// A scripted model server. Ends when dropped.
 pub struct Model {
@@ -199,9 +199,8 @@ impl Model {
     async fn wait(&self, what: &str, condition: impl Fn(&Inner) -> bool) {
         let mut bell = self.shared.bell.subscribe();
         let waiting = bell.wait_for(|_| condition(&self.lock()));
-        if tokio::time::timeout(PATIENCE, waiting).await.is_err() {
-            panic!("the model waited in vain for {what}\n{}", self.dump());
-        }
+        let came = tokio::time::timeout(PATIENCE, waiting).await.is_ok();
+        assert!(came, "the model waited in vain for {what}\n{}", self.dump());
     }
 
     /// Ends the test: panics with every violation, and on a script that was not used up.
@@ -221,13 +220,13 @@ impl Model {
     /// Returns all conversations so far, for the message of a failed test.
     pub fn dump(&self) -> String {
         let inner = self.lock();
-        let mut text = format!("{} requests; the last one:\n", inner.requests.len());
-        if let Some(request) = inner.requests.last() {
-            for said in &request.messages {
-                text.push_str(&format!("  {said:?}\n"));
-            }
-        }
-        text
+        let said = inner
+            .requests
+            .last()
+            .map(|request| request.messages.as_slice())
+            .unwrap_or_default();
+        let lines: Vec<_> = said.iter().map(|said| format!("  {said:?}")).collect();
+        format!("{} requests; the last one:\n{}", inner.requests.len(), lines.join("\n"))
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
@@ -274,16 +273,12 @@ async fn serve(State(shared): State<Arc<Shared>>, request: HttpRequest<Body>) ->
         }
     }
     let json: Value = serde_json::from_slice(&body).unwrap_or_default();
-    match Protocol::of(&path) {
-        Some(protocol) => {
-            let request = Request::read(protocol, &head.headers, json);
-            reply(&shared, &path, request).await
-        }
-        None => {
-            let takes_tools = !shared.lock().takes_no_tools;
-            wire::about_the_server(&path, &json, takes_tools)
-        }
-    }
+    let Some(protocol) = Protocol::of(&path) else {
+        let takes_tools = !shared.lock().takes_no_tools;
+        return wire::about_the_server(&path, &json, takes_tools);
+    };
+    let request = Request::read(protocol, &head.headers, json);
+    reply(&shared, &path, request).await
 }
 
 async fn reply(shared: &Shared, path: &str, request: Request) -> Response {

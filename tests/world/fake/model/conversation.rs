@@ -114,11 +114,11 @@ impl Request {
             .map(|said| match said {
                 Said::System(text) | Said::User(text) | Said::Result(_, text) | Said::Unknown(text) => text.clone(),
                 Said::Assistant(text, calls) => {
-                    let calls: String = calls
+                    let calls: Vec<_> = calls
                         .iter()
-                        .map(|call| format!("\n{} {}", call.name, call.arguments))
+                        .map(|call| format!("{} {}", call.name, call.arguments))
                         .collect();
-                    format!("{text}{calls}")
+                    format!("{text}\n{}", calls.join("\n"))
                 }
             })
             .collect();

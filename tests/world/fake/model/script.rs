@@ -267,7 +267,7 @@ impl<'model> Script<'model> {
 
     /// Gives the step before another comment.
     pub fn because(self, comment: &str) -> Self {
-        self.last(|step| step.answer.comment = comment.to_owned())
+        self.last(|step| comment.clone_into(&mut step.answer.comment))
     }
 
     /// Makes the step before say that all is done, besides its calls.

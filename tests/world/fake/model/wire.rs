@@ -28,6 +28,16 @@ pub(super) fn reply(request: &Request, answer: &Answer) -> Response {
     Json(reply_body(request, answer)).into_response()
 }
 
+/// What every protocol says in its own words.
+struct Spoken {
+    text: String,
+    /// Native calls: id, name and arguments.
+    calls: Vec<(String, String, Value)>,
+    is_cut: bool,
+    input: u64,
+    output: u64,
+}
+
 pub(super) fn reply_body(request: &Request, answer: &Answer) -> Value {
     let is_native = !request.offered.is_empty() && answer.text.is_none();
     let text = match &answer.text {
@@ -48,98 +58,103 @@ pub(super) fn reply_body(request: &Request, answer: &Answer) -> Value {
             calls.push(("done".to_owned(), json!({ "comment": answer.comment })));
         }
     }
-    let input = answer.prompt_tokens.unwrap_or_else(|| tokens(&request.text()));
-    let output = tokens(&text);
     // Ids must differ between the replies of a conversation.
-    let id = |place: usize| format!("call_{}_{place}", request.messages.len());
+    let turn = request.messages.len();
+    let with_id = |(place, (name, args))| (format!("call_{turn}_{place}"), name, args);
+    let spoken = Spoken {
+        calls: calls.into_iter().enumerate().map(with_id).collect(),
+        is_cut: answer.is_cut,
+        input: answer.prompt_tokens.unwrap_or_else(|| tokens(&request.text())),
+        output: tokens(&text),
+        text,
+    };
     match request.protocol {
-        Protocol::ChatCompletions => {
-            let listed: Vec<Value> = calls
-                .iter()
-                .enumerate()
-                .map(|(place, (name, args))| {
-                    json!({
-                        "id": id(place),
-                        "type": "function",
-                        "function": { "name": name, "arguments": args.to_string() },
-                    })
-                })
-                .collect();
-            let mut message = json!({ "role": "assistant", "content": text });
-            if !listed.is_empty() {
-                message["tool_calls"] = json!(listed);
-                if text.is_empty() {
-                    message["content"] = Value::Null;
-                }
-            }
-            let reason = match (answer.is_cut, listed.is_empty()) {
-                (true, _) => "length",
-                (false, true) => "stop",
-                (false, false) => "tool_calls",
-            };
-            json!({
-                "id": "chatcmpl-1",
-                "object": "chat.completion",
-                "created": 1_700_000_000,
-                "model": request.model,
-                "choices": [{ "index": 0, "message": message, "finish_reason": reason }],
-                "usage": {
-                    "prompt_tokens": input,
-                    "completion_tokens": output,
-                    "total_tokens": input + output,
-                    "prompt_tokens_details": { "cached_tokens": input / 2 },
-                },
-            })
+        Protocol::ChatCompletions => chat_completion(request, &spoken),
+        Protocol::Ollama => ollama(request, &spoken),
+        Protocol::Messages => message(request, &spoken),
+    }
+}
+
+fn chat_completion(request: &Request, spoken: &Spoken) -> Value {
+    let mut message = json!({ "role": "assistant", "content": spoken.text });
+    if !spoken.calls.is_empty() {
+        let calls = spoken.calls.iter().map(|(id, name, args)| {
+            json!({ "id": id, "type": "function", "function": { "name": name, "arguments": args.to_string() } })
+        });
+        message["tool_calls"] = calls.collect();
+        if spoken.text.is_empty() {
+            message["content"] = Value::Null;
         }
-        Protocol::Ollama => {
-            // Without ids, as servers of many versions send them.
-            let listed: Vec<Value> = calls
-                .iter()
-                .map(|(name, args)| json!({ "function": { "name": name, "arguments": args } }))
-                .collect();
-            let mut message = json!({ "role": "assistant", "content": text });
-            if !listed.is_empty() {
-                message["tool_calls"] = json!(listed);
-            }
-            json!({
-                "model": request.model,
-                "created_at": "2026-01-01T00:00:00Z",
-                "message": message,
-                "done": true,
-                "done_reason": if answer.is_cut { "length" } else { "stop" },
-                "total_duration": 1,
-                "prompt_eval_count": input,
-                "eval_count": output,
-            })
-        }
-        Protocol::Messages => {
-            let mut content = Vec::new();
-            if !text.is_empty() {
-                content.push(json!({ "type": "text", "text": text }));
-            }
-            for (place, (name, args)) in calls.iter().enumerate() {
-                content.push(json!({ "type": "tool_use", "id": id(place), "name": name, "input": args }));
-            }
-            let reason = match (answer.is_cut, calls.is_empty()) {
-                (true, _) => "max_tokens",
-                (false, true) => "end_turn",
-                (false, false) => "tool_use",
-            };
-            json!({
-                "id": "msg_1",
-                "type": "message",
-                "role": "assistant",
-                "model": request.model,
-                "content": content,
-                "stop_reason": reason,
-                "stop_sequence": null,
-                "usage": {
-                    "input_tokens": input - input / 2 - input / 4,
-                    "cache_read_input_tokens": input / 2,
-                    "cache_creation_input_tokens": input / 4,
-                    "output_tokens": output,
-                },
-            })
+    }
+    let reason = spoken.reason("length", "stop", "tool_calls");
+    json!({
+        "id": "chatcmpl-1",
+        "object": "chat.completion",
+        "created": 1_700_000_000,
+        "model": request.model,
+        "choices": [{ "index": 0, "message": message, "finish_reason": reason }],
+        "usage": {
+            "prompt_tokens": spoken.input,
+            "completion_tokens": spoken.output,
+            "total_tokens": spoken.input + spoken.output,
+            "prompt_tokens_details": { "cached_tokens": spoken.input / 2 },
+        },
+    })
+}
+
+fn ollama(request: &Request, spoken: &Spoken) -> Value {
+    let mut message = json!({ "role": "assistant", "content": spoken.text });
+    if !spoken.calls.is_empty() {
+        // Without ids, as servers of many versions send them.
+        let calls = spoken
+            .calls
+            .iter()
+            .map(|(_, name, args)| json!({ "function": { "name": name, "arguments": args } }));
+        message["tool_calls"] = calls.collect();
+    }
+    json!({
+        "model": request.model,
+        "created_at": "2026-01-01T00:00:00Z",
+        "message": message,
+        "done": true,
+        "done_reason": spoken.reason("length", "stop", "stop"),
+        "total_duration": 1,
+        "prompt_eval_count": spoken.input,
+        "eval_count": spoken.output,
+    })
+}
+
+fn message(request: &Request, spoken: &Spoken) -> Value {
+    let mut content = Vec::new();
+    if !spoken.text.is_empty() {
+        content.push(json!({ "type": "text", "text": spoken.text }));
+    }
+    for (id, name, args) in &spoken.calls {
+        content.push(json!({ "type": "tool_use", "id": id, "name": name, "input": args }));
+    }
+    json!({
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "model": request.model,
+        "content": content,
+        "stop_reason": spoken.reason("max_tokens", "end_turn", "tool_use"),
+        "stop_sequence": null,
+        "usage": {
+            "input_tokens": spoken.input - spoken.input / 2 - spoken.input / 4,
+            "cache_read_input_tokens": spoken.input / 2,
+            "cache_creation_input_tokens": spoken.input / 4,
+            "output_tokens": spoken.output,
+        },
+    })
+}
+
+impl Spoken {
+    fn reason<'word>(&self, cut: &'word str, said: &'word str, called: &'word str) -> &'word str {
+        match (self.is_cut, self.calls.is_empty()) {
+            (true, _) => cut,
+            (false, true) => said,
+            (false, false) => called,
         }
     }
 }
