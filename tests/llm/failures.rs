@@ -1,0 +1,227 @@
+//! What becomes of a call that fails.
+
+use std::time::{Duration, Instant};
+
+use chrono::Utc;
+use coding_agent::conversation::decode;
+use coding_agent::llm::chat::Model as Llm;
+use coding_agent::llm::{LlmError, ProviderName};
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use crate::fake::model::Model;
+use crate::{KEY, PROVIDERS, chat, clean, config, llm};
+
+#[tokio::test]
+async fn what_is_transient_is_tried_again_three_times() {
+    let model = Model::start().await;
+    model.fails(500, 1).breaks_off().rate_limited(Some(1)).done("Greeted.");
+    let mut chat = chat(&llm(&model, ProviderName::Ollama), true);
+    let reply = chat.get_response().await.unwrap();
+    assert!(decode::turn(&reply).unwrap().done);
+    assert_eq!(model.requests().len(), 4);
+    assert_eq!(chat.messages().len(), 3);
+    model.finish();
+}
+
+#[tokio::test]
+async fn a_server_that_keeps_failing_is_unreachable_and_the_conversation_unharmed() {
+    let model = Model::start().await;
+    model
+        .fails(503, 2)
+        .sends("<html>")
+        .sends(r#"{"error":{"message":"upstream is down"}}"#)
+        .done("Greeted.");
+    let mut chat = chat(&llm(&model, ProviderName::Openai), true);
+    let error = chat.get_response().await.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        format!(
+            "the model at {} cannot be reached: it answered with an error inside a success: \"upstream is down\" (tried four times)",
+            model.openai_address()
+        )
+    );
+    assert!(decode::turn(&chat.get_response().await.unwrap()).unwrap().done);
+    model.finish();
+}
+
+#[tokio::test]
+async fn nobody_at_the_address_is_unreachable() {
+    let model = Model::start().await;
+    let mut config = config(&model, ProviderName::Ollama);
+    config.ollama.endpoint = "http://127.0.0.1:1".to_owned();
+    let mut chat = chat(&Llm::new(&config).unwrap(), true);
+    let error = chat.get_response().await.unwrap_err().to_string();
+    assert!(
+        error.starts_with("the model at http://127.0.0.1:1 cannot be reached: ") && error.contains("refused"),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn a_far_reset_of_the_rate_limit_is_not_waited_for() {
+    for provider in PROVIDERS {
+        let model = Model::start().await;
+        model.rate_limited(Some(7_200));
+        let error = chat(&llm(&model, provider), true).get_response().await.unwrap_err();
+        let LlmError::RateLimited { until } = error else {
+            panic!("{error}")
+        };
+        let wait = until - Utc::now();
+        assert!((7_100..=7_200).contains(&wait.num_seconds()), "{wait}");
+        model.finish();
+    }
+}
+
+#[tokio::test]
+async fn a_prompt_that_does_not_fit_is_too_long_before_and_after_it_is_sent() {
+    for provider in PROVIDERS {
+        let model = Model::start().await;
+        model.too_long();
+        let mut chat = chat(&llm(&model, provider), true);
+        let error = chat.get_response().await.unwrap_err();
+        assert!(matches!(error, LlmError::TooLong { .. }), "{error}");
+        chat.send_user_message(&clean(&"word ".repeat(1_000_000)));
+        let error = chat.get_response().await.unwrap_err();
+        assert!(
+            matches!(error, LlmError::TooLong { needed, .. } if needed > 1_000_000),
+            "{error}"
+        );
+        assert_eq!(model.requests().len(), 1);
+        model.finish();
+    }
+}
+
+#[tokio::test]
+async fn a_prompt_that_the_server_cut_stops_the_run() {
+    for (provider, setting) in [
+        (ProviderName::Ollama, "llm.ollama.context_length"),
+        (
+            ProviderName::Lmstudio,
+            "load the model in LM Studio with a context length of 32768",
+        ),
+    ] {
+        let model = Model::start().await;
+        let nothing = json!({});
+        model
+            .calls("workspace/write_file", nothing)
+            .counts(9_000)
+            .done("Blind.")
+            .counts(4_096);
+        let mut chat = chat(&llm(&model, provider), true);
+        chat.send_user_message(&clean(&"A line of the file that matters.\n".repeat(1_000)));
+        chat.get_response().await.unwrap();
+        chat.send_user_message(&clean("Go on."));
+        let error = chat.get_response().await.unwrap_err().to_string();
+        assert!(error.starts_with("the prompt was truncated: about 9"), "{error}");
+        assert!(
+            error.contains("the server counted 4096; ") && error.contains(setting),
+            "{error}"
+        );
+        model.finish();
+    }
+}
+
+#[tokio::test]
+async fn a_missing_model_and_a_wrong_key_are_handed_to_the_operator() {
+    let model = Model::start().await;
+    let mut missing = config(&model, ProviderName::Ollama);
+    missing.ollama.model = "missing:7b".to_owned();
+    let llm = Llm::new(&missing).unwrap();
+    let asked = llm.examine().await.unwrap_err().to_string();
+    let called = chat(&llm, true).get_response().await.unwrap_err().to_string();
+    for error in [asked, called] {
+        assert_eq!(
+            error,
+            format!(
+                "the ollama server at {} answered 404 Not Found to a request for 'missing:7b': model 'missing:7b' not \
+                 found; run `ollama pull missing:7b`, or choose another model in llm.ollama.model",
+                model.address()
+            )
+        );
+    }
+    model.wants_key("sk-another");
+    for provider in [ProviderName::Openai, ProviderName::Anthropic] {
+        let error = chat(&crate::llm(&model, provider), true)
+            .get_response()
+            .await
+            .unwrap_err();
+        let text = format!("{error} {error:?}");
+        assert!(matches!(error, LlmError::Refused { .. }), "{text}");
+        assert!(text.contains("api_key and what the key may do"), "{text}");
+        assert!(!text.contains(KEY), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn a_model_without_tools_is_told_from_a_bad_request() {
+    for provider in PROVIDERS {
+        let model = Model::start().await;
+        model.takes_no_tools();
+        let error = chat(&llm(&model, provider), true).get_response().await.unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "the model does not take native tool calls: scripted does not support tools"
+        );
+        model.done("Greeted.");
+        let reply = chat(&llm(&model, provider), false).get_response().await.unwrap();
+        assert!(decode::turn(&reply).unwrap().done);
+        model.finish();
+    }
+}
+
+#[tokio::test]
+async fn a_cancelled_call_ends_at_once() {
+    let model = Model::start().await;
+    model.done("Too late.").holds();
+    let cancel = CancellationToken::new();
+    let mut chat = llm(&model, ProviderName::Ollama).chat([].into(), true, cancel.clone());
+    chat.send_system_prompt(&clean("You are a coding agent."));
+    chat.send_user_message(&clean("Greet the reader."));
+    let (reply, ()) = tokio::join!(chat.get_response(), async {
+        model.until_held(1).await;
+        cancel.cancel();
+    });
+    assert!(matches!(reply, Err(LlmError::Cancelled)));
+    assert_eq!(chat.messages().len(), 2);
+    model.finish();
+}
+
+#[tokio::test]
+async fn a_reply_that_takes_too_long_is_not_asked_for_again() {
+    let model = Model::start().await;
+    model.done("Too late.").holds();
+    let mut config = config(&model, ProviderName::Ollama);
+    config.timeout_seconds = 1;
+    let begin = Instant::now();
+    let error = chat(&Llm::new(&config).unwrap(), true)
+        .get_response()
+        .await
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.ends_with("no reply within 1 s; raise llm.timeout_seconds"),
+        "{error}"
+    );
+    assert!(begin.elapsed() < Duration::from_secs(10));
+    assert_eq!(model.requests().len(), 1);
+}
+
+#[test]
+fn a_wrong_address_is_named_with_its_setting() {
+    let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+    let mut config = coding_agent::llm::Config::default();
+    for address in ["localhost:11434", "", "ftp://host"] {
+        config.ollama.endpoint = address.to_owned();
+        let error = Llm::new(&config).err().unwrap().to_string();
+        assert_eq!(
+            error,
+            format!(
+                "llm.ollama.endpoint is '{address}', which is not an address; write it like http://127.0.0.1:11434"
+            )
+        );
+    }
+    config.ollama.endpoint = "http://user:secret@host".to_owned();
+    let error = Llm::new(&config).err().unwrap().to_string();
+    assert!(!error.contains("secret"), "{error}");
+}

@@ -1,0 +1,214 @@
+//! What a conversation looks like on the wire, and what comes back.
+
+use coding_agent::conversation::{Message, decode};
+use coding_agent::llm::{FunctionCalling, ProviderName};
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use crate::fake::model::{Answer, Model, Said};
+use crate::{KEY, PROVIDERS, chat, clean, config, llm, result};
+
+#[tokio::test]
+async fn native_calls_are_made_answered_and_ended_with_every_provider() {
+    for provider in PROVIDERS {
+        let model = Model::start().await;
+        model.forbids(KEY);
+        model
+            .calls("workspace/write_file", json!({ "path": "README.md" }))
+            .calls_all([
+                ("odd.server/a tool", json!({})),
+                ("workspace/write_file", json!({ "path": "b" })),
+            ])
+            .done("Greeted.");
+        // The name with a dot has another form on the wire; the fake finds it by what was offered.
+        let llm = llm(&model, provider);
+        assert!(llm.takes_native_calls().await);
+        let mut chat = chat(&llm, true);
+        let first = chat.get_response().await.unwrap();
+        let turn = decode::turn(&first).unwrap();
+        assert_eq!(turn.comment, "Calling workspace/write_file");
+        assert_eq!(
+            Value::Object(turn.calls[0].args.clone()),
+            json!({ "path": "README.md" })
+        );
+        assert!(first.usage.input > 0 && first.usage.output > 0, "{:?}", first.usage);
+        chat.send_tool_results(vec![result(&turn.calls[0])]);
+
+        let second = decode::turn(&chat.get_response().await.unwrap()).unwrap();
+        assert_eq!(second.calls.len(), 2);
+        // Only one of the two is answered, and something is said: the other is answered as not run.
+        chat.send_tool_results(vec![result(&second.calls[1])]);
+        chat.send_user_message(&clean("Go on."));
+
+        let last = decode::turn(&chat.get_response().await.unwrap()).unwrap();
+        assert!(last.done && last.calls.is_empty());
+        assert_eq!(last.comment, "Greeted.");
+        // The call of `done` is open still; a message closes it.
+        chat.send_user_message(&clean("Not yet: the check failed."));
+        model.done("Now.");
+        assert!(decode::turn(&chat.get_response().await.unwrap()).unwrap().done);
+
+        let request = model.requests().pop().unwrap();
+        assert!(
+            request.user_agent.starts_with("coding-agent/"),
+            "{}",
+            request.user_agent
+        );
+        assert!(
+            request
+                .messages
+                .iter()
+                .any(|said| matches!(said, Said::Result(_, text) if text == "not run"))
+        );
+        model.finish();
+    }
+}
+
+#[tokio::test]
+async fn commands_are_written_as_json_where_native_calls_are_not_wanted() {
+    for provider in PROVIDERS {
+        let model = Model::start().await;
+        model
+            .calls("workspace/write_file", json!({ "path": "README.md" }))
+            .says("<think>{\"done\":true}</think>Hm.")
+            .done("Greeted.");
+        let mut config = config(&model, provider);
+        config.function_calling = FunctionCalling::Off;
+        let llm = coding_agent::llm::chat::Model::new(&config).unwrap();
+        assert!(!llm.takes_native_calls().await);
+        let mut chat = chat(&llm, false);
+        let turn = decode::turn(&chat.get_response().await.unwrap()).unwrap();
+        assert_eq!(turn.calls[0].id, "");
+        chat.send_tool_results(vec![result(&turn.calls[0])]);
+        let unreadable = decode::turn(&chat.get_response().await.unwrap()).unwrap_err();
+        chat.send_user_message(&clean(&unreadable.to_string()));
+        assert!(decode::turn(&chat.get_response().await.unwrap()).unwrap().done);
+
+        let request = model.requests().pop().unwrap();
+        assert!(request.offered.is_empty());
+        let Said::User(text) = &request.messages[3] else {
+            panic!("{:?}", request.messages)
+        };
+        assert_eq!(
+            serde_json::from_str::<Value>(text).unwrap(),
+            json!({ "previous_output": [{ "tool": "workspace/write_file", "args": { "path": "README.md" }, "output": "written" }] })
+        );
+        assert_eq!(request.messages[4], Said::Assistant("Hm.".to_owned(), vec![]));
+        model.finish();
+    }
+}
+
+#[tokio::test]
+async fn a_stored_conversation_goes_on_natively_or_written_out() {
+    for native in [true, false] {
+        let model = Model::start().await;
+        model.allows_restarts();
+        model.calls("workspace/write_file", json!({ "path": "a" }));
+        let llm = llm(&model, ProviderName::Openai);
+        let mut first = chat(&llm, true);
+        let reply = first.get_response().await.unwrap();
+        let stored = first.unsaved();
+        assert_eq!(stored, first.messages());
+        assert_eq!(first.unsaved(), []);
+        let stored: Vec<Message> = serde_json::from_str(&serde_json::to_string(&stored).unwrap()).unwrap();
+
+        let other = Model::start().await;
+        other.done("Greeted.");
+        let llm = crate::llm(&other, ProviderName::Openai);
+        let mut second = chat(&llm, native);
+        second.resume(stored);
+        second.send_tool_results(vec![result(&reply.calls[0])]);
+        assert!(decode::turn(&second.get_response().await.unwrap()).unwrap().done);
+        assert_eq!(second.unsaved().len(), 2);
+        let request = other.requests().pop().unwrap();
+        let is_native = |said: &Said| match said {
+            Said::Assistant(_, calls) => !calls.is_empty(),
+            Said::Result(..) => true,
+            _ => false,
+        };
+        assert_eq!(request.messages.iter().any(is_native), native);
+        model.finish();
+    }
+}
+
+#[tokio::test]
+async fn native_arguments_that_cannot_be_read_are_asked_for_again() {
+    let model = Model::start().await;
+    let call = json!({ "id": "1", "type": "function", "function": { "name": "workspace__write_file", "arguments": "{\"path\": \"a\" oops" } });
+    let body = json!({ "choices": [{ "message": { "role": "assistant", "content": null, "tool_calls": [call] }, "finish_reason": "length" }] });
+    model.script().sends(&body.to_string()).done("Greeted.");
+    let mut chat = chat(&llm(&model, ProviderName::Openai), true);
+    let reply = chat.get_response().await.unwrap();
+    // Without a count of the server's the estimate stands in.
+    assert!(reply.usage.input > 0);
+    let unreadable = decode::turn(&reply).unwrap_err().to_string();
+    assert_eq!(
+        unreadable,
+        "In the call of workspace/write_file, the arguments are broken at line 1, column 14: expected ',' or '}' after \
+         the value, found 'o'. The reply was cut at the length limit: write large files in several calls. Nothing of \
+         this reply was run; send the calls again."
+    );
+    chat.send_user_message(&clean(&unreadable));
+    assert!(decode::turn(&chat.get_response().await.unwrap()).unwrap().done);
+    model.finish();
+}
+
+#[tokio::test]
+async fn a_server_says_what_it_is_and_has() {
+    let model = Model::start().await;
+    let at = model.address();
+    for (provider, said) in [
+        (
+            ProviderName::Ollama,
+            format!("ollama 0.32.9 at {at} has scripted, window 131072, 32768 used"),
+        ),
+        (
+            ProviderName::Lmstudio,
+            format!("lmstudio at {at}/v1 has scripted, window 65536, 32768 used"),
+        ),
+        (
+            ProviderName::Openai,
+            format!("openai at {at}/v1 has scripted, window 128000 as configured (the server does not tell)"),
+        ),
+        (
+            ProviderName::Anthropic,
+            format!("anthropic at {at} has scripted (scripted), window 200000 as configured"),
+        ),
+    ] {
+        assert_eq!(llm(&model, provider).examine().await.unwrap(), said);
+    }
+    let mut small = config(&model, ProviderName::Lmstudio);
+    small.lmstudio.context_length = 100_000;
+    let error = coding_agent::llm::chat::Model::new(&small)
+        .unwrap()
+        .examine()
+        .await
+        .unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        format!(
+            "lmstudio at {at}/v1 has scripted with a window of 65536 tokens, and 100000 are configured; load the model in \
+             LM Studio with a context length of 100000, or lower llm.lmstudio.context_length"
+        )
+    );
+    model.takes_no_tools();
+    assert!(!llm(&model, ProviderName::Ollama).takes_native_calls().await);
+}
+
+#[tokio::test]
+async fn several_conversations_follow_their_own_scripts() {
+    let model = Model::answering(|request| match request.first_user_message().as_str() {
+        "Greet the reader." => Answer::done("Greeted."),
+        _ => Answer::says("What?"),
+    })
+    .await;
+    let llm = llm(&model, ProviderName::Ollama);
+    let mut one = chat(&llm, true);
+    let mut other = llm.chat([].into(), true, CancellationToken::new());
+    other.send_system_prompt(&clean("You are a coding agent."));
+    other.send_user_message(&clean("Something else."));
+    let (one, other) = tokio::join!(one.get_response(), other.get_response());
+    assert!(decode::turn(&one.unwrap()).unwrap().done);
+    assert_eq!(other.unwrap().text, "What?");
+    model.finish();
+}

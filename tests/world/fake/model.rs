@@ -1,0 +1,361 @@
+//! A language model that follows a script, spoken to over real HTTP in three protocols: chat completions
+//! (`/v1/chat/completions`), Ollama's own (`/api/chat`) and messages (`/v1/messages`).
+//!
+//! ```ignore
+//! let model = Model::start().await;
+//! model.plans(Plan::of(&["greet"])).calls("workspace/write_file", json!({...})).done("Greeted.");
+//! model.for_task("Greet").fails(500, 2).says("no JSON").done("Greeted.");
+//! ```
+//!
+//! A call is rendered as a native tool call when the request offers tools, else as JSON text. Every request is kept
+//! and checked (see `check`); [`Model::finish`] panics with all that was wrong, and on a script that was not used up.
+//! The wire types are its own: a wrong idea of a protocol must not stand on both sides.
+//! It deliberately knows nothing of streaming, embeddings and pictures.
+
+mod check;
+mod conversation;
+mod script;
+mod wire;
+
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::MutexGuard;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::body::to_bytes;
+use axum::extract::State;
+use axum::http::Request as HttpRequest;
+use axum::http::StatusCode;
+use axum::response::IntoResponse;
+use axum::response::Response;
+use serde_json::Value;
+use tokio::net::TcpListener;
+use tokio::runtime::Runtime;
+use tokio::sync::watch;
+
+#[allow(
+    unused_imports,
+    reason = "every binary that includes the fake uses a different part of it"
+)]
+pub use conversation::{Call, Protocol, Request, Said};
+#[allow(
+    unused_imports,
+    reason = "every binary that includes the fake uses a different part of it"
+)]
+pub use script::{Answer, Plan, Script};
+
+use script::Fault;
+use script::Step;
+
+/// The name under which the model is best configured; every name but one that begins with `missing` is served.
+pub const NAME: &str = "scripted";
+
+/// How long `until` waits. Long enough for an image to be built on a busy machine.
+const PATIENCE: Duration = Duration::from_mins(3);
+
+/// A scripted model server. Ends when dropped.
+pub struct Model {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    runtime: Option<Runtime>,
+}
+
+struct Shared {
+    state: Mutex<Inner>,
+    bell: watch::Sender<u64>,
+    /// How many held answers have been let go.
+    released: watch::Sender<usize>,
+    responder: Option<Responder>,
+}
+
+type Responder = Box<dyn Fn(&Request) -> Answer + Send + Sync>;
+
+#[derive(Default)]
+struct Inner {
+    scripts: script::Scripts,
+    requests: Vec<Request>,
+    violations: BTreeSet<String>,
+    sessions: check::Sessions,
+    rules: check::Rules,
+    held: usize,
+    takes_no_tools: bool,
+    key: Option<String>,
+}
+
+impl Model {
+    /// Starts a model without a script on a free port.
+    pub async fn start() -> Self {
+        Self::serve(bound(), None)
+    }
+
+    /// Starts a model without a script on a listener that is already bound.
+    pub fn start_on(listener: std::net::TcpListener) -> Self {
+        Self::serve(listener, None)
+    }
+
+    /// Starts a model that answers each request with what `responder` says; for benches and for endless runs.
+    pub async fn answering(responder: impl Fn(&Request) -> Answer + Send + Sync + 'static) -> Self {
+        Self::serve(bound(), Some(Box::new(responder)))
+    }
+
+    fn serve(listener: std::net::TcpListener, responder: Option<Responder>) -> Self {
+        let address = listener.local_addr().expect("a bound listener");
+        let shared = Arc::new(Shared {
+            state: Mutex::default(),
+            bell: watch::Sender::new(0),
+            released: watch::Sender::new(0),
+            responder,
+        });
+        // A pool of its own: a test may block its thread waiting for a process, and the model still answers.
+        let mut builder = tokio::runtime::Builder::new_multi_thread();
+        let runtime = builder.worker_threads(2).thread_name("model").enable_all().build();
+        let runtime = runtime.expect("a thread pool can be started");
+        listener
+            .set_nonblocking(true)
+            .expect("a listener can be made non-blocking");
+        let router = Router::new().fallback(serve).with_state(Arc::clone(&shared));
+        runtime.spawn(async move {
+            let listener = TcpListener::from_std(listener).expect("a bound listener");
+            let _ = axum::serve(listener, router).await;
+        });
+        Self {
+            address,
+            shared,
+            runtime: Some(runtime),
+        }
+    }
+
+    /// Returns `http://127.0.0.1:4711`: for Ollama and Anthropic, and for LM Studio, whose client adds `/v1`.
+    pub fn address(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// Returns the address for clients of chat completions.
+    pub fn openai_address(&self) -> String {
+        format!("http://{}/v1", self.address)
+    }
+
+    /// Returns the script for conversations whose first user message contains `words`.
+    pub fn for_task(&self, words: &str) -> Script<'_> {
+        Script::new(self, Some(words.to_owned()))
+    }
+
+    /// Returns the script for all other conversations. Its steps can also be called on the model itself.
+    pub fn script(&self) -> Script<'_> {
+        Script::new(self, None)
+    }
+
+    /// From now on no request may contain `secret`, but for the key in its header.
+    pub fn forbids(&self, secret: &str) {
+        self.lock().rules.forbidden.push(secret.to_owned());
+    }
+
+    /// From now on no prompt may be longer than `tokens`, at four bytes each. Ollama's `num_ctx` is watched anyway.
+    pub fn has_window(&self, tokens: u64) {
+        self.lock().rules.window = Some(tokens);
+    }
+
+    /// From now on a conversation may go back to where it was stored; otherwise each one only grows.
+    pub fn allows_restarts(&self) {
+        self.lock().rules.restarts_allowed = true;
+    }
+
+    /// Refuses every request that offers tools, as a model does that was not trained for them.
+    pub fn takes_no_tools(&self) {
+        self.lock().takes_no_tools = true;
+    }
+
+    /// Refuses every request without this key.
+    pub fn wants_key(&self, key: &str) {
+        self.lock().key = Some(key.to_owned());
+    }
+
+    /// Lets one held answer go, now or when it comes.
+    pub fn release(&self) {
+        self.shared.released.send_modify(|count| *count += 1);
+    }
+
+    /// Returns all requests for replies so far.
+    pub fn requests(&self) -> Vec<Request> {
+        self.lock().requests.clone()
+    }
+
+    /// Waits until as many answers as this have been held back.
+    pub async fn until_held(&self, count: usize) {
+        self.wait(&format!("{count} held answers"), |inner| inner.held >= count)
+            .await;
+    }
+
+    /// Waits until the requests so far satisfy the condition.
+    pub async fn until(&self, condition: impl Fn(&[Request]) -> bool) {
+        self.wait("a condition on the requests", |inner| condition(&inner.requests))
+            .await;
+    }
+
+    async fn wait(&self, what: &str, condition: impl Fn(&Inner) -> bool) {
+        let mut bell = self.shared.bell.subscribe();
+        let waiting = bell.wait_for(|_| condition(&self.lock()));
+        let came = tokio::time::timeout(PATIENCE, waiting).await.is_ok();
+        assert!(came, "the model waited in vain for {what}\n{}", self.dump());
+    }
+
+    /// Ends the test: panics with every violation, and on a script that was not used up.
+    pub fn finish(&self) {
+        let faults: Vec<String> = {
+            let inner = self.lock();
+            inner.violations.iter().cloned().chain(inner.scripts.unused()).collect()
+        };
+        assert!(
+            faults.is_empty(),
+            "the model noticed:\n- {}\n{}",
+            faults.join("\n- "),
+            self.dump()
+        );
+    }
+
+    /// Returns all conversations so far, for the message of a failed test.
+    pub fn dump(&self) -> String {
+        let inner = self.lock();
+        let said = inner
+            .requests
+            .last()
+            .map(|request| request.messages.as_slice())
+            .unwrap_or_default();
+        let lines: Vec<_> = said.iter().map(|said| format!("  {said:?}")).collect();
+        format!("{} requests; the last one:\n{}", inner.requests.len(), lines.join("\n"))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.shared.lock()
+    }
+}
+
+impl Drop for Model {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    fn ring(&self) {
+        self.bell.send_modify(|count| *count += 1);
+    }
+}
+
+fn bound() -> std::net::TcpListener {
+    std::net::TcpListener::bind("127.0.0.1:0").expect("the loopback interface has a free port")
+}
+
+async fn serve(State(shared): State<Arc<Shared>>, request: HttpRequest<Body>) -> Response {
+    let (head, body) = request.into_parts();
+    let path = head.uri.path().to_owned();
+    let Ok(body) = to_bytes(body, usize::MAX).await else {
+        return StatusCode::BAD_REQUEST.into_response();
+    };
+    if let Some(key) = &shared.lock().key {
+        let sent = ["authorization", "x-api-key"]
+            .iter()
+            .find_map(|name| head.headers.get(*name)?.to_str().ok())
+            .unwrap_or_default();
+        if sent.trim_start_matches("Bearer ") != key {
+            let error = format!("Incorrect API key provided: {sent}");
+            return wire::error(&path, StatusCode::UNAUTHORIZED, "invalid_api_key", &error);
+        }
+    }
+    let json: Value = serde_json::from_slice(&body).unwrap_or_default();
+    let Some(protocol) = Protocol::of(&path) else {
+        let takes_tools = !shared.lock().takes_no_tools;
+        return wire::about_the_server(&path, &json, takes_tools);
+    };
+    let request = Request::read(protocol, &head.headers, json);
+    reply(&shared, &path, request).await
+}
+
+async fn reply(shared: &Shared, path: &str, request: Request) -> Response {
+    if request.model.starts_with("missing") {
+        let error = format!("model '{}' not found", request.model);
+        return wire::error(path, StatusCode::NOT_FOUND, "model_not_found", &error);
+    }
+    let step = {
+        let mut inner = shared.lock();
+        let Inner {
+            violations,
+            sessions,
+            rules,
+            ..
+        } = &mut *inner;
+        violations.extend(check::violations(&request, rules, sessions));
+        inner.requests.push(request.clone());
+        if inner.takes_no_tools && !request.offered.is_empty() {
+            let error = format!("{} does not support tools", request.model);
+            drop(inner);
+            shared.ring();
+            return wire::error(path, StatusCode::BAD_REQUEST, "invalid_request_error", &error);
+        }
+        match &shared.responder {
+            Some(responder) => {
+                drop(inner);
+                Some(Step::answer(responder(&request)))
+            }
+            None => inner.scripts.next(&request),
+        }
+    };
+    shared.ring();
+    let Some(step) = step else {
+        let error = format!(
+            "the script has no step left for the conversation that begins with {:?}",
+            request.first_user_message().chars().take(120).collect::<String>()
+        );
+        shared.lock().violations.insert(error.clone());
+        return wire::error(path, StatusCode::INTERNAL_SERVER_ERROR, "server_error", &error);
+    };
+    if step.is_held {
+        let turn = {
+            let mut inner = shared.lock();
+            inner.held += 1;
+            inner.held
+        };
+        shared.ring();
+        let mut released = shared.released.subscribe();
+        let _ = released.wait_for(|count| *count >= turn).await;
+    }
+    if let Some(duration) = step.delay {
+        tokio::time::sleep(duration).await;
+    }
+    match step.fault {
+        None => {
+            if let Some(unknown) = step.answer.calls.iter().find(|call| !request.can_call(&call.0)) {
+                let error = format!("the script calls {}, which the request does not offer", unknown.0);
+                shared.lock().violations.insert(error);
+            }
+            wire::reply(&request, &step.answer)
+        }
+        Some(Fault::Status(status)) => wire::error(path, status, "server_error", "The script fails here"),
+        Some(Fault::RateLimited(seconds)) => {
+            let code = StatusCode::TOO_MANY_REQUESTS;
+            let mut response = wire::error(path, code, "rate_limit_exceeded", "Too many requests");
+            if let Some(seconds) = seconds {
+                response.headers_mut().insert("retry-after", seconds.into());
+            }
+            response
+        }
+        Some(Fault::TooLong) => wire::too_long(&request),
+        Some(Fault::BreaksOff) => wire::half_of(&wire::reply_body(&request, &step.answer)),
+        Some(Fault::Raw(body)) => (StatusCode::OK, body).into_response(),
+    }
+}
+
+/// Returns what the fake takes for the number of tokens of a text.
+fn tokens(text: &str) -> u64 {
+    text.len() as u64 / 4 + 1
+}

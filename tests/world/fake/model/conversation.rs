@@ -1,0 +1,220 @@
+//! A request in one form, whichever protocol it came in.
+
+use axum::http::HeaderMap;
+use serde_json::Value;
+
+/// The protocols the model speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    ChatCompletions,
+    Ollama,
+    Messages,
+}
+
+/// A request for a reply.
+#[derive(Clone, Debug)]
+pub struct Request {
+    pub protocol: Protocol,
+    pub model: String,
+    pub messages: Vec<Said>,
+    /// The names of the native tools, as the request lists them.
+    pub offered: Vec<String>,
+    pub user_agent: String,
+    pub headers: HeaderMap,
+    pub body: Value,
+}
+
+/// One message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Said {
+    System(String),
+    User(String),
+    Assistant(String, Vec<Call>),
+    /// The answer to the native call with this id.
+    Result(String, String),
+    /// Something else, described.
+    Unknown(String),
+}
+
+/// A native call in the history.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Call {
+    pub id: String,
+    pub name: String,
+    pub arguments: Value,
+}
+
+impl Protocol {
+    pub fn of(path: &str) -> Option<Self> {
+        match path {
+            "/v1/chat/completions" => Some(Self::ChatCompletions),
+            "/api/chat" => Some(Self::Ollama),
+            "/v1/messages" => Some(Self::Messages),
+            _ => None,
+        }
+    }
+}
+
+impl Request {
+    pub fn read(protocol: Protocol, headers: &HeaderMap, body: Value) -> Self {
+        let messages = match protocol {
+            Protocol::Messages => blocks(&body),
+            Protocol::ChatCompletions | Protocol::Ollama => roles(&body),
+        };
+        let tools = body["tools"].as_array().into_iter().flatten();
+        let offered = tools
+            .filter_map(|tool| match protocol {
+                Protocol::Messages => tool["name"].as_str(),
+                Protocol::ChatCompletions | Protocol::Ollama => tool["function"]["name"].as_str(),
+            })
+            .map(str::to_owned)
+            .collect();
+        let agent = headers.get("user-agent").and_then(|agent| agent.to_str().ok());
+        Self {
+            protocol,
+            model: text(&body["model"]),
+            messages,
+            offered,
+            user_agent: agent.unwrap_or_default().to_owned(),
+            headers: headers.clone(),
+            body,
+        }
+    }
+
+    pub fn system(&self) -> String {
+        self.messages
+            .iter()
+            .find_map(|said| match said {
+                Said::System(text) => Some(text.clone()),
+                _ => None,
+            })
+            .unwrap_or_default()
+    }
+
+    pub fn first_user_message(&self) -> String {
+        self.user_messages().next().unwrap_or_default().to_owned()
+    }
+
+    pub fn last_user_message(&self) -> String {
+        self.user_messages().last().unwrap_or_default().to_owned()
+    }
+
+    fn user_messages(&self) -> impl Iterator<Item = &str> {
+        self.messages.iter().filter_map(|said| match said {
+            Said::User(text) => Some(text.as_str()),
+            _ => None,
+        })
+    }
+
+    /// Returns everything that was said, as one text.
+    pub fn text(&self) -> String {
+        let texts: Vec<_> = self
+            .messages
+            .iter()
+            .map(|said| match said {
+                Said::System(text) | Said::User(text) | Said::Result(_, text) | Said::Unknown(text) => text.clone(),
+                Said::Assistant(text, calls) => {
+                    let calls: Vec<_> = calls
+                        .iter()
+                        .map(|call| format!("{} {}", call.name, call.arguments))
+                        .collect();
+                    format!("{text}\n{}", calls.join("\n"))
+                }
+            })
+            .collect();
+        texts.join("\n")
+    }
+
+    /// Returns the name under which the request offers `server/tool`: with the odd signs replaced, and perhaps with a
+    /// check sum at its end.
+    pub fn offered_name(&self, tool: &str) -> Option<&str> {
+        let wanted = words(tool);
+        let fits = |name: &&str| match words(name).strip_prefix(&wanted) {
+            Some("") => true,
+            Some(rest) => rest.len() == 9 && rest[1..].bytes().all(|byte| byte.is_ascii_hexdigit()),
+            None => false,
+        };
+        self.offered.iter().map(String::as_str).find(fits)
+    }
+
+    pub fn can_call(&self, tool: &str) -> bool {
+        self.offered.is_empty() || self.offered_name(tool).is_some()
+    }
+}
+
+fn words(name: &str) -> String {
+    let words: Vec<_> = name
+        .split(|letter: char| !letter.is_ascii_alphanumeric())
+        .filter(|word| !word.is_empty())
+        .collect();
+    words.join("_")
+}
+
+fn roles(body: &Value) -> Vec<Said> {
+    let messages = body["messages"].as_array().into_iter().flatten();
+    messages
+        .map(|message| match message["role"].as_str() {
+            Some("system") => Said::System(text(&message["content"])),
+            Some("user") => Said::User(text(&message["content"])),
+            Some("tool") => Said::Result(text(&message["tool_call_id"]), text(&message["content"])),
+            Some("assistant") => {
+                let calls = message["tool_calls"].as_array().into_iter().flatten().map(|call| Call {
+                    id: text(&call["id"]),
+                    name: text(&call["function"]["name"]),
+                    arguments: match &call["function"]["arguments"] {
+                        // Chat completions write them as a text, Ollama as an object.
+                        Value::String(text) => serde_json::from_str(text).unwrap_or_default(),
+                        other => other.clone(),
+                    },
+                });
+                Said::Assistant(text(&message["content"]), calls.collect())
+            }
+            _ => Said::Unknown(message.to_string()),
+        })
+        .collect()
+}
+
+fn blocks(body: &Value) -> Vec<Said> {
+    let mut said = Vec::new();
+    if !body["system"].is_null() {
+        said.push(Said::System(text(&body["system"])));
+    }
+    for message in body["messages"].as_array().into_iter().flatten() {
+        let own = [message["content"].clone()];
+        let blocks = message["content"].as_array().map_or(own.as_slice(), Vec::as_slice);
+        let words: Vec<_> = blocks
+            .iter()
+            .filter(|block| block.is_string() || block["type"] == "text")
+            .map(text)
+            .collect();
+        let words = words.join("\n\n");
+        if message["role"] == "assistant" {
+            let calls = blocks
+                .iter()
+                .filter(|block| block["type"] == "tool_use")
+                .map(|block| Call {
+                    id: text(&block["id"]),
+                    name: text(&block["name"]),
+                    arguments: block["input"].clone(),
+                });
+            said.push(Said::Assistant(words, calls.collect()));
+            continue;
+        }
+        let results = blocks.iter().filter(|block| block["type"] == "tool_result");
+        said.extend(results.map(|block| Said::Result(text(&block["tool_use_id"]), text(&block["content"]))));
+        if !words.is_empty() {
+            said.push(Said::User(words));
+        }
+    }
+    said
+}
+
+/// Returns the text of a string, or of text blocks.
+fn text(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(blocks) => blocks.iter().map(text).collect::<Vec<_>>().join("\n\n"),
+        Value::Object(block) => block.get("text").map(text).unwrap_or_default(),
+        _ => String::new(),
+    }
+}

@@ -1,0 +1,337 @@
+//! What the model says, step by step.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use axum::http::StatusCode;
+use serde_json::Value;
+use serde_json::json;
+
+use super::Model;
+use super::conversation::Request;
+
+/// What the model answers once.
+#[derive(Clone, Debug, Default)]
+pub struct Answer {
+    pub comment: String,
+    /// Tools with their arguments.
+    pub calls: Vec<(String, Value)>,
+    pub is_done: bool,
+    /// Said as it is, instead of all the above.
+    pub text: Option<String>,
+    /// What the server counts for the prompt, where that is not the truth.
+    pub prompt_tokens: Option<u64>,
+    /// Whether the server ends the reply at its length limit.
+    pub is_cut: bool,
+}
+
+impl Answer {
+    pub fn says(text: &str) -> Self {
+        Self {
+            text: Some(text.to_owned()),
+            ..Self::default()
+        }
+    }
+
+    pub fn plans(plan: impl Into<Value>) -> Self {
+        Self::says(&plan.into().to_string())
+    }
+
+    pub fn calls(tool: &str, args: Value) -> Self {
+        Self {
+            comment: format!("Calling {tool}"),
+            calls: vec![(tool.to_owned(), args)],
+            ..Self::default()
+        }
+    }
+
+    pub fn done(comment: &str) -> Self {
+        Self {
+            comment: comment.to_owned(),
+            is_done: true,
+            ..Self::default()
+        }
+    }
+}
+
+/// A plan in the form the program asks for.
+#[derive(Clone, Debug)]
+pub struct Plan(Value);
+
+impl Plan {
+    /// A plan with these subtasks, each after the one before, in no particular environment.
+    pub fn of(subtasks: &[&str]) -> Self {
+        let ids: Vec<String> = (1..=subtasks.len()).map(|number| format!("task-{number}")).collect();
+        let list: Vec<Value> = subtasks
+            .iter()
+            .enumerate()
+            .map(|(place, description)| {
+                let before: Vec<&String> = ids[..place].iter().rev().take(1).collect();
+                json!({ "id": ids[place], "description": description, "dependencies": before })
+            })
+            .collect();
+        Self(json!({
+            "phase": "planning",
+            "goal_understanding": {
+                "main_objective": subtasks.first(),
+                "success_criteria": [],
+                "constraints": [],
+                "context_analysis": "",
+            },
+            "task_decomposition": { "reasoning": "", "subtasks": list },
+            "action_plan": { "execution_order": ids, "actions": [] },
+            "verification": [],
+            "comment": "Planned.",
+        }))
+    }
+
+    pub fn in_environment(self, name: &str) -> Self {
+        self.with("selected_environment", json!({ "name": name, "reasoning": "It fits." }))
+    }
+
+    /// Adds a command that must succeed.
+    pub fn verified_by(mut self, command: &str) -> Self {
+        if let Some(list) = self.0["verification"].as_array_mut() {
+            list.push(json!({ "command": command }));
+        }
+        self
+    }
+
+    /// Sets or replaces a field.
+    pub fn with(mut self, field: &str, value: Value) -> Self {
+        self.0[field] = value;
+        self
+    }
+}
+
+impl From<Plan> for Value {
+    fn from(plan: Plan) -> Self {
+        plan.0
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Fault {
+    Status(StatusCode),
+    RateLimited(Option<u64>),
+    TooLong,
+    BreaksOff,
+    Raw(String),
+}
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Step {
+    pub(super) answer: Answer,
+    pub(super) fault: Option<Fault>,
+    pub(super) delay: Option<Duration>,
+    pub(super) is_held: bool,
+}
+
+impl Step {
+    pub(super) fn answer(answer: Answer) -> Self {
+        Self {
+            answer,
+            ..Self::default()
+        }
+    }
+}
+
+/// The scripts of all tasks.
+#[derive(Debug, Default)]
+pub(super) struct Scripts(Vec<(Option<String>, VecDeque<Step>)>);
+
+impl Scripts {
+    /// Takes the next step of the script for the conversation of `request`.
+    pub(super) fn next(&mut self, request: &Request) -> Option<Step> {
+        let begin = request.first_user_message();
+        let fits = |words: &Option<String>| words.as_ref().is_some_and(|words| begin.contains(words.as_str()));
+        let own = self.0.iter().position(|(words, _)| fits(words));
+        let place = own.or_else(|| self.0.iter().position(|(words, _)| words.is_none()))?;
+        self.0[place].1.pop_front()
+    }
+
+    pub(super) fn unused(&self) -> impl Iterator<Item = String> {
+        self.0
+            .iter()
+            .filter(|(_, steps)| !steps.is_empty())
+            .map(|(words, steps)| {
+                let whose = words.as_deref().unwrap_or("everything else");
+                format!(
+                    "{} steps of the script for {whose:?} were not used; the next is {:?}",
+                    steps.len(),
+                    steps[0]
+                )
+            })
+    }
+
+    fn of(&mut self, words: Option<&str>) -> &mut VecDeque<Step> {
+        let place = self.0.iter().position(|(own, _)| own.as_deref() == words);
+        let place = place.unwrap_or_else(|| {
+            self.0.push((words.map(str::to_owned), VecDeque::new()));
+            self.0.len() - 1
+        });
+        &mut self.0[place].1
+    }
+}
+
+/// The script of one task, to be written on.
+#[derive(Clone)]
+pub struct Script<'model> {
+    model: &'model Model,
+    words: Option<String>,
+}
+
+impl<'model> Script<'model> {
+    pub(super) fn new(model: &'model Model, words: Option<String>) -> Self {
+        Self { model, words }
+    }
+
+    pub fn answers(self, answer: Answer) -> Self {
+        self.step(Step::answer(answer))
+    }
+
+    pub fn plans(self, plan: impl Into<Value>) -> Self {
+        self.answers(Answer::plans(plan))
+    }
+
+    pub fn calls(self, tool: &str, args: Value) -> Self {
+        self.answers(Answer::calls(tool, args))
+    }
+
+    /// Several calls in one reply.
+    pub fn calls_all<const N: usize>(self, calls: [(&str, Value); N]) -> Self {
+        self.answers(Answer {
+            comment: "Calling several tools".to_owned(),
+            calls: calls.into_iter().map(|(tool, args)| (tool.to_owned(), args)).collect(),
+            ..Answer::default()
+        })
+    }
+
+    /// Text as it is, in JSON mode or not.
+    pub fn says(self, text: &str) -> Self {
+        self.answers(Answer::says(text))
+    }
+
+    pub fn done(self, comment: &str) -> Self {
+        self.answers(Answer::done(comment))
+    }
+
+    /// Answers the next `times` requests with this status.
+    pub fn fails(mut self, status: u16, times: usize) -> Self {
+        let status = StatusCode::from_u16(status).expect("a status of HTTP");
+        for _ in 0..times {
+            self = self.fault(Fault::Status(status));
+        }
+        self
+    }
+
+    /// Breaks the connection off in the middle of a reply.
+    pub fn breaks_off(self) -> Self {
+        self.fault(Fault::BreaksOff)
+    }
+
+    /// Refuses the prompt as too long, in the words of the protocol.
+    pub fn too_long(self) -> Self {
+        self.fault(Fault::TooLong)
+    }
+
+    /// Answers 429, with the seconds to wait where there are some.
+    pub fn rate_limited(self, retry_after: Option<u64>) -> Self {
+        self.fault(Fault::RateLimited(retry_after))
+    }
+
+    /// Answers 200 with a body that may be anything.
+    pub fn sends(self, body: &str) -> Self {
+        self.fault(Fault::Raw(body.to_owned()))
+    }
+
+    /// Makes the step before wait this long.
+    pub fn slow(self, duration: Duration) -> Self {
+        self.last(|step| step.delay = Some(duration))
+    }
+
+    /// Makes the step before wait for [`Model::release`].
+    pub fn holds(self) -> Self {
+        self.last(|step| step.is_held = true)
+    }
+
+    /// Makes the server count this many tokens for the prompt of the step before.
+    pub fn counts(self, prompt_tokens: u64) -> Self {
+        self.last(|step| step.answer.prompt_tokens = Some(prompt_tokens))
+    }
+
+    /// Makes the server end the step before at its length limit.
+    pub fn cut(self) -> Self {
+        self.last(|step| step.answer.is_cut = true)
+    }
+
+    /// Gives the step before another comment.
+    pub fn because(self, comment: &str) -> Self {
+        self.last(|step| comment.clone_into(&mut step.answer.comment))
+    }
+
+    /// Makes the step before say that all is done, besides its calls.
+    pub fn and_done(self) -> Self {
+        self.last(|step| step.answer.is_done = true)
+    }
+
+    fn fault(self, fault: Fault) -> Self {
+        self.step(Step {
+            answer: Answer::done("The half that arrives of this reply is not to be read."),
+            fault: Some(fault),
+            ..Step::default()
+        })
+    }
+
+    fn step(self, step: Step) -> Self {
+        self.model.lock().scripts.of(self.words.as_deref()).push_back(step);
+        self
+    }
+
+    fn last(self, change: impl FnOnce(&mut Step)) -> Self {
+        let changed = self
+            .model
+            .lock()
+            .scripts
+            .of(self.words.as_deref())
+            .back_mut()
+            .map(change);
+        changed.expect("there is a step before");
+        self
+    }
+}
+
+/// The steps of [`Script`], on the script for all tasks without one of their own.
+impl Model {
+    pub fn plans(&self, plan: impl Into<Value>) -> Script<'_> {
+        self.script().plans(plan)
+    }
+
+    pub fn calls(&self, tool: &str, args: Value) -> Script<'_> {
+        self.script().calls(tool, args)
+    }
+
+    pub fn says(&self, text: &str) -> Script<'_> {
+        self.script().says(text)
+    }
+
+    pub fn done(&self, comment: &str) -> Script<'_> {
+        self.script().done(comment)
+    }
+
+    pub fn fails(&self, status: u16, times: usize) -> Script<'_> {
+        self.script().fails(status, times)
+    }
+
+    pub fn breaks_off(&self) -> Script<'_> {
+        self.script().breaks_off()
+    }
+
+    pub fn too_long(&self) -> Script<'_> {
+        self.script().too_long()
+    }
+
+    pub fn rate_limited(&self, retry_after: Option<u64>) -> Script<'_> {
+        self.script().rate_limited(retry_after)
+    }
+}
