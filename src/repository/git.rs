@@ -1,1 +1,468 @@
 //! The one place that starts git.
+//!
+//! Guarantees: nothing of the caller's environment but the search path and proxies; no configuration but ours; no hook,
+//! filter, helper, pager, prompt or submodule; a time limit; bounded output; no process left behind when the
+//! caller stops waiting. Credentials come in through the environment of the one process and are cut out of its words.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use rustix::process::{Pid, Signal, kill_process_group};
+use secrecy::{ExposeSecret, SecretString};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
+use tokio::process::{Child, ChildStdin, Command};
+use tokio::time::timeout;
+
+use super::failure::classify;
+use super::{Config, RepositoryError};
+
+/// Passed on from our own environment: where programs are, and the way out to the network.
+const PASSED_ON: [&str; 13] = [
+    "PATH",
+    "http_proxy",
+    "https_proxy",
+    "all_proxy",
+    "no_proxy",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "ALL_PROXY",
+    "NO_PROXY",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "GIT_SSL_CAINFO",
+    "CURL_CA_BUNDLE",
+];
+
+const ENVIRONMENT: [(&str, &str); 16] = [
+    ("HOME", "/nonexistent"),
+    ("XDG_CONFIG_HOME", "/nonexistent"),
+    ("LC_ALL", "C"),
+    ("GIT_CONFIG_NOSYSTEM", "1"),
+    ("GIT_CONFIG_SYSTEM", "/dev/null"),
+    ("GIT_CONFIG_GLOBAL", "/dev/null"),
+    ("GIT_ATTR_NOSYSTEM", "1"),
+    ("GIT_TERMINAL_PROMPT", "0"),
+    ("GIT_ASKPASS", ""),
+    ("GIT_NO_REPLACE_OBJECTS", "1"),
+    ("GIT_NO_LAZY_FETCH", "1"),
+    ("GIT_OPTIONAL_LOCKS", "0"),
+    ("GIT_LITERAL_PATHSPECS", "1"),
+    ("GIT_ALLOW_PROTOCOL", "http:https"),
+    // A small pack can claim to hold an object of any size; git then refuses instead of filling the memory.
+    ("GIT_ALLOC_LIMIT", "1g"),
+    ("GIT_PAGER", "cat"),
+];
+
+/// Outranks the configuration of any repository. Redirects are not followed because git would take the
+/// authorisation header along to the new host.
+const SETTINGS: [&str; 40] = [
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "core.untrackedCache=false",
+    "core.attributesFile=/dev/null",
+    "core.alternateRefsCommand=:",
+    "core.sshCommand=false",
+    "core.gitProxy=",
+    "core.askPass=",
+    "core.quotePath=false",
+    "core.protectHFS=true",
+    "core.protectNTFS=true",
+    "core.bigFileThreshold=16m",
+    "core.logAllRefUpdates=false",
+    "credential.helper=",
+    "safe.directory=*",
+    "safe.bareRepository=all",
+    "gc.auto=0",
+    "maintenance.auto=false",
+    "transfer.fsckObjects=true",
+    "fetch.fsckObjects=true",
+    "receive.fsckObjects=true",
+    // Old and honest histories have these; nothing is ever checked out here.
+    "fetch.fsck.badTimezone=ignore",
+    "fetch.fsck.missingSpaceBeforeDate=ignore",
+    "fetch.fsck.missingSpaceBeforeEmail=ignore",
+    "fetch.fsck.missingNameBeforeEmail=ignore",
+    "fetch.fsck.missingTaggerEntry=ignore",
+    "fetch.fsck.zeroPaddedFilemode=ignore",
+    "fetch.fsck.zeroPaddedDate=ignore",
+    "fetch.fsck.gitignoreSymlink=ignore",
+    "fetch.fsck.gitattributesSymlink=ignore",
+    "submodule.recurse=false",
+    "fetch.recurseSubmodules=false",
+    "push.recurseSubmodules=no",
+    "push.gpgSign=false",
+    "commit.gpgSign=false",
+    "http.followRedirects=false",
+    "http.lowSpeedLimit=1000",
+    "http.lowSpeedTime=60",
+    "diff.external=",
+    "color.ui=false",
+];
+
+/// Git 2.31 brought credentials in the environment (`GIT_CONFIG_COUNT`).
+const OLDEST: (u32, u32) = (2, 31);
+const MAX_OUTPUT: usize = 64 * 1024 * 1024;
+const MAX_COMPLAINT: usize = 8 * 1024;
+
+/// One git command, not yet started.
+pub(super) struct Git<'a> {
+    command: Command,
+    what: String,
+    time: Duration,
+    input: Input<'a>,
+    hidden: Vec<SecretString>,
+}
+
+/// What git gets on its standard input.
+enum Input<'a> {
+    Nothing,
+    Bytes(Vec<u8>),
+    Stream {
+        source: &'a mut (dyn AsyncRead + Send + Unpin),
+        limit: u64,
+    },
+    /// An open file git does not read; it stays open as long as the process lives.
+    Held(File),
+}
+
+/// How the feeding of the standard input ended.
+#[derive(Debug)]
+pub(super) enum Fed {
+    Whole,
+    /// The source had more than the limit.
+    TooMuch,
+    Broken(std::io::Error),
+}
+
+/// How a git command ended.
+#[derive(Debug)]
+pub(super) struct Ended {
+    pub(super) code: Option<i32>,
+    pub(super) complaint: String,
+    pub(super) fed: Fed,
+    /// The reader had enough and git was ended.
+    pub(super) was_cut: bool,
+}
+
+/// Ends a process and its descendants when dropped.
+#[derive(Debug)]
+pub(super) struct Group(Option<Pid>);
+
+impl Group {
+    pub(super) fn end(&mut self) {
+        if let Some(pid) = self.0.take() {
+            // It may have ended by itself.
+            let _ = kill_process_group(pid, Signal::KILL);
+        }
+    }
+
+    /// The leader was waited for: its number may belong to somebody else from now on.
+    pub(super) fn is_over(&mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// Returns the version of the installed git, or says what to install.
+pub async fn version(config: &Config) -> Result<String, RepositoryError> {
+    let said = Git::new(config, "git").arg("version").text().await?;
+    let version = said.split_whitespace().nth(2).unwrap_or_default().to_owned();
+    let mut numbers = version.split('.').map(|number| number.parse::<u32>().unwrap_or(0));
+    let found = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+    if found < OLDEST {
+        return Err(RepositoryError::Unexpected {
+            what: format!("git {version}"),
+            reason: format!("this is too old: install git {}.{} or newer", OLDEST.0, OLDEST.1),
+        });
+    }
+    Ok(version)
+}
+
+impl<'a> Git<'a> {
+    /// Prepares a command; `what` names the intention in errors.
+    pub(super) fn new(config: &Config, what: impl Into<String>) -> Self {
+        let mut command = Command::new("git");
+        command.env_clear().envs(ENVIRONMENT).current_dir("/");
+        for name in PASSED_ON {
+            if let Some(value) = std::env::var_os(name) {
+                command.env(name, value);
+            }
+        }
+        for setting in SETTINGS {
+            command.args(["-c", setting]);
+        }
+        Self {
+            command,
+            what: what.into(),
+            time: Duration::from_secs(config.timeout_seconds),
+            input: Input::Nothing,
+            hidden: Vec::new(),
+        }
+    }
+
+    pub(super) fn what(&self) -> &str {
+        &self.what
+    }
+
+    pub(super) fn directory(mut self, directory: &Path) -> Self {
+        self.command.arg("--git-dir").arg(directory);
+        self
+    }
+
+    pub(super) fn current_directory(mut self, directory: &Path) -> Self {
+        self.command.current_dir(directory);
+        self
+    }
+
+    pub(super) fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
+        self.command.arg(arg);
+        self
+    }
+
+    pub(super) fn args<Arg: AsRef<OsStr>>(mut self, args: impl IntoIterator<Item = Arg>) -> Self {
+        self.command.args(args);
+        self
+    }
+
+    pub(super) fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
+        self.command.env(name, value);
+        self
+    }
+
+    pub(super) fn input(mut self, bytes: impl Into<Vec<u8>>) -> Self {
+        self.input = Input::Bytes(bytes.into());
+        self
+    }
+
+    pub(super) fn stream(mut self, source: &'a mut (dyn AsyncRead + Send + Unpin), limit: u64) -> Self {
+        self.input = Input::Stream { source, limit };
+        self
+    }
+
+    /// Lets git hold `file` open, and with it a lock on it, should it outlive this process.
+    pub(super) fn holding(mut self, file: File) -> Self {
+        self.input = Input::Held(file);
+        self
+    }
+
+    /// Logs in at `origin` (`https://host/`) through this one process's environment.
+    pub(super) fn login(self, origin: &str, user: &str, password: &SecretString) -> Self {
+        let basic = STANDARD.encode(format!("{user}:{}", password.expose_secret()));
+        let mut git = self
+            .env("GIT_CONFIG_COUNT", "1")
+            .env("GIT_CONFIG_KEY_0", format!("http.{origin}.extraHeader"))
+            .env("GIT_CONFIG_VALUE_0", format!("Authorization: Basic {basic}"));
+        git.hidden = vec![password.clone(), basic.into()];
+        git
+    }
+
+    /// Runs the command to its end and returns its output; anything but success is an error.
+    pub(super) async fn bytes(self) -> Result<Vec<u8>, RepositoryError> {
+        let what = self.what.clone();
+        let mut output = Vec::new();
+        let ended = self
+            .each(|chunk| {
+                output.extend_from_slice(chunk);
+                if output.len() > MAX_OUTPUT {
+                    return ControlFlow::Break(());
+                }
+                ControlFlow::Continue(())
+            })
+            .await?;
+        if ended.was_cut {
+            let reason = format!("git's answer is longer than {MAX_OUTPUT} bytes");
+            return Err(RepositoryError::Unexpected { what, reason });
+        }
+        if ended.code == Some(0) {
+            return Ok(output);
+        }
+        // `push --porcelain` says on its standard output why a branch was rejected.
+        let said = String::from_utf8_lossy(&output[..output.len().min(MAX_COMPLAINT)]).into_owned();
+        Err(classify(&what, format!("{}\n{said}", ended.complaint).trim()))
+    }
+
+    /// Like [`Git::bytes`], as text without the line end.
+    pub(super) async fn text(self) -> Result<String, RepositoryError> {
+        let output = self.bytes().await?;
+        Ok(String::from_utf8_lossy(&output).trim_end().to_owned())
+    }
+
+    /// Runs the command and says whether it succeeded; exit code 1 is the answer "no".
+    pub(super) async fn answer(self) -> Result<bool, RepositoryError> {
+        let what = self.what.clone();
+        let ended = self.each(|_| ControlFlow::Continue(())).await?;
+        match ended.code {
+            Some(0) => Ok(true),
+            Some(1) => Ok(false),
+            _ => Err(classify(&what, &ended.complaint)),
+        }
+    }
+
+    /// Runs the command and hands its output over in pieces, until the end or until the reader has enough.
+    pub(super) async fn each(
+        self,
+        take: impl FnMut(&[u8]) -> ControlFlow<()> + Send,
+    ) -> Result<Ended, RepositoryError> {
+        let (what, time) = (self.what.clone(), self.time);
+        let hidden = self.hidden.clone();
+        let lost = |error: &std::io::Error| RepositoryError::Unexpected {
+            what: what.clone(),
+            reason: format!("git was lost: {error}"),
+        };
+        let (mut child, mut group, input) = self.start()?;
+        let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let work = async {
+            let leader = group.0;
+            let end = || {
+                if let Some(pid) = leader {
+                    let _ = kill_process_group(pid, Signal::KILL);
+                }
+            };
+            let feeding = async {
+                let fed = feed(stdin, input).await;
+                if !matches!(fed, Fed::Whole) {
+                    end();
+                }
+                fed
+            };
+            let reading = async {
+                let was_cut = drain(stdout, take).await;
+                if matches!(was_cut, Ok(true)) {
+                    end();
+                }
+                was_cut
+            };
+            let (fed, was_cut, complaint) = tokio::join!(feeding, reading, tail(stderr));
+            let status = child.wait().await?;
+            Ok::<_, std::io::Error>(Ended {
+                code: status.code(),
+                complaint: without(&complaint, &hidden),
+                fed,
+                was_cut: was_cut?,
+            })
+        };
+        let ended = timeout(time, work).await.map_err(|_| RepositoryError::Unavailable {
+            what: what.clone(),
+            reason: format!("git did not finish within {} seconds", time.as_secs()),
+        })?;
+        group.is_over();
+        ended.map_err(|error| lost(&error))
+    }
+
+    /// Starts the command; its output is the caller's to read. The feeding of the input is left to [`feed`].
+    pub(super) fn start(mut self) -> Result<(Child, Group, Feed<'a>), RepositoryError> {
+        let (stdin, feed) = match self.input {
+            Input::Nothing => (Stdio::null(), Feed(Input::Nothing)),
+            Input::Held(file) => (Stdio::from(file), Feed(Input::Nothing)),
+            input @ (Input::Bytes(_) | Input::Stream { .. }) => (Stdio::piped(), Feed(input)),
+        };
+        let child = self
+            .command
+            .stdin(stdin)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0)
+            .kill_on_drop(true)
+            .spawn()
+            .map_err(|error| RepositoryError::Unexpected {
+                what: self.what.clone(),
+                reason: format!("git cannot be started ({error}): install git, and see that it is in PATH"),
+            })?;
+        let pid = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
+        Ok((child, Group(pid), feed))
+    }
+}
+
+/// The input of a started command.
+pub(super) struct Feed<'a>(Input<'a>);
+
+/// Writes the input. A git that reads no further is no error here; its exit code tells.
+pub(super) async fn feed(stdin: Option<ChildStdin>, feed: Feed<'_>) -> Fed {
+    let Some(mut stdin) = stdin else { return Fed::Whole };
+    match feed.0 {
+        Input::Nothing | Input::Held(_) => Fed::Whole,
+        Input::Bytes(bytes) => {
+            let _ = stdin.write_all(&bytes).await;
+            Fed::Whole
+        }
+        Input::Stream { source, limit } => {
+            let mut passed: u64 = 0;
+            let mut chunk = vec![0; 64 * 1024];
+            loop {
+                match source.read(&mut chunk).await {
+                    Ok(0) => return Fed::Whole,
+                    Ok(length) => {
+                        passed += length as u64;
+                        if passed > limit {
+                            return Fed::TooMuch;
+                        }
+                        if stdin.write_all(&chunk[..length]).await.is_err() {
+                            return Fed::Whole;
+                        }
+                    }
+                    Err(error) => return Fed::Broken(error),
+                }
+            }
+        }
+    }
+}
+
+/// Reads to the end, or until `take` has enough; returns whether it had.
+async fn drain(
+    output: Option<impl AsyncRead + Unpin>,
+    mut take: impl FnMut(&[u8]) -> ControlFlow<()>,
+) -> std::io::Result<bool> {
+    let Some(mut output) = output else { return Ok(false) };
+    let mut chunk = vec![0; 64 * 1024];
+    loop {
+        let length = output.read(&mut chunk).await?;
+        if length == 0 {
+            return Ok(false);
+        }
+        if take(&chunk[..length]).is_break() {
+            return Ok(true);
+        }
+    }
+}
+
+/// Reads to the end and keeps the last bytes: git says the reason last.
+pub(super) async fn tail(output: Option<impl AsyncRead + Unpin>) -> String {
+    let Some(mut output) = output else { return String::new() };
+    let mut kept = Vec::new();
+    let mut chunk = vec![0; 4096];
+    while let Ok(length) = output.read(&mut chunk).await {
+        if length == 0 {
+            break;
+        }
+        kept.extend_from_slice(&chunk[..length]);
+        if kept.len() > MAX_COMPLAINT {
+            // Cut at a line: half a secret would not be recognised as one.
+            let surplus = kept.len() - MAX_COMPLAINT;
+            let line = kept[surplus..]
+                .iter()
+                .position(|byte| *byte == b'\n')
+                .map_or(0, |end| end + 1);
+            kept.drain(..surplus + line);
+        }
+    }
+    String::from_utf8_lossy(&kept).into_owned()
+}
+
+fn without(text: &str, hidden: &[SecretString]) -> String {
+    hidden
+        .iter()
+        .map(ExposeSecret::expose_secret)
+        .filter(|secret| !secret.is_empty())
+        .fold(text.to_owned(), |text, secret| text.replace(secret, "***"))
+}

@@ -1,122 +1,224 @@
 //! A bare mirror of one repository, fetched incrementally and shared by all runs on it.
+//!
+//! Only fetching and the keeping of a run's refs take the mirror's lock; a run works on without it. A git that was
+//! killed leaves lock and temporary files behind: whoever holds the lock next clears them away. A broken mirror is thrown
+//! away and made anew, once.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use secrecy::SecretString;
-use tokio::io::AsyncRead;
+use super::git::Git;
+use super::lock;
+use super::quarantine;
+use super::remote::{Address, file_name, git};
+use super::{CommitId, Config, RepositoryError, branch_name};
 
-use super::incoming::Incoming;
-use super::{CommitId, Config, RepositoryError};
+pub use super::read::Entry;
+pub use super::remote::Remote;
 
 /// The mirror on disk: `<state_dir>/mirrors/<host>/<path>.git`.
 #[derive(Debug, Clone)]
-pub struct Mirror {}
-
-/// A remote and how to log in there; no credentials for a local path.
-#[derive(Debug, Clone)]
-pub struct Remote {
-    pub url: String,
-    pub login: Option<(String, SecretString)>,
+pub struct Mirror {
+    path: PathBuf,
+    config: Config,
 }
 
-/// An entry of a commit's tree.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
-    /// Lossless where the name is UTF-8, else with replacement characters.
-    pub path: String,
-    pub size: u64,
-}
+/// Outranks the `.gitattributes` of any commit: bytes come out as they went in, and no diff is hidden as "binary".
+const ATTRIBUTES: &str = "* -text !eol !working-tree-encoding !ident !filter !diff !merge !whitespace\n";
 
 impl Mirror {
     /// Opens the mirror of `remote`, makes it if missing, and fetches all branches (`refs/heads/*` to `refs/heads/*`, pruned).
     /// Two runs on one repository wait for each other (a lock file that the kernel lets go).
-    pub async fn fetch(_config: &Config, _state_dir: &Path, _remote: &Remote) -> Result<Self, RepositoryError> {
-        todo!()
+    pub async fn fetch(config: &Config, state_dir: &Path, remote: &Remote) -> Result<Self, RepositoryError> {
+        let address = Address::of(remote)?;
+        let mirror = Self::at(config, state_dir, address.place());
+        let lock = mirror.lock().await?;
+        let existed = mirror.make().await?;
+        mirror.clear_up().await?;
+        let fetched = mirror.fetch_from(&address, remote, &lock).await;
+        let Err(error) = fetched else { return Ok(mirror) };
+        let suspect = existed && matches!(error, RepositoryError::Unexpected { .. });
+        if !suspect || mirror.is_sound().await {
+            return Err(error);
+        }
+        tracing::warn!(mirror = %mirror.path.display(), %error, "the mirror was broken and is made anew");
+        tokio::fs::remove_dir_all(&mirror.path)
+            .await
+            .map_err(|error| lock::at(&mirror.path, &error))?;
+        mirror.make().await?;
+        mirror.fetch_from(&address, remote, &lock).await?;
+        Ok(mirror)
     }
 
-    /// Opens a mirror that is not fetched from anywhere, for a local task: a snapshot of `folder` (what git would add: `.gitignore`
-    /// respected, filters off) becomes one commit on top of the folder's HEAD if it is a repository; returns that commit.
-    pub async fn snapshot(
-        _config: &Config,
-        _state_dir: &Path,
-        _name: &str,
-        _folder: &Path,
-    ) -> Result<(Self, CommitId), RepositoryError> {
-        todo!()
+    /// Opens a mirror that is fetched from nowhere, for a local task.
+    pub(super) async fn local(config: &Config, state_dir: &Path, name: &str) -> Result<Self, RepositoryError> {
+        let place = Path::new("local").join(file_name(name)).with_added_extension("git");
+        let mirror = Self::at(config, state_dir, &place);
+        let _lock = mirror.lock().await?;
+        mirror.make().await?;
+        mirror.clear_up().await?;
+        Ok(mirror)
     }
 
     pub fn path(&self) -> &PathBuf {
-        todo!()
+        &self.path
     }
 
     /// Returns the commit a branch points to.
-    pub async fn branch(&self, _name: &str) -> Result<Option<CommitId>, RepositoryError> {
-        todo!()
+    pub async fn branch(&self, name: &str) -> Result<Option<CommitId>, RepositoryError> {
+        match branch_name(name) {
+            Ok(name) => self.commit_at(&format!("refs/heads/{name}")).await,
+            // What cannot be a branch's name is the name of none.
+            Err(_) => Ok(None),
+        }
     }
 
-    /// Returns the files of a commit, at most `limit`, and whether there are more.
-    pub async fn files(&self, _commit: &CommitId, _limit: usize) -> Result<(Vec<Entry>, bool), RepositoryError> {
-        todo!()
+    /// Returns the last accepted state of the run's work.
+    pub async fn kept(&self, run: &str) -> Result<Option<CommitId>, RepositoryError> {
+        self.commit_at(&accepted_ref(run)?).await
     }
 
-    /// Returns a file's bytes, or `None` where there is no such file; larger than `max_bytes` is an error.
-    pub async fn file(
-        &self,
-        _commit: &CommitId,
-        _path: &str,
-        _max_bytes: u64,
-    ) -> Result<Option<Vec<u8>>, RepositoryError> {
-        todo!()
+    /// Returns the run's work in progress, as it came out of the container.
+    pub async fn kept_wip(&self, run: &str) -> Result<Option<CommitId>, RepositoryError> {
+        self.commit_at(&wip_ref(run)?).await
     }
 
-    /// Searches the text files of a commit for a fixed string or extended regular expression; `path:line:text`, at most `limit` lines.
-    pub async fn search(
-        &self,
-        _commit: &CommitId,
-        _pattern: &str,
-        _limit: usize,
-    ) -> Result<Vec<String>, RepositoryError> {
-        todo!()
+    /// Forgets what is kept of a run.
+    pub async fn forget(&self, run: &str) -> Result<(), RepositoryError> {
+        let _lock = self.lock().await?;
+        for name in [accepted_ref(run)?, wip_ref(run)?] {
+            self.git("forgetting a run")
+                .args(["update-ref", "-d", &name])
+                .bytes()
+                .await?;
+        }
+        Ok(())
     }
 
-    /// Returns a pack of everything reachable from `tips`, streamed, for `git index-pack --stdin` on the other side.
-    /// The reader fails at its end when git failed.
-    pub async fn pack(&self, _tips: &[CommitId]) -> Result<Box<dyn AsyncRead + Send + Unpin>, RepositoryError> {
-        todo!()
+    /// Points one of the run's refs to `commit`. Refs change under the lock only, so that left-over lock files can be told
+    /// from living ones.
+    pub(super) async fn point(&self, name: &str, commit: &CommitId) -> Result<(), RepositoryError> {
+        let _lock = self.lock().await?;
+        self.git("keeping a run's commits")
+            .args(["update-ref", name, commit.as_str()])
+            .bytes()
+            .await
+            .map(drop)
     }
 
-    /// Takes a pack of new objects from a container into a quarantine beside the mirror's objects: size-limited, `fsck`ed.
-    pub async fn receive(&self, _pack: impl AsyncRead + Send + Unpin) -> Result<Incoming, RepositoryError> {
-        todo!()
+    pub(super) fn config(&self) -> &Config {
+        &self.config
     }
 
-    /// Returns the commit kept under `refs/coding-agent/<run>`: the last accepted state of the run's work.
-    pub async fn kept(&self, _run: &str) -> Result<Option<CommitId>, RepositoryError> {
-        todo!()
+    /// Prepares a git command on this mirror.
+    pub(super) fn git<'a>(&self, what: impl Into<String>) -> Git<'a> {
+        git(&self.config, &self.path, what.into())
     }
 
-    /// Forgets it.
-    pub async fn forget(&self, _run: &str) -> Result<(), RepositoryError> {
-        todo!()
+    async fn commit_at(&self, name: &str) -> Result<Option<CommitId>, RepositoryError> {
+        let listed = self
+            .git(format!("looking up {name}"))
+            .args([
+                "for-each-ref",
+                "--format=%(objectname) %(objecttype) %(refname)",
+                "--",
+                name,
+            ])
+            .text()
+            .await?;
+        // The pattern matches everything below the name as well.
+        let found = listed.lines().find_map(|line| {
+            let (id, rest) = line.split_once(' ')?;
+            (rest == format!("commit {name}")).then(|| id.parse().ok())?
+        });
+        Ok(found)
     }
 
-    /// Pushes a commit of the mirror by id to `branch` of `remote`, fast-forward only. Pushing what is there already is no error.
-    pub async fn push(&self, _remote: &Remote, _commit: &CommitId, _branch: &str) -> Result<(), RepositoryError> {
-        todo!()
+    fn at(config: &Config, state_dir: &Path, place: &Path) -> Self {
+        // Git is started elsewhere, so a relative folder would be another one there.
+        let state_dir = std::path::absolute(state_dir).unwrap_or_else(|_| state_dir.to_owned());
+        Self {
+            path: state_dir.join("mirrors").join(place),
+            config: config.clone(),
+        }
     }
 
-    /// Returns the unified diff between two commits (no external diff, no textconv), at most `max_bytes`, and whether it was cut.
-    pub async fn diff(
-        &self,
-        _from: &CommitId,
-        _to: &CommitId,
-        _max_bytes: usize,
-    ) -> Result<(String, bool), RepositoryError> {
-        todo!()
+    async fn lock(&self) -> Result<File, RepositoryError> {
+        let path = self.path.with_added_extension("lock");
+        if let Some(folder) = path.parent() {
+            tokio::fs::create_dir_all(folder)
+                .await
+                .map_err(|error| lock::at(folder, &error))?;
+        }
+        lock::wait(&path, Duration::from_secs(self.config.timeout_seconds)).await
     }
 
-    /// Applies the difference between two commits to a plain folder, all or nothing, binary files and modes included.
-    pub async fn apply(&self, _from: &CommitId, _to: &CommitId, _folder: &Path) -> Result<(), RepositoryError> {
-        todo!()
+    /// Makes the mirror unless it is there; returns whether it was.
+    async fn make(&self) -> Result<bool, RepositoryError> {
+        // Written last, so that a mirror that was half made is made again.
+        let finished = self.path.join("info").join("attributes");
+        if tokio::fs::try_exists(&finished).await.unwrap_or(false) {
+            return Ok(true);
+        }
+        Git::new(&self.config, "making a mirror")
+            .args([
+                "init",
+                "--quiet",
+                "--bare",
+                "--template=",
+                "--initial-branch=main",
+                "--",
+            ])
+            .arg(&self.path)
+            .bytes()
+            .await?;
+        let written = async {
+            tokio::fs::create_dir_all(self.path.join("info")).await?;
+            tokio::fs::write(&finished, ATTRIBUTES).await
+        };
+        written.await.map_err(|error| lock::at(&finished, &error))?;
+        Ok(false)
     }
+
+    /// Removes what killed processes left. The lock is held, so nobody is at work on refs or fetching.
+    async fn clear_up(&self) -> Result<(), RepositoryError> {
+        let path = self.path.clone();
+        let swept = tokio::task::spawn_blocking(move || quarantine::clear_up(&path)).await;
+        match swept {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(error)) => Err(lock::at(&self.path, &error)),
+            Err(error) => Err(lock::at(&self.path, &std::io::Error::other(error))),
+        }
+    }
+
+    async fn is_sound(&self) -> bool {
+        let checked = self
+            .git("checking the mirror")
+            .args(["fsck", "--connectivity-only", "--no-dangling", "--no-progress"])
+            .bytes()
+            .await;
+        checked.is_ok()
+    }
+}
+
+/// Names the ref that keeps a run's accepted commits.
+pub(super) fn accepted_ref(run: &str) -> Result<String, RepositoryError> {
+    run_ref(run, "accepted")
+}
+
+/// Names the ref that keeps a run's work in progress.
+pub(super) fn wip_ref(run: &str) -> Result<String, RepositoryError> {
+    run_ref(run, "wip")
+}
+
+fn run_ref(run: &str, end: &str) -> Result<String, RepositoryError> {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
+    if run.is_empty() || run.len() > 100 || !run.bytes().all(plain) {
+        return Err(RepositoryError::Unexpected {
+            what: "the id of a run".to_owned(),
+            reason: "it may have letters, digits and '-' only".to_owned(),
+        });
+    }
+    Ok(format!("refs/coding-agent/{run}/{end}"))
 }

@@ -1,11 +1,28 @@
 //! The repository on the worker: a bare mirror and nothing else. No checkout, no hooks, no filters, no submodules.
 //!
 //! Every git process runs with a cleared environment and hardened configuration; credentials are in the environment
-//! of the one process that needs them.
+//! of the one process that needs them. What comes back from a container is judged in quarantine before any of it
+//! reaches the mirror.
 
 pub mod git;
 pub mod incoming;
 pub mod mirror;
+
+mod failure;
+mod judge;
+mod local;
+mod lock;
+mod message;
+mod pack;
+mod quarantine;
+mod read;
+mod remote;
+mod rewrite;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::str::FromStr;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -25,10 +42,70 @@ pub struct Config {
     pub max_file_bytes: u64,
 }
 
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            author_name: "coding-agent".to_owned(),
+            author_email: "coding-agent@localhost".to_owned(),
+            timeout_seconds: 900,
+            max_incoming_bytes: 512 * 1024 * 1024,
+            max_file_bytes: 20 * 1024 * 1024,
+        }
+    }
+}
+
 /// A commit's full object id, hexadecimal.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(transparent)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct CommitId(String);
+
+impl CommitId {
+    /// Returns what stands for "no commit yet" in a comparison: git's built-in empty tree.
+    pub fn nothing() -> Self {
+        Self("4b825dc642cb6eb9a060e54bf8d69288fbee4904".to_owned())
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for CommitId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+/// Why a text is not a commit's id.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("'{0}' is not a full commit id: 40 digits or letters a to f are expected")]
+pub struct NotACommitId(String);
+
+impl FromStr for CommitId {
+    type Err = NotACommitId;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let digits = text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+        if text.len() == 40 && digits {
+            return Ok(Self(text.to_owned()));
+        }
+        Err(NotACommitId(text.chars().take(100).collect()))
+    }
+}
+
+impl TryFrom<String> for CommitId {
+    type Error = NotACommitId;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        text.parse()
+    }
+}
+
+impl From<CommitId> for String {
+    fn from(commit: CommitId) -> Self {
+        commit.0
+    }
+}
 
 /// Why git did not do it. The variant says who must act.
 #[derive(Debug, thiserror::Error)]
@@ -39,8 +116,8 @@ pub enum RepositoryError {
     /// Time: the host did not answer.
     #[error("{what}: {reason}")]
     Unavailable { what: String, reason: String },
-    /// The branch moved on the forge while we worked; nothing was overwritten.
-    #[error("{what}: the branch has moved on: {reason}")]
+    /// The branch moved on the forge while we worked, or the local folder did; nothing was overwritten.
+    #[error("{what}: it has changed meanwhile: {reason}")]
     Moved { what: String, reason: String },
     /// What came out of the container is not acceptable; nothing of it was kept.
     #[error("the commits from the container were refused: {0}")]
@@ -50,8 +127,24 @@ pub enum RepositoryError {
     Unexpected { what: String, reason: String },
 }
 
-impl Default for Config {
-    fn default() -> Self {
-        todo!()
+/// Returns `name` if git takes it as the name of a branch and no command takes it for an option.
+pub fn branch_name(name: &str) -> Result<&str, RepositoryError> {
+    let part_is_wrong = |part: &str| part.is_empty() || part.starts_with('.') || part.as_bytes().ends_with(b".lock");
+    let forbidden = |char: char| char.is_control() || " ~^:?*[\\".contains(char);
+    let wrong = name.len() > 240
+        || name.starts_with('-')
+        || name.ends_with('.')
+        || name == "HEAD"
+        || name == "@"
+        || name.contains("..")
+        || name.contains("@{")
+        || name.contains(forbidden)
+        || name.split('/').any(part_is_wrong);
+    if wrong {
+        return Err(RepositoryError::Unexpected {
+            what: format!("branch '{}'", name.escape_debug()),
+            reason: "this is not a branch name that git allows".to_owned(),
+        });
     }
+    Ok(name)
 }

@@ -1,29 +1,39 @@
 //! The book: which runs there are, where they stand, and who works on them.
 //!
-//! SQLite in WAL mode, SQL kept portable to PostgreSQL, migrations inside the binary. A claim gives a [`Lease`] with an
-//! expiry; the heartbeat extends it; nothing is saved without it. Each process also holds a lock on a file of its own below
-//! `<state_dir>/workers/`: the kernel lets go of it when the process dies, however it dies, and a run whose worker
-//! is dead can be claimed at once instead of after the expiry.
+//! `SQLite` in WAL mode, SQL kept portable to `PostgreSQL`, migrations inside the binary. A claim gives a [`Lease`];
+//! nothing is saved without it, and a lease that was lost saves nothing (its token is out of date).
+//!
+//! **Who is alive is decided by the kernel, not by the clock.** Each open store holds a lock on a file of its own below
+//! `<state_dir>/workers/`; the kernel lets go of it when the process dies, however it dies. So a run whose worker
+//! is dead can be claimed at once, and a living worker never loses its lease because a clock jumped or a laptop slept.
+//! The expiry counts only for workers whose lock file cannot be seen from here, that is on another machine.
+//!
+//! The store knows nothing of agents: a run's record is their document, a request is their word.
 
-use std::path::Path;
-use std::time::Duration;
+mod lease;
+mod open;
+mod row;
+#[cfg(test)]
+mod tests;
+mod worker;
+
+use std::path::PathBuf;
+use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use serde_json::Value;
+use sqlx::SqlitePool;
+use uuid::Uuid;
 
 use crate::conversation::Message;
 use crate::task::id::{RunId, TaskId};
 use crate::task::state::State;
 
-/// The right to work on one run. Only [`Store::claim`] makes one.
-#[derive(Debug)]
-pub struct Lease {
-    pub run: RunId,
-    pub task: TaskId,
-}
+pub use lease::Lease;
+pub use open::{ExclusiveRun, try_exclusive};
 
 /// A row of the book.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Run {
     pub id: RunId,
     pub task: TaskId,
@@ -46,6 +56,13 @@ pub enum Admission {
     Known(RunId),
 }
 
+/// What somebody asked of a run, in the words of whoever asks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Request {
+    pub id: Uuid,
+    pub text: String,
+}
+
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// Another worker holds the run now: stop working on it, save nothing.
@@ -53,83 +70,181 @@ pub enum StoreError {
     LeaseLost(RunId),
     #[error("the store {path}: {source}")]
     Database { path: String, source: sqlx::Error },
+    /// The operator; the reason says what to do.
     #[error("the store {path}: {reason}")]
     Unusable { path: String, reason: String },
 }
 
-/// The open book. Cheap to clone.
+/// The open book. Cheap to clone; the clones are one worker.
 #[derive(Debug, Clone)]
-pub struct Store {}
+pub struct Store {
+    pool: SqlitePool,
+    worker: Arc<worker::Worker>,
+    path: PathBuf,
+}
 
 impl Store {
-    /// Opens (and makes or migrates) `<state_dir>/coding-agent.db` and takes this process's worker lock.
-    pub async fn open(_state_dir: &Path) -> Result<Self, StoreError> {
-        todo!()
-    }
-
     /// Writes a new run for `task` in state `Queued`, unless an unfinished one exists. Atomic between processes.
-    pub async fn admit(&self, _task: &TaskId, _title: &str, _record: &Value) -> Result<Admission, StoreError> {
-        todo!()
-    }
-
-    /// Claims the oldest run that is unfinished, due (`not_before`), not `Paused`, and held by no living worker.
-    /// The lease lasts `ttl` unless [`Store::heartbeat`] extends it.
-    pub async fn claim(&self, _ttl: Duration) -> Result<Option<(Lease, Run)>, StoreError> {
-        todo!()
-    }
-
-    /// Extends the lease by `ttl` from now.
-    pub async fn heartbeat(&self, _lease: &Lease, _ttl: Duration) -> Result<(), StoreError> {
-        todo!()
-    }
-
-    /// Saves where the run stands. A final state ends the lease as well.
-    pub async fn save(&self, _lease: &Lease, _state: State, _record: &Value) -> Result<(), StoreError> {
-        todo!()
-    }
-
-    /// Gives the run back, unfinished, to be claimed again not before `not_before`.
-    pub async fn release(&self, _lease: Lease, _not_before: Option<DateTime<Utc>>) -> Result<(), StoreError> {
-        todo!()
-    }
-
-    /// Appends to the run's conversation, in one transaction. Costs the same whatever its length.
-    pub async fn append_messages(&self, _lease: &Lease, _messages: &[Message]) -> Result<(), StoreError> {
-        todo!()
+    pub async fn admit(&self, task: &TaskId, title: &str, record: &Value) -> Result<Admission, StoreError> {
+        let run = RunId::new();
+        let now = row::micros(Utc::now());
+        let mut transaction = self.begin().await?;
+        let inserted = sqlx::query(
+            "INSERT INTO runs (id, task, title, state, record, created_at, updated_at)
+             VALUES ($1, $2, $3, $4, $5, $6, $6)
+             ON CONFLICT (task) WHERE finished_at IS NULL DO NOTHING",
+        )
+        .bind(run.to_string())
+        .bind(task.to_string())
+        .bind(title)
+        .bind(State::Queued.to_string())
+        .bind(record.to_string())
+        .bind(now)
+        .execute(&mut *transaction)
+        .await
+        .map_err(|error| self.failed(error))?;
+        let admission = if inserted.rows_affected() == 1 {
+            Admission::New(run)
+        } else {
+            let known: String = sqlx::query_scalar("SELECT id FROM runs WHERE task = $1 AND finished_at IS NULL")
+                .bind(task.to_string())
+                .fetch_one(&mut *transaction)
+                .await
+                .map_err(|error| self.failed(error))?;
+            Admission::Known(self.run_id(&known)?)
+        };
+        transaction.commit().await.map_err(|error| self.failed(error))?;
+        Ok(admission)
     }
 
     /// Returns the run's conversation in order.
-    pub async fn messages(&self, _run: RunId) -> Result<Vec<Message>, StoreError> {
-        todo!()
+    pub async fn messages(&self, run: RunId) -> Result<Vec<Message>, StoreError> {
+        let rows: Vec<String> = sqlx::query_scalar("SELECT message FROM messages WHERE run = $1 ORDER BY position")
+            .bind(run.to_string())
+            .fetch_all(&self.pool)
+            .await
+            .map_err(|error| self.failed(error))?;
+        rows.iter()
+            .map(|text| serde_json::from_str(text).map_err(|error| self.unreadable(&run.to_string(), &error)))
+            .collect()
     }
 
     /// Returns one run.
-    pub async fn run(&self, _run: RunId) -> Result<Option<Run>, StoreError> {
-        todo!()
+    pub async fn run(&self, run: RunId) -> Result<Option<Run>, StoreError> {
+        let row = sqlx::query("SELECT * FROM runs WHERE id = $1")
+            .bind(run.to_string())
+            .fetch_optional(&self.pool)
+            .await
+            .map_err(|error| self.failed(error))?;
+        row.map(|row| self.read(&row)).transpose()
     }
 
     /// Returns the newest runs first: of one task or of all, at most `limit`.
-    pub async fn runs(&self, _task: Option<&TaskId>, _limit: u32) -> Result<Vec<Run>, StoreError> {
-        todo!()
+    pub async fn runs(&self, task: Option<&TaskId>, limit: u32) -> Result<Vec<Run>, StoreError> {
+        let query = match task {
+            Some(task) => sqlx::query("SELECT * FROM runs WHERE task = $2 ORDER BY id DESC LIMIT $1")
+                .bind(i64::from(limit))
+                .bind(task.to_string()),
+            None => sqlx::query("SELECT * FROM runs ORDER BY id DESC LIMIT $1").bind(i64::from(limit)),
+        };
+        let rows = query.fetch_all(&self.pool).await.map_err(|error| self.failed(error))?;
+        rows.iter().map(|row| self.read(row)).collect()
     }
 
     /// Returns all unfinished runs, oldest first.
     pub async fn unfinished(&self) -> Result<Vec<Run>, StoreError> {
-        todo!()
+        let rows = sqlx::query("SELECT * FROM runs WHERE finished_at IS NULL ORDER BY id")
+            .fetch_all(&self.pool)
+            .await
+            .map_err(|error| self.failed(error))?;
+        rows.iter().map(|row| self.read(row)).collect()
     }
 
-    /// Returns the unfinished runs that another, living worker holds: hands off their containers.
-    pub async fn held_elsewhere(&self) -> Result<Vec<RunId>, StoreError> {
-        todo!()
+    /// Returns how many runs are in each state that occurs.
+    pub async fn counts(&self) -> Result<Vec<(State, u64)>, StoreError> {
+        let rows: Vec<(String, i64)> = sqlx::query_as("SELECT state, COUNT(*) FROM runs GROUP BY state ORDER BY state")
+            .fetch_all(&self.pool)
+            .await
+            .map_err(|error| self.failed(error))?;
+        rows.into_iter()
+            .map(|(state, count)| {
+                let state = state
+                    .parse()
+                    .map_err(|reason: String| self.unreadable(&state, &reason))?;
+                Ok((state, count.unsigned_abs()))
+            })
+            .collect()
     }
 
-    /// Returns a stored validator (ETag and body) of a conditional request, and [`Store::remember`] stores one.
-    pub async fn remembered(&self, _key: &str) -> Result<Option<String>, StoreError> {
-        todo!()
+    /// Returns when the next parked run is due; ask again then.
+    pub async fn next_due(&self) -> Result<Option<DateTime<Utc>>, StoreError> {
+        let due: Option<i64> = sqlx::query_scalar(
+            "SELECT MIN(not_before) FROM runs
+             WHERE finished_at IS NULL AND lease_token IS NULL AND state NOT LIKE 'paused:%'",
+        )
+        .fetch_one(&self.pool)
+        .await
+        .map_err(|error| self.failed(error))?;
+        Ok(due.and_then(DateTime::from_timestamp_micros))
+    }
+
+    /// Leaves a request for whoever works on the run, now or later. The words are the caller's.
+    pub async fn ask(&self, run: RunId, request: &str) -> Result<(), StoreError> {
+        sqlx::query("INSERT INTO requests (id, run, request) VALUES ($1, $2, $3)")
+            .bind(Uuid::now_v7().to_string())
+            .bind(run.to_string())
+            .bind(request)
+            .execute(&self.pool)
+            .await
+            .map_err(|error| self.failed(error))?;
+        Ok(())
+    }
+
+    /// Returns the requests nobody has answered yet, oldest first.
+    pub async fn requests(&self, run: RunId) -> Result<Vec<Request>, StoreError> {
+        let rows: Vec<(String, String)> = sqlx::query_as("SELECT id, request FROM requests WHERE run = $1 ORDER BY id")
+            .bind(run.to_string())
+            .fetch_all(&self.pool)
+            .await
+            .map_err(|error| self.failed(error))?;
+        rows.into_iter()
+            .map(|(id, text)| {
+                let id = id.parse().map_err(|error: uuid::Error| self.unreadable(&id, &error))?;
+                Ok(Request { id, text })
+            })
+            .collect()
+    }
+
+    /// Takes a request off, after it was acted on: a crash before repeats the request instead of losing it.
+    pub async fn answered(&self, request: Uuid) -> Result<(), StoreError> {
+        sqlx::query("DELETE FROM requests WHERE id = $1")
+            .bind(request.to_string())
+            .execute(&self.pool)
+            .await
+            .map_err(|error| self.failed(error))?;
+        Ok(())
+    }
+
+    /// Returns a stored validator (`ETag` and body) of a conditional request, and [`Store::remember`] stores one.
+    pub async fn remembered(&self, key: &str) -> Result<Option<String>, StoreError> {
+        sqlx::query_scalar("SELECT value FROM remembered WHERE name = $1")
+            .bind(key)
+            .fetch_optional(&self.pool)
+            .await
+            .map_err(|error| self.failed(error))
     }
 
     /// Stores `value` under `key`.
-    pub async fn remember(&self, _key: &str, _value: &str) -> Result<(), StoreError> {
-        todo!()
+    pub async fn remember(&self, key: &str, value: &str) -> Result<(), StoreError> {
+        sqlx::query(
+            "INSERT INTO remembered (name, value) VALUES ($1, $2)
+             ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+        )
+        .bind(key)
+        .bind(value)
+        .execute(&self.pool)
+        .await
+        .map_err(|error| self.failed(error))?;
+        Ok(())
     }
 }

@@ -1,0 +1,53 @@
+//! One process at a time on a mirror's refs, by a lock the kernel lets go when its holder dies.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
+
+use super::RepositoryError;
+
+/// Waits for the lock at `path`, at most `patience`.
+///
+/// It asks again and again instead of waiting in the kernel: that wait needs a thread which cannot be cancelled.
+pub(super) async fn wait(path: &Path, patience: Duration) -> Result<File, RepositoryError> {
+    let end = Instant::now() + patience;
+    loop {
+        if let Some(lock) = attempt(path).map_err(|error| at(path, &error))? {
+            return Ok(lock);
+        }
+        if Instant::now() > end {
+            return Err(RepositoryError::Unavailable {
+                what: format!("the lock {}", path.display()),
+                reason: "another run has been fetching the repository for very long; it is tried again later"
+                    .to_owned(),
+            });
+        }
+        sleep(Duration::from_millis(20)).await;
+    }
+}
+
+/// Takes the lock at `path`, or returns `None` where somebody holds it.
+pub(super) fn attempt(path: &Path) -> io::Result<Option<File>> {
+    let file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(path)?;
+    match file.try_lock() {
+        Ok(()) => Ok(Some(file)),
+        Err(TryLockError::WouldBlock) => Ok(None),
+        Err(TryLockError::Error(error)) => Err(error),
+    }
+}
+
+/// Returns the error for a file or folder of ours that the system does not give.
+pub(super) fn at(path: &Path, error: &io::Error) -> RepositoryError {
+    RepositoryError::Unexpected {
+        what: path.display().to_string(),
+        reason: format!("{error}; see that this user may write there and that the disk is not full"),
+    }
+}

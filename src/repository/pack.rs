@@ -1,0 +1,103 @@
+//! History on its way into a container: a pack, made while it is read, never on disk.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, ReadBuf};
+use tokio::process::{Child, ChildStdout};
+use tokio::time::{Sleep, sleep, timeout};
+
+use super::git::{Group, feed, tail};
+use super::mirror::Mirror;
+use super::{CommitId, RepositoryError};
+
+impl Mirror {
+    /// Returns a pack of everything reachable from `tips`, streamed, for `git index-pack --stdin` on the other side.
+    /// The reader fails at its end when git failed. Without tips the pack is empty, as is the repository.
+    pub async fn pack(&self, tips: &[CommitId]) -> Result<Box<dyn AsyncRead + Send + Unpin>, RepositoryError> {
+        let wanted: String = tips.iter().map(|tip| format!("{tip}\n")).collect();
+        let (mut child, group, input) = self
+            .git("packing the history")
+            .args(["pack-objects", "--stdout", "--revs", "--delta-base-offset", "--quiet"])
+            .input(wanted)
+            .start()?;
+        let idle = Duration::from_secs(self.config().timeout_seconds);
+        // Git reads the list in full before it writes a byte, so neither waits for the other. Should git die, its end tells.
+        let _ = timeout(idle, feed(child.stdin.take(), input)).await;
+        let stderr = child.stderr.take();
+        Ok(Box::new(Pack {
+            stdout: child.stdout.take(),
+            end: Some(Box::pin(end(child, tail(stderr)))),
+            group,
+            idle,
+            patience: None,
+        }))
+    }
+}
+
+type End = Pin<Box<dyn Future<Output = io::Result<()>> + Send>>;
+
+/// The pack while git writes it. Dropping it ends git.
+struct Pack {
+    stdout: Option<ChildStdout>,
+    /// Waits for git's verdict.
+    end: Option<End>,
+    group: Group,
+    idle: Duration,
+    /// Runs only while the reader waits for git.
+    patience: Option<Pin<Box<Sleep>>>,
+}
+
+impl AsyncRead for Pack {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        if let Some(stdout) = &mut self.stdout {
+            match Pin::new(stdout).poll_read(context, buffer) {
+                Poll::Ready(Ok(())) if buffer.filled().len() == before && buffer.remaining() > 0 => self.stdout = None,
+                Poll::Ready(read) => {
+                    self.patience = None;
+                    return Poll::Ready(read);
+                }
+                Poll::Pending => return self.waited(context),
+            }
+        }
+        let Some(end) = &mut self.end else {
+            return Poll::Ready(Ok(()));
+        };
+        let Poll::Ready(ended) = end.as_mut().poll(context) else {
+            return self.waited(context);
+        };
+        self.end = None;
+        self.group.is_over();
+        Poll::Ready(ended)
+    }
+}
+
+impl Pack {
+    fn waited(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let idle = self.idle;
+        let patience = self.patience.get_or_insert_with(|| Box::pin(sleep(idle)));
+        match patience.as_mut().poll(context) {
+            Poll::Ready(()) => Poll::Ready(Err(io::Error::other("git stopped writing the pack"))),
+            Poll::Pending => Poll::Pending,
+        }
+    }
+}
+
+async fn end(mut child: Child, complaint: impl Future<Output = String> + Send) -> io::Result<()> {
+    let complaint = complaint.await;
+    let status = child.wait().await?;
+    if status.success() {
+        return Ok(());
+    }
+    Err(io::Error::other(format!(
+        "git could not pack the history: {}",
+        complaint.trim()
+    )))
+}

@@ -1,0 +1,124 @@
+//! Where objects from a container stay until they are judged: beside the mirror's own, never among them.
+//!
+//! Git's own way for pushes: new objects are written to another folder that knows the mirror's as "alternate". The folder is
+//! removed when the [`Quarantine`] is dropped; after a crash the next fetch finds its lock free and removes it.
+
+use std::fs::{DirEntry, File, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use uuid::Uuid;
+
+use super::git::Git;
+
+#[derive(Debug)]
+pub(super) struct Quarantine {
+    path: PathBuf,
+    mirror: PathBuf,
+    lock_path: PathBuf,
+    _lock: File,
+}
+
+impl Quarantine {
+    pub(super) fn make(mirror: &Path) -> io::Result<Self> {
+        let folder = mirror.join("quarantine");
+        std::fs::create_dir_all(&folder)?;
+        let id = Uuid::now_v7().to_string();
+        // The name a sweeper looks for appears only after the lock is taken.
+        let (fresh, lock_path) = (folder.join(format!("{id}.new")), folder.join(format!("{id}.lock")));
+        let lock = File::create_new(&fresh)?;
+        lock.try_lock().map_err(io::Error::from)?;
+        std::fs::rename(&fresh, &lock_path)?;
+        let quarantine = Self {
+            path: folder.join(id),
+            mirror: mirror.to_owned(),
+            lock_path,
+            _lock: lock,
+        };
+        std::fs::create_dir_all(quarantine.path.join("pack"))?;
+        Ok(quarantine)
+    }
+
+    /// Lets git write here and read from the mirror as well.
+    pub(super) fn within<'a>(&self, git: Git<'a>) -> Git<'a> {
+        git.env("GIT_OBJECT_DIRECTORY", &self.path).env(
+            "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+            alternate(&self.mirror.join("objects")),
+        )
+    }
+}
+
+impl Drop for Quarantine {
+    fn drop(&mut self) {
+        // What cannot be removed now is swept at the next fetch.
+        let _ = std::fs::remove_dir_all(&self.path);
+        let _ = std::fs::remove_file(&self.lock_path);
+    }
+}
+
+/// Writes a folder as git's list of alternates wants it: quoted, since a path may hold what separates two.
+pub(super) fn alternate(path: &Path) -> std::ffi::OsString {
+    use std::os::unix::ffi::{OsStrExt, OsStringExt};
+    let mut quoted = vec![b'"'];
+    for byte in path.as_os_str().as_bytes() {
+        match byte {
+            b'"' | b'\\' => quoted.extend([b'\\', *byte]),
+            0..0x20 | 0x7f => quoted.extend(format!("\\{byte:03o}").bytes()),
+            _ => quoted.push(*byte),
+        }
+    }
+    quoted.push(b'"');
+    std::ffi::OsString::from_vec(quoted)
+}
+
+/// Removes what killed processes left in a mirror. The caller holds the mirror's lock.
+pub(super) fn clear_up(mirror: &Path) -> io::Result<()> {
+    for name in ["HEAD.lock", "packed-refs.lock", "config.lock", "shallow.lock"] {
+        remove_if_there(&mirror.join(name))?;
+    }
+    remove_files(&mirror.join("refs"), &|name| name.ends_with(".lock"))?;
+    remove_files(&mirror.join("objects").join("pack"), &|name| name.starts_with("tmp_"))?;
+    for entry in entries(&mirror.join("quarantine"))? {
+        let lock_path = entry.path();
+        if lock_path.extension().is_none_or(|extension| extension != "lock") {
+            continue;
+        }
+        let free = match File::open(&lock_path).map(|lock| lock.try_lock_shared()) {
+            Ok(Ok(())) => true,
+            Ok(Err(TryLockError::WouldBlock | TryLockError::Error(_))) | Err(_) => false,
+        };
+        if free {
+            // A git of the dead process may write a moment longer; then the next fetch removes the rest.
+            if std::fs::remove_dir_all(lock_path.with_extension("")).is_ok() {
+                remove_if_there(&lock_path)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn remove_files(folder: &Path, is_litter: &dyn Fn(&str) -> bool) -> io::Result<()> {
+    for entry in entries(folder)? {
+        if entry.file_type()?.is_dir() {
+            remove_files(&entry.path(), is_litter)?;
+        } else if entry.file_name().to_str().is_some_and(is_litter) {
+            remove_if_there(&entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+fn entries(folder: &Path) -> io::Result<Vec<DirEntry>> {
+    match std::fs::read_dir(folder) {
+        Ok(entries) => entries.collect(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(error),
+    }
+}
+
+fn remove_if_there(path: &Path) -> io::Result<()> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}

@@ -1,0 +1,208 @@
+//! Looking into a commit without checking it out: files, text, search, differences.
+
+use std::ops::ControlFlow;
+
+use super::failure::classify;
+use super::mirror::Mirror;
+use super::{CommitId, RepositoryError};
+
+/// An entry of a commit's tree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// Lossless where the name is UTF-8, else with replacement characters.
+    pub path: String,
+    pub size: u64,
+}
+
+/// Longest piece of a found line.
+const MAX_LINE: usize = 400;
+
+impl Mirror {
+    /// Returns the files of a commit, at most `limit`, and whether there are more.
+    pub async fn files(&self, commit: &CommitId, limit: usize) -> Result<(Vec<Entry>, bool), RepositoryError> {
+        let mut files = Vec::new();
+        let git = self.git(format!("listing the files of {commit}")).args([
+            "ls-tree",
+            "-r",
+            "-z",
+            "--full-tree",
+            "--long",
+            commit.as_str(),
+        ]);
+        let more = split(git, b'\0', |line| {
+            if let Some(entry) = entry(line) {
+                if files.len() == limit {
+                    return ControlFlow::Break(());
+                }
+                files.push(entry);
+            }
+            ControlFlow::Continue(())
+        })
+        .await?;
+        Ok((files, more))
+    }
+
+    /// Returns a file's bytes, or `None` where there is no such file; larger than `max_bytes` is an error.
+    pub async fn file(
+        &self,
+        commit: &CommitId,
+        path: &str,
+        max_bytes: u64,
+    ) -> Result<Option<Vec<u8>>, RepositoryError> {
+        let path = path.trim_start_matches("./");
+        if path.contains('\0') || path.split('/').any(|part| matches!(part, "" | "." | "..")) {
+            return Ok(None);
+        }
+        let what = format!("reading {path} of {commit}");
+        let listed = self
+            .git(&what)
+            .args(["ls-tree", "-z", "--full-tree", "--long", commit.as_str(), "--", path])
+            .bytes()
+            .await?;
+        let Some(line) = listed.split(|byte| *byte == 0).find(|line| !line.is_empty()) else {
+            return Ok(None);
+        };
+        let Some(found) = entry(line) else { return Ok(None) };
+        if found.size > max_bytes {
+            let reason = format!("the file has {} bytes, and {max_bytes} are the limit", found.size);
+            return Err(RepositoryError::Unexpected { what, reason });
+        }
+        let id = String::from_utf8_lossy(line)
+            .split_whitespace()
+            .nth(2)
+            .unwrap_or_default()
+            .to_owned();
+        self.git(what).args(["cat-file", "blob", &id]).bytes().await.map(Some)
+    }
+
+    /// Searches the text files of a commit for an extended regular expression, or for the fixed string where it is none;
+    /// `path:line:text`, at most `limit` lines.
+    pub async fn search(&self, commit: &CommitId, pattern: &str, limit: usize) -> Result<Vec<String>, RepositoryError> {
+        match self.search_as("-E", commit, pattern, limit).await {
+            Err(RepositoryError::Unexpected { .. }) => self.search_as("-F", commit, pattern, limit).await,
+            found => found,
+        }
+    }
+
+    async fn search_as(
+        &self,
+        kind: &str,
+        commit: &CommitId,
+        pattern: &str,
+        limit: usize,
+    ) -> Result<Vec<String>, RepositoryError> {
+        let mut lines = Vec::new();
+        let prefix = format!("{commit}:");
+        let git = self.git(format!("searching {commit}")).args([
+            "grep",
+            "-n",
+            "-I",
+            "-z",
+            "--no-color",
+            "--no-textconv",
+            kind,
+            "-e",
+            pattern,
+            commit.as_str(),
+            "--",
+        ]);
+        split(git, b'\n', |line| {
+            if lines.len() == limit {
+                return ControlFlow::Break(());
+            }
+            let line = String::from_utf8_lossy(line).replace('\0', ":");
+            let line = line.strip_prefix(&prefix).unwrap_or(&line);
+            lines.push(line.chars().take(MAX_LINE).collect());
+            ControlFlow::Continue(())
+        })
+        .await?;
+        Ok(lines)
+    }
+
+    /// Returns the unified diff between two commits (no external diff, no textconv), at most `max_bytes`, and whether it was cut.
+    /// From [`CommitId::nothing`] it shows everything as new.
+    pub async fn diff(
+        &self,
+        from: &CommitId,
+        to: &CommitId,
+        max_bytes: usize,
+    ) -> Result<(String, bool), RepositoryError> {
+        let mut diff = Vec::new();
+        let what = format!("comparing {from} with {to}");
+        let ended = self
+            .git(&what)
+            .args([
+                "diff",
+                "--no-ext-diff",
+                "--no-textconv",
+                "--no-color",
+                "--full-index",
+                "--find-renames",
+            ])
+            .args([from.as_str(), to.as_str(), "--"])
+            .each(|chunk| {
+                diff.extend_from_slice(chunk);
+                if diff.len() > max_bytes {
+                    return ControlFlow::Break(());
+                }
+                ControlFlow::Continue(())
+            })
+            .await?;
+        if !ended.was_cut && ended.code != Some(0) {
+            return Err(classify(&what, &ended.complaint));
+        }
+        let cut = diff.len() > max_bytes;
+        if cut {
+            diff.truncate(max_bytes);
+            let end = diff.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+            diff.truncate(end);
+        }
+        Ok((String::from_utf8_lossy(&diff).into_owned(), cut))
+    }
+}
+
+/// Reads `mode type id size<TAB>path`; `None` for what is no file.
+fn entry(line: &[u8]) -> Option<Entry> {
+    let tab = line.iter().position(|byte| *byte == b'\t')?;
+    let head = std::str::from_utf8(&line[..tab]).ok()?;
+    let mut fields = head.split_whitespace();
+    let (_mode, kind, _id, size) = (fields.next()?, fields.next()?, fields.next()?, fields.next()?);
+    (kind == "blob").then_some(())?;
+    Some(Entry {
+        path: String::from_utf8_lossy(&line[tab + 1..]).into_owned(),
+        size: size.parse().ok()?,
+    })
+}
+
+/// Hands git's output over part by part; returns whether `take` had enough before the end.
+async fn split(
+    git: super::git::Git<'_>,
+    separator: u8,
+    mut take: impl FnMut(&[u8]) -> ControlFlow<()> + Send,
+) -> Result<bool, RepositoryError> {
+    let mut rest: Vec<u8> = Vec::new();
+    let what = git.what().to_owned();
+    let ended = git
+        .each(|chunk| {
+            for part in chunk.split_inclusive(|byte| *byte == separator) {
+                match part.split_last() {
+                    Some((last, part)) if *last == separator => {
+                        rest.extend_from_slice(part);
+                        let taken = take(&rest);
+                        rest.clear();
+                        taken?;
+                    }
+                    // A line without an end must not fill the memory.
+                    _ if rest.len() < 1024 * 1024 => rest.extend_from_slice(part),
+                    _ => {}
+                }
+            }
+            ControlFlow::Continue(())
+        })
+        .await?;
+    // `grep` says 1 where it found nothing.
+    if !ended.was_cut && !matches!(ended.code, Some(0 | 1)) {
+        return Err(classify(&what, &ended.complaint));
+    }
+    Ok(ended.was_cut)
+}

@@ -1,0 +1,174 @@
+//! Commits from a container, written again as ours: same trees, same dates, our author, the run's trailer.
+//!
+//! The same commits give the same ids each time, so a repeated delivery pushes what is there already.
+
+use std::collections::HashMap;
+
+use super::git::Git;
+use super::message::delivered;
+use super::{CommitId, Config, RepositoryError};
+
+/// What a commit of ours takes over from the container's.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Original {
+    tree: String,
+    /// Seconds since 1970 and time zone, as git writes them.
+    date: String,
+    message: String,
+}
+
+/// A new commit and its parents, as the container made them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Link {
+    pub(super) commit: CommitId,
+    pub(super) parents: Vec<CommitId>,
+}
+
+/// Writes commits in the quarantine.
+pub(super) struct Writer<'a> {
+    pub(super) git: &'a (dyn Fn(&str) -> Git<'static> + Send + Sync),
+    pub(super) config: &'a Config,
+    pub(super) run: &'a str,
+}
+
+impl Writer<'_> {
+    /// Writes a chain of commits again, parents first; returns the new id of `head` and how many were written.
+    pub(super) async fn chain(&self, links: &[Link], head: &CommitId) -> Result<(CommitId, usize), RepositoryError> {
+        let mut ours: HashMap<&CommitId, (CommitId, String)> = HashMap::new();
+        let mut written = 0;
+        for link in links {
+            let original = self.original(&link.commit).await?;
+            let parents: Vec<CommitId> = link
+                .parents
+                .iter()
+                .map(|parent| ours.get(parent).map_or(parent, |(id, _)| id).clone())
+                .collect();
+            if let [parent] = parents.as_slice()
+                && self.tree(parent).await? == original.tree
+            {
+                ours.insert(&link.commit, (parent.clone(), original.tree));
+                continue;
+            }
+            let id = self.write(&original, &parents).await?;
+            written += 1;
+            ours.insert(&link.commit, (id, original.tree));
+        }
+        Ok((ours.remove(head).map_or_else(|| head.clone(), |(id, _)| id), written))
+    }
+
+    /// Writes one commit with the tree and message of `head` on top of `base`.
+    pub(super) async fn squashed(
+        &self,
+        base: Option<&CommitId>,
+        head: &CommitId,
+    ) -> Result<(CommitId, usize), RepositoryError> {
+        let original = self.original(head).await?;
+        if let Some(base) = base
+            && self.tree(base).await? == original.tree
+        {
+            return Ok((base.clone(), 0));
+        }
+        let id = self
+            .write(&original, base.map(std::slice::from_ref).unwrap_or_default())
+            .await?;
+        Ok((id, 1))
+    }
+
+    async fn original(&self, commit: &CommitId) -> Result<Original, RepositoryError> {
+        let raw = (self.git)("reading a commit")
+            .args(["cat-file", "commit", commit.as_str()])
+            .bytes()
+            .await?;
+        original(&String::from_utf8_lossy(&raw))
+            .ok_or_else(|| RepositoryError::Unacceptable(format!("the commit {commit} cannot be read")))
+    }
+
+    async fn tree(&self, commit: &CommitId) -> Result<String, RepositoryError> {
+        (self.git)("reading a tree")
+            .args(["rev-parse", &format!("{commit}^{{tree}}")])
+            .text()
+            .await
+    }
+
+    async fn write(&self, original: &Original, parents: &[CommitId]) -> Result<CommitId, RepositoryError> {
+        let git = (self.git)("writing a commit").args(["commit-tree", &original.tree]);
+        let git = parents
+            .iter()
+            .fold(git, |git, parent| git.args(["-p", parent.as_str()]));
+        let id = git
+            .args(["-F", "-"])
+            .input(delivered(&original.message, self.run))
+            .env("GIT_AUTHOR_NAME", &self.config.author_name)
+            .env("GIT_AUTHOR_EMAIL", &self.config.author_email)
+            .env("GIT_AUTHOR_DATE", &original.date)
+            .env("GIT_COMMITTER_NAME", &self.config.author_name)
+            .env("GIT_COMMITTER_EMAIL", &self.config.author_email)
+            .env("GIT_COMMITTER_DATE", &original.date)
+            .text()
+            .await?;
+        id.parse().map_err(|error| RepositoryError::Unexpected {
+            what: "writing a commit".to_owned(),
+            reason: format!("{error}"),
+        })
+    }
+}
+
+/// Reads a commit object.
+fn original(raw: &str) -> Option<Original> {
+    let (head, message) = raw.split_once("\n\n").unwrap_or((raw, ""));
+    let field = |name: &str| head.lines().find_map(|line| line.strip_prefix(name));
+    Some(Original {
+        tree: field("tree ")?.to_owned(),
+        date: date(field("author ")?),
+        message: message.to_owned(),
+    })
+}
+
+/// Returns the date of an author line; the beginning of time where it makes no sense.
+fn date(author: &str) -> String {
+    let mut words = author.rsplit(' ');
+    let (zone, seconds) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+    // Later dates than the year 2100 are not honest, and some programs fall over them.
+    let seconds = seconds
+        .parse::<u32>()
+        .ok()
+        .filter(|seconds| *seconds < 4_102_444_800)
+        .unwrap_or(0);
+    let is_zone = zone.len() == 5
+        && zone.starts_with(['+', '-'])
+        && zone[1..].bytes().all(|byte| byte.is_ascii_digit())
+        && zone[1..].parse::<u16>().is_ok_and(|zone| zone <= 1400);
+    format!("@{seconds} {}", if is_zone { zone } else { "+0000" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_date_is_kept_and_nonsense_is_not() {
+        for (author, expected) in [
+            ("A <a@b> 1700000000 +0900", "@1700000000 +0900"),
+            ("A <a@b> 99999999999999 +0900", "@0 +0900"),
+            ("A <a@b> 1700000000 +9999", "@1700000000 +0000"),
+            ("A <a@b> -5 x", "@0 +0000"),
+            ("", "@0 +0000"),
+        ] {
+            assert_eq!(date(author), expected, "{author}");
+        }
+    }
+
+    #[test]
+    fn a_commit_s_message_is_what_follows_the_first_empty_line() {
+        let raw = "tree abc\nparent def\nauthor A <a@b> 5 +0000\ncommitter A <a@b> 6 +0000\n\nGreet\n\nBecause\n";
+        assert_eq!(
+            original(raw),
+            Some(Original {
+                tree: "abc".to_owned(),
+                date: "@5 +0000".to_owned(),
+                message: "Greet\n\nBecause\n".to_owned(),
+            })
+        );
+        assert_eq!(original("author A"), None);
+    }
+}
