@@ -1,23 +1,58 @@
 //! One running container and the streams into it.
+//!
+//! A container that died is told apart from a process that failed: the first is [`EnvironmentError::ContainerLost`], and a
+//! new container can take its place; the second is an [`Ending`].
 
-use tokio::io::{AsyncRead, AsyncWrite};
+use std::future::Future;
+use std::pin::pin;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bollard::exec::{CreateExecOptions, StartExecOptions, StartExecResults};
+use bollard::query_parameters::{RemoveContainerOptionsBuilder, WaitContainerOptionsBuilder};
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::time::{Instant, sleep};
 
 use super::EnvironmentError;
+use super::engine::{Engine, Failure};
+use super::specification::WORKSPACE;
+use super::stream::{Output, Tail};
+
+/// Longest time between the end of a process' streams and the engine's word on how it ended.
+const ENDING_LIMIT: Duration = Duration::from_secs(10);
+
+/// Longest time between the end of a process and the end of the container that died with it.
+const DYING_LIMIT: Duration = Duration::from_millis(500);
+
+/// Longest time until the engine has taken a container away.
+const REMOVAL_LIMIT: Duration = Duration::from_mins(1);
 
 /// A started container. Dropping it does not remove it: [`Container::remove`] does, or the sweep after a crash.
 #[derive(Clone, Debug)]
-pub struct Container {}
+pub struct Container {
+    engine: Engine,
+    id: String,
+    /// Longest time in which nothing may move in either direction while [`Container::run`] waits.
+    silence: Duration,
+}
 
 /// A process in the container with its streams attached.
+///
+/// Dropping `stdin` and `stdout` lets go of the process without ending it: only the container's removal is sure to.
 pub struct Attached {
+    /// Shutting it down is the end of the process' input; dropping it alone is not.
     pub stdin: Box<dyn AsyncWrite + Send + Unpin>,
+    /// Must be read while writing, or both sides wait for each other.
     pub stdout: Box<dyn AsyncRead + Send + Unpin>,
     /// Read what the process wrote to stderr (bounded) and its exit code, after stdout ended.
-    pub ending: futures_util::future::BoxFuture<'static, Result<Ending, EnvironmentError>>,
+    pub ending: BoxFuture<'static, Result<Ending, EnvironmentError>>,
 }
 
 /// How a process in the container ended.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ending {
     pub exit_code: i64,
     /// The last 64 KiB.
@@ -25,28 +60,252 @@ pub struct Ending {
 }
 
 impl Container {
+    pub(super) fn new(engine: Engine, id: String, silence: Duration) -> Self {
+        Self { engine, id, silence }
+    }
+
     /// Returns Docker's id of it.
     pub fn id(&self) -> &str {
-        todo!()
+        &self.id
     }
 
     /// Starts `command` as the container's user in `/workspace` with its streams attached; `environment` as `NAME=value`.
-    pub async fn attach(&self, _command: &[&str], _environment: &[&str]) -> Result<Attached, EnvironmentError> {
-        todo!()
+    ///
+    /// A program that the image does not have is a process that ends with 126 or 127.
+    pub async fn attach(&self, command: &[&str], environment: &[&str]) -> Result<Attached, EnvironmentError> {
+        let what = "starting a command in the container";
+        let options = CreateExecOptions {
+            attach_stdin: Some(true),
+            attach_stdout: Some(true),
+            attach_stderr: Some(true),
+            tty: Some(false),
+            cmd: Some(command.to_vec()),
+            env: Some(environment.to_vec()),
+            working_dir: Some(WORKSPACE),
+            ..CreateExecOptions::default()
+        };
+        let created = self.engine.client.create_exec(&self.id, options);
+        let process = self.ask(what, created).await?.id;
+        let options = StartExecOptions {
+            output_capacity: Some(64 * 1024),
+            ..StartExecOptions::default()
+        };
+        let started = self.engine.client.start_exec(&process, Some(options));
+        let StartExecResults::Attached { output, input } = self.ask(what, started).await? else {
+            return Err(unexpected(what, "the engine did not attach the streams"));
+        };
+        let (stdout, stderr) = Output::new(output);
+        Ok(Attached {
+            stdin: Box::new(input),
+            stdout: Box::new(stdout),
+            ending: self.clone().ending(process, stderr).boxed(),
+        })
     }
 
     /// Runs `command` with `input` as its stdin, streamed; returns its stdout (at most `max_output` bytes, more is an error) and ending.
+    ///
+    /// Gives up when nothing moves in either direction for longer than one command may take.
     pub async fn run(
         &self,
-        _command: &[&str],
-        _input: impl AsyncRead + Send + Unpin,
-        _max_output: usize,
+        command: &[&str],
+        input: impl AsyncRead + Send + Unpin,
+        max_output: usize,
     ) -> Result<(Vec<u8>, Ending), EnvironmentError> {
-        todo!()
+        let Attached { stdin, stdout, ending } = self.attach(command, &[]).await?;
+        let moved = AtomicU64::new(0);
+        let mut feeding = pin!(Self::feed(input, stdin, &moved));
+        let mut draining = pin!(self.drain(stdout, max_output, &moved));
+        let (mut is_fed, mut seen) = (false, 0);
+        let output = loop {
+            tokio::select! {
+                output = &mut draining => break output?,
+                fed = &mut feeding, if !is_fed => {
+                    fed?;
+                    is_fed = true;
+                }
+                () = sleep(self.silence) => {
+                    let now = moved.load(Ordering::Relaxed);
+                    if now == seen {
+                        self.require_alive().await?;
+                        let reason = format!("nothing moved for {} s", self.silence.as_secs());
+                        return Err(unexpected(&format!("'{}' in the container", command.join(" ")), &reason));
+                    }
+                    seen = now;
+                }
+            }
+        };
+        Ok((output, ending.await?))
     }
 
-    /// Removes the container by force. One that is gone already is no error.
+    /// Removes the container by force, and waits until it is gone. One that is gone already is no error.
     pub async fn remove(&self) -> Result<(), EnvironmentError> {
-        todo!()
+        remove(&self.engine, &self.id).await
+    }
+
+    /// Copies `input` to the process. A process that ends without reading everything is no fault; its ending tells.
+    async fn feed(
+        mut input: impl AsyncRead + Unpin,
+        mut stdin: impl AsyncWrite + Unpin,
+        moved: &AtomicU64,
+    ) -> Result<(), EnvironmentError> {
+        let mut buffer = vec![0; 64 * 1024];
+        loop {
+            let length = input
+                .read(&mut buffer)
+                .await
+                .map_err(|error| unexpected("reading what is to go into the container", &error.to_string()))?;
+            if length == 0 {
+                break;
+            }
+            if stdin.write_all(&buffer[..length]).await.is_err() {
+                return Ok(());
+            }
+            moved.fetch_add(length as u64, Ordering::Relaxed);
+        }
+        // Fails only where the process is gone already.
+        let _ = stdin.shutdown().await;
+        Ok(())
+    }
+
+    async fn drain(
+        &self,
+        mut stdout: impl AsyncRead + Unpin,
+        max_output: usize,
+        moved: &AtomicU64,
+    ) -> Result<Vec<u8>, EnvironmentError> {
+        let what = "reading a command's output from the container";
+        let mut output = Vec::new();
+        let mut buffer = vec![0; 64 * 1024];
+        loop {
+            let length = match stdout.read(&mut buffer).await {
+                Ok(0) => return Ok(output),
+                Ok(length) => length,
+                Err(error) => {
+                    self.require_alive().await?;
+                    return Err(unexpected(what, &error.to_string()));
+                }
+            };
+            if output.len() + length > max_output {
+                return Err(unexpected(what, &format!("it is longer than {max_output} bytes")));
+            }
+            output.extend_from_slice(&buffer[..length]);
+            moved.fetch_add(length as u64, Ordering::Relaxed);
+        }
+    }
+
+    async fn ending(self, process: String, stderr: Arc<Mutex<Tail>>) -> Result<Ending, EnvironmentError> {
+        let exit_code = self.exit_code(&process).await?;
+        // 126 is a command that could not start, 137 one that was killed: both are what a dying container leaves behind.
+        if !(0..126).contains(&exit_code) {
+            self.require_surviving().await?;
+        }
+        let stderr = stderr.lock().unwrap_or_else(PoisonError::into_inner).text();
+        Ok(Ending { exit_code, stderr })
+    }
+
+    /// The streams end a moment before the engine knows the exit code, and it sends no word of it: asking again is the only way.
+    async fn exit_code(&self, process: &str) -> Result<i64, EnvironmentError> {
+        let what = "asking how a command in the container ended";
+        let deadline = Instant::now() + ENDING_LIMIT;
+        let mut pause = Duration::from_millis(1);
+        loop {
+            let state = self.ask(what, self.engine.client.inspect_exec(process)).await?;
+            match (state.running, state.exit_code) {
+                (Some(false), Some(exit_code)) => return Ok(exit_code),
+                _ if Instant::now() >= deadline => {
+                    self.require_alive().await?;
+                    return Err(unexpected(what, "its output has ended, and it is still running"));
+                }
+                _ => {}
+            }
+            sleep(pause).await;
+            pause = (pause * 2).min(Duration::from_millis(100));
+        }
+    }
+
+    /// Like [`Self::require_alive`], for a moment at which the container may be about to die: the engine can know of the
+    /// end of a process before it knows of the end of the container that took the process with it.
+    async fn require_surviving(&self) -> Result<(), EnvironmentError> {
+        let options = WaitContainerOptionsBuilder::default().condition("not-running").build();
+        let mut waiting = pin!(self.engine.client.wait_container(&self.id, Some(options)));
+        // Silence is the good news here; what an answer means is asked below.
+        let _ = self.engine.next(&mut waiting, DYING_LIMIT).await;
+        self.require_alive().await
+    }
+
+    /// Fails with [`EnvironmentError::ContainerLost`] where the container does not run any more.
+    async fn require_alive(&self) -> Result<(), EnvironmentError> {
+        let what = "asking whether the container runs";
+        let inspected = self
+            .ask(what, self.engine.client.inspect_container(&self.id, None))
+            .await?;
+        let state = inspected.state.unwrap_or_default();
+        if state.running == Some(true) {
+            return Ok(());
+        }
+        if state.oom_killed == Some(true) {
+            return Err(self.lost("it ran out of memory"));
+        }
+        Err(self.lost(&format!(
+            "it has ended with exit code {}",
+            state.exit_code.unwrap_or(-1)
+        )))
+    }
+
+    async fn ask<T>(
+        &self,
+        what: &str,
+        call: impl Future<Output = Result<T, bollard::errors::Error>>,
+    ) -> Result<T, EnvironmentError> {
+        self.engine.ask(call).await.map_err(|failure| {
+            if failure.is_absent() || failure.is_conflict() {
+                self.lost(&failure.reason())
+            } else {
+                self.engine.error(what, failure)
+            }
+        })
+    }
+
+    fn lost(&self, reason: &str) -> EnvironmentError {
+        EnvironmentError::ContainerLost {
+            container: self.id.chars().take(12).collect(),
+            reason: reason.to_owned(),
+        }
+    }
+}
+
+fn unexpected(what: &str, reason: &str) -> EnvironmentError {
+    EnvironmentError::Unexpected {
+        what: what.to_owned(),
+        reason: reason.to_owned(),
+    }
+}
+
+/// Removes the container with this id or name, and waits until it is gone. One that is gone already is no error.
+pub(super) async fn remove(engine: &Engine, container: &str) -> Result<(), EnvironmentError> {
+    let what = "removing a container";
+    let options = RemoveContainerOptionsBuilder::default().force(true).v(true).build();
+    match engine
+        .ask(engine.client.remove_container(container, Some(options)))
+        .await
+    {
+        Ok(()) => Ok(()),
+        Err(failure) if failure.is_absent() => Ok(()),
+        // Somebody else is removing it at this moment.
+        Err(failure) if failure.is_conflict() => until_gone(engine, container)
+            .await
+            .map_err(|failure| engine.error(what, failure)),
+        Err(failure) => Err(engine.error(what, failure)),
+    }
+}
+
+async fn until_gone(engine: &Engine, container: &str) -> Result<(), Failure> {
+    let options = WaitContainerOptionsBuilder::default().condition("removed").build();
+    let mut waiting = pin!(engine.client.wait_container(container, Some(options)));
+    match engine.next(&mut waiting, REMOVAL_LIMIT).await {
+        // How it ended is no matter.
+        Ok(_) | Err(Failure::Other(_)) => Ok(()),
+        Err(failure) if failure.is_absent() => Ok(()),
+        Err(failure) => Err(failure),
     }
 }

@@ -1,61 +1,350 @@
-//! The engine.
+//! The engine: containers started, found again and swept.
+//!
+//! Every container is known by its labels alone, so that a later process finds what an earlier one left; nothing is kept
+//! in memory. Of several installations on one engine each sees its own containers only.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
-use super::container::Container;
-use super::{Config, Environment, EnvironmentError};
+use bollard::body_full;
+use bollard::models::ContainerCreateBody;
+use bollard::query_parameters::{
+    CreateContainerOptionsBuilder, DownloadFromContainerOptionsBuilder, ListContainersOptionsBuilder,
+    UploadToContainerOptionsBuilder,
+};
+use chrono::Utc;
+
+use super::container::{self, Container};
+use super::engine::{Engine, Facts, Failure};
+use super::specification::{self, LABEL_INSTANCE, LABEL_RUN, Order, WORKSPACE, container_name};
+use super::user::{self, Owner, User};
+use super::{Config, EnvironmentError};
 use crate::task::id::{RunId, TaskId};
+
+/// Where the executor lies in every container.
+pub const EXECUTOR: &str = "/usr/local/bin/coding-agent-executor";
+
+/// Most bytes of an image's list of users that are read.
+const PASSWD_LIMIT: usize = 1024 * 1024;
 
 /// A connection to the Docker engine. Cheap to clone.
 #[derive(Clone)]
-pub struct Docker {}
+pub struct Docker {
+    pub(super) engine: Engine,
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    config: Config,
+    facts: Facts,
+    instance: String,
+    said_that_disk_is_unlimited: AtomicBool,
+}
 
 impl Docker {
-    /// Connects to `DOCKER_HOST` (unix socket or tcp) or the default socket, and negotiates the version (API 1.41 and later).
-    pub async fn connect(_config: &Config, _docker_host: Option<&str>) -> Result<Self, EnvironmentError> {
-        todo!()
+    /// Connects to `docker_host` (unix socket or tcp) or the default socket (API 1.41 and later). `instance` names this
+    /// installation, e.g. by its state directory: only containers that bear it are ever found or swept.
+    pub async fn connect(config: &Config, docker_host: Option<&str>, instance: &str) -> Result<Self, EnvironmentError> {
+        let (engine, facts) = Engine::connect(docker_host).await?;
+        let shared = Shared {
+            config: config.clone(),
+            facts,
+            instance: instance.to_owned(),
+            said_that_disk_is_unlimited: AtomicBool::new(false),
+        };
+        Ok(Self {
+            engine,
+            shared: Arc::new(shared),
+        })
     }
 
     /// Returns `Engine 20.10.24, API 1.41`, for people.
     pub fn describe(&self) -> &str {
-        todo!()
+        &self.shared.facts.description
     }
 
-    /// Sees to it that the image is there: present, else pulled, else built if the environment says how.
-    /// `progress` gets short lines for people.
-    pub async fn ensure_image(
-        &self,
-        _environment: &Environment,
-        _progress: &(dyn Fn(String) + Send + Sync),
-    ) -> Result<(), EnvironmentError> {
-        todo!()
-    }
-
-    /// Tells whether the image is present.
-    pub async fn has_image(&self, _image: &str) -> Result<bool, EnvironmentError> {
-        todo!()
-    }
-
-    /// Creates a container with all limits, copies `executor` in as `/usr/local/bin/coding-agent-executor`, and starts it. `/workspace/project`
+    /// Creates a container with all limits, copies `executor` in as [`EXECUTOR`], and starts it. `/workspace/project`
     /// exists and belongs to its user. Removes an older container of the same run first.
     pub async fn start(
         &self,
-        _task: &TaskId,
-        _run: RunId,
-        _image: &str,
-        _executor: &Path,
+        task: &TaskId,
+        run: RunId,
+        image: &str,
+        executor: &Path,
     ) -> Result<Container, EnvironmentError> {
-        todo!()
+        let user = self.user_of(image).await?;
+        let order = Order {
+            task,
+            run,
+            instance: &self.shared.instance,
+            image,
+            user: &user,
+        };
+        let body = specification::container(&self.shared.config, &self.shared.facts, &order)?;
+        let executor = tokio::fs::read(executor)
+            .await
+            .map_err(|error| EnvironmentError::Unexpected {
+                what: format!("reading the executor {}", executor.display()),
+                reason: error.to_string(),
+            })?;
+        let name = container_name(run);
+        container::remove(&self.engine, &name).await?;
+        let id = self.create(&name, image, body).await?;
+        match self.furnish_and_start(&id, &user, &executor).await {
+            Ok(()) => Ok(self.container(id)),
+            Err(error) => {
+                if let Err(removal) = container::remove(&self.engine, &id).await {
+                    tracing::warn!(
+                        container = id,
+                        "a container that did not start was left behind: {removal}"
+                    );
+                }
+                Err(error)
+            }
+        }
     }
 
     /// Returns the running container of `run`, if there is one: an earlier process left it.
-    pub async fn find(&self, _run: RunId) -> Result<Option<Container>, EnvironmentError> {
-        todo!()
+    pub async fn find(&self, run: RunId) -> Result<Option<Container>, EnvironmentError> {
+        let of_run = format!("{LABEL_RUN}={run}");
+        let found = self
+            .list(vec![("label", of_run), ("status", "running".to_owned())])
+            .await?;
+        Ok(found.into_iter().next().map(|found| self.container(found.id)))
     }
 
-    /// Removes all containers of this program's whose run is not in `keep`, and those older than `cleanup.stale_hours`; returns how many.
-    pub async fn sweep(&self, _keep: &HashSet<RunId>) -> Result<usize, EnvironmentError> {
-        todo!()
+    /// Removes all containers of this installation's whose run is not in `keep`, and those older than `cleanup.stale_hours`; returns how many.
+    pub async fn sweep(&self, keep: &HashSet<RunId>) -> Result<usize, EnvironmentError> {
+        let stale_hours = i64::try_from(self.shared.config.cleanup.stale_hours).unwrap_or(i64::MAX);
+        let oldest = Utc::now()
+            .timestamp()
+            .saturating_sub(stale_hours.saturating_mul(60 * 60));
+        let (mut removed, mut first_error) = (0, None);
+        for found in self.list(Vec::new()).await? {
+            if found.is_kept(keep, oldest) {
+                continue;
+            }
+            // One that cannot be removed must not shield the others.
+            match container::remove(&self.engine, &found.id).await {
+                Ok(()) => removed += 1,
+                Err(error) => first_error = first_error.or(Some(error)),
+            }
+        }
+        first_error.map_or(Ok(removed), Err)
+    }
+
+    /// Returns the user that the image names, or an ordinary one in the place of root.
+    async fn user_of(&self, image: &str) -> Result<User, EnvironmentError> {
+        let inspected = self.engine.ask(self.engine.client.inspect_image(image)).await;
+        let inspected = inspected.map_err(|failure| self.image_error("looking at the image", image, failure))?;
+        let user = inspected.config.and_then(|config| config.user).unwrap_or_default();
+        Ok(user::of_image(&user))
+    }
+
+    async fn create(&self, name: &str, image: &str, mut body: ContainerCreateBody) -> Result<String, EnvironmentError> {
+        let what = "creating a container";
+        let wants_disk_limit = !self.shared.config.resources.disk_limit.is_empty();
+        if wants_disk_limit && !self.shared.facts.can_limit_disk {
+            self.say_that_disk_is_unlimited("its storage driver has no limits");
+        }
+        let options = CreateContainerOptionsBuilder::default().name(name).build();
+        let created = self.engine.client.create_container(Some(options.clone()), body.clone());
+        let created = match self.engine.ask(created).await {
+            Err(Failure::Refused { message, .. }) if drop_disk_limit(&mut body, &message) => {
+                self.say_that_disk_is_unlimited(&message);
+                self.engine
+                    .ask(self.engine.client.create_container(Some(options), body))
+                    .await
+            }
+            other => other,
+        };
+        let created = created.map_err(|failure| self.image_error(what, image, failure))?;
+        Ok(created.id)
+    }
+
+    fn say_that_disk_is_unlimited(&self, reason: &str) {
+        if !self.shared.said_that_disk_is_unlimited.swap(true, Ordering::Relaxed) {
+            tracing::warn!("command_executor.resources.disk_limit is ignored, the engine cannot keep it: {reason}");
+        }
+    }
+
+    async fn furnish_and_start(&self, id: &str, user: &User, executor: &[u8]) -> Result<(), EnvironmentError> {
+        let what = "furnishing a container";
+        let owner = match user.numbers() {
+            Some(owner) => owner,
+            None => self.look_up(id, user).await?,
+        };
+        let furniture = furniture(executor, owner).map_err(|error| EnvironmentError::Unexpected {
+            what: what.to_owned(),
+            reason: error.to_string(),
+        })?;
+        let options = UploadToContainerOptionsBuilder::default().path("/").build();
+        let upload = self
+            .engine
+            .client
+            .upload_to_container(id, Some(options), body_full(furniture.into()));
+        self.engine
+            .ask(upload)
+            .await
+            .map_err(|failure| self.engine.error(what, failure))?;
+        let start = self.engine.client.start_container(id, None);
+        self.engine
+            .ask(start)
+            .await
+            .map_err(|failure| self.engine.error("starting a container", failure))
+    }
+
+    /// A name says nothing about numbers, and nothing runs in the container yet that could be asked: its file is read.
+    async fn look_up(&self, id: &str, user: &User) -> Result<Owner, EnvironmentError> {
+        let what = format!("looking for the image's user '{}'", user.name);
+        let options = DownloadFromContainerOptionsBuilder::default()
+            .path("/etc/passwd")
+            .build();
+        let mut parts = Box::pin(self.engine.client.download_from_container(id, Some(options)));
+        let mut archive = Vec::new();
+        loop {
+            match self.engine.next(&mut parts, Duration::from_mins(1)).await {
+                Ok(Some(part)) if archive.len() + part.len() <= PASSWD_LIMIT => archive.extend_from_slice(&part),
+                Ok(_) => break,
+                Err(failure) if failure.is_absent() => break,
+                Err(failure) => return Err(self.engine.error(&what, failure)),
+            }
+        }
+        user.look_up(&first_file(&archive))
+            .ok_or_else(|| EnvironmentError::Unexpected {
+                what,
+                reason: "its /etc/passwd does not have it; name a user that exists, or a number, in the image's USER"
+                    .to_owned(),
+            })
+    }
+
+    /// Lists this installation's containers, running or not, that pass `filters`.
+    async fn list(&self, filters: Vec<(&str, String)>) -> Result<Vec<Found>, EnvironmentError> {
+        let ours = format!("{LABEL_INSTANCE}={}", self.shared.instance);
+        let mut all: HashMap<&str, Vec<String>> = HashMap::from([("label", vec![ours])]);
+        for (key, value) in filters {
+            all.entry(key).or_default().push(value);
+        }
+        let options = ListContainersOptionsBuilder::default().all(true).filters(&all).build();
+        let listed = self.engine.ask(self.engine.client.list_containers(Some(options))).await;
+        let listed = listed.map_err(|failure| self.engine.error("listing containers", failure))?;
+        Ok(listed
+            .into_iter()
+            .filter_map(|summary| {
+                Some(Found {
+                    id: summary.id?,
+                    run: summary.labels.and_then(|labels| labels.get(LABEL_RUN)?.parse().ok()),
+                    created: summary.created.unwrap_or_default(),
+                })
+            })
+            .collect())
+    }
+
+    fn container(&self, id: String) -> Container {
+        let silence = Duration::from_secs(self.shared.config.timeout_seconds);
+        Container::new(self.engine.clone(), id, silence)
+    }
+}
+
+/// A container that is there.
+struct Found {
+    id: String,
+    run: Option<RunId>,
+    /// Seconds since 1970.
+    created: i64,
+}
+
+impl Found {
+    fn is_kept(&self, keep: &HashSet<RunId>, oldest: i64) -> bool {
+        self.run.is_some_and(|run| keep.contains(&run)) && self.created >= oldest
+    }
+}
+
+/// Takes the disk limit away where it is what the engine complains about; tells whether it did.
+fn drop_disk_limit(body: &mut ContainerCreateBody, complaint: &str) -> bool {
+    if !["storage-opt", "pquota", "quota"]
+        .iter()
+        .any(|word| complaint.contains(word))
+    {
+        return false;
+    }
+    body.host_config
+        .as_mut()
+        .and_then(|host| host.storage_opt.take())
+        .is_some()
+}
+
+/// Returns the archive that is laid over the container's files before it starts.
+fn furniture(executor: &[u8], owner: Owner) -> std::io::Result<Vec<u8>> {
+    let mut archive = tar::Builder::new(Vec::new());
+    for folder in [WORKSPACE.to_owned(), format!("{WORKSPACE}/project")] {
+        let mut header = tar::Header::new_gnu();
+        header.set_entry_type(tar::EntryType::Directory);
+        header.set_mode(0o755);
+        header.set_uid(owner.uid);
+        header.set_gid(owner.gid);
+        header.set_size(0);
+        archive.append_data(
+            &mut header,
+            format!("{}/", folder.trim_start_matches('/')),
+            std::io::empty(),
+        )?;
+    }
+    let mut header = tar::Header::new_gnu();
+    header.set_mode(0o755);
+    header.set_uid(0);
+    header.set_gid(0);
+    header.set_size(executor.len() as u64);
+    archive.append_data(&mut header, EXECUTOR.trim_start_matches('/'), executor)?;
+    archive.into_inner()
+}
+
+/// Returns the text of the first file of an archive, and nothing where there is none.
+fn first_file(archive: &[u8]) -> String {
+    let mut text = Vec::new();
+    if let Ok(mut entries) = tar::Archive::new(archive).entries()
+        && let Some(Ok(mut entry)) = entries.next()
+    {
+        // What breaks off in the middle is searched as far as it goes.
+        let _ = std::io::Read::read_to_end(&mut entry, &mut text);
+    }
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_container_is_kept_while_its_run_is_known_and_it_is_not_stale() {
+        let run = RunId::new();
+        let found = |run, created| Found {
+            id: String::new(),
+            run,
+            created,
+        };
+        let keep = HashSet::from([run]);
+        assert!(found(Some(run), 100).is_kept(&keep, 100));
+        assert!(!found(Some(run), 99).is_kept(&keep, 100));
+        assert!(!found(Some(RunId::new()), 100).is_kept(&keep, 100));
+        assert!(!found(None, 100).is_kept(&keep, 100));
+    }
+
+    #[test]
+    fn a_disk_limit_is_dropped_only_where_it_is_what_is_wrong() {
+        let mut body = ContainerCreateBody {
+            host_config: Some(bollard::models::HostConfig {
+                storage_opt: Some(HashMap::from([("size".to_owned(), "1".to_owned())])),
+                ..Default::default()
+            }),
+            ..Default::default()
+        };
+        assert!(!drop_disk_limit(&mut body, "no such image"));
+        let complaint = "--storage-opt is supported only for overlay over xfs with 'pquota' mount option";
+        assert!(drop_disk_limit(&mut body, complaint));
+        assert!(!drop_disk_limit(&mut body, complaint), "there is nothing left to try");
     }
 }

@@ -1,1 +1,254 @@
-//! Images: present, pulled or built.
+//! Images: present, else pulled, else built if the environment says how.
+//!
+//! A build uses the engine's classic builder, which every supported engine has. Its context is the Dockerfile's folder, with
+//! a bound on its size, and without regard to a `.dockerignore`.
+
+use std::collections::{HashMap, VecDeque};
+use std::io::{self, Write};
+use std::path::Path;
+use std::time::Duration;
+
+use bollard::body_full;
+use bollard::query_parameters::{BuildImageOptionsBuilder, CreateImageOptionsBuilder};
+use tokio::time::Instant;
+
+use super::docker::Docker;
+use super::engine::Failure;
+use super::progress::{Layers, step_of};
+use super::{Build, Environment, EnvironmentError};
+
+/// Longest silence of a registry.
+const PULL_SILENCE: Duration = Duration::from_mins(2);
+
+/// Longest silence of a build: installing something large may say nothing for a while.
+const BUILD_SILENCE: Duration = Duration::from_mins(15);
+
+/// Most bytes of a build's context.
+const CONTEXT_LIMIT: usize = 64 * 1024 * 1024;
+
+/// At most one line about a pull in this time.
+const LINE_INTERVAL: Duration = Duration::from_secs(1);
+
+impl Docker {
+    /// Sees to it that the image is there: present, else pulled, else built if the environment says how.
+    /// `progress` gets short lines for people.
+    pub async fn ensure_image(
+        &self,
+        environment: &Environment,
+        progress: &(dyn Fn(String) + Send + Sync),
+    ) -> Result<(), EnvironmentError> {
+        let image = &environment.image;
+        if self.has_image(image).await? {
+            return Ok(());
+        }
+        progress(format!("pulling {image}"));
+        let not_pulled = match self.pull(image, progress).await {
+            Ok(()) => return Ok(()),
+            Err(failure) => failure.reason(),
+        };
+        let Some(build) = &environment.build else {
+            return Err(EnvironmentError::ImageMissing {
+                image: image.clone(),
+                reason: format!("it is not on this machine and cannot be pulled ({not_pulled})"),
+                mend: how_to_get(image),
+            });
+        };
+        progress(format!(
+            "{image} cannot be pulled ({not_pulled}); building it from {}",
+            build.dockerfile.display()
+        ));
+        self.build(image, build, progress)
+            .await
+            .map_err(|reason| EnvironmentError::ImageMissing {
+                image: image.clone(),
+                reason: format!("it cannot be pulled ({not_pulled}), and building it failed ({reason})"),
+                mend: format!("correct {} or name another image", build.dockerfile.display()),
+            })
+    }
+
+    /// Tells whether the image is present.
+    pub async fn has_image(&self, image: &str) -> Result<bool, EnvironmentError> {
+        match self.engine.ask(self.engine.client.inspect_image(image)).await {
+            Ok(_) => Ok(true),
+            Err(failure) if failure.is_absent() => Ok(false),
+            Err(failure) => Err(self.engine.error("looking for an image", failure)),
+        }
+    }
+
+    /// An absent image is the operator's to bring; anything else is what the engine says.
+    pub(super) fn image_error(&self, what: &str, image: &str, failure: Failure) -> EnvironmentError {
+        if failure.is_absent() {
+            return EnvironmentError::ImageMissing {
+                image: image.to_owned(),
+                reason: "it is not on this machine".to_owned(),
+                mend: how_to_get(image),
+            };
+        }
+        self.engine.error(what, failure)
+    }
+
+    async fn pull(&self, image: &str, progress: &(dyn Fn(String) + Send + Sync)) -> Result<(), Failure> {
+        let options = CreateImageOptionsBuilder::default()
+            .from_image(&with_tag(image))
+            .build();
+        let mut reports = Box::pin(self.engine.client.create_image(Some(options), None, None));
+        let (mut layers, mut last_line) = (Layers::default(), Instant::now());
+        while let Some(report) = self.engine.next(&mut reports, PULL_SILENCE).await? {
+            layers.note(&report);
+            if last_line.elapsed() >= LINE_INTERVAL {
+                progress(layers.line(image));
+                last_line = Instant::now();
+            }
+        }
+        Ok(())
+    }
+
+    async fn build(&self, image: &str, build: &Build, progress: &(dyn Fn(String) + Send + Sync)) -> Result<(), String> {
+        let path = build.dockerfile.clone();
+        let name = path
+            .file_name()
+            .and_then(|name| name.to_str())
+            .ok_or_else(|| format!("{} is not the path of a Dockerfile", path.display()))?
+            .to_owned();
+        let packing = tokio::task::spawn_blocking(move || pack(&path));
+        let context = packing
+            .await
+            .map_err(|error| error.to_string())?
+            .map_err(|error| format!("the folder of {} cannot be sent: {error}", build.dockerfile.display()))?;
+        let arguments: HashMap<&str, &str> = build.args.iter().map(|(key, value)| (&**key, &**value)).collect();
+        let options = BuildImageOptionsBuilder::default()
+            .dockerfile(&name)
+            .t(image)
+            .buildargs(&arguments)
+            .rm(true)
+            .forcerm(true)
+            .build();
+        let mut reports = Box::pin(
+            self.engine
+                .client
+                .build_image(options, None, Some(body_full(context.into()))),
+        );
+        let mut last_lines = VecDeque::new();
+        loop {
+            match self.engine.next(&mut reports, BUILD_SILENCE).await {
+                Ok(None) => return Ok(()),
+                Ok(Some(report)) => {
+                    let output = report.stream.unwrap_or_default();
+                    if let Some(step) = step_of(&output) {
+                        progress(format!("building {image}: {step}"));
+                    }
+                    last_lines.extend(output.lines().filter(|line| !line.trim().is_empty()).map(str::to_owned));
+                    let excess = last_lines.len().saturating_sub(5);
+                    last_lines.drain(..excess);
+                }
+                Err(failure) => {
+                    let before = Vec::from(last_lines).join("; ");
+                    return Err(format!("{}, after: {before}", failure.reason()));
+                }
+            }
+        }
+    }
+}
+
+/// Without a tag the engine would pull every tag there is.
+fn with_tag(image: &str) -> String {
+    let name = image.rsplit('/').next().unwrap_or(image);
+    if name.contains([':', '@']) {
+        image.to_owned()
+    } else {
+        format!("{image}:latest")
+    }
+}
+
+/// Our own images are in no registry: they are built.
+fn how_to_get(image: &str) -> String {
+    let own = image
+        .strip_prefix("coding-agent-executor-")
+        .and_then(|rest| rest.split(':').next());
+    match own {
+        Some(name) => format!("build it with `docker compose --profile executor-build build executor-{name}`"),
+        None => format!("bring it with `docker pull {image}`, or give the environment a `build` section"),
+    }
+}
+
+/// Packs the folder in which the Dockerfile lies. Links are packed as links: nothing outside the folder is sent.
+fn pack(dockerfile: &Path) -> io::Result<Vec<u8>> {
+    std::fs::metadata(dockerfile)?;
+    let folder = dockerfile.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let mut archive = tar::Builder::new(Bounded::default());
+    archive.follow_symlinks(false);
+    archive.append_dir_all(".", folder.unwrap_or(Path::new(".")))?;
+    Ok(archive.into_inner()?.bytes)
+}
+
+/// A buffer that refuses to grow without end: a Dockerfile in a home directory must not send the home directory.
+#[derive(Default)]
+struct Bounded {
+    bytes: Vec<u8>,
+}
+
+impl Write for Bounded {
+    fn write(&mut self, more: &[u8]) -> io::Result<usize> {
+        if self.bytes.len() + more.len() > CONTEXT_LIMIT {
+            let limit = CONTEXT_LIMIT / 1024 / 1024;
+            return Err(io::Error::other(format!(
+                "it holds more than {limit} MiB; put the Dockerfile in a folder of its own"
+            )));
+        }
+        self.bytes.extend_from_slice(more);
+        Ok(more.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_tag_is_pulled_and_never_all() {
+        for (image, pulled) in [
+            ("python", "python:latest"),
+            ("python:3", "python:3"),
+            ("localhost:5000/python", "localhost:5000/python:latest"),
+            ("python@sha256:00", "python@sha256:00"),
+        ] {
+            assert_eq!(with_tag(image), pulled);
+        }
+    }
+
+    #[test]
+    fn the_mend_fits_the_image() {
+        insta::assert_snapshot!(how_to_get("coding-agent-executor-go:latest"), @"build it with `docker compose --profile executor-build build executor-go`");
+        insta::assert_snapshot!(how_to_get("rust:1"), @"bring it with `docker pull rust:1`, or give the environment a `build` section");
+    }
+
+    #[test]
+    fn a_build_gets_the_folder_and_nothing_outside_it() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("Dockerfile"), "FROM scratch\n").unwrap();
+        std::os::unix::fs::symlink("/etc/passwd", folder.path().join("link")).unwrap();
+        let archive = pack(&folder.path().join("Dockerfile")).unwrap();
+        let mut archive = tar::Archive::new(&archive[..]);
+        let mut names: Vec<_> = archive
+            .entries()
+            .unwrap()
+            .map(|entry| {
+                let entry = entry.unwrap();
+                (
+                    entry.path().unwrap().display().to_string(),
+                    entry.header().entry_type().is_symlink(),
+                )
+            })
+            .collect();
+        names.sort();
+        assert_eq!(
+            names[names.len() - 2..],
+            [("Dockerfile".to_owned(), false), ("link".to_owned(), true)]
+        );
+        assert!(pack(Path::new("/nowhere/Dockerfile")).is_err());
+    }
+}

@@ -1,19 +1,36 @@
 //! Containers, through the Docker engine. Knows images, containers and streams; nothing of repositories or tools.
+//!
+//! Guarantees: what runs in a container has no capability, no more memory, processors and processes than configured, no
+//! mount and no way to the engine; every container carries labels by which a later process finds and removes it.
+//! Deliberately absent: what is said over the streams, and any decision about a run.
 
-pub mod container;
-pub mod docker;
-pub mod image;
+pub mod container; // a running container and the streams into it
+pub mod docker; // the engine: containers started, found and swept
+mod engine; // one connection, its time-outs, and what its errors mean
+pub mod executor_file; // the program that is copied into containers
+mod image; // present, pulled or built
+mod notation; // how an environment is written in the configuration
+mod progress; // what a pull or build is doing, in short lines
+mod shipped; // the five environments that ship
+pub mod size; // `4g`, `512m`
+mod specification; // what a container is made of
+mod stream; // an attached process' output, taken apart
+mod user; // whom the container's processes run as
 
-use schemars::JsonSchema;
-use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use size::parse_size;
+
 /// Execution environments and their limits.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Name: image, or name: {image, recommended_for, libraries, build}.
+    /// Name: image, or name: {image, `recommended_for`, libraries, build}. Takes the place of the five that ship.
+    #[serde(deserialize_with = "notation::environments")]
     pub environments: BTreeMap<String, Environment>,
     /// Used when the plan names none, or one that does not exist.
     pub default_environment: String,
@@ -29,7 +46,7 @@ pub struct Config {
 }
 
 /// Written as the image's name alone, or as a section.
-#[derive(Debug, Clone, PartialEq, JsonSchema)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Environment {
     pub image: String,
     /// What the model is told the environment is for.
@@ -40,35 +57,35 @@ pub struct Environment {
     pub build: Option<Build>,
 }
 
-#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Build {
     /// Path of the Dockerfile; its folder is the context.
     pub dockerfile: PathBuf,
-    /// Build arguments, e.g. BASE_IMAGE.
+    /// Build arguments, e.g. `BASE_IMAGE`.
     #[serde(default)]
     pub args: BTreeMap<String, String>,
 }
 
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Resources {
-    /// Processors, e.g. 2 or 0.5.
+    /// Processors, e.g. 2 or 0.5; never more than the engine has.
     pub cpu_limit: f64,
-    /// E.g. `4g`, `512m`.
+    /// E.g. `4g`, `512m`; there is no swap beyond it.
     pub memory_limit: String,
     pub pids_limit: i64,
     /// Size of the container's writable layer, e.g. `20g`, where the storage driver can limit it; empty for none.
     pub disk_limit: String,
 }
 
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Network {
     pub mode: NetworkMode,
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum NetworkMode {
     /// Docker's bridge network.
@@ -78,7 +95,7 @@ pub enum NetworkMode {
     None,
 }
 
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Cleanup {
     /// Containers of this program's that are older are removed, whatever the store says.
@@ -108,13 +125,27 @@ pub enum EnvironmentError {
 
 impl Default for Config {
     fn default() -> Self {
-        todo!()
+        Self {
+            environments: shipped::environments(),
+            default_environment: "python".to_owned(),
+            resources: Resources::default(),
+            network: Network::default(),
+            timeout_seconds: 600,
+            max_output_bytes: 1024 * 1024,
+            cleanup: Cleanup::default(),
+            executor_path: None,
+        }
     }
 }
 
 impl Default for Resources {
     fn default() -> Self {
-        todo!()
+        Self {
+            cpu_limit: 2.0,
+            memory_limit: "4g".to_owned(),
+            pids_limit: 512,
+            disk_limit: String::new(),
+        }
     }
 }
 
@@ -124,8 +155,103 @@ impl Default for Cleanup {
     }
 }
 
-impl<'de> Deserialize<'de> for Environment {
-    fn deserialize<D: serde::Deserializer<'de>>(_deserializer: D) -> Result<Self, D::Error> {
-        todo!("a string is the image")
+impl Config {
+    /// Returns a sentence per fault, each beginning with the key it is about. Nothing outside is asked.
+    pub fn validate(&self) -> Vec<String> {
+        let mut faults = Vec::new();
+        if self.environments.is_empty() {
+            faults.push(
+                "environments: there is none; name at least one, e.g. python: coding-agent-executor-python:latest"
+                    .to_owned(),
+            );
+        } else if !self.environments.contains_key(&self.default_environment) {
+            let names: Vec<&str> = self.environments.keys().map(String::as_str).collect();
+            let names = names.join(", ");
+            faults.push(format!(
+                "default_environment: '{}' is not among the environments; write one of {names}",
+                self.default_environment
+            ));
+        }
+        for (name, environment) in &self.environments {
+            if environment.image.trim().is_empty() || environment.image.contains(char::is_whitespace) {
+                faults.push(format!(
+                    "environments.{name}: '{}' is not the name of an image; write one such as python:3.11-slim-bookworm",
+                    environment.image
+                ));
+            }
+        }
+        faults.extend(self.resources.validate());
+        if self.timeout_seconds == 0 {
+            faults.push("timeout_seconds: 0 would end every command at once; write at least 1".to_owned());
+        }
+        if self.max_output_bytes == 0 {
+            faults.push("max_output_bytes: 0 would hide all output; write at least 1".to_owned());
+        }
+        if self.cleanup.stale_hours == 0 {
+            faults.push("cleanup.stale_hours: 0 would remove containers at work; write at least 1".to_owned());
+        }
+        faults
+    }
+}
+
+impl Resources {
+    fn validate(&self) -> Vec<String> {
+        /// What the engine asks for at least.
+        const LEAST_MEMORY: u64 = 6 * 1024 * 1024;
+        let mut faults = Vec::new();
+        if !self.cpu_limit.is_finite() || self.cpu_limit < 0.01 {
+            faults.push(format!(
+                "resources.cpu_limit: {} is not a number of processors; write at least 0.01",
+                self.cpu_limit
+            ));
+        }
+        match parse_size(&self.memory_limit) {
+            Ok(bytes) if bytes < LEAST_MEMORY => faults.push(format!(
+                "resources.memory_limit: '{}' is less than a container can start with; write at least 6m",
+                self.memory_limit
+            )),
+            Ok(_) => {}
+            Err(reason) => faults.push(format!("resources.memory_limit: {reason}")),
+        }
+        if self.pids_limit < 8 {
+            faults.push(format!(
+                "resources.pids_limit: {} is too few to run a command; write at least 8",
+                self.pids_limit
+            ));
+        }
+        if !self.disk_limit.is_empty()
+            && let Err(reason) = parse_size(&self.disk_limit)
+        {
+            faults.push(format!("resources.disk_limit: {reason}"));
+        }
+        faults
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_defaults_have_no_fault() {
+        assert_eq!(Config::default().validate(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn every_fault_is_named_with_its_key_and_its_mend() {
+        let mut config = Config {
+            default_environment: "ruby".to_owned(),
+            timeout_seconds: 0,
+            ..Config::default()
+        };
+        config.resources.memory_limit = "much".to_owned();
+        config.resources.cpu_limit = f64::NAN;
+        config.environments.retain(|name, _| name == "go");
+        insta::assert_snapshot!(config.validate().join("\n"), @r"
+        default_environment: 'ruby' is not among the environments; write one of go
+        resources.cpu_limit: NaN is not a number of processors; write at least 0.01
+        resources.memory_limit: 'much' is not a size; write a number of bytes, or a number with k, m, g or t, such as 4g
+        timeout_seconds: 0 would end every command at once; write at least 1
+        ");
     }
 }

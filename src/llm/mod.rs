@@ -176,8 +176,14 @@ impl Default for Anthropic {
 }
 
 impl<'de> Deserialize<'de> for FunctionCalling {
-    fn deserialize<D: serde::Deserializer<'de>>(_deserializer: D) -> Result<Self, D::Error> {
-        todo!("accepts true, false and \"auto\"")
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let value = serde_json::Value::deserialize(deserializer)?;
+        match (value.as_bool(), value.as_str()) {
+            (Some(true), _) => Ok(Self::On),
+            (Some(false), _) => Ok(Self::Off),
+            (None, Some("auto")) => Ok(Self::Auto),
+            _ => Err(serde::de::Error::custom("must be auto, true or false")),
+        }
     }
 }
 

@@ -52,6 +52,12 @@ pub enum RepositoryError {
 
 impl Default for Config {
     fn default() -> Self {
-        todo!()
+        Self {
+            author_name: "coding-agent".to_owned(),
+            author_email: "coding-agent@localhost".to_owned(),
+            timeout_seconds: 900,
+            max_incoming_bytes: 512 * 1024 * 1024,
+            max_file_bytes: 20 * 1024 * 1024,
+        }
     }
 }

@@ -1,0 +1,185 @@
+//! What a container is made of: one pure function from the configuration to the engine's description of a container.
+
+use std::collections::HashMap;
+
+use bollard::models::{ContainerCreateBody, HostConfig};
+
+use super::engine::Facts;
+use super::size::parse_size;
+use super::user::User;
+use super::{Config, EnvironmentError, NetworkMode};
+use crate::task::id::{RunId, TaskId};
+
+pub(super) const LABEL_TASK: &str = "coding-agent.task";
+pub(super) const LABEL_RUN: &str = "coding-agent.run";
+/// Which installation a container belongs to: several may use one engine, and none may sweep another's.
+pub(super) const LABEL_INSTANCE: &str = "coding-agent.instance";
+
+pub(super) const WORKSPACE: &str = "/workspace";
+
+/// What is the container's own, beside the configuration.
+pub(super) struct Order<'a> {
+    pub(super) task: &'a TaskId,
+    pub(super) run: RunId,
+    pub(super) instance: &'a str,
+    pub(super) image: &'a str,
+    pub(super) user: &'a User,
+}
+
+pub(super) fn container_name(run: RunId) -> String {
+    format!("coding-agent-{run}")
+}
+
+/// Returns a container that only waits: all work comes in as attached processes.
+pub(super) fn container(
+    config: &Config,
+    facts: &Facts,
+    order: &Order<'_>,
+) -> Result<ContainerCreateBody, EnvironmentError> {
+    let labels = [
+        (LABEL_TASK, order.task.to_string()),
+        (LABEL_RUN, order.run.to_string()),
+        (LABEL_INSTANCE, order.instance.to_owned()),
+    ];
+    Ok(ContainerCreateBody {
+        image: Some(order.image.to_owned()),
+        user: Some(order.user.name.clone()),
+        // The image knows no home for a user that it does not know.
+        env: order.user.is_foreign.then(|| vec![format!("HOME={WORKSPACE}")]),
+        working_dir: Some(WORKSPACE.to_owned()),
+        entrypoint: Some(vec!["sleep".to_owned()]),
+        cmd: Some(vec!["infinity".to_owned()]),
+        labels: Some(labels.map(|(name, value)| (name.to_owned(), value)).into()),
+        host_config: Some(limits(config, facts)?),
+        ..ContainerCreateBody::default()
+    })
+}
+
+fn limits(config: &Config, facts: &Facts) -> Result<HostConfig, EnvironmentError> {
+    let resources = &config.resources;
+    let memory = bytes("resources.memory_limit", &resources.memory_limit)?;
+    let storage = if resources.disk_limit.is_empty() || !facts.can_limit_disk {
+        None
+    } else {
+        let size = bytes("resources.disk_limit", &resources.disk_limit)?;
+        Some(HashMap::from([("size".to_owned(), size.to_string())]))
+    };
+    Ok(HostConfig {
+        cap_drop: Some(vec!["ALL".to_owned()]),
+        security_opt: Some(vec!["no-new-privileges".to_owned()]),
+        init: Some(true),
+        memory: Some(memory),
+        // The sum of memory and swap: equal means no swap, so that a limit is a limit.
+        memory_swap: Some(memory),
+        nano_cpus: Some(nano_processors(resources.cpu_limit, facts.processors)),
+        pids_limit: Some(resources.pids_limit),
+        network_mode: Some(
+            match config.network.mode {
+                NetworkMode::Open => "bridge",
+                NetworkMode::None => "none",
+            }
+            .to_owned(),
+        ),
+        storage_opt: storage,
+        ..HostConfig::default()
+    })
+}
+
+/// The engine refuses to promise more processors than it has; the default must work on a machine with one.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "a billion times the processors of any machine fits"
+)]
+fn nano_processors(wanted: f64, available: Option<i64>) -> i64 {
+    let nano = (wanted * 1e9) as i64;
+    available.map_or(nano, |processors| nano.min(processors.saturating_mul(1_000_000_000)))
+}
+
+/// The configuration was checked before; this is for callers that did not.
+fn bytes(key: &str, text: &str) -> Result<i64, EnvironmentError> {
+    parse_size(text)
+        .and_then(|bytes| i64::try_from(bytes).map_err(|error| error.to_string()))
+        .map_err(|reason| EnvironmentError::Unexpected {
+            what: format!("command_executor.{key}"),
+            reason,
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::environment::user;
+
+    fn facts(processors: i64, can_limit_disk: bool) -> Facts {
+        Facts {
+            description: String::new(),
+            processors: Some(processors),
+            can_limit_disk,
+        }
+    }
+
+    #[test]
+    fn a_container_has_every_limit_and_no_way_out() {
+        let mut config = Config::default();
+        config.network.mode = NetworkMode::None;
+        config.resources.disk_limit = "20g".to_owned();
+        let task = "github:owner/repo#12".parse().unwrap();
+        let order = Order {
+            task: &task,
+            run: "019aa6b2-0000-7000-8000-000000000000".parse().unwrap(),
+            instance: "here",
+            image: "image:1",
+            user: &user::of_image(""),
+        };
+        let body = container(&config, &facts(8, true), &order).unwrap();
+        // Through a value, so that the labels are in order.
+        let body = serde_json::to_value(body).unwrap();
+        insta::assert_json_snapshot!(body, @r#"
+        {
+          "Cmd": [
+            "infinity"
+          ],
+          "Entrypoint": [
+            "sleep"
+          ],
+          "Env": [
+            "HOME=/workspace"
+          ],
+          "HostConfig": {
+            "CapDrop": [
+              "ALL"
+            ],
+            "Init": true,
+            "Memory": 4294967296,
+            "MemorySwap": 4294967296,
+            "NanoCpus": 2000000000,
+            "NetworkMode": "none",
+            "PidsLimit": 512,
+            "SecurityOpt": [
+              "no-new-privileges"
+            ],
+            "StorageOpt": {
+              "size": "21474836480"
+            }
+          },
+          "Image": "image:1",
+          "Labels": {
+            "coding-agent.instance": "here",
+            "coding-agent.run": "019aa6b2-0000-7000-8000-000000000000",
+            "coding-agent.task": "github:owner/repo#12"
+          },
+          "User": "1000:1000",
+          "WorkingDir": "/workspace"
+        }
+        "#);
+    }
+
+    #[test]
+    fn a_limit_that_the_engine_cannot_keep_is_left_out() {
+        let mut config = Config::default();
+        config.resources.disk_limit = "20g".to_owned();
+        let limits = limits(&config, &facts(1, false)).unwrap();
+        assert_eq!(limits.storage_opt, None);
+        assert_eq!(limits.nano_cpus, Some(1_000_000_000));
+    }
+}
