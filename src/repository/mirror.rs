@@ -52,13 +52,19 @@ impl Mirror {
     }
 
     /// Opens a mirror that is fetched from nowhere, for a local task.
-    pub(super) async fn local(config: &Config, state_dir: &Path, name: &str) -> Result<Self, RepositoryError> {
+    pub async fn local(config: &Config, state_dir: &Path, name: &str) -> Result<Self, RepositoryError> {
         let place = Path::new("local").join(file_name(name)).with_added_extension("git");
         let mirror = Self::at(config, state_dir, &place);
         let _lock = mirror.lock().await?;
         mirror.make().await?;
         mirror.clear_up().await?;
         Ok(mirror)
+    }
+
+    /// Removes the mirror from the disk.
+    pub async fn remove(self) -> Result<(), RepositoryError> {
+        let _lock = self.lock().await?;
+        tokio::fs::remove_dir_all(&self.path).await.map_err(|error| lock::at(&self.path, &error))
     }
 
     pub fn path(&self) -> &PathBuf {

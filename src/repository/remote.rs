@@ -126,7 +126,7 @@ impl Mirror {
         remote: &Remote,
         lock: &File,
     ) -> Result<(), RepositoryError> {
-        retried(|| {
+        retried(Box::new(|| {
             let held = lock.try_clone().map_err(|error| lock::at(self.path(), &error))?;
             let git = address.reach(self.git(format!("fetching {}", address.url)), remote);
             // A git that outlives this process holds the lock on as its standard input: nobody else writes meanwhile.
@@ -146,7 +146,7 @@ impl Mirror {
                     "+refs/heads/*:refs/heads/*",
                     "+refs/tags/*:refs/tags/*",
                 ]))
-        })
+        }))
         .await
     }
 
@@ -154,7 +154,7 @@ impl Mirror {
     pub async fn push(&self, remote: &Remote, commit: &CommitId, branch: &str) -> Result<(), RepositoryError> {
         let branch = branch_name(branch)?;
         let address = Address::of(remote)?;
-        retried(|| {
+        retried(Box::new(|| {
             let git = address.reach(self.git(format!("pushing to {branch} of {}", address.url)), remote);
             Ok(git
                 .args([
@@ -167,13 +167,17 @@ impl Mirror {
                 ])
                 .arg(&address.url)
                 .arg(format!("{commit}:refs/heads/{branch}")))
-        })
+        }))
         .await
     }
 }
 
+/// Makes a git command, afresh for each try. Boxed: with the closure's own type the compiler cannot prove that the future may move
+/// between threads.
+type Command<'a> = Box<dyn Fn() -> Result<Git<'static>, RepositoryError> + Send + Sync + 'a>;
+
 /// Runs the command, again and again while the other side is not there.
-async fn retried(command: impl Fn() -> Result<Git<'static>, RepositoryError>) -> Result<(), RepositoryError> {
+async fn retried(command: Command<'_>) -> Result<(), RepositoryError> {
     for pause in PAUSES {
         match command()?.bytes().await {
             Err(RepositoryError::Unavailable { what, reason }) => {

@@ -52,7 +52,7 @@ impl Store {
         let query = match wanted {
             Wanted::Next => sqlx::query(
                 "SELECT * FROM runs
-                 WHERE finished_at IS NULL AND lease_token IS NULL AND state NOT LIKE 'paused:%'
+                 WHERE finished_at IS NULL AND lease_token IS NULL AND state NOT LIKE 'paused:%' AND task NOT LIKE 'local:%'
                    AND (not_before IS NULL OR not_before <= $1)
                  ORDER BY id LIMIT 1",
             )
@@ -143,7 +143,7 @@ impl Store {
     }
 
     /// Gives the run back, unfinished, to be claimed again not before `not_before`. A finished run stays as it is.
-    pub async fn release(&self, lease: Lease, not_before: Option<DateTime<Utc>>) -> Result<(), StoreError> {
+    pub async fn release(&self, lease: &Lease, not_before: Option<DateTime<Utc>>) -> Result<(), StoreError> {
         let mut transaction = self.begin().await?;
         let held = sqlx::query("UPDATE runs SET not_before = $3 WHERE id = $1 AND lease_token = $2")
             .bind(lease.run.to_string())
@@ -154,7 +154,7 @@ impl Store {
             .map_err(|error| self.failed(error))?;
         self.free(&mut transaction, lease.holding.token).await?;
         transaction.commit().await.map_err(|error| self.failed(error))?;
-        still_held(&lease, held.rows_affected())
+        still_held(lease, held.rows_affected())
     }
 
     /// Appends to the run's conversation, in one transaction. Costs the same whatever its length.

@@ -176,6 +176,11 @@ impl Store {
             .collect()
     }
 
+    /// Tells whether another living process has this store open.
+    pub async fn has_other_workers(&self) -> Result<bool, StoreError> {
+        self.worker.has_others().map_err(|error| self.failed(sqlx::Error::Io(error)))
+    }
+
     /// Returns when the next parked run is due; ask again then.
     pub async fn next_due(&self) -> Result<Option<DateTime<Utc>>, StoreError> {
         let due: Option<i64> = sqlx::query_scalar(

@@ -74,6 +74,19 @@ impl Worker {
         }
     }
 
+    /// Tells whether a living worker besides this one has a lock file here.
+    pub(super) fn has_others(&self) -> io::Result<bool> {
+        let own = lock_file(&self.folder, self.id);
+        for entry in std::fs::read_dir(&self.folder)? {
+            let path = entry?.path();
+            let is_lock = path.extension().is_some_and(|extension| extension == "lock");
+            if is_lock && path != own && look(&path)? == Liveness::Alive {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     /// Removes the lock file of a dead worker.
     pub(super) fn bury(&self, worker: Uuid) {
         // It is only litter by now; the next start sweeps what could not be removed.
