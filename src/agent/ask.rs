@@ -32,7 +32,10 @@ impl Run {
                 Err(unreadable) => unreadable,
             };
             attempt += 1;
-            self.note(Fact::ReplyUnreadable { attempt, reason: unreadable.to_string() });
+            self.note(Fact::ReplyUnreadable {
+                attempt,
+                reason: unreadable.to_string(),
+            });
             if attempt > RE_ASKS {
                 return Err(Setback::unreadable(format!(
                     "the model's replies could not be read, {RE_ASKS} re-asks included; the last error was: {unreadable}"
@@ -72,7 +75,10 @@ impl Run {
         }
         let now = Utc::now();
         let started_at = self.record.started_at.unwrap_or(now);
-        settings.budget.exceeded(&self.record.usage, started_at, now).map_or(Ok(()), |text| Err(Setback::failed(text)))
+        settings
+            .budget
+            .exceeded(&self.record.usage, started_at, now)
+            .map_or(Ok(()), |text| Err(Setback::failed(text)))
     }
 }
 

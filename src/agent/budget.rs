@@ -48,11 +48,15 @@ impl Budget {
     pub fn exceeded(&self, usage: &Usage, started_at: DateTime<Utc>, now: DateTime<Utc>) -> Option<String> {
         let tokens = usage.input + usage.output;
         if let Some(limit) = self.tokens.filter(|limit| tokens >= *limit) {
-            return Some(format!("the budget of {limit} tokens is used up ({tokens} used); raise budget.tokens to allow more"));
+            return Some(format!(
+                "the budget of {limit} tokens is used up ({tokens} used); raise budget.tokens to allow more"
+            ));
         }
         let minutes = (now - started_at).num_minutes().max(0).unsigned_abs();
         if let Some(limit) = self.minutes.filter(|limit| minutes >= *limit) {
-            return Some(format!("the budget of {limit} minutes is used up; raise budget.minutes to allow more"));
+            return Some(format!(
+                "the budget of {limit} minutes is used up; raise budget.minutes to allow more"
+            ));
         }
         let limit = self.cost_usd?;
         let cost = self.cost(usage)?;
@@ -73,8 +77,15 @@ mod tests {
 
     #[test]
     fn cached_tokens_cost_what_the_price_list_says() {
-        let prices = Prices { input: 2.0, output: 10.0, cached: Some(0.5) };
-        let budget = Budget { prices: Some(prices), ..Budget::default() };
+        let prices = Prices {
+            input: 2.0,
+            output: 10.0,
+            cached: Some(0.5),
+        };
+        let budget = Budget {
+            prices: Some(prices),
+            ..Budget::default()
+        };
         assert_eq!(budget.cost(&spent(1_000_000, 100_000, 400_000)), Some(1.2 + 0.2 + 1.0));
         assert_eq!(Budget::default().cost(&spent(1, 1, 0)), None);
     }
@@ -84,12 +95,43 @@ mod tests {
         let now = Utc::now();
         let check = |budget: Budget, age: i64| budget.exceeded(&spent(900, 100, 0), now - TimeDelta::minutes(age), now);
         assert_eq!(check(Budget::default(), 10_000), None);
-        assert!(check(Budget { tokens: Some(1000), ..Budget::default() }, 0).is_some_and(|text| text.contains("budget.tokens")));
-        assert_eq!(check(Budget { tokens: Some(1001), ..Budget::default() }, 0), None);
-        assert!(check(Budget { minutes: Some(30), ..Budget::default() }, 30).is_some_and(|text| text.contains("budget.minutes")));
+        assert!(
+            check(
+                Budget {
+                    tokens: Some(1000),
+                    ..Budget::default()
+                },
+                0
+            )
+            .is_some_and(|text| text.contains("budget.tokens"))
+        );
+        assert_eq!(
+            check(
+                Budget {
+                    tokens: Some(1001),
+                    ..Budget::default()
+                },
+                0
+            ),
+            None
+        );
+        assert!(
+            check(
+                Budget {
+                    minutes: Some(30),
+                    ..Budget::default()
+                },
+                30
+            )
+            .is_some_and(|text| text.contains("budget.minutes"))
+        );
         let dear = Budget {
             cost_usd: Some(1.0),
-            prices: Some(Prices { input: 1000.0, output: 1000.0, cached: None }),
+            prices: Some(Prices {
+                input: 1000.0,
+                output: 1000.0,
+                cached: None,
+            }),
             ..Budget::default()
         };
         assert!(check(dear, 0).is_some_and(|text| text.contains("budget.cost_usd")));

@@ -24,7 +24,11 @@ impl Run {
         let mut results = Vec::with_capacity(calls.len());
         for call in calls {
             let output = self.call(toolbox, &call).await?;
-            results.push(ToolResult { call, output: output.text, is_error: output.is_error });
+            results.push(ToolResult {
+                call,
+                output: output.text,
+                is_error: output.is_error,
+            });
         }
         Ok(results)
     }
@@ -38,7 +42,11 @@ impl Run {
         };
         let output = match outcome {
             Ok(output) => output,
-            Err(ToolError::TellModel(text)) => ToolOutput { text, is_error: true, structured: None },
+            Err(ToolError::TellModel(text)) => ToolOutput {
+                text,
+                is_error: true,
+                structured: None,
+            },
             Err(lost @ ToolError::Lost { .. }) => return Err(lost.into()),
         };
         self.note(Fact::ToolCalled {
@@ -48,7 +56,10 @@ impl Run {
             milliseconds: milliseconds(begun),
         });
         let text = self.shop.redactor.clean(&output.text).into_string();
-        Ok(ToolOutput { text: self.cut_for_window(text).await, ..output })
+        Ok(ToolOutput {
+            text: self.cut_for_window(text).await,
+            ..output
+        })
     }
 
     /// Cuts `text` in the middle to its share of the window; the whole is kept on disk.

@@ -25,7 +25,8 @@ pub(super) async fn deliver(run: &mut Run) -> Result<Signal, Setback> {
     run.show_final(State::Done).await?;
     let text = talk::done(&run.record, &run.shop.settings);
     run.say("final", &text).await?;
-    run.show_label(State::Done, item.as_ref().map(|item| item.labels.as_slice())).await?;
+    run.show_label(State::Done, item.as_ref().map(|item| item.labels.as_slice()))
+        .await?;
     Ok(Signal::Finished)
 }
 
@@ -33,19 +34,28 @@ pub(super) async fn deliver(run: &mut Run) -> Result<Signal, Setback> {
 async fn take_result(run: &mut Run) -> Result<(), Setback> {
     run.open_desk().await?;
     let message = run.record.title.clone();
-    let Some(desk) = &run.desk else { return Err(Setback::failed("the desk is not open")) };
+    let Some(desk) = &run.desk else {
+        return Err(Setback::failed("the desk is not open"));
+    };
     let accepted = desk.workspace.take_back(&message).await?;
     run.record.head = Some(accepted.head);
     Ok(())
 }
 
 async fn push(run: &mut Run, item: &Item) -> Result<(), Setback> {
-    let (Some(base), Some(head)) = (run.record.base.clone(), run.record.head.clone()) else { return Ok(()) };
+    let (Some(base), Some(head)) = (run.record.base.clone(), run.record.head.clone()) else {
+        return Ok(());
+    };
     let source = run.source(Some(item)).await?;
     let Some(remote) = &source.remote else { return Ok(()) };
     source.mirror.push(remote, &head, &base.head_branch).await?;
-    run.note(Fact::Pushed { branch: base.head_branch.clone(), commit: head.as_str().to_owned() });
-    let Thread::Item { forge, .. } = &run.thread else { return Ok(()) };
+    run.note(Fact::Pushed {
+        branch: base.head_branch.clone(),
+        commit: head.as_str().to_owned(),
+    });
+    let Thread::Item { forge, .. } = &run.thread else {
+        return Ok(());
+    };
     if item.change.is_some() || run.record.change.is_some() {
         return Ok(());
     }
@@ -63,7 +73,10 @@ async fn push(run: &mut Run, item: &Item) -> Result<(), Setback> {
             },
         )
         .await?;
-    run.note(Fact::ChangeOpened { number: change.number, url: change.url.clone() });
+    run.note(Fact::ChangeOpened {
+        number: change.number,
+        url: change.url.clone(),
+    });
     run.record.change = Some(change);
     run.save().await
 }

@@ -7,8 +7,8 @@ use super::run::Run;
 use super::setback::Setback;
 use super::workspace::{self, Workspace};
 use crate::conversation::{ToolCall, ToolSpec};
-use crate::environment::docker::Docker;
 use crate::environment::Environment;
+use crate::environment::docker::Docker;
 use crate::journal::fact::Fact;
 use crate::llm::chat::Chat;
 use crate::task::state::State;
@@ -39,22 +39,37 @@ impl Run {
     pub(super) async fn open_desk(&mut self) -> Result<&mut Desk, Setback> {
         if self.desk.is_none() {
             let workspace = self.open_workspace().await?;
-            let mut servers: Vec<Arc<dyn ToolServer>> = vec![Arc::new(workspace.server(&self.shop.settings.environments))];
+            let mut servers: Vec<Arc<dyn ToolServer>> =
+                vec![Arc::new(workspace.server(&self.shop.settings.environments))];
             for config in &self.shop.settings.mcp_servers {
                 servers.push(Arc::new(McpServer::configured(config, &self.shop.settings.program)));
             }
             let toolbox = Arc::new(Toolbox::new(servers));
             // From here on the desk is cleared with the run, whatever happens next.
-            let desk = self.desk.insert(Desk { workspace, toolbox, specs: Arc::from([]), chat: None });
+            let desk = self.desk.insert(Desk {
+                workspace,
+                toolbox,
+                specs: Arc::from([]),
+                chat: None,
+            });
             desk.specs = desk.toolbox.specs().await?;
         }
-        self.desk.as_mut().ok_or_else(|| Setback::failed("the desk was not opened"))
+        self.desk
+            .as_mut()
+            .ok_or_else(|| Setback::failed("the desk was not opened"))
     }
 
     async fn open_workspace(&mut self) -> Result<Workspace, Setback> {
         let settings = self.shop.settings.clone();
-        let Some(base) = self.record.base.clone() else { return Err(Setback::failed("there is no commit to work on")) };
-        let docker = Docker::connect(&settings.environments, settings.docker_host.as_deref(), &settings.instance).await?;
+        let Some(base) = self.record.base.clone() else {
+            return Err(Setback::failed("there is no commit to work on"));
+        };
+        let docker = Docker::connect(
+            &settings.environments,
+            settings.docker_host.as_deref(),
+            &settings.instance,
+        )
+        .await?;
         let item = self.item().await?;
         let mirror = self.source(item.as_ref()).await?.mirror;
         let run = self.lease.run.to_string();
@@ -69,7 +84,9 @@ impl Run {
         docker.ensure_image(&environment, &progress).await?;
         let executor = settings.environments.executor_file().map_err(Setback::failed)?;
         let begun = std::time::Instant::now();
-        let container = docker.start(&self.lease.task, self.lease.run, &environment.image, &executor).await?;
+        let container = docker
+            .start(&self.lease.task, self.lease.run, &environment.image, &executor)
+            .await?;
         let id = container.id().to_owned();
         let handed_in = Workspace::hand_in(container.clone(), mirror, base, &settings.repository, run).await;
         let workspace = match handed_in {
@@ -93,10 +110,17 @@ impl Run {
     /// Returns the name and section of the run's environment.
     pub(super) fn environment(&self) -> Result<(String, Environment), Setback> {
         let config = &self.shop.settings.environments;
-        let name = self.record.environment.clone().unwrap_or_else(|| config.default_environment.clone());
+        let name = self
+            .record
+            .environment
+            .clone()
+            .unwrap_or_else(|| config.default_environment.clone());
         let environment = config.environments.get(&name).cloned().ok_or_else(|| {
             let known: Vec<&str> = config.environments.keys().map(String::as_str).collect();
-            Setback::failed(format!("there is no environment `{name}`; configured are: {}", known.join(", ")))
+            Setback::failed(format!(
+                "there is no environment `{name}`; configured are: {}",
+                known.join(", ")
+            ))
         })?;
         Ok((name, environment))
     }
@@ -105,7 +129,11 @@ impl Run {
     pub(super) async fn execute(&mut self, command: &str) -> Result<ToolOutput, Setback> {
         let toolbox = Arc::clone(&self.open_desk().await?.toolbox);
         let args = serde_json::Map::from_iter([("command".to_owned(), command.into())]);
-        let call = ToolCall { id: String::new(), tool: format!("{}/execute_command", workspace::SERVER), args };
+        let call = ToolCall {
+            id: String::new(),
+            tool: format!("{}/execute_command", workspace::SERVER),
+            args,
+        };
         self.call(&toolbox, &call).await
     }
 }

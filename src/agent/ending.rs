@@ -34,7 +34,9 @@ pub(super) async fn put_down(mut run: Run, setback: Setback) -> Ending {
         Setback::Withdrawn { reason, item_exists } => withdraw(&mut run, &reason, item_exists).await,
         Setback::Failed(failure) => fail(&mut run, failure).await,
         Setback::WorkspaceLost(text) | Setback::NoNativeCalls(text) => {
-            let Setback::Failed(failure) = Setback::failed(text) else { return Ending::Disowned };
+            let Setback::Failed(failure) = Setback::failed(text) else {
+                return Ending::Disowned;
+            };
             fail(&mut run, failure).await
         }
     };
@@ -59,14 +61,19 @@ async fn interrupt(run: &mut Run) -> Ending {
 
 async fn postpone(run: &mut Run, until: DateTime<Utc>, reason: &str) -> Ending {
     if run.record.local.is_some() || run.record.postponed >= MOST_POSTPONEMENTS {
-        let Setback::Failed(failure) = Setback::failed(reason) else { return Ending::Disowned };
+        let Setback::Failed(failure) = Setback::failed(reason) else {
+            return Ending::Disowned;
+        };
         return Box::pin(fail(run, failure)).await;
     }
     run.record.postponed += 1;
     let wait = (1_i64 << run.record.postponed.min(10)).min(LONGEST_WAIT_MINUTES);
     let until = until.max(Utc::now() + TimeDelta::minutes(wait));
     keep_work(run).await;
-    run.note(Fact::Postponed { until, reason: reason.to_owned() });
+    run.note(Fact::Postponed {
+        until,
+        reason: reason.to_owned(),
+    });
     run.say_postponed(reason).await;
     save_or_log(run).await;
     Ending::Postponed(until)
@@ -74,7 +81,9 @@ async fn postpone(run: &mut Run, until: DateTime<Utc>, reason: &str) -> Ending {
 
 /// The item was closed, deleted or taken back: what was done is kept on a branch only if somebody can still see it.
 async fn withdraw(run: &mut Run, reason: &str, item_exists: bool) -> Ending {
-    run.note(Fact::Warned { text: format!("stopped: {reason}") });
+    run.note(Fact::Warned {
+        text: format!("stopped: {reason}"),
+    });
     if item_exists && let Thread::Item { labels, .. } = &run.thread {
         let text = talk::withdrawn(reason, &labels.trigger);
         let told = async {
@@ -89,7 +98,9 @@ async fn withdraw(run: &mut Run, reason: &str, item_exists: bool) -> Ending {
 }
 
 async fn fail(run: &mut Run, failure: Failure) -> Ending {
-    run.note(Fact::Failed { reason: failure.text.clone() });
+    run.note(Fact::Failed {
+        reason: failure.text.clone(),
+    });
     run.record.failure = Some(failure.clone());
     save_or_log(run).await;
     if let Err(setback) = show_failure(run, &failure).await {
@@ -121,17 +132,28 @@ async fn rescue(run: &mut Run) -> Option<String> {
     let rescued = async {
         let base = run.record.base.clone()?;
         let is_change = matches!(run.record.base, Some(ref base) if !base.head_branch.starts_with("coding-agent/"));
-        let branch =
-            if is_change { format!("{}-unfinished", branch_name(&run.lease.task, &run.record.title)) } else { base.head_branch };
+        let branch = if is_change {
+            format!("{}-unfinished", branch_name(&run.lease.task, &run.record.title))
+        } else {
+            base.head_branch
+        };
         if run.record.head.is_none() {
             let desk = run.desk.as_ref()?;
-            run.record.head = desk.workspace.take_back(&run.record.title).await.ok().map(|accepted| accepted.head);
+            run.record.head = desk
+                .workspace
+                .take_back(&run.record.title)
+                .await
+                .ok()
+                .map(|accepted| accepted.head);
         }
         let head = run.record.head.clone().filter(|head| *head != base.commit)?;
         let item = run.item().await.ok()??;
         let source = run.source(Some(&item)).await.ok()?;
         source.mirror.push(source.remote.as_ref()?, &head, &branch).await.ok()?;
-        run.note(Fact::Pushed { branch: branch.clone(), commit: head.as_str().to_owned() });
+        run.note(Fact::Pushed {
+            branch: branch.clone(),
+            commit: head.as_str().to_owned(),
+        });
         Some(branch)
     };
     tokio::time::timeout(RESCUE_TIME, rescued).await.ok().flatten()
@@ -150,7 +172,9 @@ async fn conclude(run: &mut Run, signal: Signal, ending: Ending) -> Ending {
 /// Keeps the workspace in the mirror, so that another container can go on with it.
 async fn keep_work(run: &mut Run) {
     let is_worth_it = matches!(run.state, State::Working | State::Verifying);
-    let Some(desk) = run.desk.as_ref().filter(|_| is_worth_it) else { return };
+    let Some(desk) = run.desk.as_ref().filter(|_| is_worth_it) else {
+        return;
+    };
     match tokio::time::timeout(RESCUE_TIME, desk.workspace.keep()).await {
         Ok(Ok(())) => {}
         Ok(Err(setback)) => tracing::warn!(task = %run.lease.task, "the work could not be kept: {setback:?}"),

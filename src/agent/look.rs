@@ -51,16 +51,27 @@ impl Look {
     }
 
     async fn list_files(&self, args: ListFiles) -> Result<String, ToolError> {
-        let (files, more) = self.mirror.files(&self.commit, 50 * MOST_FILES).await.map_err(for_model)?;
+        let (files, more) = self
+            .mirror
+            .files(&self.commit, 50 * MOST_FILES)
+            .await
+            .map_err(for_model)?;
         let folder = args.path.trim_start_matches("./").trim_matches('/');
         let folder = if folder == "." { "" } else { folder };
-        let below = |path: &str| folder.is_empty() || path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));
+        let below =
+            |path: &str| folder.is_empty() || path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));
         let chosen: Vec<_> = files.iter().filter(|file| below(&file.path)).collect();
         if chosen.is_empty() {
-            return Err(ToolError::TellModel(format!("not_found 404: there are no files below '{}'", args.path)));
+            return Err(ToolError::TellModel(format!(
+                "not_found 404: there are no files below '{}'",
+                args.path
+            )));
         }
-        let mut lines: Vec<String> =
-            chosen.iter().take(MOST_FILES).map(|file| format!("{} ({} bytes)", file.path, file.size)).collect();
+        let mut lines: Vec<String> = chosen
+            .iter()
+            .take(MOST_FILES)
+            .map(|file| format!("{} ({} bytes)", file.path, file.size))
+            .collect();
         if more || chosen.len() > MOST_FILES {
             lines.push(format!("[only the first {} are shown; name a folder]", lines.len()));
         }
@@ -69,18 +80,42 @@ impl Look {
 
     async fn read_file(&self, args: ReadFile) -> Result<String, ToolError> {
         let path = args.path.trim_start_matches("./");
-        let missing = || ToolError::TellModel(format!("not_found 404: there is no file '{path}'; use repository/list_files"));
-        let bytes = self.mirror.file(&self.commit, path, LARGEST_FILE).await.map_err(for_model)?.ok_or_else(missing)?;
+        let missing = || {
+            ToolError::TellModel(format!(
+                "not_found 404: there is no file '{path}'; use repository/list_files"
+            ))
+        };
+        let bytes = self
+            .mirror
+            .file(&self.commit, path, LARGEST_FILE)
+            .await
+            .map_err(for_model)?
+            .ok_or_else(missing)?;
         let text = String::from_utf8(bytes)
             .map_err(|_| ToolError::TellModel(format!("not_utf8 415: '{path}' is not a text file")))?;
-        let Some((first, last)) = args.view_range else { return Ok(text) };
+        let Some((first, last)) = args.view_range else {
+            return Ok(text);
+        };
         let count = last.saturating_add(1).saturating_sub(first.max(1));
-        Ok(text.lines().skip(first.max(1) - 1).take(count).collect::<Vec<_>>().join("\n"))
+        Ok(text
+            .lines()
+            .skip(first.max(1) - 1)
+            .take(count)
+            .collect::<Vec<_>>()
+            .join("\n"))
     }
 
     async fn search(&self, args: Search) -> Result<String, ToolError> {
-        let lines = self.mirror.search(&self.commit, &args.pattern, MOST_MATCHES).await.map_err(for_model)?;
-        Ok(if lines.is_empty() { "no match".to_owned() } else { lines.join("\n") })
+        let lines = self
+            .mirror
+            .search(&self.commit, &args.pattern, MOST_MATCHES)
+            .await
+            .map_err(for_model)?;
+        Ok(if lines.is_empty() {
+            "no match".to_owned()
+        } else {
+            lines.join("\n")
+        })
     }
 }
 
@@ -107,9 +142,15 @@ impl ToolServer for Look {
             "list_files" => self.list_files(read_args(args)?).await,
             "read_file" => self.read_file(read_args(args)?).await,
             "search" => self.search(read_args(args)?).await,
-            other => Err(ToolError::TellModel(format!("{NAME} has no tool '{other}'; it has list_files, read_file, search"))),
+            other => Err(ToolError::TellModel(format!(
+                "{NAME} has no tool '{other}'; it has list_files, read_file, search"
+            ))),
         }?;
-        Ok(ToolOutput { text, is_error: false, structured: None })
+        Ok(ToolOutput {
+            text,
+            is_error: false,
+            structured: None,
+        })
     }
 
     async fn close(&self) {}
@@ -130,9 +171,14 @@ fn read_args<Args: for<'de> Deserialize<'de>>(args: &Map<String, Value>) -> Resu
 
 fn for_model(error: RepositoryError) -> ToolError {
     match error {
-        RepositoryError::Unexpected { .. } | RepositoryError::Unacceptable(_) => ToolError::TellModel(error.to_string()),
+        RepositoryError::Unexpected { .. } | RepositoryError::Unacceptable(_) => {
+            ToolError::TellModel(error.to_string())
+        }
         RepositoryError::Refused { .. } | RepositoryError::Unavailable { .. } | RepositoryError::Moved { .. } => {
-            ToolError::Lost { server: NAME.to_owned(), reason: error.to_string() }
+            ToolError::Lost {
+                server: NAME.to_owned(),
+                reason: error.to_string(),
+            }
         }
     }
 }

@@ -51,12 +51,20 @@ pub struct Verification {
 
 impl Default for Planning {
     fn default() -> Self {
-        Self { enabled: true, max_subtasks: 20, max_look_turns: 10, verification: Verification::default() }
+        Self {
+            enabled: true,
+            max_subtasks: 20,
+            max_look_turns: 10,
+            verification: Verification::default(),
+        }
     }
 }
 
 impl Default for Verification {
     fn default() -> Self {
-        Self { enabled: true, max_rounds: 2 }
+        Self {
+            enabled: true,
+            max_rounds: 2,
+        }
     }
 }

@@ -31,7 +31,11 @@ pub(super) async fn plan(run: &mut Run) -> Result<Signal, Setback> {
     choose_environment(run);
     run.note(Fact::Planned {
         environment: run.record.environment.clone().unwrap_or_default(),
-        subtasks: run.record.plan.as_ref().map_or(0, |plan| plan.task_decomposition.subtasks.len()),
+        subtasks: run
+            .record
+            .plan
+            .as_ref()
+            .map_or(0, |plan| plan.task_decomposition.subtasks.len()),
     });
     Ok(Signal::Finished)
 }
@@ -40,7 +44,9 @@ async fn read_item(run: &mut Run, item: &Item) -> Result<Source, Setback> {
     // The producer swapped the labels already, unless it was interrupted: the store decides, the labels follow.
     run.show_label(State::Planning, Some(&item.labels)).await?;
     run.take_trigger_off(item).await?;
-    let Thread::Item { forge, .. } = &run.thread else { return Err(Setback::failed("a local task has no item")) };
+    let Thread::Item { forge, .. } = &run.thread else {
+        return Err(Setback::failed("a local task has no item"));
+    };
     let comments = forge.comments(&item.task).await?;
     let room = run.bytes_of_window(40);
     run.record.task_text = prompt::task(&prompt::fence(run.lease.run), item, &comments, room);
@@ -51,7 +57,11 @@ async fn read_item(run: &mut Run, item: &Item) -> Result<Source, Setback> {
 
 async fn read_folder(run: &mut Run) -> Result<Source, Setback> {
     run.record.base = Some(run.snapshot().await?);
-    run.record.task_text = run.record.local.as_ref().map_or_else(String::new, |local| prompt::local_task(&local.text));
+    run.record.task_text = run
+        .record
+        .local
+        .as_ref()
+        .map_or_else(String::new, |local| prompt::local_task(&local.text));
     run.source(None).await
 }
 
@@ -62,19 +72,26 @@ enum Step {
 }
 
 async fn make_plan(run: &mut Run, source: Source) -> Result<Plan, Setback> {
-    let Some(base) = run.record.base.clone() else { return Err(Setback::failed("there is no commit to plan on")) };
+    let Some(base) = run.record.base.clone() else {
+        return Err(Setback::failed("there is no commit to plan on"));
+    };
     let toolbox = Toolbox::new(vec![Arc::new(Look::new(source.mirror, base.commit))]);
     let system = planning_prompt(run, &toolbox).await?;
     // JSON in the text for every provider: the reply is a document, and the few tools need no native calls.
     let mut chat = run.shop.model.chat(Arc::from([]), false, run.stop.asked.clone());
     chat.send_system_prompt(&run.shop.redactor.clean(&system));
     chat.send_user_message(&run.shop.redactor.clean(&run.record.task_text));
-    let (most_subtasks, most_looks) =
-        (run.shop.settings.planning.max_subtasks, run.shop.settings.planning.max_look_turns);
+    let (most_subtasks, most_looks) = (
+        run.shop.settings.planning.max_subtasks,
+        run.shop.settings.planning.max_look_turns,
+    );
     let mut looks = 0;
     loop {
         let may_look = looks < most_looks;
-        match run.ask(&mut chat, |reply| read_step(reply, most_subtasks, may_look)).await? {
+        match run
+            .ask(&mut chat, |reply| read_step(reply, most_subtasks, may_look))
+            .await?
+        {
             Step::Plan(plan) => return Ok(*plan),
             Step::Look(turn) => {
                 looks += 1;
@@ -96,7 +113,9 @@ fn read_step(reply: &Reply, most_subtasks: usize, may_look: bool) -> Result<Step
     match decode::turn(reply) {
         Ok(turn) if turn.calls.is_empty() => Err(no_plan),
         Ok(turn) if may_look => Ok(Step::Look(turn)),
-        Ok(_) => Err(Unreadable("you have looked as often as you may; reply with the plan now".to_owned())),
+        Ok(_) => Err(Unreadable(
+            "you have looked as often as you may; reply with the plan now".to_owned(),
+        )),
         Err(_) => Err(no_plan),
     }
 }

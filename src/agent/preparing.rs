@@ -31,7 +31,9 @@ async fn set_up(run: &mut Run) -> Result<String, Setback> {
         let _ = writeln!(report, "Set-up `{command}`: {verdict}");
         if output.is_error {
             let _ = writeln!(report, "{}", excerpt::middle_cut(&output.text, 2_000, None));
-            run.warn(format!("The set-up command `{command}` failed; the work went on without it."));
+            run.warn(format!(
+                "The set-up command `{command}` failed; the work went on without it."
+            ));
         }
     }
     Ok(report)

@@ -51,7 +51,11 @@ struct ToolLine {
 
 /// Returns the system prompt of the working conversation.
 pub fn work(prompt: &WorkPrompt<'_>) -> anyhow::Result<String> {
-    let tools = if prompt.native { Vec::new() } else { tool_lines(prompt.tools) };
+    let tools = if prompt.native {
+        Vec::new()
+    } else {
+        tool_lines(prompt.tools)
+    };
     render(
         WORK,
         context! {
@@ -98,9 +102,15 @@ fn tool_lines(specs: &[ToolSpec]) -> Vec<ToolLine> {
 
 /// Returns the arguments of a JSON Schema in one short line: `{path: string, mode?: create|overwrite}`.
 fn signature(schema: &Value) -> String {
-    let required: Vec<&str> =
-        schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-    let Some(properties) = schema["properties"].as_object() else { return "{}".to_owned() };
+    let required: Vec<&str> = schema["required"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect();
+    let Some(properties) = schema["properties"].as_object() else {
+        return "{}".to_owned();
+    };
     let arguments: Vec<String> = properties
         .iter()
         .map(|(name, property)| {
@@ -113,14 +123,21 @@ fn signature(schema: &Value) -> String {
 
 fn type_of(property: &Value) -> String {
     if let Some(values) = property["enum"].as_array() {
-        return values.iter().map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned)).collect::<Vec<_>>().join("|");
+        return values
+            .iter()
+            .map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned))
+            .collect::<Vec<_>>()
+            .join("|");
     }
     match &property["type"] {
         Value::String(kind) if kind == "array" => format!("[{}]", type_of(&property["items"])),
         Value::String(kind) => kind.clone(),
-        Value::Array(kinds) => {
-            kinds.iter().filter_map(Value::as_str).filter(|kind| *kind != "null").collect::<Vec<_>>().join("|")
-        }
+        Value::Array(kinds) => kinds
+            .iter()
+            .filter_map(Value::as_str)
+            .filter(|kind| *kind != "null")
+            .collect::<Vec<_>>()
+            .join("|"),
         _ => "any".to_owned(),
     }
 }
@@ -134,9 +151,19 @@ pub fn fence(run: RunId) -> String {
 
 /// Returns the task as the model is shown it: title, labels, body and all comments in order, at most about `max_bytes`.
 pub fn task(fence: &str, item: &Item, comments: &[Comment], max_bytes: usize) -> String {
-    let kind = if item.change.is_some() { "change request" } else { "issue" };
+    let kind = if item.change.is_some() {
+        "change request"
+    } else {
+        "issue"
+    };
     let mut text = format!("The task is this {kind}, {}:\n<{fence}>\n", item.task);
-    let _ = writeln!(text, "Title: {}\nAuthor: {}\nLabels: {}", item.title, item.author, item.labels.join(", "));
+    let _ = writeln!(
+        text,
+        "Title: {}\nAuthor: {}\nLabels: {}",
+        item.title,
+        item.author,
+        item.labels.join(", ")
+    );
     if let Some(change) = &item.change {
         let _ = writeln!(text, "Branch: {} into {}", change.head_branch, change.base_branch);
     }
@@ -145,18 +172,30 @@ pub fn task(fence: &str, item: &Item, comments: &[Comment], max_bytes: usize) ->
     let comments = comments.concat();
     if !comments.is_empty() {
         // The newest words count most: of a thread that is too long, the middle goes.
-        let _ = write!(text, "\nComments, oldest first:\n{}", excerpt::middle_cut(&comments, max_bytes / 2, None));
+        let _ = write!(
+            text,
+            "\nComments, oldest first:\n{}",
+            excerpt::middle_cut(&comments, max_bytes / 2, None)
+        );
     }
     let _ = writeln!(text, "</{fence}>");
     text
 }
 
 fn comment(comment: &Comment) -> String {
-    let place = comment.place.as_ref().map_or_else(String::new, |place| match place.line {
-        Some(line) => format!(" on {}:{line}", place.path),
-        None => format!(" on {}", place.path),
-    });
-    format!("--- {} at {}{place}:\n{}\n", comment.author, comment.created_at.format("%Y-%m-%d %H:%M"), comment.body.trim())
+    let place = comment
+        .place
+        .as_ref()
+        .map_or_else(String::new, |place| match place.line {
+            Some(line) => format!(" on {}:{line}", place.path),
+            None => format!(" on {}", place.path),
+        });
+    format!(
+        "--- {} at {}{place}:\n{}\n",
+        comment.author,
+        comment.created_at.format("%Y-%m-%d %H:%M"),
+        comment.body.trim()
+    )
 }
 
 /// Returns the task of the command line as the model is shown it. Its author is the operator, so it needs no block.
@@ -203,7 +242,10 @@ mod tests {
 
     #[test]
     fn a_schema_becomes_one_short_line() {
-        assert_eq!(signature(&tool().schema), "{mode: create|overwrite|append, path: string, range?: array}");
+        assert_eq!(
+            signature(&tool().schema),
+            "{mode: create|overwrite|append, path: string, range?: array}"
+        );
         assert_eq!(signature(&json!({"type": "object"})), "{}");
     }
 
@@ -226,9 +268,20 @@ mod tests {
 
     #[test]
     fn the_planning_prompt_holds_the_table_of_environments() {
-        let row = EnvironmentRow { name: "python", image: "coding-agent-executor-python:latest", recommended_for: "Pure Python projects" };
+        let row = EnvironmentRow {
+            name: "python",
+            image: "coding-agent-executor-python:latest",
+            recommended_for: "Pure Python projects",
+        };
         insta::assert_snapshot!(
-            planning(&PlanningPrompt { fence: "data-1234", max_look_turns: 10, max_subtasks: 20, tools: &[tool()], environments: &[row] }).unwrap()
+            planning(&PlanningPrompt {
+                fence: "data-1234",
+                max_look_turns: 10,
+                max_subtasks: 20,
+                tools: &[tool()],
+                environments: &[row]
+            })
+            .unwrap()
         );
     }
 }

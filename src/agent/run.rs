@@ -114,9 +114,24 @@ impl Run {
     pub fn new(shop: Arc<Workshop>, lease: Arc<Lease>, stored: &StoredRun, thread: Thread, stop: Stop) -> Self {
         // The document is this program's own; one that cannot be read is of a version that never was, and begins anew.
         let record = serde_json::from_value(stored.record.clone()).unwrap_or_default();
-        let subject = Subject { task: Some(lease.task.clone()), run: Some(lease.run) };
+        let subject = Subject {
+            task: Some(lease.task.clone()),
+            run: Some(lease.run),
+        };
         let begun = Instant::now();
-        Self { shop, lease, subject, state: stored.state, record, thread, stop, desk: None, looked_at: None, shown_at: None, begun }
+        Self {
+            shop,
+            lease,
+            subject,
+            state: stored.state,
+            record,
+            thread,
+            stop,
+            desk: None,
+            looked_at: None,
+            shown_at: None,
+            begun,
+        }
     }
 
     /// Works on the run until it ends, is put back or the program stops. The lease is given back in every case.
@@ -184,9 +199,12 @@ impl Run {
         match self.state {
             State::Done => Some(Ending::Done),
             State::Stopped => Some(Ending::Stopped),
-            State::Failed => {
-                Some(Ending::Failed(self.record.failure.as_ref().map_or(FailureKind::Task, |failure| failure.kind)))
-            }
+            State::Failed => Some(Ending::Failed(
+                self.record
+                    .failure
+                    .as_ref()
+                    .map_or(FailureKind::Task, |failure| failure.kind),
+            )),
             _ => None,
         }
     }

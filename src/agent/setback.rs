@@ -31,19 +31,31 @@ pub enum Setback {
 
 impl Setback {
     pub fn failed(text: impl Into<String>) -> Self {
-        Self::Failed(Failure { kind: FailureKind::Task, text: text.into() })
+        Self::Failed(Failure {
+            kind: FailureKind::Task,
+            text: text.into(),
+        })
     }
 
     pub fn refused_by_policy(text: impl Into<String>) -> Self {
-        Self::Failed(Failure { kind: FailureKind::Policy, text: text.into() })
+        Self::Failed(Failure {
+            kind: FailureKind::Policy,
+            text: text.into(),
+        })
     }
 
     pub fn unreadable(text: impl Into<String>) -> Self {
-        Self::Failed(Failure { kind: FailureKind::Unreadable, text: text.into() })
+        Self::Failed(Failure {
+            kind: FailureKind::Unreadable,
+            text: text.into(),
+        })
     }
 
     fn postponed(minutes: i64, reason: impl Into<String>) -> Self {
-        Self::Postponed { until: Utc::now() + TimeDelta::minutes(minutes), reason: reason.into() }
+        Self::Postponed {
+            until: Utc::now() + TimeDelta::minutes(minutes),
+            reason: reason.into(),
+        }
     }
 }
 
@@ -56,8 +68,14 @@ impl From<StoreError> for Setback {
 impl From<ForgeError> for Setback {
     fn from(error: ForgeError) -> Self {
         match error {
-            ForgeError::Gone { .. } => Self::Withdrawn { reason: error.to_string(), item_exists: false },
-            ForgeError::RateLimited { until, .. } => Self::Postponed { until, reason: error.to_string() },
+            ForgeError::Gone { .. } => Self::Withdrawn {
+                reason: error.to_string(),
+                item_exists: false,
+            },
+            ForgeError::RateLimited { until, .. } => Self::Postponed {
+                until,
+                reason: error.to_string(),
+            },
             ForgeError::Unavailable { .. } => Self::postponed(2, error.to_string()),
             ForgeError::Refused { .. } | ForgeError::Unexpected { .. } => Self::failed(error.to_string()),
         }
@@ -68,7 +86,10 @@ impl From<LlmError> for Setback {
     fn from(error: LlmError) -> Self {
         match error {
             LlmError::Cancelled => Self::Interrupted,
-            LlmError::RateLimited { until } => Self::Postponed { until, reason: error.to_string() },
+            LlmError::RateLimited { until } => Self::Postponed {
+                until,
+                reason: error.to_string(),
+            },
             LlmError::Unreachable { .. } => Self::postponed(2, error.to_string()),
             LlmError::ToolsUnsupported(reason) => Self::NoNativeCalls(reason),
             LlmError::Refused { .. } | LlmError::Truncated { .. } | LlmError::TooLong { .. } => {

@@ -25,28 +25,46 @@ impl Run {
         let state_dir = &self.shop.settings.state_dir;
         let Some(item) = item else {
             let name = self.lease.run.to_string();
-            return Ok(Source { mirror: Mirror::local(config, state_dir, &name).await?, remote: None });
+            return Ok(Source {
+                mirror: Mirror::local(config, state_dir, &name).await?,
+                remote: None,
+            });
         };
         let remote = self.remote(item).await?;
-        Ok(Source { mirror: Mirror::fetch(config, state_dir, &remote).await?, remote: Some(remote) })
+        Ok(Source {
+            mirror: Mirror::fetch(config, state_dir, &remote).await?,
+            remote: Some(remote),
+        })
     }
 
     async fn remote(&self, item: &Item) -> Result<Remote, Setback> {
         let Thread::Item { forge, .. } = &self.thread else {
             return Err(Setback::failed("a local task has no remote repository"));
         };
-        let url = item.change.as_ref().map_or(&item.clone_url, |change| &change.head_clone_url);
+        let url = item
+            .change
+            .as_ref()
+            .map_or(&item.clone_url, |change| &change.head_clone_url);
         let credentials = forge.git_credentials(&item.task).await?;
-        Ok(Remote { url: url.clone(), login: Some((credentials.username, credentials.password)) })
+        Ok(Remote {
+            url: url.clone(),
+            login: Some((credentials.username, credentials.password)),
+        })
     }
 
     /// Makes the snapshot of a local task's folder and returns its base.
     pub(super) async fn snapshot(&self) -> Result<Base, Setback> {
-        let Some(local) = &self.record.local else { return Err(Setback::failed("the local task has no folder")) };
+        let Some(local) = &self.record.local else {
+            return Err(Setback::failed("the local task has no folder"));
+        };
         let settings = &self.shop.settings;
         let name = self.lease.run.to_string();
         let (_, commit) = Mirror::snapshot(&settings.repository, &settings.state_dir, &name, &local.folder).await?;
-        Ok(Base { commit, branch: "main".to_owned(), head_branch: "main".to_owned() })
+        Ok(Base {
+            commit,
+            branch: "main".to_owned(),
+            head_branch: "main".to_owned(),
+        })
     }
 
     /// Decides on which commit the work starts and to which branch it goes.
@@ -61,7 +79,11 @@ impl Run {
             let commit = mirror.branch(&change.head_branch).await?.ok_or_else(|| {
                 Setback::failed(format!("the branch `{}` does not exist any more", change.head_branch))
             })?;
-            return Ok(Base { commit, branch: change.base_branch.clone(), head_branch: change.head_branch.clone() });
+            return Ok(Base {
+                commit,
+                branch: change.base_branch.clone(),
+                head_branch: change.head_branch.clone(),
+            });
         }
         let empty = || {
             Setback::failed(
@@ -70,25 +92,51 @@ impl Run {
         };
         let branch = item.default_branch.clone().ok_or_else(empty)?;
         let commit = mirror.branch(&branch).await?.ok_or_else(empty)?;
-        self.choose_branch(item, mirror, Base { commit, branch, head_branch: String::new() }).await
+        self.choose_branch(
+            item,
+            mirror,
+            Base {
+                commit,
+                branch,
+                head_branch: String::new(),
+            },
+        )
+        .await
     }
 
     /// Takes a free branch name, or goes on with the branch of an earlier run whose work is still wanted: it has an open
     /// pull/merge request, or the run before this one left unfinished work on it.
     async fn choose_branch(&self, item: &Item, mirror: &Mirror, base: Base) -> Result<Base, Setback> {
-        let Thread::Item { forge, .. } = &self.thread else { return Ok(base) };
+        let Thread::Item { forge, .. } = &self.thread else {
+            return Ok(base);
+        };
         let wanted = branch_name(&item.task, &item.title);
         for attempt in 1.. {
-            let name = if attempt == 1 { wanted.clone() } else { format!("{wanted}-{attempt}") };
+            let name = if attempt == 1 {
+                wanted.clone()
+            } else {
+                format!("{wanted}-{attempt}")
+            };
             let Some(commit) = mirror.branch(&name).await? else {
-                return Ok(Base { head_branch: name, ..base });
+                return Ok(Base {
+                    head_branch: name,
+                    ..base
+                });
             };
             let is_open = forge.change_from(&item.task, &name).await?.is_some();
             if is_open || self.earlier_run_was_cut_short(&name).await? {
-                return Ok(Base { commit, head_branch: name, ..base });
+                return Ok(Base {
+                    commit,
+                    head_branch: name,
+                    ..base
+                });
             }
         }
-        Err(RepositoryError::Unexpected { what: "choosing a branch".to_owned(), reason: "all names are taken".to_owned() }.into())
+        Err(RepositoryError::Unexpected {
+            what: "choosing a branch".to_owned(),
+            reason: "all names are taken".to_owned(),
+        }
+        .into())
     }
 
     async fn earlier_run_was_cut_short(&self, branch: &str) -> Result<bool, Setback> {
@@ -114,9 +162,15 @@ pub(super) fn branch_name(task: &TaskId, title: &str) -> String {
         }
     }
     let slug = slug.trim_end_matches('-');
-    let number = task.number().map_or_else(|| "local".to_owned(), |number| number.to_string());
+    let number = task
+        .number()
+        .map_or_else(|| "local".to_owned(), |number| number.to_string());
     // A title without a Latin letter or digit leaves no slug; the number alone names the branch then.
-    if slug.is_empty() { format!("coding-agent/{number}") } else { format!("coding-agent/{number}-{slug}") }
+    if slug.is_empty() {
+        format!("coding-agent/{number}")
+    } else {
+        format!("coding-agent/{number}-{slug}")
+    }
 }
 
 #[cfg(test)]
@@ -130,6 +184,9 @@ mod tests {
         check("Greet the reader!", "coding-agent/12-greet-the-reader");
         check("  --upload-pack=evil ../../x", "coding-agent/12-upload-pack-evil-x");
         check("日本語の題名", "coding-agent/12");
-        check(&"long ".repeat(30), "coding-agent/12-long-long-long-long-long-long-long-long");
+        check(
+            &"long ".repeat(30),
+            "coding-agent/12-long-long-long-long-long-long-long-long",
+        );
     }
 }

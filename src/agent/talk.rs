@@ -37,7 +37,9 @@ fn headline(state: State) -> &'static str {
         State::Working => "Working",
         State::Verifying => "Checking the result",
         State::Delivering => "Delivering",
-        State::Paused(Stage::Planning | Stage::Preparing | Stage::Working | Stage::Verifying | Stage::Delivering) => "Paused",
+        State::Paused(Stage::Planning | Stage::Preparing | Stage::Working | Stage::Verifying | Stage::Delivering) => {
+            "Paused"
+        }
         State::Done => "Done",
         State::Stopped => "Stopped",
         State::Failed => "Failed",
@@ -53,7 +55,10 @@ fn notes(text: &mut String, notes: &[String]) {
 /// Returns turns, tokens, cost and time in one line.
 pub fn spent(record: &Record, settings: &Settings) -> String {
     let usage = &record.usage;
-    let mut text = format!("{} model turns · {} tokens in, {} out", record.turns, usage.input, usage.output);
+    let mut text = format!(
+        "{} model turns · {} tokens in, {} out",
+        record.turns, usage.input, usage.output
+    );
     if usage.cached > 0 {
         let _ = write!(text, ", {} from the cache", usage.cached);
     }
@@ -87,24 +92,39 @@ pub fn done(record: &Record, settings: &Settings) -> String {
 }
 
 /// Returns the final comment of a run that failed.
-pub fn failed(failure: &Failure, record: &Record, settings: &Settings, trigger: &str, saved_branch: Option<&str>) -> String {
+pub fn failed(
+    failure: &Failure,
+    record: &Record,
+    settings: &Settings,
+    trigger: &str,
+    saved_branch: Option<&str>,
+) -> String {
     let mut text = format!("### ❌ This could not be done\n\n{}\n", sentence(&failure.text));
     if let Some(branch) = saved_branch {
         let _ = writeln!(text, "\nThe work so far is on the branch `{branch}`.");
     }
     notes(&mut text, &record.notes);
-    let _ = write!(text, "\nPut the label `{trigger}` on again to start a new run.\n\n<sub>{}</sub>", spent(record, settings));
+    let _ = write!(
+        text,
+        "\nPut the label `{trigger}` on again to start a new run.\n\n<sub>{}</sub>",
+        spent(record, settings)
+    );
     text
 }
 
 /// Returns the final comment of a run that people did not want any more.
 pub fn withdrawn(reason: &str, trigger: &str) -> String {
-    format!("### ⏹️ Stopped\n\nThe run was ended because {reason}. Put the label `{trigger}` on again to start a new one.")
+    format!(
+        "### ⏹️ Stopped\n\nThe run was ended because {reason}. Put the label `{trigger}` on again to start a new one."
+    )
 }
 
 /// Returns the comment on a run that is put back because of the worker's own trouble.
 pub fn postponed(reason: &str) -> String {
-    format!("### ⏳ Waiting\n\nThe work cannot go on at the moment and will be tried again by itself: {}", sentence(reason))
+    format!(
+        "### ⏳ Waiting\n\nThe work cannot go on at the moment and will be tried again by itself: {}",
+        sentence(reason)
+    )
 }
 
 /// Returns the text of a pull/merge request.
@@ -147,7 +167,11 @@ fn verification(checks: &[Checked]) -> String {
 
 /// Returns `text` in a code block that nothing in it can close.
 fn fenced(text: &str) -> String {
-    let longest = text.split(|character| character != '`').map(str::len).max().unwrap_or(0);
+    let longest = text
+        .split(|character| character != '`')
+        .map(str::len)
+        .max()
+        .unwrap_or(0);
     let fence = "`".repeat(longest.max(2) + 1);
     format!("{fence}\n{}\n{fence}", text.trim_end())
 }
@@ -156,7 +180,10 @@ fn fenced(text: &str) -> String {
 fn sentence(text: &str) -> String {
     let text = text.trim();
     let mut characters = text.chars();
-    let first = characters.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
+    let first = characters
+        .next()
+        .map(|first| first.to_uppercase().to_string())
+        .unwrap_or_default();
     let stop = if text.ends_with(['.', '!', '?', '`']) { "" } else { "." };
     format!("{first}{}{stop}", characters.as_str())
 }

@@ -21,24 +21,40 @@ const SHORTEST_PAUSE: Duration = Duration::from_secs(5);
 /// The place a run reports to.
 #[derive(Clone)]
 pub enum Thread {
-    Item { forge: Arc<dyn Forge>, labels: Labels },
+    Item {
+        forge: Arc<dyn Forge>,
+        labels: Labels,
+    },
     /// Each text is shown once.
-    Terminal { show: Arc<dyn Fn(&Clean) + Send + Sync> },
+    Terminal {
+        show: Arc<dyn Fn(&Clean) + Send + Sync>,
+    },
 }
 
 impl Run {
     /// Returns the item, or why it is not to be worked on any more.
     pub(super) async fn item(&mut self) -> Result<Option<Item>, Setback> {
-        let Thread::Item { forge, labels } = &self.thread else { return Ok(None) };
+        let Thread::Item { forge, labels } = &self.thread else {
+            return Ok(None);
+        };
         let item = forge.item(&self.lease.task).await?;
         self.looked_at = Some(Instant::now());
         if !item.is_open {
-            return Err(Setback::Withdrawn { reason: "it was closed".to_owned(), item_exists: true });
+            return Err(Setback::Withdrawn {
+                reason: "it was closed".to_owned(),
+                item_exists: true,
+            });
         }
-        let is_shown = item.labels.iter().any(|label| *label == labels.processing || *label == labels.trigger);
+        let is_shown = item
+            .labels
+            .iter()
+            .any(|label| *label == labels.processing || *label == labels.trigger);
         if self.state != State::Planning && !is_shown {
             let reason = format!("the label `{}` was taken off", labels.processing);
-            return Err(Setback::Withdrawn { reason, item_exists: true });
+            return Err(Setback::Withdrawn {
+                reason,
+                item_exists: true,
+            });
         }
         Ok(Some(item))
     }
@@ -79,7 +95,11 @@ impl Run {
         self.record.doing.clear();
         let has_comment = self.record.comments.keys().any(|marker| marker.ends_with(":progress"));
         let text = talk::progress(self.lease.run, state, &self.record, &self.shop.settings);
-        if has_comment { self.write("progress", &text, Again::Edit).await } else { Ok(()) }
+        if has_comment {
+            self.write("progress", &text, Again::Edit).await
+        } else {
+            Ok(())
+        }
     }
 
     /// Shows what the model does now: at once on a terminal, on the item ever more rarely the longer the run lasts (at
@@ -111,7 +131,11 @@ impl Run {
         let marker = format!("{}:{what}", self.lease.run);
         let known = self.record.comments.get(&marker).copied();
         let search_first = known == Some(None);
-        let post = Post { marker: &marker, body: &body, search_first };
+        let post = Post {
+            marker: &marker,
+            body: &body,
+            search_first,
+        };
         if let Some(Some(comment)) = known {
             return match again {
                 Again::Leave => Ok(()),
@@ -130,7 +154,9 @@ impl Run {
 
     /// Makes the item carry exactly the label that shows `state`, of those this program sets.
     pub(super) async fn show_label(&self, state: State, carried: Option<&[String]>) -> Result<(), Setback> {
-        let Thread::Item { forge, labels } = &self.thread else { return Ok(()) };
+        let Thread::Item { forge, labels } = &self.thread else {
+            return Ok(());
+        };
         let task = &self.lease.task;
         let wanted = labels.showing(state);
         // What the item carries is known after a look at it; else it is what this program showed last.
@@ -139,19 +165,37 @@ impl Run {
         // Added first: between the two requests the item carries two labels rather than none.
         if !carried.iter().any(|label| label == wanted) {
             forge.add_label(task, wanted).await?;
-            self.note(Fact::LabelChanged { added: Some(wanted.to_owned()), removed: None });
+            self.note(Fact::LabelChanged {
+                added: Some(wanted.to_owned()),
+                removed: None,
+            });
         }
-        let shows = [&labels.processing, &labels.waiting, &labels.paused, &labels.stopped, &labels.failed, &labels.done];
-        for label in shows.into_iter().filter(|label| *label != wanted && carried.contains(label)) {
+        let shows = [
+            &labels.processing,
+            &labels.waiting,
+            &labels.paused,
+            &labels.stopped,
+            &labels.failed,
+            &labels.done,
+        ];
+        for label in shows
+            .into_iter()
+            .filter(|label| *label != wanted && carried.contains(label))
+        {
             forge.remove_label(task, label).await?;
-            self.note(Fact::LabelChanged { added: None, removed: Some(label.clone()) });
+            self.note(Fact::LabelChanged {
+                added: None,
+                removed: Some(label.clone()),
+            });
         }
         Ok(())
     }
 
     /// Takes the trigger label off where it still is, so that only a person's new request starts another run.
     pub(super) async fn take_trigger_off(&self, item: &Item) -> Result<(), Setback> {
-        let Thread::Item { forge, labels } = &self.thread else { return Ok(()) };
+        let Thread::Item { forge, labels } = &self.thread else {
+            return Ok(());
+        };
         if item.labels.contains(&labels.trigger) {
             forge.remove_label(&item.task, &labels.trigger).await?;
         }
@@ -173,4 +217,3 @@ enum Again {
     Leave,
     Edit,
 }
-

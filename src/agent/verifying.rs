@@ -16,7 +16,12 @@ const TAIL_BYTES: usize = 4_000;
 pub(super) async fn verify(run: &mut Run) -> Result<Signal, Setback> {
     run.show_progress().await?;
     let settings = run.shop.settings.planning.verification.clone();
-    let checks = run.record.plan.as_ref().map(|plan| plan.verification.clone()).unwrap_or_default();
+    let checks = run
+        .record
+        .plan
+        .as_ref()
+        .map(|plan| plan.verification.clone())
+        .unwrap_or_default();
     run.record.checks.clear();
     if !settings.enabled {
         return Ok(Signal::Finished);
@@ -47,17 +52,31 @@ pub(super) async fn verify(run: &mut Run) -> Result<Signal, Setback> {
 async fn check_one(run: &mut Run, check: &Check) -> Result<Checked, Setback> {
     let output = run.execute(&check.command).await?;
     // Without an exit code the command did not end by itself, and that is never a pass.
-    let exit_code = output.structured.as_ref().and_then(|fields| fields["exit_code"].as_i64());
+    let exit_code = output
+        .structured
+        .as_ref()
+        .and_then(|fields| fields["exit_code"].as_i64());
     let tail = excerpt::middle_cut(&output.text, TAIL_BYTES, None);
-    Ok(Checked { command: check.command.clone(), expected: check.expect_exit.into(), exit_code, tail })
+    Ok(Checked {
+        command: check.command.clone(),
+        expected: check.expect_exit.into(),
+        exit_code,
+        tail,
+    })
 }
 
 /// Returns what the model is told of the checks that did not pass.
 fn digest(checks: &[Checked]) -> String {
     let mut text = "The program checked the result, and it does not pass yet:\n".to_owned();
     for check in checks.iter().filter(|check| !check.passed()) {
-        let ending = check.exit_code.map_or_else(|| "did not end".to_owned(), |code| format!("exit code {code}"));
-        let _ = write!(text, "\n$ {}\n[{ending}, expected {}]\n{}\n", check.command, check.expected, check.tail);
+        let ending = check
+            .exit_code
+            .map_or_else(|| "did not end".to_owned(), |code| format!("exit code {code}"));
+        let _ = write!(
+            text,
+            "\n$ {}\n[{ending}, expected {}]\n{}\n",
+            check.command, check.expected, check.tail
+        );
     }
     text.push_str("\nMend it, then finish again. Do not weaken the checks.");
     text

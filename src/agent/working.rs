@@ -57,9 +57,11 @@ async fn converse(run: &mut Run, chat: &mut Chat) -> Result<Signal, Setback> {
             return Ok(Signal::Finished);
         }
         if turn.done {
-            chat.send_user_message(&run.shop.redactor.clean(
-                "`done` did not count, because a call of the same reply failed. Read its result and go on.",
-            ));
+            chat.send_user_message(
+                &run.shop
+                    .redactor
+                    .clean("`done` did not count, because a call of the same reply failed. Read its result and go on."),
+            );
         }
         run.save_conversation(chat).await?;
     }
@@ -77,7 +79,10 @@ impl Run {
             None => self.shop.model.takes_native_calls().await,
         };
         self.record.native = Some(native);
-        let mut chat = self.shop.model.chat(Arc::clone(&specs), native, self.stop.asked.clone());
+        let mut chat = self
+            .shop
+            .model
+            .chat(Arc::clone(&specs), native, self.stop.asked.clone());
         let stored = self.shop.store.messages(self.lease.run).await?;
         if stored.is_empty() {
             let system = self.work_prompt(native)?;
@@ -95,7 +100,9 @@ impl Run {
 
     fn work_prompt(&self, native: bool) -> Result<String, Setback> {
         let (name, environment) = self.environment()?;
-        let Some(desk) = &self.desk else { return Err(Setback::failed("the desk is not open")) };
+        let Some(desk) = &self.desk else {
+            return Err(Setback::failed("the desk is not open"));
+        };
         prompt::work(&WorkPrompt {
             native,
             fence: &prompt::fence(self.lease.run),
@@ -110,7 +117,10 @@ impl Run {
     /// Stores what was said since the last call. Nothing is stored before the first reply: a conversation that the
     /// provider refused whole is begun again.
     pub(super) async fn save_conversation(&mut self, chat: &mut Chat) -> Result<(), Setback> {
-        let has_reply = chat.messages().iter().any(|message| matches!(message, Message::Assistant { .. }));
+        let has_reply = chat
+            .messages()
+            .iter()
+            .any(|message| matches!(message, Message::Assistant { .. }));
         if has_reply {
             let unsaved = chat.unsaved();
             self.shop.store.append_messages(&self.lease, &unsaved).await?;
@@ -135,11 +145,21 @@ impl Run {
 
     /// Answers what the model said last and nobody heard, so that it can be asked again.
     fn close_gap(&self, chat: &mut Chat, reason: &str) {
-        let Some(Message::Assistant { text, calls }) = chat.messages().last() else { return };
-        let last = Reply { text: text.clone(), calls: calls.clone(), ..Reply::default() };
+        let Some(Message::Assistant { text, calls }) = chat.messages().last() else {
+            return;
+        };
+        let last = Reply {
+            text: text.clone(),
+            calls: calls.clone(),
+            ..Reply::default()
+        };
         let calls = decode::turn(&last).map(|turn| turn.calls).unwrap_or_default();
         if !calls.is_empty() {
-            let answer = |call| ToolResult { call, output: UNKNOWN_OUTCOME.to_owned(), is_error: true };
+            let answer = |call| ToolResult {
+                call,
+                output: UNKNOWN_OUTCOME.to_owned(),
+                is_error: true,
+            };
             chat.send_tool_results(calls.into_iter().map(answer).collect());
         }
         let text = format!("{reason} Go on with the task; if it is finished, say so again.");

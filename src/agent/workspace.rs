@@ -84,7 +84,12 @@ pub struct Workspace {
 impl Workspace {
     /// Takes over a container that holds the project already.
     pub fn take_over(container: Container, mirror: Mirror, base: Base, run: String) -> Self {
-        Self { container, mirror, base, run }
+        Self {
+            container,
+            mirror,
+            base,
+            run,
+        }
     }
 
     /// Hands the project into a fresh container: history, branch, and kept unfinished work if there is any.
@@ -96,7 +101,10 @@ impl Workspace {
         run: String,
     ) -> Result<Self, Setback> {
         let unfinished = mirror.kept_wip(&run).await?;
-        let target = mirror.branch(&base.branch).await?.unwrap_or_else(|| base.commit.clone());
+        let target = mirror
+            .branch(&base.branch)
+            .await?
+            .unwrap_or_else(|| base.commit.clone());
         let mut tips = vec![base.commit.clone(), target.clone()];
         tips.extend(unfinished.clone());
         let pack = mirror.pack(&tips).await?;
@@ -112,12 +120,20 @@ impl Workspace {
         ];
         let (_, ending) = container.run(&script(HAND_IN, &arguments), pack, 64 * 1024).await?;
         succeeded("the repository could not be handed into the container", &ending)?;
-        Ok(Self { container, mirror, base, run })
+        Ok(Self {
+            container,
+            mirror,
+            base,
+            run,
+        })
     }
 
     /// Returns the built-in tool server of this workspace.
     pub fn server(&self, config: &environment::Config) -> McpServer {
-        let connect = ExecutorStream { container: self.container.clone(), config: config.clone() };
+        let connect = ExecutorStream {
+            container: self.container.clone(),
+            config: config.clone(),
+        };
         // The executor enforces the command's own time-out inside; this one is for a stream that says nothing any more.
         let patience = Duration::from_secs(config.timeout_seconds + 30);
         McpServer::new(SERVER, None, None, patience, Box::new(connect))
@@ -131,7 +147,11 @@ impl Workspace {
     }
 
     fn acceptance(&self, head: CommitId) -> Acceptance {
-        Acceptance { base: Some(self.base.commit.clone()), head, run: self.run.clone() }
+        Acceptance {
+            base: Some(self.base.commit.clone()),
+            head,
+            run: self.run.clone(),
+        }
     }
 
     /// Keeps the work as it is, uncommitted changes included, in the mirror, so that another container can go on with it.
@@ -147,16 +167,23 @@ impl Workspace {
         let attached = self.container.attach(&command, &[]).await?;
         drop(attached.stdin);
         let incoming = self.mirror.receive(attached.stdout).await?;
-        succeeded("the commits could not be packed in the container", &attached.ending.await?)?;
+        succeeded(
+            "the commits could not be packed in the container",
+            &attached.ending.await?,
+        )?;
         Ok(incoming)
     }
 
     async fn print_commit(&self, text: &str, arguments: &[&str]) -> Result<CommitId, Setback> {
-        let (printed, ending) = self.container.run(&script(text, arguments), tokio::io::empty(), 64 * 1024).await?;
+        let (printed, ending) = self
+            .container
+            .run(&script(text, arguments), tokio::io::empty(), 64 * 1024)
+            .await?;
         succeeded("the work could not be committed in the container", &ending)?;
         let printed = String::from_utf8_lossy(&printed);
         let id = printed.lines().last().unwrap_or_default();
-        id.parse().map_err(|error: NotACommitId| RepositoryError::Unacceptable(error.to_string()).into())
+        id.parse()
+            .map_err(|error: NotACommitId| RepositoryError::Unacceptable(error.to_string()).into())
     }
 
     pub fn mirror(&self) -> &Mirror {
@@ -172,14 +199,21 @@ impl Workspace {
 }
 
 fn script<'a>(text: &'a str, arguments: &[&'a str]) -> Vec<&'a str> {
-    ["sh", "-c", text, "sh"].into_iter().chain(arguments.iter().copied()).collect()
+    ["sh", "-c", text, "sh"]
+        .into_iter()
+        .chain(arguments.iter().copied())
+        .collect()
 }
 
 fn succeeded(what: &str, ending: &Ending) -> Result<(), Setback> {
     if ending.exit_code == 0 {
         return Ok(());
     }
-    Err(Setback::failed(format!("{what}: git ended with {}: {}", ending.exit_code, ending.stderr.trim())))
+    Err(Setback::failed(format!(
+        "{what}: git ended with {}: {}",
+        ending.exit_code,
+        ending.stderr.trim()
+    )))
 }
 
 /// The executor in the container, reached over one attached exec.

@@ -29,5 +29,9 @@ pub async fn examine(config: Option<&Path>) -> ExitCode {
         };
         print(redactor.clean(&line));
     }
-    if is_healthy { exit::SUCCESS.into() } else { exit::FAILED.into() }
+    if is_healthy {
+        exit::SUCCESS.into()
+    } else {
+        exit::FAILED.into()
+    }
 }

@@ -28,22 +28,46 @@ pub async fn run(config: Option<&Path>, task: Task) -> ExitCode {
     let root = task.root.unwrap_or_else(|| PathBuf::from("."));
     let folder = match std::fs::canonicalize(&root) {
         Ok(folder) if folder.is_dir() => folder,
-        Ok(folder) => return wrong(format_args!("{} is not a folder; name one with --root", folder.display())),
+        Ok(folder) => {
+            return wrong(format_args!(
+                "{} is not a folder; name one with --root",
+                folder.display()
+            ));
+        }
         Err(error) => return wrong(format_args!("{}: {error}; name a folder with --root", root.display())),
     };
-    if let Some(name) = task.environment.as_ref().filter(|name| !config.command_executor.environments.contains_key(*name)) {
-        let known: Vec<&str> = config.command_executor.environments.keys().map(String::as_str).collect();
-        return wrong(format_args!("there is no environment '{name}'; there are: {}", known.join(", ")));
+    if let Some(name) = task
+        .environment
+        .as_ref()
+        .filter(|name| !config.command_executor.environments.contains_key(*name))
+    {
+        let known: Vec<&str> = config
+            .command_executor
+            .environments
+            .keys()
+            .map(String::as_str)
+            .collect();
+        return wrong(format_args!(
+            "there is no environment '{name}'; there are: {}",
+            known.join(", ")
+        ));
     }
     let session = match Session::open(config).await {
         Ok(session) => session,
         Err(code) => return code,
     };
     let service = Arc::clone(&session.service);
-    let local = LocalTask { text: task.text, folder, dry_run: task.dry_run, environment: task.environment };
+    let local = LocalTask {
+        text: task.text,
+        folder,
+        dry_run: task.dry_run,
+        environment: task.environment,
+    };
     session
         .run(async move {
-            let thread = Thread::Terminal { show: Arc::new(|text| complain(text)) };
+            let thread = Thread::Terminal {
+                show: Arc::new(|text| complain(text)),
+            };
             let outcome = match service.work_on_local(local, thread).await {
                 Ok(outcome) => outcome,
                 Err(error) => {

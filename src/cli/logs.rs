@@ -30,9 +30,14 @@ pub async fn show(config: Option<&Path>, logs: &Logs) -> ExitCode {
     let mut shown = 0;
     loop {
         let entries: Vec<Entry> = match reading::entries(&config.logs.directory) {
-            Ok(entries) => entries.filter(|entry| entry.subject.task.as_ref() == Some(&task)).collect(),
+            Ok(entries) => entries
+                .filter(|entry| entry.subject.task.as_ref() == Some(&task))
+                .collect(),
             Err(error) => {
-                complain(format_args!("the journal in {} cannot be read: {error}", config.logs.directory.display()));
+                complain(format_args!(
+                    "the journal in {} cannot be read: {error}",
+                    config.logs.directory.display()
+                ));
                 return exit::FAILED.into();
             }
         };
@@ -44,14 +49,22 @@ pub async fn show(config: Option<&Path>, logs: &Logs) -> ExitCode {
             }
         }
         shown = shown.max(entries.len());
-        let has_ended = matches!(entries.last(), Some(Entry { fact: Fact::PutDown { .. }, .. }));
+        let has_ended = matches!(
+            entries.last(),
+            Some(Entry {
+                fact: Fact::PutDown { .. },
+                ..
+            })
+        );
         if !logs.follow || has_ended {
             break;
         }
         tokio::time::sleep(LOOK_EVERY).await;
     }
     if shown == 0 {
-        complain(format_args!("nothing is known of {task}; `coding-agent status` lists the tasks there are"));
+        complain(format_args!(
+            "nothing is known of {task}; `coding-agent status` lists the tasks there are"
+        ));
         return exit::FAILED.into();
     }
     exit::SUCCESS.into()

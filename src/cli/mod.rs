@@ -24,7 +24,15 @@ pub fn main() -> ExitCode {
     let config = arguments.config.as_deref();
     match arguments.command {
         Command::Run(run) => match run.task {
-            Some(text) => session::on_runtime(local::run(config, local::Task { text, root: run.root, dry_run: run.dry_run, environment: run.environment })),
+            Some(text) => session::on_runtime(local::run(
+                config,
+                local::Task {
+                    text,
+                    root: run.root,
+                    dry_run: run.dry_run,
+                    environment: run.environment,
+                },
+            )),
             None => session::on_runtime(work::run(config)),
         },
         Command::Serve => session::on_runtime(work::serve(config)),

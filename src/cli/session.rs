@@ -12,8 +12,8 @@ use crate::config::Config;
 use crate::journal::fact::{Fact, Subject};
 use crate::journal::{Journal, log_file};
 use crate::secret::Redactor;
-use crate::service::{Host, Service};
 use crate::service::shutdown::Shutdown;
+use crate::service::{Host, Service};
 
 /// Says `text` to the person at the terminal, or to cron's mail.
 #[expect(clippy::print_stderr, reason = "the command line is where the program speaks")]
@@ -105,7 +105,13 @@ impl Session {
         match Service::open(config, host(), journal.clone(), Arc::clone(&redactor), stop.clone()).await {
             Ok(service) => {
                 journal.record(&Subject::default(), Fact::WorkerStarted);
-                Ok(Self { service: Arc::new(service), stop, journal, grace, _logs: logs })
+                Ok(Self {
+                    service: Arc::new(service),
+                    stop,
+                    journal,
+                    grace,
+                    _logs: logs,
+                })
             }
             Err(error) => {
                 complain(redactor.clean(&format!("{error:#}")));

@@ -64,11 +64,22 @@ fn as_json(runs: &[Run], is_served: bool) -> serde_json::Value {
 }
 
 fn as_text(runs: &[Run], is_served: bool) -> String {
-    let mut lines = vec![if is_served { "a worker is active".to_owned() } else { "no worker is active".to_owned() }];
+    let mut lines = vec![if is_served {
+        "a worker is active".to_owned()
+    } else {
+        "no worker is active".to_owned()
+    }];
     for run in runs {
         let minutes = (Utc::now() - run.updated_at).num_minutes().max(0);
-        let wait = run.not_before.map_or_else(String::new, |until| format!(", again at {}", until.format("%H:%M UTC")));
-        lines.push(format!("{:<11} {:<32} {} ({minutes} min ago{wait})", run.state.to_string(), run.task.to_string(), run.title));
+        let wait = run
+            .not_before
+            .map_or_else(String::new, |until| format!(", again at {}", until.format("%H:%M UTC")));
+        lines.push(format!(
+            "{:<11} {:<32} {} ({minutes} min ago{wait})",
+            run.state.to_string(),
+            run.task.to_string(),
+            run.title
+        ));
     }
     if runs.is_empty() {
         lines.push("no runs yet".to_owned());

@@ -22,7 +22,10 @@ pub async fn run(config: Option<&Path>) -> ExitCode {
     let _only = match try_exclusive(&config.state_dir) {
         Ok(Some(only)) => only,
         Ok(None) => {
-            print(format_args!("another run is active on {}; nothing was done", config.state_dir.display()));
+            print(format_args!(
+                "another run is active on {}; nothing was done",
+                config.state_dir.display()
+            ));
             return exit::SUCCESS.into();
         }
         Err(error) => {
@@ -46,24 +49,49 @@ pub async fn run(config: Option<&Path>) -> ExitCode {
                 print(format_args!("run: {ending}"));
             }
             let code = exit::of_all(&endings);
-            if faults && code == ExitCode::SUCCESS { exit::FAILED.into() } else { code }
+            if faults && code == ExitCode::SUCCESS {
+                exit::FAILED.into()
+            } else {
+                code
+            }
         })
         .await
 }
 
 /// Find and work until stopped.
 pub async fn serve(config: Option<&Path>) -> ExitCode {
-    until_stopped(config, Work { produces: true, consumes: true }).await
+    until_stopped(
+        config,
+        Work {
+            produces: true,
+            consumes: true,
+        },
+    )
+    .await
 }
 
 /// Only find, until stopped.
 pub async fn produce(config: Option<&Path>) -> ExitCode {
-    until_stopped(config, Work { produces: true, consumes: false }).await
+    until_stopped(
+        config,
+        Work {
+            produces: true,
+            consumes: false,
+        },
+    )
+    .await
 }
 
 /// Only work, until stopped.
 pub async fn consume(config: Option<&Path>) -> ExitCode {
-    until_stopped(config, Work { produces: false, consumes: true }).await
+    until_stopped(
+        config,
+        Work {
+            produces: false,
+            consumes: true,
+        },
+    )
+    .await
 }
 
 #[derive(Clone, Copy)]

@@ -22,8 +22,8 @@ use secrecy::SecretString;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::agent::budget::Budget;
 use crate::agent::Planning;
+use crate::agent::budget::Budget;
 use crate::environment;
 use crate::forge::github;
 use crate::forge::gitlab;

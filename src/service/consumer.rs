@@ -81,10 +81,19 @@ impl Service {
     /// Works on a claimed run while its lease is kept alive.
     pub async fn work_on(&self, lease: Lease, stored: StoredRun, thread: Thread) -> Ending {
         let lease = Arc::new(lease);
-        let subject = Subject { task: Some(lease.task.clone()), run: Some(lease.run) };
+        let subject = Subject {
+            task: Some(lease.task.clone()),
+            run: Some(lease.run),
+        };
         self.shop.journal.record(&subject, Fact::Claimed);
         let heart = tokio::spawn(beat(self.shop.store.clone(), Arc::clone(&lease)));
-        let run = Run::new(Arc::clone(&self.shop), Arc::clone(&lease), &stored, thread, self.stop.clone());
+        let run = Run::new(
+            Arc::clone(&self.shop),
+            Arc::clone(&lease),
+            &stored,
+            thread,
+            self.stop.clone(),
+        );
         // A task of its own, so that a panic ends one run and not the service.
         let ending = match tokio::spawn(run.advance()).await {
             Ok(ending) => ending,
@@ -96,7 +105,12 @@ impl Service {
             }
         };
         heart.abort();
-        self.shop.journal.record(&subject, Fact::PutDown { ending: ending.to_string() });
+        self.shop.journal.record(
+            &subject,
+            Fact::PutDown {
+                ending: ending.to_string(),
+            },
+        );
         ending
     }
 

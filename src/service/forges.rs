@@ -25,16 +25,25 @@ pub struct Forges {
 
 impl Forges {
     pub async fn connect(config: &Config) -> Result<Self, ForgeError> {
-        let mut forges = Self { github: None, gitlab: None };
+        let mut forges = Self {
+            github: None,
+            gitlab: None,
+        };
         for source in &config.task_sources {
             match source {
                 TaskSource::Github => {
                     let forge = Arc::new(GitHub::connect(&config.github).await?);
-                    forges.github = Some(Connected { forge, labels: config.github.labels.clone() });
+                    forges.github = Some(Connected {
+                        forge,
+                        labels: config.github.labels.clone(),
+                    });
                 }
                 TaskSource::Gitlab => {
                     let forge = Arc::new(GitLab::connect(&config.gitlab).await?);
-                    forges.gitlab = Some(Connected { forge, labels: config.gitlab.labels.clone() });
+                    forges.gitlab = Some(Connected {
+                        forge,
+                        labels: config.gitlab.labels.clone(),
+                    });
                 }
             }
         }

@@ -30,14 +30,38 @@ impl Service {
     pub async fn work_on_local(&self, local: LocalTask, thread: Thread) -> anyhow::Result<LocalOutcome> {
         self.recover().await?;
         let task = TaskId::Local { id: Uuid::now_v7() };
-        let title = local.text.lines().next().unwrap_or_default().chars().take(72).collect::<String>();
-        let record = Record { title: title.clone(), local: Some(local), ..Record::default() };
-        let admission = self.shop.store.admit(&task, &title, &serde_json::to_value(record)?).await?;
+        let title = local
+            .text
+            .lines()
+            .next()
+            .unwrap_or_default()
+            .chars()
+            .take(72)
+            .collect::<String>();
+        let record = Record {
+            title: title.clone(),
+            local: Some(local),
+            ..Record::default()
+        };
+        let admission = self
+            .shop
+            .store
+            .admit(&task, &title, &serde_json::to_value(record)?)
+            .await?;
         let (Admission::New(run) | Admission::Known(run)) = admission;
-        let (lease, stored) =
-            self.shop.store.claim_run(run, LEASE).await?.ok_or_else(|| anyhow!("the task was taken by another worker"))?;
+        let (lease, stored) = self
+            .shop
+            .store
+            .claim_run(run, LEASE)
+            .await?
+            .ok_or_else(|| anyhow!("the task was taken by another worker"))?;
         let ending = self.work_on(lease, stored, thread).await;
-        let stored = self.shop.store.run(run).await?.ok_or_else(|| anyhow!("the run is not in the store any more"))?;
+        let stored = self
+            .shop
+            .store
+            .run(run)
+            .await?
+            .ok_or_else(|| anyhow!("the run is not in the store any more"))?;
         let record: Record = serde_json::from_value(stored.record).context("reading the run's record")?;
         let settings = &self.shop.settings;
         let mirror = Mirror::local(&settings.repository, &settings.state_dir, &run.to_string()).await?;
@@ -46,7 +70,10 @@ impl Service {
             _ => String::new(),
         };
         mirror.remove().await?;
-        Ok(LocalOutcome { ending, diff: self.clean(&diff) })
+        Ok(LocalOutcome {
+            ending,
+            diff: self.clean(&diff),
+        })
     }
 
     /// Returns `text` without secrets.

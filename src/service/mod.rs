@@ -49,9 +49,21 @@ impl Service {
         let store = Store::open(&config.state_dir).await?;
         let model = Model::new(&config.llm)?;
         let forges = Forges::connect(&config).await?;
-        let shop = Workshop { store, journal, redactor, model, settings: settings(&config, host) };
+        let shop = Workshop {
+            store,
+            journal,
+            redactor,
+            model,
+            settings: settings(&config, host),
+        };
         let bell = Doorbell::new(config.consumers);
-        Ok(Self { shop: Arc::new(shop), forges, bell, stop, config })
+        Ok(Self {
+            shop: Arc::new(shop),
+            forges,
+            bell,
+            stop,
+            config,
+        })
     }
 
     pub fn store(&self) -> &Store {
@@ -79,5 +91,7 @@ fn settings(config: &Config, host: Host) -> Settings {
 /// where its state lies.
 pub fn instance(state_dir: &Path) -> String {
     let path = std::fs::canonicalize(state_dir).unwrap_or_else(|_| state_dir.to_owned());
-    uuid::Uuid::new_v5(&uuid::Uuid::NAMESPACE_URL, path.as_os_str().as_encoded_bytes()).simple().to_string()
+    uuid::Uuid::new_v5(&uuid::Uuid::NAMESPACE_URL, path.as_os_str().as_encoded_bytes())
+        .simple()
+        .to_string()
 }

@@ -41,7 +41,9 @@ impl Service {
         }
         for fault in &harvest.faults {
             tracing::error!("{fault}");
-            self.shop.journal.record(&Subject::default(), Fact::Warned { text: fault.clone() });
+            self.shop
+                .journal
+                .record(&Subject::default(), Fact::Warned { text: fault.clone() });
         }
         harvest
     }
@@ -51,7 +53,10 @@ impl Service {
         if self.is_left_over(connected, item).await? {
             return Ok(None);
         }
-        let record = Record { title: item.title.clone(), ..Record::default() };
+        let record = Record {
+            title: item.title.clone(),
+            ..Record::default()
+        };
         let record = serde_json::to_value(record).map_err(|error| AdmitError::Record(error.to_string()))?;
         let admission = self.shop.store.admit(&item.task, &item.title, &record).await?;
         let forge = &connected.forge;
@@ -61,8 +66,16 @@ impl Service {
         match admission {
             Admission::Known(_) => Ok(None),
             Admission::New(run) => {
-                let subject = Subject { task: Some(item.task.clone()), run: Some(run) };
-                self.shop.journal.record(&subject, Fact::Admitted { title: item.title.clone() });
+                let subject = Subject {
+                    task: Some(item.task.clone()),
+                    run: Some(run),
+                };
+                self.shop.journal.record(
+                    &subject,
+                    Fact::Admitted {
+                        title: item.title.clone(),
+                    },
+                );
                 Ok(Some(run))
             }
         }

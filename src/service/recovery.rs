@@ -23,15 +23,22 @@ impl Service {
             self.bell.ring();
         }
         let settings = &self.shop.settings;
-        let connected =
-            Docker::connect(&settings.environments, settings.docker_host.as_deref(), &settings.instance).await;
+        let connected = Docker::connect(
+            &settings.environments,
+            settings.docker_host.as_deref(),
+            &settings.instance,
+        )
+        .await;
         let swept = match connected {
             Ok(docker) => docker.sweep(&keep).await,
             Err(error) => Err(error),
         };
         match swept {
             Ok(0) => {}
-            Ok(containers) => self.shop.journal.record(&Subject::default(), Fact::Swept { containers }),
+            Ok(containers) => self
+                .shop
+                .journal
+                .record(&Subject::default(), Fact::Swept { containers }),
             Err(error) => tracing::warn!("old containers could not be looked for: {error}"),
         }
         Ok(())

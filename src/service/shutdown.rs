@@ -18,7 +18,10 @@ const TOOL_SHARE: f64 = 0.4;
 impl Shutdown {
     /// Begins to listen.
     pub fn listen() -> std::io::Result<Self> {
-        Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+        })
     }
 
     /// Passes the first signal on to `stop`. Returns when the program must end whatever it does: after the grace period, or

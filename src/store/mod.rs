@@ -178,7 +178,9 @@ impl Store {
 
     /// Tells whether another living process has this store open.
     pub async fn has_other_workers(&self) -> Result<bool, StoreError> {
-        self.worker.has_others().map_err(|error| self.failed(sqlx::Error::Io(error)))
+        self.worker
+            .has_others()
+            .map_err(|error| self.failed(sqlx::Error::Io(error)))
     }
 
     /// Returns when the next parked run is due; ask again then.

@@ -12,9 +12,9 @@
 //! a terminal's Ctrl-C does not reach it.
 
 use rustix::event::{PollFd, PollFlags, poll};
+use std::ffi::OsString;
 use std::io::{self, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::ffi::OsString;
 use std::process::{Command, ExitCode, ExitStatus};
 use std::thread;
 use std::time::Duration;
@@ -49,8 +49,12 @@ fn start(command: &[OsString]) -> io::Result<u32> {
     };
     adopt_orphans()?;
     let server = Command::new(program).args(arguments).process_group(0).spawn();
-    let server =
-        server.map_err(|error| io::Error::new(error.kind(), format!("{} cannot be started: {error}", program.display())))?;
+    let server = server.map_err(|error| {
+        io::Error::new(
+            error.kind(),
+            format!("{} cannot be started: {error}", program.display()),
+        )
+    })?;
     thread::spawn(end_when_stdin_ends);
     Ok(server.id())
 }
