@@ -2,7 +2,7 @@
 //!
 //! Nothing but protocol goes to stdout; why it could not serve goes to stderr.
 
-use clap::{Parser, Subcommand};
+use clap::Parser;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -13,8 +13,6 @@ use coding_agent::executor;
 #[derive(Parser)]
 #[command(name = "coding-agent-executor", version)]
 struct Arguments {
-    #[command(subcommand)]
-    role: Option<Role>,
     /// The project folder.
     #[arg(long, default_value = "/workspace/project")]
     root: PathBuf,
@@ -32,22 +30,13 @@ struct Arguments {
     max_file_bytes: usize,
 }
 
-#[derive(Subcommand)]
-enum Role {
-    /// Runs one command for the executor that started this process.
-    #[command(hide = true)]
-    Supervise {
-        #[arg(last = true)]
-        command: String,
-    },
-}
-
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
-    if let Some(Role::Supervise { command }) = arguments.role {
-        return executor::supervise(&command);
+    // Before the options are looked at: this happens with every command, and has to be quick.
+    let mut words = std::env::args_os().skip(1);
+    if words.next().is_some_and(|word| word == "supervise") {
+        return executor::supervise(&words.next().unwrap_or_default());
     }
-    match serve(arguments) {
+    match serve(Arguments::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             #[expect(

@@ -9,6 +9,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream as BlockingStream;
 use std::path::Path;
+use std::pin::pin;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader};
@@ -85,7 +86,7 @@ impl Running {
         let (output, stdout) = io::pipe().context("no pipe for the command's output could be made")?;
         let stderr = stdout.try_clone()?;
         let supervisor = Command::new(&options.supervisor)
-            .args(["supervise", "--", command])
+            .args(["supervise", command])
             .current_dir(folder)
             .envs(ENVIRONMENT)
             .stdin(Stdio::from(OwnedFd::from(theirs)))
@@ -104,10 +105,12 @@ impl Running {
     /// Reads output until the supervisor says how the command ended.
     async fn ending(&mut self, capture: &mut Capture) -> anyhow::Result<How> {
         let mut line = String::new();
+        // Pinned, not begun anew: a read that is dropped half-way loses what it has read.
+        let mut reading = pin!(self.line.read_line(&mut line));
         let said = tokio::select! {
-            said = self.line.read_line(&mut line) => said,
-            // Reading ends before the line comes only when the command has closed its output.
-            () = read_into(capture, &mut self.output) => self.line.read_line(&mut line).await,
+            said = &mut reading => said,
+            // All output is there before the line when the command has closed its streams.
+            () = read_into(capture, &mut self.output) => reading.await,
         };
         said.context("the command's supervisor cannot be heard")?;
         Ok(match line.parse::<Ending>()? {

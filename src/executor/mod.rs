@@ -50,7 +50,7 @@ pub struct Options {
     pub max_file_bytes: usize,
 }
 
-/// Serves until stdin ends, then ends every process that is left.
+/// Serves until stdin ends, then ends every process that is left. Calls under way get five seconds to finish first.
 pub async fn serve(options: Options) -> anyhow::Result<()> {
     adopt_orphans().context("orphaned processes cannot be adopted")?;
     let root = options.root.display().to_string();

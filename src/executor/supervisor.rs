@@ -7,6 +7,7 @@
 //!
 //! It starts in a millisecond: no runtime, no options. Its stdin is a socket to the executor, in both directions.
 
+use std::ffi::OsStr;
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
@@ -31,7 +32,7 @@ pub(super) enum Ending {
 }
 
 /// Runs `command` in a shell and stays until everything it started has ended.
-pub fn supervise(command: &str) -> ExitCode {
+pub fn supervise(command: &OsStr) -> ExitCode {
     match try_supervise(command) {
         Ok(()) => ExitCode::SUCCESS,
         // The executor sees a socket that ended without a word.
@@ -39,7 +40,7 @@ pub fn supervise(command: &str) -> ExitCode {
     }
 }
 
-fn try_supervise(command: &str) -> io::Result<()> {
+fn try_supervise(command: &OsStr) -> io::Result<()> {
     adopt_orphans()?;
     // A session of its own: no terminal, and signals to the executor's group do not reach the command.
     rustix::process::setsid()?;
@@ -58,10 +59,11 @@ fn try_supervise(command: &str) -> io::Result<()> {
     Ok(())
 }
 
-fn start(command: &str) -> io::Result<u32> {
+fn start(command: &OsStr) -> io::Result<u32> {
     let spawn = |shell: &str| {
         Command::new(shell)
-            .args(["-c", command])
+            .arg("-c")
+            .arg(command)
             .stdin(Stdio::null())
             .process_group(0)
             .spawn()

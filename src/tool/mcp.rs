@@ -194,7 +194,10 @@ impl McpServer {
             dead.end().await;
         }
         if link.openings_left == 0 {
-            return Err(self.lost(format!("{} ended twice", self.connect.description())));
+            return Err(self.lost(format!(
+                "{} has ended and is not started again",
+                self.connect.description()
+            )));
         }
         link.openings_left -= 1;
         let opening = link.openings_left;
