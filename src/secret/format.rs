@@ -1,0 +1,198 @@
+//! Secrets that are known by their form.
+//!
+//! Every pattern has a prefix or a frame that nothing else has: commit ids, UUIDs, lock-file hashes and CSS
+//! classes stay as they are. Repetitions have no upper bounds, because these blow up the automaton.
+
+use std::ops::Range;
+
+use regex::Regex;
+
+/// Kind and pattern. What the first group that takes part matches is replaced.
+const FORMATS: [(&str, &str); 14] = [
+    (
+        "private-key",
+        r"(-----BEGIN [A-Z ]*PRIVATE KEY(?: BLOCK)?-----(?:\s|\\[nr])*(?:[A-Za-z-]+: [^\r\n\\]*(?:\s|\\[nr])+)*[A-Za-z0-9+/=]{16,}(?:[A-Za-z0-9+/=\s]|\\[nr])*(?:-----END [A-Z ]*PRIVATE KEY(?: BLOCK)?-----)?)",
+    ),
+    (
+        "github-token",
+        r"(gh[pousr]_[A-Za-z0-9]{20,}(?:[._-][A-Za-z0-9_-]+)*|github_pat_[A-Za-z0-9_]{20,})",
+    ),
+    (
+        "gitlab-token",
+        r"((?-u:\b)gl(?:pat|dt|rt|cbt|ptt|ft|imt|agent|oas|soat|ffct)-[A-Za-z0-9_-]{20,}(?:\.[A-Za-z0-9_-]+)*)",
+    ),
+    ("anthropic-key", r"((?-u:\b)sk-ant-[A-Za-z0-9_-]{20,})"),
+    (
+        "openai-key",
+        r"((?-u:\b)sk-(?:(?:proj|svcacct|admin|None|or-v1)-[A-Za-z0-9_-]{20,}|[A-Za-z0-9]{20,}))",
+    ),
+    ("aws-key-id", r"((?-u:\b)(?:AKIA|ASIA)[A-Z0-9]{16}(?-u:\b))"),
+    (
+        "aws-secret-key",
+        r#"(?i:aws_?secret_?(?:access_?)?key)\\?["']?\s*[:=]\s*\\?["']?([A-Za-z0-9/+]{40})"#,
+    ),
+    ("google-key", r"((?-u:\b)AIza[A-Za-z0-9_-]{35,})"),
+    ("slack-token", r"((?-u:\b)(?:xox[a-z]|xapp)-[A-Za-z0-9-]{10,})"),
+    ("npm-token", r"((?-u:\b)npm_[A-Za-z0-9]{36,})"),
+    ("pypi-token", r"((?-u:\b)pypi-[A-Za-z0-9_-]{50,})"),
+    (
+        "jwt",
+        r"((?-u:\b)eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,})",
+    ),
+    (
+        "authorization",
+        r#"(?i:authorization\\?["']?\s*[:=]\s*\\?["']?(?:bearer|basic|token)\s+|(?:x-api-key|private-token|job-token)\\?["']?\s*:\s*\\?["']?)([A-Za-z0-9._~+/=-]{16,})"#,
+    ),
+    // A user alone is no secret (ssh://git@host), but a token may stand in its place (https://token@host).
+    (
+        "credentials",
+        r#"(?i:https?://([^\s/?\#@"'<>`]+)@|[a-z][a-z0-9+.-]*://([^\s/?\#:@"'<>`]*:[^\s/?\#"'<>`]+)@)"#,
+    ),
+];
+
+/// The kinds that stand in marks.
+pub(super) const KINDS: [&str; FORMATS.len()] = {
+    let mut kinds = [""; FORMATS.len()];
+    let mut at = 0;
+    while at < FORMATS.len() {
+        kinds[at] = FORMATS[at].0;
+        at += 1;
+    }
+    kinds
+};
+
+/// The patterns, ready to search.
+///
+/// Each searches on its own. As alternatives of one pattern they would take quadratic time on a hostile text: one
+/// that begins like a web token every few characters and never is one makes each match of another wait to the end.
+pub(super) struct Formats(Vec<(&'static str, Regex)>);
+
+impl Formats {
+    pub(super) fn new() -> Self {
+        #[expect(
+            clippy::expect_used,
+            reason = "the patterns are constant, and every test of this module builds them"
+        )]
+        let compiled = FORMATS.map(|(kind, pattern)| (kind, Regex::new(pattern).expect("the pattern is valid")));
+        Self(compiled.into())
+    }
+
+    /// Returns kind and place of what is found, kind by kind.
+    pub(super) fn find(&self, text: &str) -> impl Iterator<Item = (&'static str, Range<usize>)> {
+        self.0.iter().flat_map(move |(kind, pattern)| {
+            let places = pattern.captures_iter(text);
+            places.filter_map(|groups| Some((*kind, groups.iter().skip(1).flatten().next()?.range())))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::secret::Redactor;
+
+    #[track_caller]
+    fn check(text: &str, expected: &str) {
+        assert_eq!(Redactor::default().clean(text).as_str(), expected);
+    }
+
+    /// Built from parts, so that no scanner takes this file for a leak.
+    fn token(prefix: &str, length: usize) -> String {
+        prefix.to_owned() + &"Ab3dEf6hIj9lMn2p".repeat(7)[..length]
+    }
+
+    #[test]
+    fn tokens_of_all_known_formats_are_named() {
+        for (prefix, length, kind) in [
+            ("ghp_", 36, "github-token"),
+            ("gho_", 36, "github-token"),
+            ("ghu_", 36, "github-token"),
+            ("ghs_", 36, "github-token"),
+            ("ghr_", 36, "github-token"),
+            ("github_pat_", 82, "github-token"),
+            ("glpat-", 20, "gitlab-token"),
+            ("gldt-", 20, "gitlab-token"),
+            ("glrt-", 20, "gitlab-token"),
+            ("sk-", 48, "openai-key"),
+            ("sk-proj-", 80, "openai-key"),
+            ("sk-ant-api03-", 80, "anthropic-key"),
+            ("AIza", 35, "google-key"),
+            ("xoxb-", 30, "slack-token"),
+            ("npm_", 36, "npm-token"),
+            ("pypi-", 80, "pypi-token"),
+        ] {
+            let token = token(prefix, length);
+            check(&format!("x={token}, y"), &format!("x=[redacted:{kind}], y"));
+        }
+        check("id AKIAIOSFODNN7EXAMPLE.", "id [redacted:aws-key-id].");
+    }
+
+    #[test]
+    fn what_follows_a_name_is_taken_and_the_name_stays() {
+        let secret = token("", 40);
+        check(
+            &format!("aws_secret_access_key = {secret}\n"),
+            "aws_secret_access_key = [redacted:aws-secret-key]\n",
+        );
+        check(
+            &format!("Authorization: Bearer {secret}\r\n"),
+            "Authorization: Bearer [redacted:authorization]\r\n",
+        );
+        check(
+            &format!(r#"{{"authorization":"Basic {secret}=="}}"#),
+            r#"{"authorization":"Basic [redacted:authorization]"}"#,
+        );
+    }
+
+    #[test]
+    fn web_tokens_and_private_keys_go_as_a_whole() {
+        let part = token("eyJ", 30);
+        check(&format!("t {part}.{part}.{part} t"), "t [redacted:jwt] t");
+        let body = format!("{}\n{}\n", token("MII", 61), token("", 64));
+        let key = |frame: &str| format!("-----BEGIN {frame}-----\n{body}-----END {frame}-----");
+        for frame in [
+            "PRIVATE KEY",
+            "RSA PRIVATE KEY",
+            "OPENSSH PRIVATE KEY",
+            "PGP PRIVATE KEY BLOCK",
+        ] {
+            check(&format!("<{}>", key(frame)), "<[redacted:private-key]>");
+            check(
+                &serde_json::json!({ "k": key(frame) }).to_string(),
+                r#"{"k":"[redacted:private-key]"}"#,
+            );
+        }
+        check(
+            &format!("-----BEGIN PRIVATE KEY-----\n{body}"),
+            "[redacted:private-key]",
+        );
+        let public = key("PUBLIC KEY");
+        check(&public, &public);
+    }
+
+    #[test]
+    fn credentials_in_addresses_go_and_the_address_stays() {
+        check("https://user:pass@host/a@b", "https://[redacted:credentials]@host/a@b");
+        check("https://token123@host/a", "https://[redacted:credentials]@host/a");
+        check("postgres://u:p@ss@db/x", "postgres://[redacted:credentials]@db/x");
+    }
+
+    #[test]
+    fn what_only_looks_like_a_secret_stays() {
+        for text in [
+            "commit 3f786850e387550fdab836ed7e6dc881de23001b",
+            "run 019aa6b2-0000-7000-8000-000000000000",
+            "sha512-z4PhNX7vuL3xVChQ1m2AB9Yg5AULVxXcg/SpIdNs6c5H0NE8XYXysP+DGNKHfuwvY7kxvUdBeoGlODJ6+SfaPg==",
+            "checksum = \"c982642fa9e8606056828ee9a8505737230110bb1099153c79efe865c59d12ba\"",
+            "h1:d0VJIhZCbJzvLYRPPPAJPQ5zVHZZVSPiaYJtc3xTyJs=",
+            "class=\"sk-cube-grid-animation-delay-long-name\"",
+            "risk-assessment task-0123456789abcdef0123456789abcdef",
+            "if text.contains(\"-----BEGIN PRIVATE KEY-----\") {",
+            "ssh://git@host/a/b git@github.com:owner/repo.git user@example.com",
+            "http://127.0.0.1:8080/a?mail=a@b.c https://registry.npmjs.org/@scope/name",
+            "Authorization: Bearer ${TOKEN}, authorization: basic authentication",
+            "use a bearer authentication-mechanism-of-your-choice",
+        ] {
+            check(text, text);
+        }
+    }
+}

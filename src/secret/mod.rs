@@ -1,0 +1,314 @@
+//! What must never be shown, and text that may be.
+//!
+//! Everything a person, a model, a forge or a log file gets passes through the one [`Redactor`];
+//! [`Clean`] is the proof that it did. There is no other way to make one.
+//!
+//! Guarantees: no configured value is left in clean text, in none of its usual spellings; cleaning twice is cleaning
+//! once; the time is linear in the text. Does not try to guess secrets that have no known form: a tool that
+//! writes its password backwards shows it.
+
+mod format;
+mod spelling;
+
+use std::borrow::Cow;
+use std::fmt;
+use std::ops::Range;
+
+use aho_corasick::AhoCorasick;
+use secrecy::ExposeSecret;
+use secrecy::SecretString;
+use serde::Serialize;
+
+use format::Formats;
+
+/// Text without secrets. Only [`Redactor::clean`] makes one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct Clean(String);
+
+impl Clean {
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    pub fn into_string(self) -> String {
+        self.0
+    }
+}
+
+impl fmt::Display for Clean {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+/// Finds secrets in text and replaces each by a mark: `[redacted]`, or `[redacted:github-token]` where the kind is known.
+pub struct Redactor {
+    configured: AhoCorasick,
+    formats: Formats,
+    mark: Mark,
+}
+
+/// What stands in a secret's place.
+enum Mark {
+    Words,
+    /// A configured value that looks like (a part of) the words above would be found in them, so this character,
+    /// which is in none of the values, stands there instead.
+    Sign(char),
+}
+
+struct Found {
+    range: Range<usize>,
+    kind: Option<&'static str>,
+}
+
+impl Redactor {
+    /// Returns a redactor that knows the configured `secrets` besides the well-known token formats.
+    ///
+    /// Values of less than six characters are not searched: they would tear holes into ordinary words.
+    pub fn new(secrets: &[SecretString]) -> Self {
+        let spellings = spelling::of_all(secrets.iter().map(ExposeSecret::expose_secret));
+        let mark = Mark::that_is_in_none_of(&spellings);
+        #[expect(clippy::expect_used, reason = "fails only from 2 GiB of configured values on")]
+        let configured = AhoCorasick::new(&spellings).expect("the configured values fit an automaton");
+        Self {
+            configured,
+            formats: Formats::new(),
+            mark,
+        }
+    }
+
+    /// Returns `text` with every secret replaced by a mark.
+    pub fn clean(&self, text: &str) -> Clean {
+        let mut text = Cow::Borrowed(text);
+        // A mark ends a word, and so may uncover a token that was not one before. Each round leaves less unmarked text.
+        loop {
+            let found = self.find(&text);
+            if found.is_empty() {
+                return Clean(text.into_owned());
+            }
+            text = Cow::Owned(self.replace(&text, &found));
+        }
+    }
+
+    /// Returns what is to be replaced, in order. What overlaps is one, so that no half of a secret stays behind.
+    fn find(&self, text: &str) -> Vec<Found> {
+        let mut configured = Vec::new();
+        for found in self.configured.find_overlapping_iter(text) {
+            join(&mut configured, found.range());
+        }
+        let configured = configured.into_iter().map(|range| Found { range, kind: None });
+        let formats = self.formats.find(text).map(|(kind, range)| Found {
+            range,
+            kind: Some(kind),
+        });
+        let mut all: Vec<Found> = configured
+            .chain(formats.filter(|found| !self.mark.is_in(&text[found.range.clone()])))
+            .collect();
+        all.sort_by_key(|found| (found.range.start, std::cmp::Reverse(found.range.end)));
+        all.dedup_by(|next, previous| {
+            let overlaps = next.range.start < previous.range.end;
+            if overlaps {
+                previous.range.end = previous.range.end.max(next.range.end);
+            }
+            overlaps
+        });
+        all
+    }
+
+    fn replace(&self, text: &str, all: &[Found]) -> String {
+        let mut clean = String::with_capacity(text.len());
+        let mut end = 0;
+        for found in all {
+            clean.push_str(&text[end..found.range.start]);
+            self.mark.write(&mut clean, found.kind);
+            end = found.range.end;
+        }
+        clean.push_str(&text[end..]);
+        clean
+    }
+}
+
+/// Adds a range to those before it, whose ends are not behind its own. A text that is nothing but one value, shifted
+/// again and again, so needs one entry and not one for each shift.
+fn join(ranges: &mut Vec<Range<usize>>, mut new: Range<usize>) {
+    while let Some(last) = ranges.pop_if(|last| last.end > new.start) {
+        new.start = new.start.min(last.start);
+    }
+    ranges.push(new);
+}
+
+impl Mark {
+    fn that_is_in_none_of(spellings: &[String]) -> Self {
+        // A value can only touch a mark with a bracket or lie inside of one.
+        let is_like_a_mark = |value: &String| {
+            value.contains(['[', ']'])
+                || format::KINDS
+                    .iter()
+                    .any(|kind| format!("redacted:{kind}").contains(value.as_str()))
+        };
+        if !spellings.iter().any(is_like_a_mark) {
+            return Self::Words;
+        }
+        let is_free = |sign: &char| !spellings.iter().any(|value| value.contains(*sign));
+        Self::Sign(('\u{2588}'..=char::MAX).find(is_free).unwrap_or('\u{2588}'))
+    }
+
+    fn write(&self, text: &mut String, kind: Option<&str>) {
+        match (self, kind) {
+            (Self::Sign(sign), _) => text.extend([sign; 3]),
+            (Self::Words, None) => text.push_str("[redacted]"),
+            (Self::Words, Some(kind)) => {
+                text.push_str("[redacted:");
+                text.push_str(kind);
+                text.push(']');
+            }
+        }
+    }
+
+    /// Tells whether `text` has been marked already. Only a format can span a mark; a configured value cannot.
+    fn is_in(&self, text: &str) -> bool {
+        match self {
+            Self::Words => text.contains("[redacted"),
+            Self::Sign(sign) => text.contains(*sign),
+        }
+    }
+}
+
+impl Default for Redactor {
+    fn default() -> Self {
+        Self::new(&[])
+    }
+}
+
+impl fmt::Debug for Redactor {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Redactor")
+            .field("spellings", &self.configured.patterns_len())
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base64::Engine;
+    use proptest::prelude::*;
+
+    fn redactor(secrets: &[&str]) -> Redactor {
+        Redactor::new(&secrets.iter().map(|&secret| secret.into()).collect::<Vec<_>>())
+    }
+
+    #[track_caller]
+    fn check(secrets: &[&str], text: &str, expected: &str) {
+        assert_eq!(redactor(secrets).clean(text).as_str(), expected);
+    }
+
+    #[test]
+    fn a_configured_value_is_found_in_all_its_spellings() {
+        let secret = "p\"ss wörd/1";
+        check(&[secret], "it is p\"ss wörd/1.", "it is [redacted].");
+        check(&[secret], r#"{"a":"p\"ss wörd/1"}"#, r#"{"a":"[redacted]"}"#);
+        check(&[secret], "?q=p%22ss%20w%C3%B6rd%2F1&b", "?q=[redacted]&b");
+        check(&[secret], "?q=p%22ss+w%c3%b6rd%2f1&b", "?q=[redacted]&b");
+        check(&[secret], "cCJzcyB3w7ZyZC8x", "[redacted]");
+    }
+
+    #[test]
+    fn a_configured_value_inside_of_longer_base64_does_not_survive() {
+        let secret = "correct horse battery";
+        for user in ["", "a", "ab", "abc"] {
+            let encoded = base64::engine::general_purpose::STANDARD.encode(format!("{user}{secret}!"));
+            let clean = redactor(&[secret]).clean(&encoded).into_string();
+            assert!(clean.contains("[redacted]"), "{encoded} became {clean}");
+            assert!(clean.len() <= "[redacted]".len() + 10, "{clean}");
+        }
+    }
+
+    #[test]
+    fn short_values_are_left_alone() {
+        check(&["12345", ""], "port 12345", "port 12345");
+    }
+
+    #[test]
+    fn overlapping_values_leave_no_half_behind() {
+        check(&["abcdefgh", "efghijkl"], "x abcdefghijkl y", "x [redacted] y");
+        check(&["hidden", "hidden-and-more"], "hidden-and-more", "[redacted]");
+    }
+
+    #[test]
+    fn a_value_that_looks_like_a_mark_is_hidden_behind_a_sign() {
+        check(&["redacted"], "redacted: redacted", "███: ███");
+        check(&["t]aaaa"], "t]aaaa", "███");
+    }
+
+    #[test]
+    fn a_line_of_a_configured_key_is_found_alone() {
+        check(
+            &["first line of the long key\nsecond line of the long key"],
+            "> second line of the long key",
+            "> [redacted]",
+        );
+    }
+
+    #[test]
+    fn the_debug_form_shows_no_value() {
+        let shown = format!("{:?}", redactor(&["hunter2hunter2"]));
+        assert!(!shown.contains("hunter"), "{shown}");
+    }
+
+    #[test]
+    fn the_time_is_linear_in_the_text_even_if_the_text_is_hostile() {
+        let redactor = redactor(&["hunter2hunter2", "aaaaaa"]);
+        let seconds_per_byte = |line: &str, bytes: usize| {
+            let text = line.repeat(bytes / line.len());
+            let start = std::time::Instant::now();
+            redactor.clean(&text);
+            start.elapsed().as_secs_f64() / f64::from(u32::try_from(text.len()).unwrap())
+        };
+        for (line, bytes) in [
+            (
+                "ordinary output 3f786850e387550fdab836ed7e6dc881de23001b -----BEGIN PRIVATE KEY-----\n",
+                10 << 20,
+            ),
+            ("eyJ-AKIAIOSFODNN7EXAMPLE-", 1 << 20),
+            ("a: ghp_0123456789abcdefghij -----BEGIN PRIVATE KEY-----\n", 1 << 20),
+            ("http://u:p@", 1 << 20),
+            ("a", 1 << 20),
+        ] {
+            let (few, many) = (seconds_per_byte(line, bytes / 32), seconds_per_byte(line, bytes));
+            assert!(many < few * 8.0, "{line}: {few} s and then {many} s a byte");
+        }
+    }
+
+    proptest! {
+        // Each case makes a redactor, which is slow without optimisation.
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        #[test]
+        fn no_configured_value_is_left_and_cleaning_twice_is_cleaning_once(
+            secrets in proptest::collection::vec(r#"[ab\[\]\\"/ =é]{6,9}|redact|[a-z]{6}"#, 1..4),
+            pieces in proptest::collection::vec(("[ab\\[\\]é-]{0,4}|https://|@|sk-|Bearer ", 0_usize..4), 0..12),
+        ) {
+            let text: String = pieces
+                .iter()
+                .flat_map(|(noise, choice)| [noise.as_str(), secrets.get(*choice).map_or("", String::as_str)])
+                .collect();
+            let redactor = Redactor::new(&secrets.iter().map(|secret| secret.as_str().into()).collect::<Vec<_>>());
+            let clean = redactor.clean(&text);
+            for secret in &secrets {
+                let searched = secret.trim();
+                prop_assert!(searched.chars().count() < 6 || !clean.as_str().contains(searched), "{clean} shows {secret}");
+            }
+            prop_assert_eq!(redactor.clean(clean.as_str()), clean);
+        }
+
+        #[test]
+        fn known_formats_are_cleaned_once_and_for_all(text in "(ghp_[a-z]{24}|sk-[a-z]{24}|x|://|@|:|https|\\[redacted\\]|glpat-[a-z]{20}| ){0,12}") {
+            let redactor = Redactor::default();
+            let clean = redactor.clean(&text);
+            prop_assert_eq!(redactor.clean(clean.as_str()), clean);
+        }
+    }
+}

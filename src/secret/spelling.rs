@@ -1,0 +1,80 @@
+//! The ways in which one configured value may stand in a text: as it is, and as base64, in a URL and in JSON.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use base64::engine::general_purpose::URL_SAFE;
+use percent_encoding::AsciiSet;
+use percent_encoding::NON_ALPHANUMERIC;
+use percent_encoding::utf8_percent_encode;
+
+/// Shorter values would tear holes into ordinary words.
+const SHORTEST: usize = 6;
+/// A line of a configured key that is shown without the others.
+const SHORTEST_LINE: usize = 24;
+/// What browsers and most libraries leave as it is.
+const UNRESERVED: AsciiSet = NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+
+/// Returns every spelling of all `values`, each once.
+pub(super) fn of_all<'a>(values: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let mut all = Vec::new();
+    for value in values.map(str::trim) {
+        if value.chars().count() < SHORTEST {
+            continue;
+        }
+        of_one(value, &mut all);
+        if value.contains('\n') {
+            let lines = value.lines().map(str::trim);
+            lines
+                .filter(|line| line.len() >= SHORTEST_LINE)
+                .for_each(|line| of_one(line, &mut all));
+        }
+    }
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+fn of_one(value: &str, all: &mut Vec<String>) {
+    all.push(value.to_owned());
+    all.push(in_json(value));
+    for set in [NON_ALPHANUMERIC, &UNRESERVED] {
+        let encoded = utf8_percent_encode(value, set).to_string();
+        let form = encoded.replace("%20", "+");
+        all.extend([with_small_digits(&encoded), with_small_digits(&form), encoded, form]);
+    }
+    for before in 0..3 {
+        let core = base64_core(value.as_bytes(), before);
+        all.push(core.replace('+', "-").replace('/', "_"));
+        all.push(core);
+    }
+    // The last character and the padding, where the value stands alone.
+    all.push(STANDARD.encode(value));
+    all.push(URL_SAFE.encode(value));
+}
+
+fn in_json(value: &str) -> String {
+    let quoted = serde_json::Value::from(value).to_string();
+    quoted[1..quoted.len() - 1].to_owned()
+}
+
+/// Returns `%2F` as `%2f`, and leaves the rest.
+fn with_small_digits(encoded: &str) -> String {
+    let mut parts = encoded.split('%');
+    let mut small = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        small.push('%');
+        small.push_str(&part[..2].to_ascii_lowercase());
+        small.push_str(&part[2..]);
+    }
+    small
+}
+
+/// Returns the base64 characters that `value` alone decides when it stands `before` bytes (modulo 3) into longer
+/// data, such as `user:password` in a basic authorization.
+fn base64_core(value: &[u8], before: usize) -> String {
+    let mut data = vec![0; before];
+    data.extend_from_slice(value);
+    let first = (before * 8).div_ceil(6);
+    let end = data.len() * 8 / 6;
+    STANDARD.encode(&data)[first..end].to_owned()
+}
