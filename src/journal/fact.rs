@@ -1,0 +1,206 @@
+//! What can have happened. Each fact is in the past tense and says it all: nobody has to look up an earlier line.
+
+use chrono::DateTime;
+use chrono::SecondsFormat;
+use chrono::Utc;
+use serde::Deserialize;
+use serde::Serialize;
+use serde::Serializer;
+use serde_json::Value;
+
+use crate::secret::Redactor;
+use crate::task::id::RunId;
+use crate::task::id::TaskId;
+use crate::task::state::State;
+
+/// One line of the journal.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Entry {
+    #[serde(serialize_with = "with_milliseconds")]
+    pub at: DateTime<Utc>,
+    #[serde(flatten)]
+    pub subject: Subject,
+    #[serde(flatten)]
+    pub fact: Fact,
+}
+
+/// What a fact is about: a run, a task as a whole, or the worker (neither).
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Subject {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<TaskId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<RunId>,
+}
+
+/// What happened.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "fact", rename_all = "snake_case")]
+pub enum Fact {
+    WorkerStarted,
+    WorkerStopped,
+    /// Containers that an earlier process had left were removed.
+    Swept {
+        containers: usize,
+    },
+    Admitted {
+        title: String,
+    },
+    Claimed,
+    StageChanged {
+        #[serde(with = "as_text")]
+        from: State,
+        #[serde(with = "as_text")]
+        to: State,
+    },
+    Planned {
+        environment: String,
+        subtasks: usize,
+    },
+    EnvironmentStarted {
+        environment: String,
+        image: String,
+        container: String,
+        milliseconds: u64,
+    },
+    EnvironmentRemoved {
+        container: String,
+    },
+    /// `input`, `output` and `cached` are tokens; `cached` is part of `input`.
+    ModelCalled {
+        turn: u32,
+        input: u64,
+        output: u64,
+        cached: u64,
+        milliseconds: u64,
+    },
+    ReplyUnreadable {
+        attempt: u32,
+        reason: String,
+    },
+    ToolCalled {
+        tool: String,
+        is_error: bool,
+        bytes: usize,
+        milliseconds: u64,
+    },
+    Commented {
+        marker: String,
+    },
+    LabelChanged {
+        added: Option<String>,
+        removed: Option<String>,
+    },
+    Verified {
+        command: String,
+        exit_code: Option<i64>,
+        passed: bool,
+    },
+    Pushed {
+        branch: String,
+        commit: String,
+    },
+    ChangeOpened {
+        number: u64,
+        url: String,
+    },
+    Finished {
+        #[serde(with = "as_text")]
+        outcome: State,
+    },
+    /// Something a person should know; the work went on.
+    Warned {
+        text: String,
+    },
+    /// The run, or what the worker was about to do, ended here.
+    Failed {
+        reason: String,
+    },
+}
+
+/// The journal is an index; whole outputs are kept elsewhere.
+const LONGEST_TEXT: usize = 4_000;
+
+impl Fact {
+    /// Returns the fact without secrets, long texts cut.
+    ///
+    /// Goes through the texts one by one: to clean the finished line would cut through JSON's escapes.
+    pub(super) fn cleaned(&self, redactor: &Redactor) -> Self {
+        let cleaned = serde_json::to_value(self).and_then(|mut value| {
+            for (name, field) in value.as_object_mut().into_iter().flatten() {
+                match field {
+                    Value::String(text) if name != "fact" => *text = cut(redactor.clean(text).into_string()),
+                    _ => {}
+                }
+            }
+            serde_json::from_value(value)
+        });
+        cleaned.unwrap_or_else(|_| Self::Warned {
+            text: "a fact was left out, because a configured secret is one of the journal's own words".to_owned(),
+        })
+    }
+}
+
+fn cut(mut text: String) -> String {
+    if text.len() > LONGEST_TEXT {
+        text.truncate(text.floor_char_boundary(LONGEST_TEXT));
+        text.push('…');
+    }
+    text
+}
+
+fn with_milliseconds<S: Serializer>(at: &DateTime<Utc>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&at.to_rfc3339_opts(SecondsFormat::Millis, true))
+}
+
+/// A state as people write it.
+mod as_text {
+    use crate::task::state::State;
+    use serde::Deserialize;
+    use serde::Deserializer;
+    use serde::Serializer;
+    use serde::de::Error;
+
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for this signature")]
+    pub(super) fn serialize<S: Serializer>(state: &State, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(state)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<State, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::task::state::Stage;
+
+    #[test]
+    fn a_line_is_one_flat_object() {
+        let entry = Entry {
+            at: DateTime::from_timestamp_millis(1_780_000_000_120).unwrap(),
+            subject: Subject {
+                task: "gitlab:group/project!34".parse().ok(),
+                run: "019aa6b2-0000-7000-8000-000000000000".parse().ok(),
+            },
+            fact: Fact::StageChanged {
+                from: State::Paused(Stage::Working),
+                to: State::Working,
+            },
+        };
+        let line = serde_json::to_string(&entry).unwrap();
+        insta::assert_snapshot!(line, @r#"{"at":"2026-05-28T20:26:40.120Z","task":"gitlab:group/project!34","run":"019aa6b2-0000-7000-8000-000000000000","fact":"stage_changed","from":"paused:working","to":"working"}"#);
+        assert_eq!(serde_json::from_str::<Entry>(&line).unwrap(), entry);
+    }
+
+    #[test]
+    fn a_long_text_is_cut_after_it_was_cleaned() {
+        let secret = "s3cret-s3cret";
+        let text = format!("{}{secret}{}", "é".repeat(1_995), "x".repeat(9_000));
+        let Fact::Failed { reason } = (Fact::Failed { reason: text }).cleaned(&Redactor::new(&[secret.into()])) else {
+            panic!("another fact");
+        };
+        assert!(reason.len() < 4_010 && !reason.contains("s3cret"), "{reason}");
+    }
+}
