@@ -1,1 +1,4 @@
 //! The command line.
+
+pub mod arguments;
+pub mod completions;

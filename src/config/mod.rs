@@ -1,1 +1,252 @@
 //! The configuration file.
+//!
+//! Composes the sections that the modules own. Guarantees: a [`Config`] that was loaded can be worked with; what is
+//! wrong is told as whole sentences with line and column, all of it at once, and before anything is touched.
+//! Does not ask the outside: whether a token is good or an image is there, `doctor` finds out.
+
+mod document;
+pub mod fault;
+mod position;
+mod rules;
+mod schema;
+mod secret_file;
+mod typing;
+mod usual_variable;
+mod variable;
+
+use std::path::Path;
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use secrecy::SecretString;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::agent::Budget;
+use crate::agent::Planning;
+use crate::environment;
+use crate::forge::github;
+use crate::forge::gitlab;
+use crate::journal::LogConfig;
+use crate::llm;
+use crate::repository;
+use crate::tool::McpServerConfig;
+use fault::Fault;
+use fault::Faults;
+use fault::Origin;
+
+/// The whole of config.yaml.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// Where tasks come from.
+    pub task_sources: Vec<TaskSource>,
+    /// Used when `task_sources` names it.
+    pub github: github::Config,
+    /// Used when `task_sources` names it.
+    pub gitlab: gitlab::Config,
+    /// The language model.
+    pub llm: llm::Config,
+    /// Most model turns in one run.
+    pub max_llm_process_num: u32,
+    /// What one run may use.
+    pub budget: Budget,
+    /// Tools besides the built-in ones.
+    pub mcp_servers: Vec<McpServerConfig>,
+    /// The containers in which the work is done.
+    pub command_executor: environment::Config,
+    /// How a run is planned and checked.
+    pub planning: Planning,
+    /// How commits are made and what they may hold.
+    pub git: repository::Config,
+    /// Tasks that are worked on at the same time.
+    pub consumers: usize,
+    /// The search for new tasks.
+    pub producer: Producer,
+    /// How long runs may take to reach a safe point when the program is stopped.
+    pub shutdown_grace_seconds: u64,
+    /// Folder of the store and the mirrors; two programs with the same folder share the work.
+    pub state_dir: PathBuf,
+    /// The log files and the journal.
+    pub logs: LogConfig,
+}
+
+/// A platform that tasks come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum TaskSource {
+    Github,
+    Gitlab,
+}
+
+/// How tasks are searched.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Producer {
+    /// Pause between two searches of `serve` and `produce`.
+    pub interval_seconds: u64,
+}
+
+/// Looks up an environment variable.
+pub type Variables<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+const LARGEST_FILE: u64 = 1024 * 1024;
+
+impl Config {
+    /// Returns the file to load: the one that was asked for, else `CODING_AGENT_CONFIG`, else `./config.yaml`, else
+    /// `/etc/coding-agent/config.yaml`. `None` if none was asked for and neither of the last two is there.
+    pub fn find(asked_for: Option<&Path>, environment: Variables<'_>) -> Option<PathBuf> {
+        let from_environment = || environment("CODING_AGENT_CONFIG").filter(|path| !path.is_empty());
+        asked_for
+            .map(Path::to_owned)
+            .or_else(|| from_environment().map(PathBuf::from))
+            .or_else(|| {
+                let usual = ["config.yaml", "/etc/coding-agent/config.yaml"].map(PathBuf::from);
+                usual.into_iter().find(|path| path.is_file())
+            })
+    }
+
+    /// Reads the file. Relative paths in it start at its folder.
+    pub fn load(path: &Path, environment: Variables<'_>) -> Result<Self, Vec<Fault>> {
+        let text = read(path).map_err(|reason| vec![Fault::of_file(path, reason)])?;
+        let folder = path.parent().unwrap_or(Path::new(""));
+        Self::parse(&text, &Origin::File(path.to_owned()), folder, environment)
+    }
+
+    /// Returns the configuration for a local task on a machine without a file: the defaults, and the model that the
+    /// usual variables name.
+    pub fn from_environment(environment: Variables<'_>) -> Result<Self, Vec<Fault>> {
+        let mut faults = Faults::new(&Origin::Environment);
+        let value = usual_variable::as_file(environment);
+        // Nothing of it is YAML: a `${` in a key is meant as it stands.
+        let config = Self::from_value(value, Path::new(""), &variable::Replaced::default(), &mut faults);
+        faults.into_result(config)
+    }
+
+    fn parse(text: &str, origin: &Origin, folder: &Path, environment: Variables<'_>) -> Result<Self, Vec<Fault>> {
+        let mut faults = Faults::new(origin);
+        let mut value = match document::parse(text) {
+            Ok(value) => value,
+            Err((place, reason)) => return Err(vec![faults.of_text(place, reason)]),
+        };
+        let replaced = variable::replace(&mut value, environment, &mut faults);
+        let config = Self::from_value(value, folder, &replaced, &mut faults);
+        faults.locate(|path| position::locate(text, path));
+        faults.into_result(config)
+    }
+
+    fn from_value(mut value: Value, folder: &Path, replaced: &variable::Replaced, faults: &mut Faults) -> Option<Self> {
+        secret_file::read_all(&mut value, folder, faults);
+        typing::check(&Self::schema(), &mut value, replaced, faults);
+        let mut config: Self = match serde_path_to_error::deserialize(value) {
+            Ok(config) => config,
+            Err(error) => {
+                // What the schema does not say, such as the greatest number a type holds.
+                let path: Vec<String> = error.path().to_string().split('.').map(str::to_owned).collect();
+                faults.add(path, error.inner().to_string());
+                return None;
+            }
+        };
+        rules::check(&config, folder, faults);
+        config.resolve_paths(folder);
+        Some(config)
+    }
+
+    fn resolve_paths(&mut self, folder: &Path) {
+        // `join` leaves absolute paths as they are.
+        self.state_dir = folder.join(&self.state_dir);
+        self.logs.directory = folder.join(&self.logs.directory);
+        if let Some(app) = &mut self.github.app {
+            app.private_key_file = folder.join(&app.private_key_file);
+        }
+        if let Some(path) = &mut self.command_executor.executor_path {
+            *path = folder.join(&*path);
+        }
+        for environment in self.command_executor.environments.values_mut() {
+            if let Some(build) = &mut environment.build {
+                build.dockerfile = folder.join(&build.dockerfile);
+            }
+        }
+    }
+
+    /// Returns the JSON Schema of the file (draft 2020-12), for editors.
+    pub fn schema() -> Value {
+        schema::of_config()
+    }
+
+    /// Returns what the redactor must know.
+    ///
+    /// Of an MCP server's variables only those whose name speaks of a secret: to blot out each `HOME=/root` would
+    /// make every text unreadable.
+    pub fn secrets(&self) -> Vec<SecretString> {
+        let speaks_of_a_secret = |name: &str| {
+            let name = name.to_ascii_uppercase();
+            ["TOKEN", "KEY", "SECRET", "PASS", "CREDENTIAL", "AUTH"]
+                .iter()
+                .any(|word| name.contains(word))
+        };
+        let tokens = [&self.github.token, &self.gitlab.token];
+        let keys = [&self.llm.openai.api_key, &self.llm.anthropic.api_key];
+        let variables = self.mcp_servers.iter().flat_map(|server| &server.env);
+        tokens
+            .into_iter()
+            .chain(keys)
+            .flatten()
+            .chain(
+                variables
+                    .filter(|(name, _)| speaks_of_a_secret(name))
+                    .map(|(_, value)| value),
+            )
+            .cloned()
+            .collect()
+    }
+
+    /// Returns what works but should be looked at, a sentence each.
+    pub fn doubts(&self) -> Vec<String> {
+        rules::doubts(self)
+    }
+
+    /// Returns what is wrong if tasks are to be taken from a forge and no source is named. Not part of loading, because a local task needs none.
+    pub fn missing_source(&self) -> Option<String> {
+        self.task_sources.is_empty().then(|| {
+            "task_sources: no source of tasks is named; write `task_sources: [github]` or `[gitlab]` and fill in that section"
+                .to_owned()
+        })
+    }
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            task_sources: Vec::new(),
+            github: github::Config::default(),
+            gitlab: gitlab::Config::default(),
+            llm: llm::Config::default(),
+            max_llm_process_num: 1_000,
+            budget: Budget::default(),
+            mcp_servers: Vec::new(),
+            command_executor: environment::Config::default(),
+            planning: Planning::default(),
+            git: repository::Config::default(),
+            consumers: 2,
+            producer: Producer::default(),
+            shutdown_grace_seconds: 30,
+            state_dir: PathBuf::from("./state"),
+            logs: LogConfig::default(),
+        }
+    }
+}
+
+impl Default for Producer {
+    fn default() -> Self {
+        Self { interval_seconds: 60 }
+    }
+}
+
+fn read(path: &Path) -> Result<String, String> {
+    let size = std::fs::metadata(path).map_err(|error| format!("cannot be read: {error}"))?;
+    if size.len() > LARGEST_FILE {
+        return Err("is larger than 1 MiB; this is not a configuration file".to_owned());
+    }
+    std::fs::read_to_string(path).map_err(|error| format!("cannot be read: {error}"))
+}

@@ -1,0 +1,330 @@
+//! What the command line may say. Definitions and help texts only; what is done lies beside them.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::Args;
+use clap::Parser;
+use clap::Subcommand;
+use clap_complete::Shell;
+
+const EXIT_CODES: &str = "\
+Exit codes:
+   0  success; for `run` also: another run is active, nothing was done
+   1  the task failed, or a check found something bad
+   2  a policy refused the task
+   3  the model's replies stayed unreadable
+  64  wrong usage
+  78  wrong configuration";
+
+const EXAMPLES: &str = "\
+Examples:
+  coding-agent run                                    one round, for cron
+  coding-agent run --task \"Fix the failing test\"      work on this folder, without a forge
+  coding-agent run --task \"...\" --dry-run             only show the changes
+  coding-agent serve                                  work until stopped
+  coding-agent doctor                                 is everything there?
+  coding-agent logs github:owner/repo#12 --follow     watch a task";
+
+const CONFIG_HELP: &str =
+    "Configuration file [default: $CODING_AGENT_CONFIG, ./config.yaml or /etc/coding-agent/config.yaml]";
+
+const RUN_HELP: &str = "\
+Find labelled items, work on them until none is left, and end.
+
+This is what cron calls. A second `run` on the same state folder ends at once.
+
+With --task it works on a folder of this machine instead: on a copy of it, in a container. The changes \
+are shown and, unless --dry-run is given, applied to the folder. No configuration file is needed for \
+that: the model is taken from OPENAI_API_KEY, OPENAI_BASE_URL, OLLAMA_HOST, LMSTUDIO_BASE_URL or \
+ANTHROPIC_API_KEY, the first that is set.";
+
+/// Label an issue on GitHub or GitLab, get a verified pull request.
+#[derive(Debug, Clone, PartialEq, Eq, Parser)]
+#[command(
+    name = "coding-agent",
+    version,
+    after_help = format!("{EXAMPLES}\n\n{EXIT_CODES}"),
+    disable_help_subcommand = true,
+    max_term_width = 100
+)]
+pub struct Arguments {
+    /// The configuration file.
+    #[arg(long, global = true, value_name = "PATH", help = CONFIG_HELP)]
+    pub config: Option<PathBuf>,
+
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
+pub enum Command {
+    /// Find labelled items, work on them until none is left, and end
+    #[command(long_about = RUN_HELP, after_help = EXIT_CODES)]
+    Run(Run),
+    /// Find and work on labelled items until stopped
+    Serve,
+    /// Only find labelled items and queue them, until stopped
+    Produce,
+    /// Only work on what has been found, until stopped
+    Consume,
+    /// Show what is queued, active and finished
+    Status(Status),
+    /// Show what happened in a task
+    Logs(Logs),
+    /// Check everything a run needs, and say how to mend what is missing
+    #[command(after_help = EXIT_CODES)]
+    Doctor(Doctor),
+    /// Check or describe the configuration file
+    Config {
+        #[command(subcommand)]
+        command: ConfigCommand,
+    },
+    /// Print a completion script for a shell
+    ///
+    /// For bash: coding-agent completions bash > ~/.local/share/bash-completion/completions/coding-agent
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+    /// Run an MCP server that ends with this program (used by the program itself)
+    #[command(hide = true)]
+    McpGuard {
+        /// Program and arguments
+        #[arg(required = true, last = true, value_name = "COMMAND")]
+        command: Vec<OsString>,
+    },
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Args)]
+pub struct Run {
+    /// Work on this instead of labelled items
+    #[arg(long, value_name = "TEXT", help_heading = "Local task")]
+    pub task: Option<String>,
+
+    /// Folder to work on [default: the current one]
+    #[arg(long, value_name = "DIR", requires = "task", help_heading = "Local task")]
+    pub root: Option<PathBuf>,
+
+    /// Show the changes and leave the folder as it is
+    #[arg(long, requires = "task", help_heading = "Local task")]
+    pub dry_run: bool,
+
+    /// Execution environment, instead of the one the plan selects
+    #[arg(long, value_name = "NAME", requires = "task", help_heading = "Local task")]
+    pub environment: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Args)]
+pub struct Status {
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+
+    /// Print nothing; the exit code is 0 if the service works, else 1
+    #[arg(long, conflicts_with = "json")]
+    pub quiet: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Args)]
+pub struct Logs {
+    /// E.g. github:owner/repo#12, gitlab:group/project#34, gitlab:group/project!34, local:<id>
+    pub task: String,
+
+    /// Go on until the run ends
+    #[arg(long, short)]
+    pub follow: bool,
+
+    /// Print the journal's lines as they are (JSON)
+    #[arg(long)]
+    pub raw: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Args)]
+pub struct Doctor {
+    /// Also ask the model for a reply, which costs a few tokens
+    #[arg(long)]
+    pub model: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
+pub enum ConfigCommand {
+    /// Say everything that is wrong in the file, with line and column
+    Check,
+    /// Print the file's JSON Schema, for editors
+    Schema,
+}
+
+/// Wrong usage, in the numbering of sysexits.h.
+pub const WRONG_USAGE: u8 = 64;
+
+/// Reads the command line. Where it only asks for help or is wrong, the answer is printed and the exit code returned.
+pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments, u8> {
+    Arguments::try_parse_from(arguments).map_err(|error| {
+        // A closed terminal is no reason to fail differently.
+        let _ = error.print();
+        if error.use_stderr() { WRONG_USAGE } else { 0 }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    fn read(line: &str) -> Result<Arguments, u8> {
+        parse(line.split_whitespace().map(OsString::from))
+    }
+
+    fn command(line: &str) -> Command {
+        read(line).unwrap().command
+    }
+
+    fn help(name: &str) -> String {
+        let mut root = Arguments::command().term_width(100);
+        root.build();
+        root.find_subcommand_mut(name).unwrap().render_long_help().to_string()
+    }
+
+    #[test]
+    fn the_definitions_do_not_contradict_each_other() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn a_local_task_has_its_own_options() {
+        let expected = Run {
+            task: Some("Greet".to_owned()),
+            root: Some(PathBuf::from("there")),
+            dry_run: true,
+            environment: Some("go".to_owned()),
+        };
+        let line = "coding-agent run --task Greet --root there --dry-run --environment go";
+        assert_eq!(command(line), Command::Run(expected));
+        assert_eq!(read("coding-agent run --dry-run"), Err(WRONG_USAGE));
+    }
+
+    #[test]
+    fn the_configuration_can_be_named_before_and_after_the_command() {
+        for line in [
+            "coding-agent --config a.yaml serve",
+            "coding-agent serve --config a.yaml",
+        ] {
+            assert_eq!(read(line).unwrap().config, Some(PathBuf::from("a.yaml")));
+        }
+    }
+
+    #[test]
+    fn the_guard_takes_the_rest_of_the_line_as_it_is() {
+        let expected = ["npx", "-y", "server", "--config", "x"].map(OsString::from).to_vec();
+        let line = "coding-agent mcp-guard -- npx -y server --config x";
+        assert_eq!(command(line), Command::McpGuard { command: expected });
+    }
+
+    #[test]
+    fn wrong_usage_is_64_and_asking_for_help_is_success() {
+        for line in [
+            "coding-agent",
+            "coding-agent fly",
+            "coding-agent logs",
+            "coding-agent status --json --quiet",
+        ] {
+            assert_eq!(read(line), Err(WRONG_USAGE), "{line}");
+        }
+        for line in [
+            "coding-agent --help",
+            "coding-agent --version",
+            "coding-agent run --help",
+        ] {
+            assert_eq!(read(line), Err(0), "{line}");
+        }
+    }
+
+    #[test]
+    fn the_help_reads_well() {
+        let help = Arguments::command().term_width(100).render_help().to_string();
+        insta::assert_snapshot!(help, @r#"
+        Label an issue on GitHub or GitLab, get a verified pull request
+
+        Usage: coding-agent [OPTIONS] <COMMAND>
+
+        Commands:
+          run          Find labelled items, work on them until none is left, and end
+          serve        Find and work on labelled items until stopped
+          produce      Only find labelled items and queue them, until stopped
+          consume      Only work on what has been found, until stopped
+          status       Show what is queued, active and finished
+          logs         Show what happened in a task
+          doctor       Check everything a run needs, and say how to mend what is missing
+          config       Check or describe the configuration file
+          completions  Print a completion script for a shell
+
+        Options:
+              --config <PATH>  Configuration file [default: $CODING_AGENT_CONFIG, ./config.yaml or
+                               /etc/coding-agent/config.yaml]
+          -h, --help           Print help
+          -V, --version        Print version
+
+        Examples:
+          coding-agent run                                    one round, for cron
+          coding-agent run --task "Fix the failing test"      work on this folder, without a forge
+          coding-agent run --task "..." --dry-run             only show the changes
+          coding-agent serve                                  work until stopped
+          coding-agent doctor                                 is everything there?
+          coding-agent logs github:owner/repo#12 --follow     watch a task
+
+        Exit codes:
+           0  success; for `run` also: another run is active, nothing was done
+           1  the task failed, or a check found something bad
+           2  a policy refused the task
+           3  the model's replies stayed unreadable
+          64  wrong usage
+          78  wrong configuration
+        "#);
+    }
+
+    #[test]
+    fn the_help_of_run_explains_the_local_task() {
+        insta::assert_snapshot!(help("run"), @"
+        Find labelled items, work on them until none is left, and end.
+
+        This is what cron calls. A second `run` on the same state folder ends at once.
+
+        With --task it works on a folder of this machine instead: on a copy of it, in a container. The
+        changes are shown and, unless --dry-run is given, applied to the folder. No configuration file is
+        needed for that: the model is taken from OPENAI_API_KEY, OPENAI_BASE_URL, OLLAMA_HOST,
+        LMSTUDIO_BASE_URL or ANTHROPIC_API_KEY, the first that is set.
+
+        Usage: coding-agent run [OPTIONS]
+
+        Options:
+              --config <PATH>
+                  Configuration file [default: $CODING_AGENT_CONFIG, ./config.yaml or
+                  /etc/coding-agent/config.yaml]
+
+          -h, --help
+                  Print help (see a summary with '-h')
+
+        Local task:
+              --task <TEXT>
+                  Work on this instead of labelled items
+
+              --root <DIR>
+                  Folder to work on [default: the current one]
+
+              --dry-run
+                  Show the changes and leave the folder as it is
+
+              --environment <NAME>
+                  Execution environment, instead of the one the plan selects
+
+        Exit codes:
+           0  success; for `run` also: another run is active, nothing was done
+           1  the task failed, or a check found something bad
+           2  a policy refused the task
+           3  the model's replies stayed unreadable
+          64  wrong usage
+          78  wrong configuration
+        ");
+    }
+}

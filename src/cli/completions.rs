@@ -1,0 +1,32 @@
+//! Completion scripts for shells.
+
+use std::io;
+use std::io::Write;
+
+use clap::CommandFactory;
+use clap_complete::Shell;
+
+use super::arguments::Arguments;
+
+/// Writes the script for `shell`.
+pub fn write(shell: Shell, output: &mut dyn Write) -> io::Result<()> {
+    // The generator panics where it cannot write, so it gets a place that takes everything.
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Arguments::command(), "coding-agent", &mut script);
+    output.write_all(&script)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_shell_gets_a_script_that_knows_the_commands() {
+        for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
+            let mut script = Vec::new();
+            write(shell, &mut script).unwrap();
+            let script = String::from_utf8(script).unwrap();
+            assert!(script.contains("doctor") && script.contains("dry-run"), "{shell}");
+        }
+    }
+}

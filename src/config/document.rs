@@ -1,0 +1,173 @@
+//! The YAML text as a tree, without any idea of what it should hold.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use serde::Deserialize;
+use serde::Deserializer;
+use serde::de::DeserializeSeed;
+use serde::de::Error;
+use serde::de::MapAccess;
+use serde::de::SeqAccess;
+use serde::de::Visitor;
+use serde_json::Map;
+use serde_json::Value;
+
+use super::fault::Place;
+
+/// Reads the text; an empty one is an empty mapping.
+pub(super) fn parse(text: &str) -> Result<Value, (Option<Place>, String)> {
+    let tree: Tree = serde_yaml::from_str(text).map_err(|error| (place(&error), sentence(&error)))?;
+    match tree.0 {
+        Value::Null => Ok(Value::Object(Map::new())),
+        value @ Value::Object(_) => Ok(value),
+        _ => Err((None, "must be a mapping: lines of the form `key: value`".to_owned())),
+    }
+}
+
+pub(super) fn place(error: &serde_yaml::Error) -> Option<Place> {
+    error.location().map(|location| Place {
+        line: location.line(),
+        column: location.column(),
+    })
+}
+
+/// The library's sentence without the place, which is told before it.
+fn sentence(error: &serde_yaml::Error) -> String {
+    let text = error.to_string();
+    let end = text.find(" at line ").unwrap_or(text.len());
+    format!("is not readable YAML: {}", &text[..end])
+}
+
+/// A JSON value that refuses a key given twice, which JSON's own reader would let pass.
+struct Tree(Value);
+
+impl<'de> Deserialize<'de> for Tree {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(TreeVisitor).map(Tree)
+    }
+}
+
+struct TreeVisitor;
+
+impl<'de> Visitor<'de> for TreeVisitor {
+    type Value = Value;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("text, a number, true, false, a list or a mapping")
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_f64<E: Error>(self, value: f64) -> Result<Value, E> {
+        if value.is_finite() {
+            Ok(value.into())
+        } else {
+            Err(E::custom("a number must be finite"))
+        }
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_u128<E: Error>(self, value: u128) -> Result<Value, E> {
+        Err(E::custom(format!("the number {value} is too large")))
+    }
+
+    fn visit_i128<E: Error>(self, value: i128) -> Result<Value, E> {
+        Err(E::custom(format!("the number {value} is too small")))
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    /// What an empty file is to the library.
+    fn visit_none<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Value, A::Error> {
+        let mut items = Vec::new();
+        while let Some(Tree(item)) = list.next_element()? {
+            items.push(item);
+        }
+        Ok(Value::Array(items))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
+        let mut keys = BTreeSet::new();
+        let mut values = Map::new();
+        while let Some(key) = map.next_key_seed(NewKey { seen: &keys })? {
+            let Tree(value) = map.next_value()?;
+            keys.insert(key.clone());
+            values.insert(key, value);
+        }
+        Ok(Value::Object(values))
+    }
+}
+
+/// Fails while the key is read, so that the error points at the key.
+struct NewKey<'a> {
+    seen: &'a BTreeSet<String>,
+}
+
+impl<'de> DeserializeSeed<'de> for NewKey<'_> {
+    type Value = String;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<String, D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
+impl Visitor<'_> for NewKey<'_> {
+    type Value = String;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a key of text")
+    }
+
+    fn visit_str<E: Error>(self, key: &str) -> Result<String, E> {
+        if self.seen.contains(key) {
+            return Err(E::custom(format!(
+                "the key '{key}' is given twice; leave one of them out"
+            )));
+        }
+        Ok(key.to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_yaml_is_told_with_its_place() {
+        let (place, reason) = parse("a: 1\nb: [1, 2\nc: 3\n").unwrap_err();
+        assert_eq!(place.map(|place| place.line), Some(3), "{reason}");
+        let (place, reason) = parse("a: 1\nb: 2\na: 3\n").unwrap_err();
+        assert_eq!(place, Some(Place { line: 3, column: 1 }));
+        assert_eq!(
+            reason,
+            "is not readable YAML: the key 'a' is given twice; leave one of them out"
+        );
+        assert!(parse("- a\n- b\n").is_err());
+        assert!(parse("a: .inf\n").is_err());
+    }
+
+    #[test]
+    fn an_empty_file_is_an_empty_mapping() {
+        assert_eq!(parse("# nothing\n"), Ok(serde_json::json!({})));
+    }
+}

@@ -1,0 +1,140 @@
+//! What is wrong in a configuration: a sentence that says what, where and how to mend it.
+
+use std::fmt;
+use std::path::Path;
+use std::path::PathBuf;
+
+/// Keys from the top down; the places in a list are numbers.
+pub(super) type KeyPath = Vec<String>;
+
+/// One thing that is wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    pub origin: Origin,
+    /// `None` where nothing is written that could be pointed at.
+    pub place: Option<Place>,
+    /// E.g. `mcp_servers[0].command`; empty for the file as a whole.
+    pub key: String,
+    pub reason: String,
+}
+
+/// Where a configuration comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    File(PathBuf),
+    Environment,
+}
+
+/// Both count from one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    pub line: usize,
+    pub column: usize,
+}
+
+impl Fault {
+    pub(super) fn of_file(path: &Path, reason: String) -> Self {
+        Self {
+            origin: Origin::File(path.to_owned()),
+            place: None,
+            key: String::new(),
+            reason,
+        }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.origin {
+            Origin::File(path) => write!(formatter, "{}", path.display())?,
+            Origin::Environment => formatter.write_str("environment")?,
+        }
+        if let Some(Place { line, column }) = self.place {
+            write!(formatter, ":{line}:{column}")?;
+        }
+        if !self.key.is_empty() {
+            write!(formatter, ": {}", self.key)?;
+        }
+        write!(formatter, ": {}", self.reason)
+    }
+}
+
+/// Collects what is wrong.
+pub(super) struct Faults {
+    origin: Origin,
+    found: Vec<(KeyPath, Fault)>,
+}
+
+impl Faults {
+    pub(super) fn new(origin: &Origin) -> Self {
+        Self {
+            origin: origin.clone(),
+            found: Vec::new(),
+        }
+    }
+
+    /// Adds a fault, unless something is already wrong at `path`, above or below it: one mistake, one sentence.
+    pub(super) fn add(&mut self, path: KeyPath, reason: impl Into<String>) {
+        let is_known = |(known, _): &(KeyPath, Fault)| known.starts_with(&path) || path.starts_with(known);
+        if self.found.iter().any(is_known) {
+            return;
+        }
+        let fault = Fault {
+            origin: self.origin.clone(),
+            place: None,
+            key: written(&path),
+            reason: reason.into(),
+        };
+        self.found.push((path, fault));
+    }
+
+    /// Adds a fault at a path that is written with dots.
+    pub(super) fn at(&mut self, path: &str, reason: impl Into<String>) {
+        self.add(path.split('.').map(str::to_owned).collect(), reason);
+    }
+
+    pub(super) fn of_text(&self, place: Option<Place>, reason: String) -> Fault {
+        Fault {
+            origin: self.origin.clone(),
+            place,
+            key: String::new(),
+            reason,
+        }
+    }
+
+    /// Finds the place of each fault, or of the section it belongs to.
+    pub(super) fn locate(&mut self, place_of: impl Fn(&[String]) -> Option<Place>) {
+        for (path, fault) in &mut self.found {
+            fault.place = (1..=path.len()).rev().find_map(|length| place_of(&path[..length]));
+        }
+    }
+
+    /// Returns the configuration if nothing is wrong, else the faults in the order of the file.
+    pub(super) fn into_result<T>(self, config: Option<T>) -> Result<T, Vec<Fault>> {
+        match config {
+            Some(config) if self.found.is_empty() => Ok(config),
+            _ => {
+                let mut faults: Vec<Fault> = self.found.into_iter().map(|(_, fault)| fault).collect();
+                faults.sort_by_key(|fault| fault.place);
+                Err(faults)
+            }
+        }
+    }
+}
+
+fn written(path: &[String]) -> String {
+    let mut text = String::new();
+    for key in path {
+        if key.parse::<usize>().is_ok() {
+            text.push('[');
+            text.push_str(key);
+            text.push(']');
+        } else {
+            if !text.is_empty() {
+                text.push('.');
+            }
+            text.push_str(key);
+        }
+    }
+    text
+}

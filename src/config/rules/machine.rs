@@ -1,0 +1,79 @@
+//! Containers, tools, git and the program itself.
+
+use super::check_given;
+use super::check_positive;
+use crate::config::Config;
+use crate::config::fault::Faults;
+
+/// Names of the built-in tool servers.
+const RESERVED: [&str; 2] = ["workspace", "repository"];
+
+pub(super) fn check(config: &Config, faults: &mut Faults) {
+    if config.consumers == 0 {
+        faults.at("consumers", "must be at least 1");
+    }
+    check_positive("producer.interval_seconds", config.producer.interval_seconds, faults);
+    check_positive("logs.retention_days", config.logs.retention_days.into(), faults);
+    check_given("state_dir", &config.state_dir.to_string_lossy(), faults);
+    check_given("logs.directory", &config.logs.directory.to_string_lossy(), faults);
+    check_containers(config, faults);
+    check_tools(config, faults);
+    check_git(config, faults);
+}
+
+/// The module that runs them knows what it can do; each of its sentences begins with the key.
+fn check_containers(config: &Config, faults: &mut Faults) {
+    for fault in config.command_executor.validate() {
+        if let Some((key, reason)) = fault.split_once(": ") {
+            faults.at(&format!("command_executor.{key}"), reason);
+        }
+    }
+}
+
+fn check_tools(config: &Config, faults: &mut Faults) {
+    for (index, server) in config.mcp_servers.iter().enumerate() {
+        let key = |name: &str| format!("mcp_servers.{index}.{name}");
+        let name = server.mcp_server_name.as_str();
+        let is_word = |character: char| character.is_ascii_alphanumeric() || character == '-' || character == '_';
+        let is_taken = |other: &crate::tool::McpServerConfig| other.mcp_server_name == name;
+        if name.is_empty() || !name.chars().all(is_word) {
+            let reason = "must be made of letters, digits, `-` and `_`: tools are called name/tool";
+            faults.at(&key("mcp_server_name"), reason);
+        } else if RESERVED.contains(&name) {
+            let reason = format!("'{name}' is the name of a built-in server; choose another");
+            faults.at(&key("mcp_server_name"), reason);
+        } else if config.mcp_servers[..index].iter().any(is_taken) {
+            let reason = format!("another server is called '{name}' already; choose another name");
+            faults.at(&key("mcp_server_name"), reason);
+        }
+        if server.command.first().is_none_or(|program| program.trim().is_empty()) {
+            let reason = "must begin with a program, e.g. [\"uvx\", \"mcp-server-time\"]";
+            faults.at(&key("command"), reason);
+        }
+        for variable in server.env.keys() {
+            if variable.is_empty() || variable.contains(['=', '\0']) {
+                faults.at(&key("env"), format!("'{variable}' cannot be the name of a variable"));
+            }
+        }
+        if server.tools.as_ref().is_some_and(Vec::is_empty) {
+            faults.at(&key("tools"), "offers no tool at all; leave it out to offer every tool");
+        }
+        check_positive(&key("timeout_seconds"), server.timeout_seconds, faults);
+    }
+}
+
+fn check_git(config: &Config, faults: &mut Faults) {
+    let git = &config.git;
+    for (key, text) in [
+        ("git.author_name", &git.author_name),
+        ("git.author_email", &git.author_email),
+    ] {
+        check_given(key, text, faults);
+        if text.contains(['<', '>']) || text.contains(char::is_control) {
+            faults.at(key, "must not hold `<`, `>` or a line break: git cannot store them");
+        }
+    }
+    check_positive("git.timeout_seconds", git.timeout_seconds, faults);
+    check_positive("git.max_incoming_bytes", git.max_incoming_bytes, faults);
+    check_positive("git.max_file_bytes", git.max_file_bytes, faults);
+}

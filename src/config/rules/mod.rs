@@ -1,0 +1,69 @@
+//! What a value must be besides its type: possible, and in agreement with the others.
+
+mod machine;
+mod model;
+mod source;
+
+use std::path::Path;
+
+use url::Host;
+use url::Url;
+
+use super::Config;
+use super::fault::Faults;
+
+pub(super) fn check(config: &Config, folder: &Path, faults: &mut Faults) {
+    source::check(config, folder, faults);
+    model::check(config, faults);
+    machine::check(config, faults);
+}
+
+/// Returns what works but should be looked at.
+pub(super) fn doubts(config: &Config) -> Vec<String> {
+    let addresses = source::addresses_with_secret(config)
+        .into_iter()
+        .chain(model::address_with_secret(config));
+    addresses
+        .filter(|(_, address)| is_open_to_others(address))
+        .map(|(key, _)| {
+            format!("{key}: the secret goes over the network in plain http, where others can read it; use https")
+        })
+        .collect()
+}
+
+fn is_open_to_others(address: &str) -> bool {
+    Url::parse(address).is_ok_and(|url| {
+        let is_this_machine = match url.host() {
+            Some(Host::Domain(name)) => name == "localhost",
+            Some(Host::Ipv4(address)) => address.is_loopback(),
+            Some(Host::Ipv6(address)) => address.is_loopback(),
+            None => true,
+        };
+        url.scheme() == "http" && !is_this_machine
+    })
+}
+
+fn check_address(key: &str, address: &str, faults: &mut Faults) {
+    let reason = match Url::parse(address) {
+        Err(error) => format!("is not an address ({error}); write it like https://host/path"),
+        Ok(url) if !["http", "https"].contains(&url.scheme()) => "must begin with http:// or https://".to_owned(),
+        Ok(url) if !url.username().is_empty() || url.password().is_some() => {
+            "must not hold a user or password; these have their own keys".to_owned()
+        }
+        Ok(url) if url.query().is_some() || url.fragment().is_some() => "must end before the `?` or `#`".to_owned(),
+        Ok(_) => return,
+    };
+    faults.at(key, reason);
+}
+
+fn check_positive(key: &str, value: u64, faults: &mut Faults) {
+    if value == 0 {
+        faults.at(key, "must be at least 1");
+    }
+}
+
+fn check_given(key: &str, value: &str, faults: &mut Faults) {
+    if value.trim().is_empty() {
+        faults.at(key, "must not be empty");
+    }
+}

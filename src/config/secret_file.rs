@@ -1,0 +1,94 @@
+//! Secrets that lie in files: `<key>_file` instead of `<key>`.
+
+use std::path::Path;
+
+use serde_json::Map;
+use serde_json::Value;
+
+use super::fault::Faults;
+use super::fault::KeyPath;
+
+/// Section and key of every secret. Those of `mcp_servers` have names that the user chooses.
+pub(super) const SECRETS: [(&[&str], &str); 4] = [
+    (&["github"], "token"),
+    (&["gitlab"], "token"),
+    (&["llm", "openai"], "api_key"),
+    (&["llm", "anthropic"], "api_key"),
+];
+const ENDING: &str = "_file";
+const LARGEST_FILE: u64 = 64 * 1024;
+
+/// Puts the content of each `<key>_file` into the place of `<key>`; and leaves out secrets that are empty.
+pub(super) fn read_all(value: &mut Value, folder: &Path, faults: &mut Faults) {
+    for (section, key) in SECRETS {
+        let Some(map) = value
+            .pointer_mut(&format!("/{}", section.join("/")))
+            .and_then(Value::as_object_mut)
+        else {
+            continue;
+        };
+        let path: KeyPath = section.iter().map(|&part| part.to_owned()).collect();
+        read(map, key, &path, folder, faults);
+        trim(map, key);
+    }
+    let servers = value.get_mut("mcp_servers").and_then(Value::as_array_mut);
+    for (index, server) in servers.into_iter().flatten().enumerate() {
+        let Some(variables) = server.get_mut("env").and_then(Value::as_object_mut) else {
+            continue;
+        };
+        let path = ["mcp_servers".to_owned(), index.to_string(), "env".to_owned()];
+        let names: Vec<String> = variables
+            .keys()
+            .filter_map(|name| name.strip_suffix(ENDING).map(str::to_owned))
+            .collect();
+        for name in names {
+            read(variables, &name, &path, folder, faults);
+        }
+    }
+}
+
+fn read(map: &mut Map<String, Value>, key: &str, section: &[String], folder: &Path, faults: &mut Faults) {
+    let file_key = format!("{key}{ENDING}");
+    let path_of = |key: &str| [section, &[key.to_owned()]].concat();
+    let file = match map.remove(&file_key) {
+        None | Some(Value::Null) => return,
+        Some(Value::String(file)) => folder.join(file),
+        Some(_) => return faults.add(path_of(&file_key), "must be the path of a file"),
+    };
+    if map.get(key).is_some_and(|value| !value.is_null()) {
+        let reason = format!("`{key}` is given too; leave one of them out");
+        return faults.add(path_of(&file_key), reason);
+    }
+    match content(&file) {
+        Ok(content) => {
+            map.insert(key.to_owned(), content.into());
+        }
+        Err(reason) => {
+            faults.add(path_of(&file_key), format!("the file {} {reason}", file.display()));
+            // So that it is not told to be missing, too. Nobody gets to see a configuration with faults.
+            map.insert(key.to_owned(), "unreadable".into());
+        }
+    }
+}
+
+fn content(file: &Path) -> Result<String, String> {
+    let unreadable = |error: std::io::Error| format!("cannot be read: {error}");
+    if std::fs::metadata(file).map_err(unreadable)?.len() > LARGEST_FILE {
+        return Err("is larger than 64 KiB; this is not a secret".to_owned());
+    }
+    let content = std::fs::read_to_string(file).map_err(unreadable)?;
+    match content.trim() {
+        "" => Err("is empty".to_owned()),
+        secret => Ok(secret.to_owned()),
+    }
+}
+
+/// A variable often brings a line break along, and an empty one means that there is no secret.
+fn trim(map: &mut Map<String, Value>, key: &str) {
+    if let Some(Value::String(secret)) = map.get_mut(key) {
+        *secret = secret.trim().to_owned();
+        if secret.is_empty() {
+            map.remove(key);
+        }
+    }
+}

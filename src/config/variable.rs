@@ -1,0 +1,146 @@
+//! `${NAME}` and `${NAME:-default}` in values.
+//!
+//! They are replaced after the YAML was read, so a value may hold quotes, colons and line breaks. `$${` stands for `${`.
+//! What was put in is not searched again.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::Variables;
+use super::fault::Faults;
+use super::fault::KeyPath;
+
+/// The values in which something was replaced. They are text, and may be wanted as numbers or truth values.
+#[derive(Debug, Default)]
+pub(super) struct Replaced(BTreeSet<KeyPath>);
+
+impl Replaced {
+    pub(super) fn contains(&self, path: &[String]) -> bool {
+        self.0.contains(path)
+    }
+}
+
+pub(super) fn replace(value: &mut Value, environment: Variables<'_>, faults: &mut Faults) -> Replaced {
+    let mut replaced = Replaced::default();
+    walk(
+        value,
+        &mut Vec::new(),
+        &mut |path, text| match expand(text, environment) {
+            Ok(Some(expanded)) => {
+                replaced.0.insert(path.clone());
+                *text = expanded;
+            }
+            Ok(None) => {}
+            Err(reason) => faults.add(path.clone(), reason),
+        },
+    );
+    replaced
+}
+
+fn walk(value: &mut Value, path: &mut KeyPath, visit: &mut dyn FnMut(&KeyPath, &mut String)) {
+    match value {
+        Value::String(text) => visit(path, text),
+        Value::Array(items) => {
+            for (index, item) in items.iter_mut().enumerate() {
+                path.push(index.to_string());
+                walk(item, path, visit);
+                path.pop();
+            }
+        }
+        Value::Object(map) => {
+            for (key, item) in map {
+                path.push(key.clone());
+                walk(item, path, visit);
+                path.pop();
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// Returns the text with its variables replaced, or `None` if it has none.
+fn expand(text: &str, environment: Variables<'_>) -> Result<Option<String>, String> {
+    let mut expanded = String::new();
+    let mut rest = text;
+    while let Some(start) = rest.find("${") {
+        if rest[..start].ends_with('$') {
+            expanded.push_str(&rest[..start - 1]);
+            expanded.push_str("${");
+            rest = &rest[start + 2..];
+            continue;
+        }
+        expanded.push_str(&rest[..start]);
+        let Some((inside, after)) = rest[start + 2..].split_once('}') else {
+            return Err("`${` has no closing `}`; write `$${` where you mean the characters themselves".to_owned());
+        };
+        expanded.push_str(&value_of(inside, environment)?);
+        rest = after;
+    }
+    if rest.len() == text.len() {
+        return Ok(None);
+    }
+    expanded.push_str(rest);
+    Ok(Some(expanded))
+}
+
+fn value_of(inside: &str, environment: Variables<'_>) -> Result<String, String> {
+    let (name, default) = match inside.split_once(":-") {
+        Some((name, default)) => (name, Some(default)),
+        None => (inside, None),
+    };
+    let is_name = name
+        .chars()
+        .all(|character| character.is_ascii_alphanumeric() || character == '_')
+        && name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_');
+    if !is_name {
+        return Err(format!(
+            "`${{{inside}}}` is not a variable; write `${{NAME}}` or `${{NAME:-default}}`, or `$${{` for the characters themselves"
+        ));
+    }
+    // As in the shell: with a default, empty counts as unset.
+    match (environment(name), default) {
+        (Some(value), None) => Ok(value),
+        (Some(value), Some(_)) if !value.is_empty() => Ok(value),
+        (_, Some(default)) => Ok(default.to_owned()),
+        (None, None) => Err(format!(
+            "the environment variable {name} is not set; set it, or give a default: `${{{name}:-default}}`"
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, expected: Result<Option<&str>, &str>) {
+        let environment = |name: &str| match name {
+            "NAME" => Some("a \"b\": ${c}\n".to_owned()),
+            "EMPTY" => Some(String::new()),
+            _ => None,
+        };
+        match (expand(text, &environment), expected) {
+            (Ok(expanded), Ok(expected)) => assert_eq!(expanded.as_deref(), expected),
+            (Err(reason), Err(expected)) => assert!(reason.contains(expected), "{reason}"),
+            (result, expected) => panic!("{text} gave {result:?} and not {expected:?}"),
+        }
+    }
+
+    #[test]
+    fn variables_are_replaced_wherever_they_stand() {
+        check("x${NAME}y", Ok(Some("xa \"b\": ${c}\ny")));
+        check("${EMPTY}", Ok(Some("")));
+        check("${EMPTY:-x}${UNSET:-y:-z}", Ok(Some("xy:-z")));
+        check("${UNSET:-}", Ok(Some("")));
+        check("$NAME costs 5$", Ok(None));
+        check("$${NAME} ${EMPTY}", Ok(Some("${NAME} ")));
+    }
+
+    #[test]
+    fn what_cannot_be_replaced_is_explained() {
+        check("${UNSET}", Err("UNSET is not set"));
+        check("${NAME", Err("no closing"));
+        check("${1 + 1}", Err("is not a variable"));
+        check("${}", Err("is not a variable"));
+    }
+}

@@ -1,0 +1,129 @@
+//! The example holds the defaults, and everything there is.
+
+use coding_agent::config::Config;
+use coding_agent::config::TaskSource;
+use serde_json::Value;
+
+use crate::Given;
+
+const EXAMPLE: &str = include_str!("../../config.yaml.example");
+
+#[test]
+fn the_example_holds_the_defaults() {
+    let given = Given::file(EXAMPLE).with("GITHUB_TOKEN", "a-token");
+    let folder = given.folder.path();
+    let mut expected = Config {
+        task_sources: vec![TaskSource::Github],
+        state_dir: folder.join("./state"),
+        ..Config::default()
+    };
+    expected.github.token = Some("a-token".into());
+    expected.github.repositories = vec!["owner/repo".to_owned()];
+    expected.logs.directory = folder.join("./logs");
+    // Built images name their Dockerfiles relative to the file.
+    for environment in expected.command_executor.environments.values_mut() {
+        if let Some(build) = &mut environment.build {
+            build.dockerfile = folder.join(&build.dockerfile);
+        }
+    }
+    assert_eq!(format!("{:#?}", given.loads()), format!("{expected:#?}"));
+}
+
+/// The example with the lines that are commented out, in the place of those they contradict.
+fn whole_example() -> String {
+    let is_replaced = |line: &&str| *line == "mcp_servers: []" || line.starts_with("    python: ");
+    let uncommented = |line: &str| match line.strip_prefix('#') {
+        Some(rest) if !rest.is_empty() && (!rest.starts_with(' ') || rest.starts_with("  ")) => {
+            let rest = rest.strip_prefix('#').unwrap_or(rest);
+            format!("{rest}\n")
+        }
+        _ => format!("{line}\n"),
+    };
+    EXAMPLE
+        .lines()
+        .skip_while(|line| !line.is_empty())
+        .filter(|line| !is_replaced(line))
+        .map(uncommented)
+        .collect()
+}
+
+#[test]
+fn the_example_shows_every_key_of_the_schema() {
+    let document: Value = serde_yaml::from_str(&whole_example()).unwrap();
+    let schema = Config::schema();
+    let mut missing = Vec::new();
+    compare(&schema, &schema, &document, "", &mut missing);
+    assert_eq!(missing, Vec::<String>::new());
+}
+
+fn compare(root: &Value, schema: &Value, document: &Value, path: &str, missing: &mut Vec<String>) {
+    if let Some(reference) = schema["$ref"].as_str() {
+        compare(root, root.pointer(&reference[1..]).unwrap(), document, path, missing);
+    }
+    for choice in schema["anyOf"].as_array().into_iter().flatten() {
+        compare(root, choice, document, path, missing);
+    }
+    for (key, property) in schema["properties"].as_object().into_iter().flatten() {
+        match document.get(key) {
+            Some(value) => compare(root, property, value, &format!("{path}.{key}"), missing),
+            None => missing.push(format!("{path}.{key}")),
+        }
+    }
+    if let Some(item) = document.get(0) {
+        compare(root, &schema["items"], item, path, missing);
+    }
+    if let (Some(any), Some(map)) = (schema["additionalProperties"].as_object(), document.as_object()) {
+        for value in map.values().filter(|value| value.is_object()) {
+            compare(root, &Value::Object(any.clone()), value, path, missing);
+        }
+    }
+}
+
+#[test]
+fn what_the_example_leaves_out_is_good_too_but_for_what_excludes_each_other() {
+    let mut given = Given::file(&whole_example());
+    for name in ["GITHUB_TOKEN", "GITLAB_TOKEN", "OPENAI_API_KEY", "ANTHROPIC_API_KEY"] {
+        given = given.with(name, "a-token");
+    }
+    let faults = given.faults();
+    let keys: Vec<&str> = faults.lines().map(|line| line.split(": ").nth(1).unwrap()).collect();
+    assert_eq!(
+        keys,
+        [
+            "github.token_file",
+            "github.app",
+            "gitlab.token_file",
+            "llm.openai.api_key_file",
+            "llm.anthropic.api_key_file",
+        ],
+        "{faults}"
+    );
+}
+
+#[test]
+fn the_schema_says_types_defaults_and_what_keys_are_for() {
+    let schema = Config::schema();
+    assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
+    insta::assert_json_snapshot!(schema["properties"]["consumers"], @r#"
+    {
+      "default": 2,
+      "description": "Tasks that are worked on at the same time.",
+      "format": "uint",
+      "minimum": 0,
+      "type": "integer"
+    }
+    "#);
+    insta::assert_json_snapshot!(schema["$defs"]["OpenAi"]["properties"]["api_key_file"], @r#"
+    {
+      "description": "File that holds `api_key`; blanks around it are cut off.",
+      "type": [
+        "string",
+        "null"
+      ]
+    }
+    "#);
+    assert_eq!(schema["additionalProperties"], false);
+    for (key, property) in schema["properties"].as_object().unwrap() {
+        assert!(property["description"].is_string(), "{key}");
+    }
+}

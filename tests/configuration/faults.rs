@@ -1,0 +1,159 @@
+//! What is wrong is told in sentences.
+
+use std::path::Path;
+
+use coding_agent::config::Config;
+
+use crate::{GITHUB, Given, with_github};
+
+#[test]
+fn all_that_is_wrong_is_told_at_once_in_the_order_of_the_file() {
+    let given = Given::file(
+        "\
+task_sources: [github, github, svn]
+github:
+  token: ${NO_SUCH_TOKEN}
+  repositores: [owner/repo]
+  repositories: [owner]
+  labels: {done: coding agent, failed: 'a, b'}
+llm:
+  provider: chatgpt
+  ollama: {context_lenght: 5}
+consumers: two
+git: {author_name: true}
+max_llm_process_num: -1
+shutdown_grace_seconds: 1.5
+logs: {level: loud, retention_days: 0, directory: [x]}
+mcp_servers:
+  - {mcp_server_name: workspace, command: []}
+  - command: [x]
+command_executor: {default_environment: cobol, resources: {memory_limit: much}}
+planning: yes please
+xyzzy: 1
+",
+    );
+    insta::assert_snapshot!(given.faults(), @r#"
+    config.yaml:1:24: task_sources[1]: is named twice; leave one of them out
+    config.yaml:1:32: task_sources[2]: must be one of github, gitlab, not the text 'svn'
+    config.yaml:3:3: github.token: the environment variable NO_SUCH_TOKEN is not set; set it, or give a default: `${NO_SUCH_TOKEN:-default}`
+    config.yaml:4:3: github.repositores: unknown key; did you mean `repositories`?
+    config.yaml:5:18: github.repositories[0]: 'owner' is not a repository; write owner/repo or owner/*
+    config.yaml:6:12: github.labels.done: is the same label as `trigger`; each must have its own
+    config.yaml:6:32: github.labels.failed: must not hold a comma or a line break: the platforms separate labels by them
+    config.yaml:8:3: llm.provider: must be one of ollama, lmstudio, openai, anthropic, not the text 'chatgpt'
+    config.yaml:9:12: llm.ollama.context_lenght: unknown key; did you mean `context_length`?
+    config.yaml:10:1: consumers: must be a whole number, zero or more, not the text 'two'
+    config.yaml:11:7: git.author_name: must be text, not the truth value true; put it in quotes
+    config.yaml:12:1: max_llm_process_num: must be a whole number, zero or more, not the number -1
+    config.yaml:13:1: shutdown_grace_seconds: must be a whole number, zero or more, not the number 1.5
+    config.yaml:14:8: logs.level: must be one of error, warn, info, debug, trace, not the text 'loud'
+    config.yaml:14:21: logs.retention_days: must be at least 1
+    config.yaml:14:40: logs.directory: must be text, not a list
+    config.yaml:16:6: mcp_servers[0].mcp_server_name: 'workspace' is the name of a built-in server; choose another
+    config.yaml:16:34: mcp_servers[0].command: must begin with a program, e.g. ["uvx", "mcp-server-time"]
+    config.yaml:17:5: mcp_servers[1].mcp_server_name: is missing and must be given
+    config.yaml:18:20: command_executor.default_environment: 'cobol' is not among the environments; write one of go, java, miniforge, node, python
+    config.yaml:18:60: command_executor.resources.memory_limit: 'much' is not a size; write a number of bytes, or a number with k, m, g or t, such as 4g
+    config.yaml:19:1: planning: must be a section with keys, not the text 'yes please'
+    config.yaml:20:1: xyzzy: unknown key; the keys here are budget, command_executor, consumers, git, github, gitlab, llm, logs, max_llm_process_num, mcp_servers, planning, producer, shutdown_grace_seconds, state_dir, task_sources
+    "#);
+}
+
+#[test]
+fn text_that_is_no_yaml_or_no_mapping_is_told_with_its_place() {
+    let faults = |text| Given::file(text).faults();
+    insta::assert_snapshot!(faults("consumers: 1\nconsumers: 2\n"), @"config.yaml:2:1: is not readable YAML: the key 'consumers' is given twice; leave one of them out");
+    insta::assert_snapshot!(faults("llm: {provider: ollama\nconsumers: 2\n"), @"config.yaml:2:10: is not readable YAML: did not find expected ',' or '}'");
+    insta::assert_snapshot!(faults("- a\n"), @"config.yaml: must be a mapping: lines of the form `key: value`");
+    insta::assert_snapshot!(faults("a: 1\n---\nb: 2\n"), @"config.yaml: is not readable YAML: deserializing from YAML containing more than one document is not supported");
+    assert!(Given::file("").load().is_ok());
+}
+
+#[test]
+fn a_file_that_is_not_there_is_one_sentence() {
+    let none = |_: &str| None;
+    let faults = Config::load(Path::new("/no/such/config.yaml"), &none).expect_err("no file");
+    insta::assert_snapshot!(faults[0], @"/no/such/config.yaml: cannot be read: No such file or directory (os error 2)");
+}
+
+#[test]
+fn what_a_variable_holds_is_never_shown() {
+    let given = with_github("consumers: ${TOKEN}\nllm: {provider: '${TOKEN}'}\n").with("TOKEN", "hunter2");
+    let faults = given.faults();
+    assert!(!faults.contains("hunter2") && faults.lines().count() == 2, "{faults}");
+    let config = Given::file(GITHUB).loads();
+    assert!(!format!("{config:?}").contains("a-token"));
+}
+
+#[test]
+fn a_secret_file_that_is_missing_empty_or_one_too_many_is_a_fault() {
+    let given = Given::file(
+        "task_sources: [github, gitlab]\ngithub: {token_file: none, repositories: [a/b]}\n\
+         gitlab: {token: x, token_file: token.txt, projects: [a/b]}\n\
+         llm: {provider: openai, openai: {api_key_file: empty}}\n",
+    )
+    .and("token.txt", "a-token")
+    .and("empty", "\n");
+    insta::assert_snapshot!(given.faults(), @"
+    config.yaml:2:10: github.token_file: the file none cannot be read: No such file or directory (os error 2)
+    config.yaml:3:20: gitlab.token_file: `token` is given too; leave one of them out
+    config.yaml:4:34: llm.openai.api_key_file: the file empty is empty
+    ");
+}
+
+#[test]
+fn values_that_cannot_be_are_refused() {
+    for (text, expected) in [
+        ("llm: {ollama: {endpoint: localhost:11434}}", "must begin with http"),
+        ("llm: {ollama: {endpoint: 'http://'}}", "is not an address"),
+        ("llm: {ollama: {endpoint: 'http://me:pw@host'}}", "must not hold a user"),
+        ("llm: {ollama: {context_length: 100}}", "at least 4096"),
+        ("llm: {provider: openai}", "llm.openai.api_key: is missing"),
+        (
+            "llm: {provider: anthropic, anthropic: {api_key: k, max_tokens: 200000}}",
+            "smaller than context_length",
+        ),
+        ("budget: {cost_usd: 1}", "needs `prices`"),
+        ("budget: {prices: {input: -1, output: 1}}", "must not be less than 0"),
+        ("budget: {prices: {input: 1}}", "budget.prices.output: is missing"),
+        ("consumers: 0", "at least 1"),
+        ("consumers: 99999999999999999999", "too large"),
+        ("max_llm_process_num: 5000000000", "5000000000"),
+        ("git: {author_email: ''}", "must not be empty"),
+        ("git: {author_name: 'a <b>'}", "must not hold"),
+        ("git: {author_name: 7}", "put it in quotes"),
+        ("state_dir: ''", "state_dir: must not be empty"),
+        ("command_executor: {environments: {python: ''}}", "an image"),
+        (
+            "command_executor: {environments: {a: {build: {dockerfile: x}}}}",
+            "image: is missing",
+        ),
+        ("command_executor: {network: {mode: closed}}", "one of open, none"),
+        ("mcp_servers: [{mcp_server_name: a/b, command: [x]}]", "letters, digits"),
+        (
+            "mcp_servers: [{mcp_server_name: a, command: [x]}, {mcp_server_name: a, command: [x]}]",
+            "called 'a' already",
+        ),
+        (
+            "mcp_servers: [{mcp_server_name: a, command: [x], env: {'A=B': c}}]",
+            "name of a variable",
+        ),
+    ] {
+        let faults = with_github(text).faults();
+        assert!(faults.contains(expected), "{text} gave {faults}");
+        assert_eq!(faults.lines().count(), 1, "{text} gave {faults}");
+        assert!(faults.starts_with("config.yaml:3:"), "{text} gave {faults}");
+    }
+}
+
+#[test]
+fn a_secret_over_plain_http_is_doubtful_but_not_on_this_machine() {
+    let doubts = |address: &str| {
+        let text = format!("task_sources: [gitlab]\ngitlab: {{api_url: '{address}', token: t, projects: [a/b]}}\n");
+        Given::file(&text).loads().doubts().len()
+    };
+    assert_eq!(doubts("http://gitlab.example.com/api/v4"), 1);
+    assert_eq!(doubts("https://gitlab.example.com/api/v4"), 0);
+    assert_eq!(doubts("http://127.0.0.1:8080/api/v4"), 0);
+    assert_eq!(doubts("http://[::1]:8080"), 0);
+}

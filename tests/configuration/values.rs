@@ -1,0 +1,117 @@
+//! Where values come from: the file, variables, other files, the environment.
+
+use std::path::Path;
+
+use coding_agent::config::Config;
+use coding_agent::llm::ProviderName;
+use secrecy::ExposeSecret;
+
+use crate::{GITHUB, Given, with_github};
+
+#[test]
+fn variables_bring_numbers_truth_values_and_awkward_text() {
+    let config = with_github(
+        "consumers: ${N}\nplanning: {enabled: '${P:-false}'}\nllm: {function_calling: '${F}', ollama: {model: \"${M}\"}}\n\
+         budget: {tokens: '${T:-}', cost_usd: '${C:-}'}\ngit: {author_name: '$${N} ${N}'}\n",
+    )
+    .with("N", "7")
+    .with("F", "true")
+    .with("M", "a: \"b\" # 'c'\n- d")
+    .loads();
+    assert_eq!(config.consumers, 7);
+    assert!(!config.planning.enabled);
+    assert_eq!(config.llm.function_calling, coding_agent::llm::FunctionCalling::On);
+    assert_eq!(config.llm.ollama.model, "a: \"b\" # 'c'\n- d");
+    assert_eq!((config.budget.tokens, config.budget.cost_usd), (None, None));
+    assert_eq!(config.git.author_name, "${N} 7");
+}
+
+#[test]
+fn a_secret_made_of_digits_stays_text() {
+    let config = Given::file("task_sources: [github]\ngithub: {token: '${T}', repositories: [a/b]}\n")
+        .with("T", "0123456789\n")
+        .loads();
+    assert_eq!(config.github.token.unwrap().expose_secret(), "0123456789");
+}
+
+#[test]
+fn secrets_are_read_from_files_beside_the_configuration() {
+    let config = Given::file(
+        "task_sources: [gitlab]\ngitlab: {token_file: token.txt, projects: [group/sub/*]}\n\
+         mcp_servers: [{mcp_server_name: a, command: [b], env: {API_KEY_file: token.txt, PLAIN: x}}]\n",
+    )
+    .and("token.txt", "  a-token\n")
+    .loads();
+    assert_eq!(config.gitlab.token.as_ref().unwrap().expose_secret(), "a-token");
+    assert_eq!(config.mcp_servers[0].env["API_KEY"].expose_secret(), "a-token");
+    let secrets: Vec<_> = config
+        .secrets()
+        .iter()
+        .map(|secret| secret.expose_secret().to_owned())
+        .collect();
+    assert_eq!(secrets, ["a-token", "a-token"]);
+}
+
+#[test]
+fn an_app_and_a_token_exclude_each_other_and_the_key_must_be_there() {
+    let given = Given::file(
+        "task_sources: [github]\ngithub:\n  repositories: [a/b]\n  app: {id: 1, private_key_file: k.pem}\n",
+    );
+    insta::assert_snapshot!(given.faults(), @"config.yaml:4:16: github.app.private_key_file: the file k.pem is not there");
+    let given = given.and("k.pem", "key");
+    let app = given.loads().github.app.unwrap();
+    assert_eq!(app.private_key_file, given.folder.path().join("k.pem"));
+}
+
+#[test]
+fn a_section_whose_lines_are_commented_out_has_its_defaults() {
+    let config = with_github("budget:\n  # tokens: 5\nllm:\n  openai:\n    api_key:\n").loads();
+    assert!(config.budget.tokens.is_none() && config.llm.openai.api_key.is_none());
+}
+
+#[test]
+fn sources_that_are_not_used_may_be_incomplete_and_none_at_all_is_enough_for_a_local_task() {
+    let config = Given::file("llm: {ollama: {model: small}}\n").loads();
+    assert!(config.missing_source().unwrap().contains("task_sources: [github]"));
+    assert_eq!(Given::file(GITHUB).loads().missing_source(), None);
+}
+
+#[test]
+fn without_a_file_the_environment_names_the_model() {
+    let load = |variables: &[(&str, &str)]| {
+        let variable = |name: &str| {
+            let found = variables.iter().find(|(known, _)| *known == name);
+            found.map(|(_, value)| (*value).to_owned())
+        };
+        Config::from_environment(&variable).map_err(|faults| faults[0].to_string())
+    };
+    let config = load(&[("HOME", "/home/me")]).unwrap();
+    assert_eq!(config.llm.provider, ProviderName::Ollama);
+    assert_eq!(config.state_dir, Path::new("/home/me/.local/state/coding-agent/state"));
+
+    let config = load(&[("OLLAMA_HOST", "gpu"), ("OLLAMA_MODEL", "m"), ("OPENAI_API_KEY", " ")]).unwrap();
+    assert_eq!(config.llm.provider, ProviderName::Ollama);
+    assert_eq!(
+        (config.llm.ollama.endpoint.as_str(), config.llm.ollama.model.as_str()),
+        ("http://gpu:11434", "m")
+    );
+
+    let config = load(&[("OPENAI_API_KEY", "a-${key}\n"), ("OLLAMA_HOST", "gpu")]).unwrap();
+    assert_eq!(config.llm.provider, ProviderName::Openai);
+    assert_eq!(config.secrets()[0].expose_secret(), "a-${key}");
+
+    let config = load(&[("LMSTUDIO_BASE_URL", "http://10.0.0.2:1234")]).unwrap();
+    assert_eq!(config.llm.provider, ProviderName::Lmstudio);
+
+    insta::assert_snapshot!(load(&[("OPENAI_BASE_URL", "gpu")]).unwrap_err(), @"environment: llm.openai.base_url: is not an address (relative URL without a base); write it like https://host/path");
+}
+
+#[test]
+fn the_file_is_the_one_that_was_asked_for() {
+    let variable = |name: &str| (name == "CODING_AGENT_CONFIG").then(|| "named.yaml".to_owned());
+    assert_eq!(
+        Config::find(Some(Path::new("asked.yaml")), &variable).unwrap(),
+        Path::new("asked.yaml")
+    );
+    assert_eq!(Config::find(None, &variable).unwrap(), Path::new("named.yaml"));
+}
