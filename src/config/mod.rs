@@ -88,14 +88,14 @@ pub struct Producer {
 }
 
 /// Looks up an environment variable.
-pub type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
+pub type Variables<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 const LARGEST_FILE: u64 = 1024 * 1024;
 
 impl Config {
     /// Returns the file to load: the one that was asked for, else `CODING_AGENT_CONFIG`, else `./config.yaml`, else
     /// `/etc/coding-agent/config.yaml`. `None` if none was asked for and neither of the last two is there.
-    pub fn find(asked_for: Option<&Path>, environment: Environment<'_>) -> Option<PathBuf> {
+    pub fn find(asked_for: Option<&Path>, environment: Variables<'_>) -> Option<PathBuf> {
         let from_environment = || environment("CODING_AGENT_CONFIG").filter(|path| !path.is_empty());
         asked_for
             .map(Path::to_owned)
@@ -107,7 +107,7 @@ impl Config {
     }
 
     /// Reads the file. Relative paths in it start at its folder.
-    pub fn load(path: &Path, environment: Environment<'_>) -> Result<Self, Vec<Fault>> {
+    pub fn load(path: &Path, environment: Variables<'_>) -> Result<Self, Vec<Fault>> {
         let text = read(path).map_err(|reason| vec![Fault::of_file(path, reason)])?;
         let folder = path.parent().unwrap_or(Path::new(""));
         Self::parse(&text, &Origin::File(path.to_owned()), folder, environment)
@@ -115,7 +115,7 @@ impl Config {
 
     /// Returns the configuration for a local task on a machine without a file: the defaults, and the model that the
     /// usual variables name.
-    pub fn from_environment(environment: Environment<'_>) -> Result<Self, Vec<Fault>> {
+    pub fn from_environment(environment: Variables<'_>) -> Result<Self, Vec<Fault>> {
         let mut faults = Faults::new(&Origin::Environment);
         let value = usual_variable::as_file(environment);
         // Nothing of it is YAML: a `${` in a key is meant as it stands.
@@ -123,7 +123,7 @@ impl Config {
         faults.into_result(config)
     }
 
-    fn parse(text: &str, origin: &Origin, folder: &Path, environment: Environment<'_>) -> Result<Self, Vec<Fault>> {
+    fn parse(text: &str, origin: &Origin, folder: &Path, environment: Variables<'_>) -> Result<Self, Vec<Fault>> {
         let mut faults = Faults::new(origin);
         let mut value = match document::parse(text) {
             Ok(value) => value,

@@ -7,7 +7,7 @@ use serde_json::Map;
 use serde_json::Value;
 use serde_json::json;
 
-use super::Environment;
+use super::Variables;
 
 /// Provider, section of `llm`, and the variables for its keys.
 const PROVIDERS: [(&str, &[(&str, &str)]); 4] = [
@@ -43,7 +43,7 @@ const DECISIVE: [&str; 5] = [
 ];
 
 /// Returns what a configuration file with the same content would hold.
-pub(super) fn as_file(environment: Environment<'_>) -> Value {
+pub(super) fn as_file(environment: Variables<'_>) -> Value {
     let set = |name: &str| environment(name).filter(|value| !value.trim().is_empty());
     let is_there = |(_, keys): &&(&str, &[(&str, &str)])| {
         let mut names = keys.iter().map(|(_, name)| *name);

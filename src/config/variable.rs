@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::Environment;
+use super::Variables;
 use super::fault::Faults;
 use super::fault::KeyPath;
 
@@ -21,7 +21,7 @@ impl Replaced {
     }
 }
 
-pub(super) fn replace(value: &mut Value, environment: Environment<'_>, faults: &mut Faults) -> Replaced {
+pub(super) fn replace(value: &mut Value, environment: Variables<'_>, faults: &mut Faults) -> Replaced {
     let mut replaced = Replaced::default();
     walk(
         value,
@@ -60,7 +60,7 @@ fn walk(value: &mut Value, path: &mut KeyPath, visit: &mut dyn FnMut(&KeyPath, &
 }
 
 /// Returns the text with its variables replaced, or `None` if it has none.
-fn expand(text: &str, environment: Environment<'_>) -> Result<Option<String>, String> {
+fn expand(text: &str, environment: Variables<'_>) -> Result<Option<String>, String> {
     let mut expanded = String::new();
     let mut rest = text;
     while let Some(start) = rest.find("${") {
@@ -84,7 +84,7 @@ fn expand(text: &str, environment: Environment<'_>) -> Result<Option<String>, St
     Ok(Some(expanded))
 }
 
-fn value_of(inside: &str, environment: Environment<'_>) -> Result<String, String> {
+fn value_of(inside: &str, environment: Variables<'_>) -> Result<String, String> {
     let (name, default) = match inside.split_once(":-") {
         Some((name, default)) => (name, Some(default)),
         None => (inside, None),

@@ -208,7 +208,12 @@ mod tests {
                 title: "Greet".to_owned(),
             },
         );
-        journal.record(&subject, Fact::Finished { outcome: State::Done });
+        journal.record(
+            &subject,
+            Fact::PutDown {
+                ending: "done".to_owned(),
+            },
+        );
         journal.record(&Subject::default(), Fact::WorkerStopped);
         journal.close().await;
 

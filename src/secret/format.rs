@@ -7,52 +7,46 @@ use std::ops::Range;
 
 use regex::Regex;
 
-/// Kind (the name of the group that is replaced, with `-` for `_`) and pattern.
+/// Kind and pattern. What the first group that takes part matches is replaced.
 const FORMATS: [(&str, &str); 14] = [
     (
         "private-key",
-        r"(?<private_key>-----BEGIN [A-Z ]*PRIVATE KEY(?: BLOCK)?-----(?:\s|\\[nr])*(?:[A-Za-z-]+: [^\r\n\\]*(?:\s|\\[nr])+)*[A-Za-z0-9+/=]{16,}(?:[A-Za-z0-9+/=\s]|\\[nr])*(?:-----END [A-Z ]*PRIVATE KEY(?: BLOCK)?-----)?)",
+        r"(-----BEGIN [A-Z ]*PRIVATE KEY(?: BLOCK)?-----(?:\s|\\[nr])*(?:[A-Za-z-]+: [^\r\n\\]*(?:\s|\\[nr])+)*[A-Za-z0-9+/=]{16,}(?:[A-Za-z0-9+/=\s]|\\[nr])*(?:-----END [A-Z ]*PRIVATE KEY(?: BLOCK)?-----)?)",
     ),
     (
         "github-token",
-        r"(?<github_token>gh[pousr]_[A-Za-z0-9]{20,}(?:[._-][A-Za-z0-9_-]+)*|github_pat_[A-Za-z0-9_]{20,})",
+        r"(gh[pousr]_[A-Za-z0-9]{20,}(?:[._-][A-Za-z0-9_-]+)*|github_pat_[A-Za-z0-9_]{20,})",
     ),
     (
         "gitlab-token",
-        r"(?<gitlab_token>(?-u:\b)gl(?:pat|dt|rt|cbt|ptt|ft|imt|agent|oas|soat|ffct)-[A-Za-z0-9_-]{20,}(?:\.[A-Za-z0-9_-]+)*)",
+        r"((?-u:\b)gl(?:pat|dt|rt|cbt|ptt|ft|imt|agent|oas|soat|ffct)-[A-Za-z0-9_-]{20,}(?:\.[A-Za-z0-9_-]+)*)",
     ),
-    ("anthropic-key", r"(?<anthropic_key>(?-u:\b)sk-ant-[A-Za-z0-9_-]{20,})"),
+    ("anthropic-key", r"((?-u:\b)sk-ant-[A-Za-z0-9_-]{20,})"),
     (
         "openai-key",
-        r"(?<openai_key>(?-u:\b)sk-(?:(?:proj|svcacct|admin|None|or-v1)-[A-Za-z0-9_-]{20,}|[A-Za-z0-9]{20,}))",
+        r"((?-u:\b)sk-(?:(?:proj|svcacct|admin|None|or-v1)-[A-Za-z0-9_-]{20,}|[A-Za-z0-9]{20,}))",
     ),
-    (
-        "aws-key-id",
-        r"(?<aws_key_id>(?-u:\b)(?:AKIA|ASIA)[A-Z0-9]{16}(?-u:\b))",
-    ),
+    ("aws-key-id", r"((?-u:\b)(?:AKIA|ASIA)[A-Z0-9]{16}(?-u:\b))"),
     (
         "aws-secret-key",
-        r#"(?i:aws_?secret_?(?:access_?)?key)\\?["']?\s*[:=]\s*\\?["']?(?<aws_secret_key>[A-Za-z0-9/+]{40})"#,
+        r#"(?i:aws_?secret_?(?:access_?)?key)\\?["']?\s*[:=]\s*\\?["']?([A-Za-z0-9/+]{40})"#,
     ),
-    ("google-key", r"(?<google_key>(?-u:\b)AIza[A-Za-z0-9_-]{35,})"),
-    (
-        "slack-token",
-        r"(?<slack_token>(?-u:\b)(?:xox[a-z]|xapp)-[A-Za-z0-9-]{10,})",
-    ),
-    ("npm-token", r"(?<npm_token>(?-u:\b)npm_[A-Za-z0-9]{36,})"),
-    ("pypi-token", r"(?<pypi_token>(?-u:\b)pypi-[A-Za-z0-9_-]{50,})"),
+    ("google-key", r"((?-u:\b)AIza[A-Za-z0-9_-]{35,})"),
+    ("slack-token", r"((?-u:\b)(?:xox[a-z]|xapp)-[A-Za-z0-9-]{10,})"),
+    ("npm-token", r"((?-u:\b)npm_[A-Za-z0-9]{36,})"),
+    ("pypi-token", r"((?-u:\b)pypi-[A-Za-z0-9_-]{50,})"),
     (
         "jwt",
-        r"(?<jwt>(?-u:\b)eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,})",
+        r"((?-u:\b)eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,})",
     ),
     (
         "authorization",
-        r#"(?i:authorization\\?["']?\s*[:=]\s*\\?["']?(?:bearer|basic|token)\s+|(?:x-api-key|private-token|job-token)\\?["']?\s*:\s*\\?["']?)(?<authorization>[A-Za-z0-9._~+/=-]{16,})"#,
+        r#"(?i:authorization\\?["']?\s*[:=]\s*\\?["']?(?:bearer|basic|token)\s+|(?:x-api-key|private-token|job-token)\\?["']?\s*:\s*\\?["']?)([A-Za-z0-9._~+/=-]{16,})"#,
     ),
     // A user alone is no secret (ssh://git@host), but a token may stand in its place (https://token@host).
     (
         "credentials",
-        r#"(?i:https?://(?<credentials>[^\s/?\#@"'<>`]+)@|[a-z][a-z0-9+.-]*://(?<credentials_of_any>[^\s/?\#:@"'<>`]*:[^\s/?\#"'<>`]+)@)"#,
+        r#"(?i:https?://([^\s/?\#@"'<>`]+)@|[a-z][a-z0-9+.-]*://([^\s/?\#:@"'<>`]*:[^\s/?\#"'<>`]+)@)"#,
     ),
 ];
 
@@ -67,43 +61,27 @@ pub(super) const KINDS: [&str; FORMATS.len()] = {
     kinds
 };
 
-/// All formats as one pattern: one pass over the text.
-pub(super) struct Formats {
-    pattern: Regex,
-    /// The kind of each group, by the group's number less one.
-    kinds: Vec<&'static str>,
-}
+/// The patterns, ready to search.
+///
+/// Each searches on its own. As alternatives of one pattern they would take quadratic time on a hostile text: one
+/// that begins like a web token every few characters and never is one makes each match of another wait to the end.
+pub(super) struct Formats(Vec<(&'static str, Regex)>);
 
 impl Formats {
     pub(super) fn new() -> Self {
-        let all: Vec<&str> = FORMATS.iter().map(|(_, pattern)| *pattern).collect();
         #[expect(
             clippy::expect_used,
-            reason = "the pattern is constant, and every test of this module builds it"
+            reason = "the patterns are constant, and every test of this module builds them"
         )]
-        let pattern = Regex::new(&all.join("|")).expect("the formats are one pattern");
-        let kind_of = |name: &str| {
-            KINDS
-                .into_iter()
-                .find(|kind| kind.replace('-', "_") == name)
-                .unwrap_or("credentials")
-        };
-        let kinds = pattern.capture_names().flatten().map(kind_of).collect();
-        Self { pattern, kinds }
+        let compiled = FORMATS.map(|(kind, pattern)| (kind, Regex::new(pattern).expect("the pattern is valid")));
+        Self(compiled.into())
     }
 
-    /// Returns kind and place of what is found, in order.
+    /// Returns kind and place of what is found, kind by kind.
     pub(super) fn find(&self, text: &str) -> impl Iterator<Item = (&'static str, Range<usize>)> {
-        self.pattern.captures_iter(text).flat_map(|groups| {
-            let places: Vec<_> = groups
-                .iter()
-                .skip(1)
-                .map(|group| group.map(|found| found.range()))
-                .collect();
-            let found = self.kinds.iter().copied().zip(places);
-            found
-                .filter_map(|(kind, place)| place.map(|place| (kind, place)))
-                .collect::<Vec<_>>()
+        self.0.iter().flat_map(move |(kind, pattern)| {
+            let places = pattern.captures_iter(text);
+            places.filter_map(|groups| Some((*kind, groups.iter().skip(1).flatten().next()?.range())))
         })
     }
 }

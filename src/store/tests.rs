@@ -205,7 +205,7 @@ async fn a_lost_lease_saves_nothing() {
         winner.save(&old, State::Failed, &Value::Null).await,
         winner.append_messages(&old, &message).await,
         winner.heartbeat(&old, TTL).await,
-        winner.release(old, None).await,
+        winner.release(&old, None).await,
     ] {
         assert!(
             matches!(result, Err(StoreError::LeaseLost(lost)) if lost == run),
@@ -240,7 +240,7 @@ async fn a_paused_run_waits_for_a_person_and_a_parked_one_for_its_time() {
         .save(&lease, State::Paused(Stage::Working), &Value::Null)
         .await
         .unwrap();
-    store.release(lease, None).await.unwrap();
+    store.release(&lease, None).await.unwrap();
     assert!(store.claim(TTL).await.unwrap().is_none());
     assert_eq!(store.next_due().await.unwrap(), None);
 
@@ -249,7 +249,7 @@ async fn a_paused_run_waits_for_a_person_and_a_parked_one_for_its_time() {
     assert!(store.claim_run(run, TTL).await.unwrap().is_none(), "held");
     store.save(&lease, State::Working, &Value::Null).await.unwrap();
     let due = Utc::now() + TimeDelta::hours(1);
-    store.release(lease, Some(due)).await.unwrap();
+    store.release(&lease, Some(due)).await.unwrap();
     assert!(store.claim(TTL).await.unwrap().is_none());
     assert_eq!(
         store.next_due().await.unwrap().map(|due| due.timestamp_micros()),
@@ -259,7 +259,7 @@ async fn a_paused_run_waits_for_a_person_and_a_parked_one_for_its_time() {
     let (lease, parked) = store.claim_run(run, TTL).await.unwrap().unwrap();
     assert_eq!((parked.state, parked.not_before), (State::Working, None));
     store
-        .release(lease, Some(Utc::now() - TimeDelta::seconds(1)))
+        .release(&lease, Some(Utc::now() - TimeDelta::seconds(1)))
         .await
         .unwrap();
     assert_eq!(claim(&store).await.run, run);
@@ -278,7 +278,7 @@ async fn the_end_of_a_run_ends_its_lease_and_a_late_heartbeat_is_no_fault() {
         store.save(&lease, State::Working, &Value::Null).await,
         Err(StoreError::LeaseLost(_))
     ));
-    store.release(lease, None).await.unwrap();
+    store.release(&lease, None).await.unwrap();
     assert!(store.claim_run(run, TTL).await.unwrap().is_none());
     assert!(store.unfinished().await.unwrap().is_empty());
     assert_eq!(store.run(run).await.unwrap().map(|run| run.state), Some(State::Stopped));

@@ -62,7 +62,7 @@ async fn history(steps: Vec<Step>) {
             }
             Step::Release(at) if at < hands.living.len() => {
                 let (worker, lease) = hands.living.remove(at);
-                stores[worker].release(lease, None).await.unwrap();
+                stores[worker].release(&lease, None).await.unwrap();
             }
             Step::Drop(at) if at < hands.living.len() => drop(hands.living.remove(at)),
             Step::Finish(at) if at < hands.living.len() => {
