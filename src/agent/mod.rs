@@ -12,10 +12,10 @@ pub mod prompt; // what the model reads
 pub mod look; // the tools that look into the bare repository
 pub mod run; // the loop
 pub mod thread; // where people are told
-mod source; // where the work starts and where its result goes
+pub mod source; // where the work starts and where its result goes
 mod ask; // one question to the model, until it can be read
 mod calls; // the tool calls of one reply
-mod desk; // what the model works at
+pub mod desk; // what the model works at
 mod planning;
 mod preparing;
 mod working;

@@ -5,12 +5,12 @@ use std::process::ExitCode;
 
 use super::arguments::ConfigCommand;
 use super::exit;
-use super::session::{complain, configuration, print};
+use super::session::{complain, forge_configuration, print};
 use crate::config::Config;
 
 pub fn run(path: Option<&Path>, command: &ConfigCommand) -> ExitCode {
     match command {
-        ConfigCommand::Check => match configuration(path) {
+        ConfigCommand::Check => match forge_configuration(path) {
             Ok(_) => {
                 print("the configuration is good");
                 exit::SUCCESS.into()

@@ -4,14 +4,14 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use super::exit;
-use super::session::{configuration, host, print};
+use super::session::{forge_configuration, host, print};
 use crate::doctor;
 use crate::forge::Verdict;
 use crate::secret::Redactor;
 
 /// Prints the findings; a bad one makes the exit code 1.
 pub async fn examine(config: Option<&Path>) -> ExitCode {
-    let config = match configuration(config) {
+    let config = match forge_configuration(config) {
         Ok(config) => config,
         Err(code) => return code,
     };

@@ -4,12 +4,12 @@ pub mod arguments;
 pub mod completions;
 pub mod exit;
 pub mod session;
-mod configuration;
-mod doctor;
-mod local;
-mod logs;
-mod status;
-mod work;
+pub mod configuration;
+pub mod doctor;
+pub mod local;
+pub mod logs;
+pub mod status;
+pub mod work;
 
 use std::process::ExitCode;
 

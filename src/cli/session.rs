@@ -61,6 +61,16 @@ pub fn configuration(path: Option<&Path>) -> Result<Config, ExitCode> {
     Config::load(&path, &environment).map_err(|faults| refuse(&faults))
 }
 
+/// Reads the configuration file for a command that works for a forge.
+pub fn forge_configuration(path: Option<&Path>) -> Result<Config, ExitCode> {
+    let config = configuration(path)?;
+    if let Some(missing) = config.missing_source() {
+        complain(missing);
+        return Err(exit::CONFIGURATION.into());
+    }
+    Ok(config)
+}
+
 /// Says each fault of a configuration.
 pub fn refuse(faults: &[crate::config::fault::Fault]) -> ExitCode {
     for fault in faults {

@@ -8,14 +8,14 @@ use std::time::Duration;
 use tokio::time::MissedTickBehavior;
 
 use super::exit;
-use super::session::{Session, complain, configuration, print};
+use super::session::{Session, complain, forge_configuration, print};
 use crate::agent::run::Stop;
 use crate::service::Service;
 use crate::store::try_exclusive;
 
 /// One round for cron: find, work until nothing is left, end.
 pub async fn run(config: Option<&Path>) -> ExitCode {
-    let config = match configuration(config) {
+    let config = match forge_configuration(config) {
         Ok(config) => config,
         Err(code) => return code,
     };
@@ -101,7 +101,7 @@ struct Work {
 }
 
 async fn until_stopped(config: Option<&Path>, work: Work) -> ExitCode {
-    let config = match configuration(config) {
+    let config = match forge_configuration(config) {
         Ok(config) => config,
         Err(code) => return code,
     };

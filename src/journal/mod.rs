@@ -175,7 +175,6 @@ impl Journal {
 mod tests {
     use super::*;
     use crate::task::id::RunId;
-    use crate::task::state::State;
     use std::path::Path;
 
     fn config(directory: &Path) -> LogConfig {
