@@ -1,7 +1,7 @@
 //! One running container and the streams into it.
 //!
-//! A container that died is told apart from a process that failed: the first is [`EnvironmentError::ContainerLost`], and a
-//! new container can take its place; the second is an [`Ending`].
+//! A container that died is told apart from a process that failed: the first is [`EnvironmentError::ContainerLost`],
+//! and a new container can take its place; the second is an [`Ending`].
 
 use std::future::Future;
 use std::pin::pin;
@@ -69,7 +69,8 @@ impl Container {
         &self.id
     }
 
-    /// Starts `command` as the container's user in `/workspace` with its streams attached; `environment` as `NAME=value`.
+    /// Starts `command` as the container's user in `/workspace` with its streams attached; `environment` as
+    /// `NAME=value`.
     ///
     /// A program that the image does not have is a process that ends with 126 or 127.
     pub async fn attach(&self, command: &[&str], environment: &[&str]) -> Result<Attached, EnvironmentError> {
@@ -102,7 +103,8 @@ impl Container {
         })
     }
 
-    /// Runs `command` with `input` as its stdin, streamed; returns its stdout (at most `max_output` bytes, more is an error) and ending.
+    /// Runs `command` with `input` as its stdin, streamed; returns its stdout (at most `max_output` bytes, more is an
+    /// error) and ending.
     ///
     /// Gives up when nothing moves in either direction for longer than one command may take.
     pub async fn run(
@@ -195,7 +197,8 @@ impl Container {
 
     async fn ending(self, process: String, stderr: Arc<Mutex<Tail>>) -> Result<Ending, EnvironmentError> {
         let exit_code = self.exit_code(&process).await?;
-        // 126 is a command that could not start, 137 one that was killed: both are what a dying container leaves behind.
+        // 126 is a command that could not start, 137 one that was killed: both are what a dying container leaves
+        // behind.
         if !(0..126).contains(&exit_code) {
             self.require_surviving().await?;
         }
@@ -203,7 +206,8 @@ impl Container {
         Ok(Ending { exit_code, stderr })
     }
 
-    /// The streams end a moment before the engine knows the exit code, and it sends no word of it: asking again is the only way.
+    /// The streams end a moment before the engine knows the exit code, and it sends no word of it: asking again is
+    /// the only way.
     async fn exit_code(&self, process: &str) -> Result<i64, EnvironmentError> {
         let what = "asking how a command in the container ended";
         let deadline = Instant::now() + ENDING_LIMIT;
@@ -223,8 +227,8 @@ impl Container {
         }
     }
 
-    /// Like [`Self::require_alive`], for a moment at which the container may be about to die: the engine can know of the
-    /// end of a process before it knows of the end of the container that took the process with it.
+    /// Like [`Self::require_alive`], for a moment at which the container may be about to die: the engine can know of
+    /// the end of a process before it knows of the end of the container that took the process with it.
     async fn require_surviving(&self) -> Result<(), EnvironmentError> {
         let options = WaitContainerOptionsBuilder::default().condition("not-running").build();
         let mut waiting = pin!(self.engine.client.wait_container(&self.id, Some(options)));

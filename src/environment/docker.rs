@@ -1,7 +1,7 @@
 //! The engine: containers started, found again and swept.
 //!
-//! Every container is known by its labels alone, so that a later process finds what an earlier one left; nothing is kept
-//! in memory. Of several installations on one engine each sees its own containers only.
+//! Every container is known by its labels alone, so that a later process finds what an earlier one left; nothing is
+//! kept in memory. Of several installations on one engine each sees its own containers only.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -19,24 +19,23 @@ use chrono::Utc;
 
 use super::container::{self, Container};
 use super::engine::{Engine, Facts, Failure};
-use super::specification::{self, LABEL_INSTANCE, LABEL_RUN, Order, WORKSPACE, container_name};
+use super::furniture::{first_file, furniture};
+use super::specification::{self, LABEL_INSTANCE, LABEL_RUN, Order, container_name};
 use super::user::{self, Owner, User};
 use super::{Config, EnvironmentError};
 use crate::task::id::{RunId, TaskId};
-
-/// Where the executor lies in every container.
-pub const EXECUTOR: &str = "/usr/local/bin/coding-agent-executor";
 
 /// Most bytes of an image's list of users that are read.
 const PASSWD_LIMIT: usize = 1024 * 1024;
 
 /// A connection to the Docker engine. Cheap to clone.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Docker {
     pub(super) engine: Engine,
     shared: Arc<Shared>,
 }
 
+#[derive(Debug)]
 struct Shared {
     config: Config,
     facts: Facts,
@@ -66,8 +65,8 @@ impl Docker {
         &self.shared.facts.description
     }
 
-    /// Creates a container with all limits, copies `executor` in as [`EXECUTOR`], and starts it. `/workspace/project`
-    /// exists and belongs to its user. Removes an older container of the same run first.
+    /// Creates a container with all limits, copies `executor` in as `/usr/local/bin/coding-agent-executor`, and starts
+    /// it. `/workspace/project` exists and belongs to its user. Removes an older container of the same run first.
     pub async fn start(
         &self,
         task: &TaskId,
@@ -116,7 +115,8 @@ impl Docker {
         Ok(found.into_iter().next().map(|found| self.container(found.id)))
     }
 
-    /// Removes all containers of this installation's whose run is not in `keep`, and those older than `cleanup.stale_hours`; returns how many.
+    /// Removes all containers of this installation's whose run is not in `keep`, and those older than
+    /// `cleanup.stale_hours`; returns how many.
     pub async fn sweep(&self, keep: &HashSet<RunId>) -> Result<usize, EnvironmentError> {
         let stale_hours = i64::try_from(self.shared.config.cleanup.stale_hours).unwrap_or(i64::MAX);
         let oldest = Utc::now()
@@ -275,43 +275,6 @@ fn drop_disk_limit(body: &mut ContainerCreateBody, complaint: &str) -> bool {
         .as_mut()
         .and_then(|host| host.storage_opt.take())
         .is_some()
-}
-
-/// Returns the archive that is laid over the container's files before it starts.
-fn furniture(executor: &[u8], owner: Owner) -> std::io::Result<Vec<u8>> {
-    let mut archive = tar::Builder::new(Vec::new());
-    for folder in [WORKSPACE.to_owned(), format!("{WORKSPACE}/project")] {
-        let mut header = tar::Header::new_gnu();
-        header.set_entry_type(tar::EntryType::Directory);
-        header.set_mode(0o755);
-        header.set_uid(owner.uid);
-        header.set_gid(owner.gid);
-        header.set_size(0);
-        archive.append_data(
-            &mut header,
-            format!("{}/", folder.trim_start_matches('/')),
-            std::io::empty(),
-        )?;
-    }
-    let mut header = tar::Header::new_gnu();
-    header.set_mode(0o755);
-    header.set_uid(0);
-    header.set_gid(0);
-    header.set_size(executor.len() as u64);
-    archive.append_data(&mut header, EXECUTOR.trim_start_matches('/'), executor)?;
-    archive.into_inner()
-}
-
-/// Returns the text of the first file of an archive, and nothing where there is none.
-fn first_file(archive: &[u8]) -> String {
-    let mut text = Vec::new();
-    if let Ok(mut entries) = tar::Archive::new(archive).entries()
-        && let Some(Ok(mut entry)) = entries.next()
-    {
-        // What breaks off in the middle is searched as far as it goes.
-        let _ = std::io::Read::read_to_end(&mut entry, &mut text);
-    }
-    String::from_utf8_lossy(&text).into_owned()
 }
 
 #[cfg(test)]

@@ -196,7 +196,8 @@ fn api_number(text: &str) -> Option<(u32, u32)> {
     Some((major.parse().ok()?, minor.parse().ok()?))
 }
 
-/// Which storage drivers can bound a container's writable layer. Whether xfs was mounted with `pquota` shows only when trying.
+/// Which storage drivers can bound a container's writable layer. Whether xfs was mounted with `pquota` shows only
+/// when trying.
 fn can_limit_disk(driver: Option<&str>, status: &[Vec<String>]) -> bool {
     match driver {
         Some("overlay2") => status

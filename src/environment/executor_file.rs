@@ -1,7 +1,7 @@
 //! The file that is copied into containers as `coding-agent-executor`: where it is, and whether it can run there.
 //!
-//! It must be static: an image brings its own libc, an older one than ours, or none. That is seen in the file itself, before
-//! a container is made, because inside the only sign would be "no such file or directory".
+//! It must be static: an image brings its own libc, an older one than ours, or none. That is seen in the file itself,
+//! before a container is made, because inside the only sign would be "no such file or directory".
 
 use std::fs::File;
 use std::io::Read;
@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 
 use super::Config;
 
-/// Looked for beside the program, in this order. `cargo build` writes a dynamic program under the second name, so a static
-/// one beside it needs a name of its own.
+/// Looked for beside the program, in this order. `cargo build` writes a dynamic program under the second name, so a
+/// static one beside it needs a name of its own.
 const NAMES: [&str; 2] = ["coding-agent-executor-static", "coding-agent-executor"];
 
 const HOW_TO_BUILD: &str = "build it with `cargo rustc --release --bin coding-agent-executor -- -C target-feature=+crt-static` \

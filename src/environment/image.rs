@@ -1,7 +1,7 @@
 //! Images: present, else pulled, else built if the environment says how.
 //!
-//! A build uses the engine's classic builder, which every supported engine has. Its context is the Dockerfile's folder, with
-//! a bound on its size, and without regard to a `.dockerignore`.
+//! A build uses the engine's classic builder, which every supported engine has. Its context is the Dockerfile's
+//! folder, with a bound on its size, and without regard to a `.dockerignore`.
 
 use std::collections::{HashMap, VecDeque};
 use std::io::{self, Write};

@@ -8,6 +8,7 @@ pub mod container; // a running container and the streams into it
 pub mod docker; // the engine: containers started, found and swept
 mod engine; // one connection, its time-outs, and what its errors mean
 pub mod executor_file; // the program that is copied into containers
+mod furniture; // what is laid into a container before it starts
 mod image; // present, pulled or built
 mod notation; // how an environment is written in the configuration
 mod progress; // what a pull or build is doing, in short lines

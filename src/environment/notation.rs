@@ -27,7 +27,8 @@ struct Section {
     build: Option<Build>,
 }
 
-/// Both forms, for the schema. Reading goes another way: an untagged enum would lose the place and the name of a wrong key.
+/// Both forms, for the schema. Reading goes another way: an untagged enum would lose the place and the name of a
+/// wrong key.
 #[derive(JsonSchema)]
 #[serde(untagged)]
 #[expect(dead_code, reason = "only its schema is used")]

@@ -16,6 +16,8 @@ pub(super) const LABEL_RUN: &str = "coding-agent.run";
 pub(super) const LABEL_INSTANCE: &str = "coding-agent.instance";
 
 pub(super) const WORKSPACE: &str = "/workspace";
+/// Where the executor lies in every container.
+pub(super) const EXECUTOR: &str = "/usr/local/bin/coding-agent-executor";
 
 /// What is the container's own, beside the configuration.
 pub(super) struct Order<'a> {

@@ -1,7 +1,7 @@
 //! The output of an attached process, taken apart: stdout to be read, and the end of stderr.
 //!
-//! Nothing runs in the background. Reading stdout moves the connection on, so whoever reads slowly slows the process down,
-//! and nothing piles up in between.
+//! Nothing runs in the background. Reading stdout moves the connection on, so whoever reads slowly slows the process
+//! down, and nothing piles up in between.
 
 use std::collections::VecDeque;
 use std::io;

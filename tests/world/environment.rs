@@ -1,110 +1,22 @@
-//! Containers on the real engine: limits, streams, removal, and what is said when something is missing.
+//! Containers on the real engine: limits, streams, removal, and what is told apart when something dies.
 
-use std::collections::{HashMap, HashSet};
-use std::net::SocketAddr;
-use std::panic::{AssertUnwindSafe, resume_unwind};
+mod images;
+mod registry;
+mod site;
+
+use std::collections::HashSet;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use axum::Router;
-use axum::extract::Path;
-use axum::http::StatusCode;
-use axum::routing::get;
-use bollard::query_parameters::{KillContainerOptions, RemoveImageOptions};
-use coding_agent::environment::container::{Container, Ending};
+use bollard::query_parameters::KillContainerOptions;
+use coding_agent::environment::container::Ending;
 use coding_agent::environment::docker::Docker;
-use coding_agent::environment::{Build, Config, Environment, EnvironmentError, NetworkMode};
-use coding_agent::task::id::{RunId, TaskId};
-use futures_util::FutureExt;
+use coding_agent::environment::{Config, EnvironmentError, NetworkMode};
+use coding_agent::task::id::RunId;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, UnixStream};
 
-const IMAGE: &str = "coding-agent-executor-python:latest";
-
-/// An installation of its own on the engine: what other tests start is not seen from here.
-struct Site {
-    docker: Docker,
-    /// The engine without our code in between, to look at what it made.
-    engine: bollard::Docker,
-    folder: tempfile::TempDir,
-    instance: String,
-}
-
-impl Site {
-    async fn new(config: &Config) -> Self {
-        let instance = RunId::new().to_string();
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join("executor"), "#!/bin/sh\necho executor here\n").unwrap();
-        Self {
-            docker: Docker::connect(config, docker_host().as_deref(), &instance)
-                .await
-                .unwrap(),
-            engine: bollard::Docker::connect_with_defaults().unwrap(),
-            folder,
-            instance,
-        }
-    }
-
-    async fn start(&self, run: RunId) -> Container {
-        self.start_image(run, IMAGE).await.unwrap()
-    }
-
-    async fn start_image(&self, run: RunId, image: &str) -> Result<Container, EnvironmentError> {
-        self.docker.start(&task(), run, image, &self.executor()).await
-    }
-
-    fn executor(&self) -> PathBuf {
-        self.folder.path().join("executor")
-    }
-
-    fn environment_with_dockerfile(&self, dockerfile: &str) -> Environment {
-        let path = self.folder.path().join("Dockerfile");
-        std::fs::write(&path, dockerfile).unwrap();
-        Environment {
-            image: format!("coding-agent-test-{}:local", self.instance),
-            recommended_for: String::new(),
-            libraries: String::new(),
-            build: Some(Build {
-                dockerfile: path,
-                args: [("BASE_IMAGE".to_owned(), IMAGE.to_owned())].into(),
-            }),
-        }
-    }
-
-    async fn remove_image(&self, image: &str) {
-        self.engine
-            .remove_image(image, None::<RemoveImageOptions>, None)
-            .await
-            .unwrap();
-    }
-}
-
-/// Tells the story, and takes away all that it left even when it ends badly.
-async fn on_engine(config: Config, story: impl AsyncFnOnce(&Site)) {
-    let site = Site::new(&config).await;
-    let outcome = AssertUnwindSafe(Box::pin(story(&site))).catch_unwind().await;
-    site.docker.sweep(&HashSet::new()).await.unwrap();
-    if let Err(panic) = outcome {
-        resume_unwind(panic);
-    }
-}
-
-fn docker_host() -> Option<String> {
-    std::env::var("DOCKER_HOST").ok()
-}
-
-fn task() -> TaskId {
-    "github:owner/repository#12".parse().unwrap()
-}
-
-async fn shell(container: &Container, script: &str) -> (String, Ending) {
-    let (stdout, ending) = container
-        .run(&["sh", "-c", script], tokio::io::empty(), 1024 * 1024)
-        .await
-        .unwrap();
-    (String::from_utf8(stdout).unwrap(), ending)
-}
+use self::site::{IMAGE, docker_host, on_engine, shell, task};
 
 #[tokio::test]
 async fn a_container_has_the_limits_it_was_promised() {
@@ -138,27 +50,6 @@ async fn a_container_has_the_limits_it_was_promised() {
         root 755
         ");
         assert_eq!(ending.exit_code, 0, "{}", ending.stderr);
-    })
-    .await;
-}
-
-#[tokio::test]
-async fn an_image_of_roots_is_worked_in_by_somebody_else() {
-    on_engine(Config::default(), async |site| {
-        let environment =
-            site.environment_with_dockerfile("ARG BASE_IMAGE\nFROM ${BASE_IMAGE}\nUSER root\nENV HOME=/root\n");
-        site.docker.ensure_image(&environment, &|_| ()).await.unwrap();
-        let container = site.start_image(RunId::new(), &environment.image).await.unwrap();
-
-        let (stdout, ending) = shell(
-            &container,
-            "id -u; id -g; echo $HOME; touch ~/file project/file && echo written",
-        )
-        .await;
-        assert_eq!(stdout, "1000\n1000\n/workspace\nwritten\n", "{}", ending.stderr);
-
-        container.remove().await.unwrap();
-        site.remove_image(&environment.image).await;
     })
     .await;
 }
@@ -335,167 +226,6 @@ async fn a_container_that_dies_is_told_apart_from_a_command_that_fails() {
 }
 
 #[tokio::test]
-async fn a_missing_image_is_named_with_the_mend() {
-    on_engine(Config::default(), async |site| {
-        let environment = Environment {
-            // A registry that is surely not there, so that the answer is the same on every machine.
-            image: "127.0.0.1:1/coding-agent/missing:1".to_owned(),
-            recommended_for: String::new(),
-            libraries: String::new(),
-            build: None,
-        };
-        let error = site.docker.ensure_image(&environment, &|_| ()).await.unwrap_err();
-        assert!(matches!(error, EnvironmentError::ImageMissing { .. }), "{error}");
-        let text = error.to_string();
-        assert!(text.contains("connection refused") && text.contains("docker pull 127.0.0.1:1/"), "{text}");
-
-        let error = site.start_image(RunId::new(), &environment.image).await.unwrap_err();
-        insta::assert_snapshot!(error, @"the image 127.0.0.1:1/coding-agent/missing:1 is missing: it is not on this machine; bring it with `docker pull 127.0.0.1:1/coding-agent/missing:1`, or give the environment a `build` section");
-    })
-    .await;
-}
-
-#[tokio::test]
-async fn an_image_that_cannot_be_pulled_is_built() {
-    on_engine(Config::default(), async |site| {
-        std::fs::write(site.folder.path().join("greeting"), "hello from the context\n").unwrap();
-        let mut environment =
-            site.environment_with_dockerfile("ARG BASE_IMAGE\nFROM ${BASE_IMAGE}\nCOPY greeting /greeting\n");
-        environment.image = format!("127.0.0.1:1/{}", environment.image);
-        let lines = Mutex::new(Vec::new());
-
-        let record = |line: String| lines.lock().unwrap().push(line);
-        site.docker.ensure_image(&environment, &record).await.unwrap();
-
-        assert!(site.docker.has_image(&environment.image).await.unwrap());
-        let lines = lines.into_inner().unwrap();
-        assert!(
-            lines.iter().any(|line| line.contains("Step 3/3 : COPY greeting")),
-            "{lines:#?}"
-        );
-        let container = site.start_image(RunId::new(), &environment.image).await.unwrap();
-        assert_eq!(shell(&container, "cat /greeting").await.0, "hello from the context\n");
-        container.remove().await.unwrap();
-        site.remove_image(&environment.image).await;
-    })
-    .await;
-}
-
-#[tokio::test]
-async fn an_image_that_is_missing_is_pulled() {
-    on_engine(Config::default(), async |site| {
-        let registry = Registry::start(&site.instance).await;
-        let environment = Environment {
-            image: format!("{}/{}", registry.address, site.instance),
-            recommended_for: String::new(),
-            libraries: String::new(),
-            build: None,
-        };
-        let lines = Mutex::new(Vec::new());
-
-        let record = |line: String| lines.lock().unwrap().push(line);
-        site.docker.ensure_image(&environment, &record).await.unwrap();
-
-        assert!(site.docker.has_image(&environment.image).await.unwrap());
-        assert_eq!(lines.into_inner().unwrap()[0], format!("pulling {}", environment.image));
-        site.remove_image(&environment.image).await;
-        registry.server.abort();
-    })
-    .await;
-}
-
-/// A registry with one image in it, of one layer with one file. Engines take loopback registries without TLS.
-struct Registry {
-    address: SocketAddr,
-    server: tokio::task::JoinHandle<()>,
-}
-
-impl Registry {
-    async fn start(content: &str) -> Self {
-        let mut layer = tar::Builder::new(Vec::new());
-        let mut header = tar::Header::new_gnu();
-        header.set_size(content.len() as u64);
-        header.set_mode(0o644);
-        layer.append_data(&mut header, "content", content.as_bytes()).unwrap();
-        let layer = layer.into_inner().unwrap();
-        let config = serde_json::json!({
-            "architecture": if cfg!(target_arch = "aarch64") { "arm64" } else { "amd64" },
-            "os": "linux",
-            "config": {},
-            "rootfs": { "type": "layers", "diff_ids": [digest(&layer)] },
-        });
-        let config = serde_json::to_vec(&config).unwrap();
-        let part = |kind: &str, bytes: &[u8]| {
-            serde_json::json!({
-                "mediaType": format!("application/vnd.docker.{kind}"),
-                "size": bytes.len(),
-                "digest": digest(bytes),
-            })
-        };
-        let manifest = serde_json::json!({
-            "schemaVersion": 2,
-            "mediaType": MANIFEST,
-            "config": part("container.image.v1+json", &config),
-            "layers": [part("image.rootfs.diff.tar", &layer)],
-        });
-        let manifest = serde_json::to_vec(&manifest).unwrap();
-        let kept = [config, layer, manifest.clone()].map(|bytes| (digest(&bytes), bytes));
-        // By digest, or by the one tag there is.
-        let kept = kept.into_iter().chain([("latest".to_owned(), manifest)]);
-        let kept: Arc<HashMap<String, Vec<u8>>> = Arc::new(kept.collect());
-
-        let serve = async move |Path((_, _, name)): Path<(String, String, String)>| {
-            let bytes = kept.get(&name).cloned().ok_or(StatusCode::NOT_FOUND)?;
-            let headers = [
-                ("content-type", MANIFEST.to_owned()),
-                ("docker-content-digest", digest(&bytes)),
-            ];
-            Ok::<_, StatusCode>((headers, bytes))
-        };
-        let routes = Router::new()
-            .route("/v2/", get(async || ()))
-            .route("/v2/{repository}/{kind}/{name}", get(serve));
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
-        let server = tokio::spawn(async move { axum::serve(listener, routes).await.unwrap() });
-        Self { address, server }
-    }
-}
-
-const MANIFEST: &str = "application/vnd.docker.distribution.manifest.v2+json";
-
-fn digest(bytes: &[u8]) -> String {
-    let suite = rustls::crypto::aws_lc_rs::cipher_suite::TLS13_AES_128_GCM_SHA256
-        .tls13()
-        .unwrap();
-    let hash = suite.common.hash_provider.hash(bytes);
-    let hexadecimal = hash
-        .as_ref()
-        .iter()
-        .fold(String::new(), |text, byte| format!("{text}{byte:02x}"));
-    format!("sha256:{hexadecimal}")
-}
-
-#[tokio::test]
-async fn a_build_that_fails_says_where() {
-    on_engine(Config::default(), async |site| {
-        let dockerfile = "ARG BASE_IMAGE\nFROM ${BASE_IMAGE}\nRUN echo the reason && exit 9\n";
-        let mut environment = site.environment_with_dockerfile(dockerfile);
-        environment.image = format!("127.0.0.1:1/{}", environment.image);
-
-        let error = site.docker.ensure_image(&environment, &|_| ()).await.unwrap_err();
-
-        assert!(matches!(error, EnvironmentError::ImageMissing { .. }), "{error}");
-        let text = error.to_string();
-        assert!(
-            text.contains("the reason") && text.contains("non-zero code: 9"),
-            "{text}"
-        );
-    })
-    .await;
-}
-
-#[tokio::test]
 async fn without_a_network_there_is_none() {
     let mut config = Config::default();
     config.network.mode = NetworkMode::None;
@@ -515,6 +245,19 @@ async fn too_many_processes_fail_in_the_container_and_nowhere_else() {
         let (stdout, _) = shell(&container, "for i in $(seq 50); do sleep 20 & done; echo reached").await;
         assert_ne!(stdout, "reached\n", "the shell should have run out of processes");
         container.remove().await.unwrap();
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_command_that_takes_too_much_memory_dies_alone() {
+    let mut config = Config::default();
+    config.resources.memory_limit = "64m".to_owned();
+    on_engine(config, async |site| {
+        let container = site.start(RunId::new()).await;
+        let (_, ending) = shell(&container, "exec python3 -c 'bytearray(1 << 30)'").await;
+        assert_eq!(ending.exit_code, 137, "{}", ending.stderr);
+        assert_eq!(shell(&container, "echo alive").await.0, "alive\n");
     })
     .await;
 }
@@ -550,6 +293,26 @@ async fn the_engine_is_reached_over_tcp_as_well() {
     })
     .await;
     proxy.abort();
+}
+
+#[test]
+fn the_static_executor_is_taken_and_the_dynamic_one_is_not() {
+    let program = PathBuf::from(env!("CARGO_BIN_EXE_coding-agent"));
+    let taken = |path: PathBuf| {
+        let config = Config {
+            executor_path: Some(path),
+            ..Config::default()
+        };
+        config.executor_file()
+    };
+    let executor = program.with_file_name("coding-agent-executor-static");
+    assert_eq!(
+        taken(executor.clone()),
+        Ok(executor),
+        "scripts/setup executor builds it"
+    );
+    let refused = taken(program.with_file_name("coding-agent")).unwrap_err();
+    assert!(refused.contains("is linked dynamically"), "{refused}");
 }
 
 #[tokio::test]

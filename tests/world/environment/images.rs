@@ -1,0 +1,119 @@
+//! Images: present, pulled, built, or missing with the mend.
+
+use std::sync::Mutex;
+
+use coding_agent::environment::{Config, Environment, EnvironmentError};
+use coding_agent::task::id::RunId;
+
+use super::registry::Registry;
+use super::site::{on_engine, shell};
+
+#[tokio::test]
+async fn a_missing_image_is_named_with_the_mend() {
+    on_engine(Config::default(), async |site| {
+        let environment = Environment {
+            // A registry that is surely not there, so that the answer is the same on every machine.
+            image: "127.0.0.1:1/coding-agent/missing:1".to_owned(),
+            recommended_for: String::new(),
+            libraries: String::new(),
+            build: None,
+        };
+        let error = site.docker.ensure_image(&environment, &|_| ()).await.unwrap_err();
+        assert!(matches!(error, EnvironmentError::ImageMissing { .. }), "{error}");
+        let text = error.to_string();
+        assert!(text.contains("connection refused") && text.contains("docker pull 127.0.0.1:1/"), "{text}");
+
+        let error = site.start_image(RunId::new(), &environment.image).await.unwrap_err();
+        insta::assert_snapshot!(error, @"the image 127.0.0.1:1/coding-agent/missing:1 is missing: it is not on this machine; bring it with `docker pull 127.0.0.1:1/coding-agent/missing:1`, or give the environment a `build` section");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_image_that_cannot_be_pulled_is_built() {
+    on_engine(Config::default(), async |site| {
+        std::fs::write(site.folder.path().join("greeting"), "hello from the context\n").unwrap();
+        let mut environment =
+            site.environment_with_dockerfile("ARG BASE_IMAGE\nFROM ${BASE_IMAGE}\nCOPY greeting /greeting\n");
+        environment.image = format!("127.0.0.1:1/{}", environment.image);
+        let lines = Mutex::new(Vec::new());
+
+        let record = |line: String| lines.lock().unwrap().push(line);
+        site.docker.ensure_image(&environment, &record).await.unwrap();
+
+        assert!(site.docker.has_image(&environment.image).await.unwrap());
+        let lines = lines.into_inner().unwrap();
+        assert!(
+            lines.iter().any(|line| line.contains("Step 3/3 : COPY greeting")),
+            "{lines:#?}"
+        );
+        let container = site.start_image(RunId::new(), &environment.image).await.unwrap();
+        assert_eq!(shell(&container, "cat /greeting").await.0, "hello from the context\n");
+        container.remove().await.unwrap();
+        site.remove_image(&environment.image).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_image_that_is_missing_is_pulled() {
+    on_engine(Config::default(), async |site| {
+        let registry = Registry::start(&site.instance).await;
+        let environment = Environment {
+            image: format!("{}/{}", registry.address, site.instance),
+            recommended_for: String::new(),
+            libraries: String::new(),
+            build: None,
+        };
+        let lines = Mutex::new(Vec::new());
+
+        let record = |line: String| lines.lock().unwrap().push(line);
+        site.docker.ensure_image(&environment, &record).await.unwrap();
+
+        assert!(site.docker.has_image(&environment.image).await.unwrap());
+        assert_eq!(lines.into_inner().unwrap()[0], format!("pulling {}", environment.image));
+        site.remove_image(&environment.image).await;
+        registry.server.abort();
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_build_that_fails_says_where() {
+    on_engine(Config::default(), async |site| {
+        let dockerfile = "ARG BASE_IMAGE\nFROM ${BASE_IMAGE}\nRUN echo the reason && exit 9\n";
+        let mut environment = site.environment_with_dockerfile(dockerfile);
+        environment.image = format!("127.0.0.1:1/{}", environment.image);
+
+        let error = site.docker.ensure_image(&environment, &|_| ()).await.unwrap_err();
+
+        assert!(matches!(error, EnvironmentError::ImageMissing { .. }), "{error}");
+        let text = error.to_string();
+        assert!(
+            text.contains("the reason") && text.contains("non-zero code: 9"),
+            "{text}"
+        );
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_image_of_roots_is_worked_in_by_somebody_else() {
+    on_engine(Config::default(), async |site| {
+        let environment =
+            site.environment_with_dockerfile("ARG BASE_IMAGE\nFROM ${BASE_IMAGE}\nUSER root\nENV HOME=/root\n");
+        site.docker.ensure_image(&environment, &|_| ()).await.unwrap();
+        let container = site.start_image(RunId::new(), &environment.image).await.unwrap();
+
+        let (stdout, ending) = shell(
+            &container,
+            "id -u; id -g; echo $HOME; touch ~/file project/file && echo written",
+        )
+        .await;
+        assert_eq!(stdout, "1000\n1000\n/workspace\nwritten\n", "{}", ending.stderr);
+
+        container.remove().await.unwrap();
+        site.remove_image(&environment.image).await;
+    })
+    .await;
+}

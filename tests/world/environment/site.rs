@@ -1,0 +1,98 @@
+//! An installation of its own on the real engine, which leaves nothing behind.
+
+use std::collections::HashSet;
+use std::panic::{AssertUnwindSafe, resume_unwind};
+use std::path::PathBuf;
+
+use bollard::query_parameters::RemoveImageOptions;
+use coding_agent::environment::container::{Container, Ending};
+use coding_agent::environment::docker::Docker;
+use coding_agent::environment::{Build, Config, Environment, EnvironmentError};
+use coding_agent::task::id::{RunId, TaskId};
+use futures_util::FutureExt;
+
+pub(super) const IMAGE: &str = "coding-agent-executor-python:latest";
+
+/// An installation of its own on the engine: what other tests start is not seen from here.
+pub(super) struct Site {
+    pub(super) docker: Docker,
+    /// The engine without our code in between, to look at what it made.
+    pub(super) engine: bollard::Docker,
+    pub(super) folder: tempfile::TempDir,
+    pub(super) instance: String,
+}
+
+impl Site {
+    pub(super) async fn new(config: &Config) -> Self {
+        let instance = RunId::new().to_string();
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("executor"), "#!/bin/sh\necho executor here\n").unwrap();
+        Self {
+            docker: Docker::connect(config, docker_host().as_deref(), &instance)
+                .await
+                .unwrap(),
+            engine: bollard::Docker::connect_with_defaults().unwrap(),
+            folder,
+            instance,
+        }
+    }
+
+    pub(super) async fn start(&self, run: RunId) -> Container {
+        self.start_image(run, IMAGE).await.unwrap()
+    }
+
+    pub(super) async fn start_image(&self, run: RunId, image: &str) -> Result<Container, EnvironmentError> {
+        self.docker.start(&task(), run, image, &self.executor()).await
+    }
+
+    pub(super) fn executor(&self) -> PathBuf {
+        self.folder.path().join("executor")
+    }
+
+    pub(super) fn environment_with_dockerfile(&self, dockerfile: &str) -> Environment {
+        let path = self.folder.path().join("Dockerfile");
+        std::fs::write(&path, dockerfile).unwrap();
+        Environment {
+            image: format!("coding-agent-test-{}:local", self.instance),
+            recommended_for: String::new(),
+            libraries: String::new(),
+            build: Some(Build {
+                dockerfile: path,
+                args: [("BASE_IMAGE".to_owned(), IMAGE.to_owned())].into(),
+            }),
+        }
+    }
+
+    pub(super) async fn remove_image(&self, image: &str) {
+        self.engine
+            .remove_image(image, None::<RemoveImageOptions>, None)
+            .await
+            .unwrap();
+    }
+}
+
+/// Tells the story, and takes away all that it left even when it ends badly.
+pub(super) async fn on_engine(config: Config, story: impl AsyncFnOnce(&Site)) {
+    let site = Site::new(&config).await;
+    let outcome = AssertUnwindSafe(Box::pin(story(&site))).catch_unwind().await;
+    site.docker.sweep(&HashSet::new()).await.unwrap();
+    if let Err(panic) = outcome {
+        resume_unwind(panic);
+    }
+}
+
+pub(super) fn docker_host() -> Option<String> {
+    std::env::var("DOCKER_HOST").ok()
+}
+
+pub(super) fn task() -> TaskId {
+    "github:owner/repository#12".parse().unwrap()
+}
+
+pub(super) async fn shell(container: &Container, script: &str) -> (String, Ending) {
+    let (stdout, ending) = container
+        .run(&["sh", "-c", script], tokio::io::empty(), 1024 * 1024)
+        .await
+        .unwrap();
+    (String::from_utf8(stdout).unwrap(), ending)
+}
