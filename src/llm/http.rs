@@ -128,7 +128,7 @@ impl Http {
         }
     }
 
-    /// Asks the server something about itself, once.
+    /// Asks the server something about itself, once: whoever asks wants to know what is true now.
     pub(super) async fn ask(&self, facts: &Facts, url: &str, body: Option<&Value>) -> Result<Value, LlmError> {
         let request = match body {
             Some(body) => self.client.post(url).json(body),

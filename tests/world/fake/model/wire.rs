@@ -76,7 +76,7 @@ pub(super) fn reply_body(request: &Request, answer: &Answer) -> Value {
 }
 
 fn chat_completion(request: &Request, spoken: &Spoken) -> Value {
-    let mut message = json!({ "role": "assistant", "content": spoken.text });
+    let mut message = json!({ "role": "assistant", "content": spoken.text, "refusal": null });
     if !spoken.calls.is_empty() {
         let calls = spoken.calls.iter().map(|(id, name, args)| {
             json!({ "id": id, "type": "function", "function": { "name": name, "arguments": args.to_string() } })
@@ -92,7 +92,7 @@ fn chat_completion(request: &Request, spoken: &Spoken) -> Value {
         "object": "chat.completion",
         "created": 1_700_000_000,
         "model": request.model,
-        "choices": [{ "index": 0, "message": message, "finish_reason": reason }],
+        "choices": [{ "index": 0, "message": message, "finish_reason": reason, "logprobs": null }],
         "usage": {
             "prompt_tokens": spoken.input,
             "completion_tokens": spoken.output,
@@ -140,10 +140,13 @@ fn message(request: &Request, spoken: &Spoken) -> Value {
         "content": content,
         "stop_reason": spoken.reason("max_tokens", "end_turn", "tool_use"),
         "stop_sequence": null,
+        "stop_details": null,
+        "container": null,
         "usage": {
             "input_tokens": spoken.input - spoken.input / 2 - spoken.input / 4,
             "cache_read_input_tokens": spoken.input / 2,
             "cache_creation_input_tokens": spoken.input / 4,
+            "cache_creation": null,
             "output_tokens": spoken.output,
         },
     })
