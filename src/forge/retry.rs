@@ -135,10 +135,11 @@ fn judge(answer: Answer) -> Result<Answer, Setback> {
     let now = Utc::now();
     if is_limit(&answer) {
         let wait = asked_wait(&answer, now);
+        // No real limit lasts longer than a day; a wild number would not even fit into a date.
+        let rest = TimeDelta::from_std(wait.unwrap_or(LONGEST_WAIT)).unwrap_or(TimeDelta::days(1));
+        let until = now + rest.min(TimeDelta::days(1));
         return Err(Setback {
-            failure: Failure::Limited {
-                until: now + TimeDelta::from_std(wait.unwrap_or(LONGEST_WAIT)).unwrap_or(TimeDelta::days(1)),
-            },
+            failure: Failure::Limited { until },
             wait,
         });
     }
@@ -291,6 +292,7 @@ mod tests {
         assert_eq!(pause("0"), Some(FIRST_PAUSE));
         assert_eq!(pause("60"), Some(LONGEST_WAIT));
         assert_eq!(pause("61"), None);
+        assert_eq!(pause("18446744073709551615"), None);
         assert_eq!(pause("Sat, 21 Nov 2099 00:00:00 GMT"), None);
     }
 

@@ -36,7 +36,7 @@ pub(super) struct Installations {
 #[derive(Debug, Clone)]
 struct Installation {
     id: u64,
-    token: Option<Token>,
+    token: Token,
 }
 
 #[derive(Deserialize)]
@@ -53,42 +53,48 @@ struct TokenMade {
 impl Installations {
     /// Returns a token that is good for a while yet.
     pub(super) async fn token(&self, client: &Client, rights: Rights<'_>) -> Result<Token, Failure> {
-        let account = match rights {
-            Rights::Owner(owner) => owner,
-            Rights::Repository(repository) => repository.split('/').next().unwrap_or(repository),
-        }
-        .to_lowercase();
+        let account = rights.account();
         let known = self
             .known
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .get(&account)
             .cloned();
-        if let Some(Installation { token: Some(token), .. }) = &known
-            && token.expires_at - Utc::now() > SPARE
+        if let Some(installation) = &known
+            && installation.token.expires_at - Utc::now() > SPARE
         {
-            return Ok(token.clone());
+            return Ok(installation.token.clone());
         }
         let id = match known {
             Some(installation) => installation.id,
             None => find(client, rights).await?,
         };
-        let made: TokenMade = client
+        let made: Result<TokenMade, Failure> = client
             .make_token(&format!("/app/installations/{id}/access_tokens"))
-            .await?;
+            .await;
+        if made.as_ref().is_err_and(Failure::is_missing) {
+            self.forget(rights);
+        }
+        let made = made?;
         let token = Token {
             secret: made.token,
             expires_at: made.expires_at,
         };
         let installation = Installation {
             id,
-            token: Some(token.clone()),
+            token: token.clone(),
         };
         self.known
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .insert(account, installation);
         Ok(token)
+    }
+
+    /// Lets the next request find the installation anew.
+    pub(super) fn forget(&self, rights: Rights<'_>) {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.remove(&rights.account());
     }
 }
 

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::client::{Rights, encoded, path};
 use super::comments::LONGEST_BODY;
-use super::{GitHub, Place, wire};
+use super::{Address, GitHub, wire};
 use crate::forge::failure::Failure;
 use crate::forge::marker::{short_title, shortened};
 use crate::forge::retry::{Repeat, once};
@@ -14,15 +14,15 @@ use crate::forge::{Change, NewChange};
 const LONGEST_TITLE: usize = 256;
 
 impl GitHub {
-    pub(super) async fn find_change(&self, place: Place<'_>, head: &str) -> Result<Option<Change>, Failure> {
-        let owner = place.repository.split('/').next().unwrap_or_default();
+    pub(super) async fn find_change(&self, address: Address<'_>, head: &str) -> Result<Option<Change>, Failure> {
+        let owner = address.repository.split('/').next().unwrap_or_default();
         let query = format!(
             "/pulls?state=open&head={}:{}&per_page=100",
             encoded(owner),
             encoded(head)
         );
-        let rights = Rights::Repository(place.repository);
-        let pulls: Vec<wire::Pull> = self.client.list(rights, &path(place.repository, &query)).await?;
+        let rights = Rights::Repository(address.repository);
+        let pulls: Vec<wire::Pull> = self.client.list(rights, &path(address.repository, &query)).await?;
         // A filter that GitHub does not understand is ignored, and then the list holds everything. And a fork under
         // the same owner passes the filter too.
         let found = pulls.into_iter().find(|pull| {
@@ -36,26 +36,26 @@ impl GitHub {
     }
 
     /// GitHub refuses a second pull request only for the same head and base; looking first keeps it at one per head.
-    pub(super) async fn open_pull_request(&self, place: Place<'_>, new: &NewChange) -> Result<Change, Failure> {
-        let find = || self.find_change(place, &new.head);
-        once(true, find, || self.post_pull_request(place, new)).await
+    pub(super) async fn open_pull_request(&self, address: Address<'_>, new: &NewChange) -> Result<Change, Failure> {
+        let find = || self.find_change(address, &new.head);
+        once(true, find, || self.post_pull_request(address, new)).await
     }
 
-    async fn post_pull_request(&self, place: Place<'_>, new: &NewChange) -> Result<Change, Failure> {
-        let posted = self.post_as(place, new, new.is_draft).await;
+    async fn post_pull_request(&self, address: Address<'_>, new: &NewChange) -> Result<Change, Failure> {
+        let posted = self.post_as(address, new, new.is_draft).await;
         match posted {
             Err(failure) if new.is_draft && failure.says(StatusCode::UNPROCESSABLE_ENTITY, "draft") => {
                 // Private repositories of free accounts have no drafts: the title says it instead.
-                self.post_as(place, new, false).await
+                self.post_as(address, new, false).await
             }
             Err(failure) if failure.says(StatusCode::UNPROCESSABLE_ENTITY, "already exists") => {
-                self.find_change(place, &new.head).await?.ok_or(failure)
+                self.find_change(address, &new.head).await?.ok_or(failure)
             }
             posted => posted,
         }
     }
 
-    async fn post_as(&self, place: Place<'_>, new: &NewChange, is_draft: bool) -> Result<Change, Failure> {
+    async fn post_as(&self, address: Address<'_>, new: &NewChange, is_draft: bool) -> Result<Change, Failure> {
         let mark = if new.is_draft && !is_draft { "[Draft] " } else { "" };
         let body = json!({
             "title": short_title(&format!("{mark}{}", new.title), LONGEST_TITLE),
@@ -64,8 +64,8 @@ impl GitHub {
             "base": new.base,
             "draft": is_draft,
         });
-        let rights = Rights::Repository(place.repository);
-        let at = path(place.repository, "/pulls");
+        let rights = Rights::Repository(address.repository);
+        let at = path(address.repository, "/pulls");
         let made = self
             .client
             .write::<wire::Pull>(rights, Method::POST, &at, &body, Repeat::IfNotDone);

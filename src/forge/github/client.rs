@@ -17,6 +17,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use secrecy::{ExposeSecret, SecretString};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use url::Url;
 
 use super::answer::{next_page, read, succeeded};
 use super::app::Installations;
@@ -38,6 +39,17 @@ pub(super) enum Rights<'a> {
     Repository(&'a str),
 }
 
+impl Rights<'_> {
+    /// Returns the account that an App must be installed on, in lower case.
+    pub(super) fn account(self) -> String {
+        let account = match self {
+            Self::Owner(owner) => owner,
+            Self::Repository(name) => name.split('/').next().unwrap_or(name),
+        };
+        account.to_lowercase()
+    }
+}
+
 /// The connection to one GitHub.
 pub(super) struct Client {
     /// Authorised by the token, or as the App.
@@ -56,12 +68,9 @@ impl Client {
             .set_connect_timeout(Some(CONNECT_TIMEOUT))
             .set_read_timeout(Some(ATTEMPT_TIMEOUT))
             .set_write_timeout(Some(ATTEMPT_TIMEOUT));
-        let address = config.api_url.trim().trim_end_matches('/');
-        let builder = builder.base_uri(address).map_err(|_| {
-            unusable(format!(
-                "github.api_url '{address}' is not an address; write https://host/path"
-            ))
-        })?;
+        let builder = builder
+            .base_uri(base(&config.api_url)?)
+            .map_err(|error| unusable(causes(&error)))?;
         let builder = match &config.app {
             Some(app) if config.token.is_none() => builder.app(app.id.into(), super::app::key(app).await?),
             _ => builder,
@@ -163,7 +172,9 @@ impl Client {
         repeat: Repeat,
     ) -> Result<Answer, Failure> {
         let octocrab = self.octocrab(rights).await?;
-        self.order_through(&octocrab, method, path, body, repeat).await
+        let answer = self.order_through(&octocrab, method, path, body, repeat).await;
+        self.doubt(rights, &answer);
+        answer
     }
 
     async fn order_through(
@@ -179,7 +190,18 @@ impl Client {
 
     /// Fetches a page, or has GitHub confirm the one that is known.
     pub(super) async fn fetch(&self, rights: Rights<'_>, path: &str) -> Result<Answer, Failure> {
-        self.fetch_through(&self.octocrab(rights).await?, path).await
+        let answer = self.fetch_through(&self.octocrab(rights).await?, path).await;
+        self.doubt(rights, &answer);
+        answer
+    }
+
+    /// An App's token that is not accepted any more is not used again: the App may have been installed anew.
+    fn doubt<T>(&self, rights: Rights<'_>, answer: &Result<T, Failure>) {
+        if let Err(failure) = answer
+            && failure.status() == Some(StatusCode::UNAUTHORIZED)
+        {
+            self.installations.forget(rights);
+        }
     }
 
     /// Asks as the token's user or as the App itself.
@@ -292,6 +314,18 @@ fn no_answer(error: &octocrab::Error) -> Failure {
     }
 }
 
+/// octocrab panics at the first request where the address has no scheme.
+fn base(api_url: &str) -> Result<String, ForgeError> {
+    let address = api_url.trim().trim_end_matches('/');
+    let url = Url::parse(address).ok();
+    if url.is_some_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host() && url.query().is_none()) {
+        return Ok(address.to_owned());
+    }
+    Err(unusable(format!(
+        "github.api_url '{address}' is not an address; write https://host or https://host/path"
+    )))
+}
+
 fn unusable(reason: String) -> ForgeError {
     ForgeError::Unexpected {
         what: "connecting to GitHub".to_owned(),
@@ -314,6 +348,20 @@ pub(super) fn path(repository: &str, part: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_no_address_is_refused_before_anything_is_sent() {
+        assert_eq!(
+            base(" http://127.0.0.1:1/api/v3/ ").unwrap(),
+            "http://127.0.0.1:1/api/v3"
+        );
+        for wrong in ["", "api.github.com", "github.com:443", "ftp://x", "https://x?y"] {
+            assert!(
+                base(wrong).unwrap_err().to_string().contains("github.api_url"),
+                "{wrong}"
+            );
+        }
+    }
 
     #[tokio::test]
     async fn an_answer_that_never_comes_is_not_waited_for() {

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::client::{Rights, path};
 use super::rights::Right;
-use super::{GitHub, Kind, Place, attempt, wire};
+use super::{Address, GitHub, Kind, attempt, wire};
 use crate::forge::failure::Failure;
 use crate::forge::marker::{is_marked, marked};
 use crate::forge::retry::{Repeat, once};
@@ -15,15 +15,15 @@ use crate::forge::{Comment, CommentId, ForgeError, Post};
 pub(super) const LONGEST_BODY: usize = 65_536;
 
 impl GitHub {
-    pub(super) async fn read_comments(&self, place: Place<'_>) -> Result<Vec<Comment>, Failure> {
-        let rights = Rights::Repository(place.repository);
-        let number = place.number;
-        let on_pull = |part: &str| path(place.repository, &format!("/pulls/{number}/{part}?per_page=100"));
+    pub(super) async fn read_comments(&self, address: Address<'_>) -> Result<Vec<Comment>, Failure> {
+        let rights = Rights::Repository(address.repository);
+        let number = address.number;
+        let on_pull = |part: &str| path(address.repository, &format!("/pulls/{number}/{part}?per_page=100"));
         let mut comments = Vec::new();
-        for comment in self.conversation(place).await? {
+        for comment in self.conversation(address).await? {
             self.take_over(&mut comments, comment).await?;
         }
-        if self.kind(place).await? == Kind::PullRequest {
+        if self.kind(address).await? == Kind::PullRequest {
             for comment in self.client.list::<wire::Comment>(rights, &on_pull("comments")).await? {
                 self.take_over(&mut comments, comment).await?;
             }
@@ -46,12 +46,12 @@ impl GitHub {
         Ok(comments)
     }
 
-    async fn conversation(&self, place: Place<'_>) -> Result<Vec<wire::Comment>, Failure> {
+    async fn conversation(&self, address: Address<'_>) -> Result<Vec<wire::Comment>, Failure> {
         let at = path(
-            place.repository,
-            &format!("/issues/{}/comments?per_page=100", place.number),
+            address.repository,
+            &format!("/issues/{}/comments?per_page=100", address.number),
         );
-        self.client.list(Rights::Repository(place.repository), &at).await
+        self.client.list(Rights::Repository(address.repository), &at).await
     }
 
     async fn take_over(&self, comments: &mut Vec<Comment>, comment: wire::Comment) -> Result<(), Failure> {
@@ -68,12 +68,12 @@ impl GitHub {
         Ok(())
     }
 
-    pub(super) async fn write_comment(&self, place: Place<'_>, post: &Post<'_>) -> Result<CommentId, Failure> {
-        let at = path(place.repository, &format!("/issues/{}/comments", place.number));
+    pub(super) async fn write_comment(&self, address: Address<'_>, post: &Post<'_>) -> Result<CommentId, Failure> {
+        let at = path(address.repository, &format!("/issues/{}/comments", address.number));
         let body = json!({ "body": marked(post.body.as_str(), post.marker, LONGEST_BODY) });
-        let find = || self.find_comment(place, post.marker);
+        let find = || self.find_comment(address, post.marker);
         let make = || async {
-            let rights = Rights::Repository(place.repository);
+            let rights = Rights::Repository(address.repository);
             let made = self
                 .client
                 .write::<wire::Made>(rights, Method::POST, &at, &body, Repeat::IfNotDone);
@@ -82,8 +82,8 @@ impl GitHub {
         once(post.search_first, find, make).await
     }
 
-    async fn find_comment(&self, place: Place<'_>, marker: &str) -> Result<Option<CommentId>, Failure> {
-        for comment in self.conversation(place).await? {
+    async fn find_comment(&self, address: Address<'_>, marker: &str) -> Result<Option<CommentId>, Failure> {
+        for comment in self.conversation(address).await? {
             let is_marked = comment.body.as_deref().is_some_and(|body| is_marked(body, marker));
             if is_marked && self.is_bot(comment.user.as_ref()).await? {
                 return Ok(Some(CommentId(comment.id)));
@@ -94,23 +94,23 @@ impl GitHub {
 
     pub(super) async fn rewrite_comment(
         &self,
-        place: Place<'_>,
+        address: Address<'_>,
         comment: CommentId,
         post: &Post<'_>,
     ) -> Result<(), ForgeError> {
-        let at = path(place.repository, &format!("/issues/comments/{}", comment.0));
+        let at = path(address.repository, &format!("/issues/comments/{}", comment.0));
         let body = json!({ "body": marked(post.body.as_str(), post.marker, LONGEST_BODY) });
-        let rights = Rights::Repository(place.repository);
+        let rights = Rights::Repository(address.repository);
         let edited = self
             .client
             .order(rights, Method::PATCH, &at, Some(&body), Repeat::Always)
             .await;
-        let what = format!("editing the bot's comment on {place}");
+        let what = format!("editing the bot's comment on {address}");
         match edited {
             Ok(_) => Ok(()),
             // The bot wrote it, so it could see it: whoever deleted it deleted just this comment.
             Err(failure) if failure.status() == Some(StatusCode::NOT_FOUND) => Err(ForgeError::Gone { what }),
-            Err(failure) => Err(attempt(&what, &Right::WriteIssues.mend(place.repository)).failed(failure)),
+            Err(failure) => Err(attempt(&what, &Right::WriteIssues.mend(address.repository)).failed(failure)),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use http::StatusCode;
 
 use super::client::{Rights, encoded, path};
-use super::{GitHub, Kind, Place, wire};
+use super::{Address, GitHub, Kind, wire};
 use crate::forge::failure::Failure;
 use crate::forge::{ChangeHead, Item};
 use crate::task::id::TaskId;
@@ -13,14 +13,14 @@ use crate::task::id::TaskId;
 impl GitHub {
     /// Reads the item anew: one request for an issue, one more for a pull request, and one for the repository where it
     /// was not asked lately.
-    pub(super) async fn read_item(&self, task: &TaskId, place: Place<'_>) -> Result<Item, Failure> {
-        let rights = Rights::Repository(place.repository);
-        let at = path(place.repository, &format!("/issues/{}", place.number));
+    pub(super) async fn read_item(&self, task: &TaskId, address: Address<'_>) -> Result<Item, Failure> {
+        let rights = Rights::Repository(address.repository);
+        let at = path(address.repository, &format!("/issues/{}", address.number));
         let issue: wire::Issue = self.client.get(rights, &at).await?;
-        self.stays(&issue, place).await?;
-        self.learn_kind(place, &issue);
+        self.stays(&issue, address).await?;
+        self.learn_kind(address, &issue);
         let (clone_url, default_branch, change) = if issue.pull_request.is_some() {
-            let at = path(place.repository, &format!("/pulls/{}", place.number));
+            let at = path(address.repository, &format!("/pulls/{}", address.number));
             let pull: wire::Pull = self.client.get(rights, &at).await?;
             let base = pull.base.repo.as_ref();
             let base = base.ok_or_else(|| Failure::unreadable("the pull request has no base repository"))?;
@@ -31,10 +31,10 @@ impl GitHub {
                 Some(change_head(&pull, base)),
             )
         } else {
-            let repository = self.repository(place.repository).await?;
+            let repository = self.repository(address.repository).await?;
             (
                 repository.clone_url.clone(),
-                self.default_branch(place, &repository).await?,
+                self.default_branch(address, &repository).await?,
                 None,
             )
         };
@@ -52,40 +52,40 @@ impl GitHub {
         })
     }
 
-    /// Tells whether `place` is a pull request; known from the search or an earlier read, else asked.
-    pub(super) async fn kind(&self, place: Place<'_>) -> Result<Kind, Failure> {
-        if let Some(kind) = self.kinds.fact(&place.to_string()) {
+    /// Tells whether `address` is a pull request; known from the search or an earlier read, else asked.
+    pub(super) async fn kind(&self, address: Address<'_>) -> Result<Kind, Failure> {
+        if let Some(kind) = self.kinds.fact(&address.to_string()) {
             return Ok(*kind);
         }
-        let at = path(place.repository, &format!("/issues/{}", place.number));
-        let issue: wire::Issue = self.client.get(Rights::Repository(place.repository), &at).await?;
-        Ok(self.learn_kind(place, &issue))
+        let at = path(address.repository, &format!("/issues/{}", address.number));
+        let issue: wire::Issue = self.client.get(Rights::Repository(address.repository), &at).await?;
+        Ok(self.learn_kind(address, &issue))
     }
 
-    pub(super) fn learn_kind(&self, place: Place<'_>, issue: &wire::Issue) -> Kind {
+    pub(super) fn learn_kind(&self, address: Address<'_>, issue: &wire::Issue) -> Kind {
         let kind = if issue.pull_request.is_some() {
             Kind::PullRequest
         } else {
             Kind::Issue
         };
-        *self.kinds.learn(&place.to_string(), kind)
+        *self.kinds.learn(&address.to_string(), kind)
     }
 
     /// GitHub redirects from a transferred issue to its new home, silently: for us it is gone. A renamed repository
     /// redirects too, and its issues are still the same ones.
-    async fn stays(&self, issue: &wire::Issue, place: Place<'_>) -> Result<(), Failure> {
+    async fn stays(&self, issue: &wire::Issue, address: Address<'_>) -> Result<(), Failure> {
         let moved = || Failure::Answered {
             status: StatusCode::GONE,
             message: "it was moved away".to_owned(),
         };
-        if issue.number != place.number {
+        if issue.number != address.number {
             return Err(moved());
         }
         let Some(home) = issue.repository() else { return Ok(()) };
-        if home.eq_ignore_ascii_case(place.repository) {
+        if home.eq_ignore_ascii_case(address.repository) {
             return Ok(());
         }
-        let repository = self.repository(place.repository).await?;
+        let repository = self.repository(address.repository).await?;
         if home.eq_ignore_ascii_case(&repository.full_name) {
             return Ok(());
         }
@@ -96,7 +96,7 @@ impl GitHub {
     /// as nothing can be empty, so the branch is looked up for those alone.
     async fn default_branch(
         &self,
-        place: Place<'_>,
+        address: Address<'_>,
         repository: &Arc<wire::Repository>,
     ) -> Result<Option<String>, Failure> {
         let Some(branch) = repository.default_branch.clone() else {
@@ -106,8 +106,8 @@ impl GitHub {
             return Ok(Some(branch));
         }
         let name: Vec<String> = branch.split('/').map(encoded).collect();
-        let at = path(place.repository, &format!("/branches/{}", name.join("/")));
-        match self.client.fetch(Rights::Repository(place.repository), &at).await {
+        let at = path(address.repository, &format!("/branches/{}", name.join("/")));
+        match self.client.fetch(Rights::Repository(address.repository), &at).await {
             Ok(_) => Ok(Some(branch)),
             Err(failure) if matches!(failure.status(), Some(StatusCode::NOT_FOUND | StatusCode::CONFLICT)) => Ok(None),
             Err(failure) => Err(failure),

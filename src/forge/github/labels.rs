@@ -7,29 +7,29 @@ use http::{Method, StatusCode};
 use serde_json::json;
 
 use super::client::{Rights, encoded, path};
-use super::{GitHub, Place, wire};
+use super::{Address, GitHub, wire};
 use crate::forge::failure::Failure;
 use crate::forge::labels::Look;
 use crate::forge::retry::Repeat;
 
 impl GitHub {
-    pub(super) async fn put_label(&self, place: Place<'_>, label: &str) -> Result<(), Failure> {
-        self.make_label(place.repository, label).await?;
-        let at = path(place.repository, &format!("/issues/{}/labels", place.number));
+    pub(super) async fn put_label(&self, address: Address<'_>, label: &str) -> Result<(), Failure> {
+        self.make_label(address.repository, label).await?;
+        let at = path(address.repository, &format!("/issues/{}/labels", address.number));
         let body = json!({ "labels": [label] });
-        let rights = Rights::Repository(place.repository);
+        let rights = Rights::Repository(address.repository);
         self.client
             .order(rights, Method::POST, &at, Some(&body), Repeat::Always)
             .await?;
         Ok(())
     }
 
-    pub(super) async fn take_label(&self, place: Place<'_>, label: &str) -> Result<(), Failure> {
+    pub(super) async fn take_label(&self, address: Address<'_>, label: &str) -> Result<(), Failure> {
         let at = path(
-            place.repository,
-            &format!("/issues/{}/labels/{}", place.number, encoded(label)),
+            address.repository,
+            &format!("/issues/{}/labels/{}", address.number, encoded(label)),
         );
-        let rights = Rights::Repository(place.repository);
+        let rights = Rights::Repository(address.repository);
         let taken = self
             .client
             .order(rights, Method::DELETE, &at, None, Repeat::Always)

@@ -104,9 +104,9 @@ enum Kind {
     PullRequest,
 }
 
-/// A task's place on GitHub.
+/// Where a task lives on GitHub.
 #[derive(Debug, Clone, Copy)]
-struct Place<'a> {
+struct Address<'a> {
     repository: &'a str,
     number: u64,
 }
@@ -174,11 +174,11 @@ impl GitHub {
     ///
     /// A 404 may mean that the item is gone, that it lies in another repository now, or that the token may not see or
     /// do it: GitHub does not tell them apart. What can still be read does, so it is asked, in this case only.
-    async fn explain(&self, failure: Failure, place: Place<'_>, what: &str, right: Right) -> ForgeError {
-        let mend = right.mend(place.repository);
+    async fn explain(&self, failure: Failure, address: Address<'_>, what: &str, right: Right) -> ForgeError {
+        let mend = right.mend(address.repository);
         let attempt = attempt(what, &mend);
         if failure.says(http::StatusCode::GONE, "disabled") {
-            let mend = format!("switch issues on in the settings of {}", place.repository);
+            let mend = format!("switch issues on in the settings of {}", address.repository);
             return ForgeError::Refused {
                 platform: PLATFORM,
                 what: what.to_owned(),
@@ -189,8 +189,8 @@ impl GitHub {
         if !failure.is_missing() {
             return attempt.failed(failure);
         }
-        let rights = Rights::Repository(place.repository);
-        let item = client::path(place.repository, &format!("/issues/{}", place.number));
+        let rights = Rights::Repository(address.repository);
+        let item = client::path(address.repository, &format!("/issues/{}", address.number));
         match self.client.get::<wire::Issue>(rights, &item).await {
             Ok(_) => return attempt.failed(failure),
             Err(asked) if asked.is_missing() => {}
@@ -198,7 +198,7 @@ impl GitHub {
         }
         match self
             .client
-            .get::<wire::Repository>(rights, &client::path(place.repository, ""))
+            .get::<wire::Repository>(rights, &client::path(address.repository, ""))
             .await
         {
             Ok(_) => ForgeError::Gone { what: what.to_owned() },
@@ -218,7 +218,7 @@ fn attempt<'a>(what: &'a str, mend: &'a str) -> Attempt<'a> {
     }
 }
 
-impl<'a> Place<'a> {
+impl<'a> Address<'a> {
     fn of(task: &'a TaskId) -> Result<Self, ForgeError> {
         match task {
             TaskId::GitHub { repository, number } => Ok(Self {
@@ -235,7 +235,7 @@ impl<'a> Place<'a> {
     }
 }
 
-impl std::fmt::Display for Place<'_> {
+impl std::fmt::Display for Address<'_> {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(formatter, "{}#{}", self.repository, self.number)
     }
@@ -248,92 +248,92 @@ impl Forge for GitHub {
     }
 
     async fn item(&self, task: &TaskId) -> Result<Item, ForgeError> {
-        let place = Place::of(task)?;
-        match self.read_item(task, place).await {
+        let address = Address::of(task)?;
+        match self.read_item(task, address).await {
             Ok(item) => Ok(item),
             Err(failure) => Err(self
-                .explain(failure, place, &format!("reading {place}"), Right::ReadIssues)
+                .explain(failure, address, &format!("reading {address}"), Right::ReadIssues)
                 .await),
         }
     }
 
     async fn comments(&self, task: &TaskId) -> Result<Vec<Comment>, ForgeError> {
-        let place = Place::of(task)?;
-        match self.read_comments(place).await {
+        let address = Address::of(task)?;
+        match self.read_comments(address).await {
             Ok(comments) => Ok(comments),
             Err(failure) => {
-                let what = format!("reading the comments of {place}");
-                Err(self.explain(failure, place, &what, Right::ReadIssues).await)
+                let what = format!("reading the comments of {address}");
+                Err(self.explain(failure, address, &what, Right::ReadIssues).await)
             }
         }
     }
 
     async fn add_label(&self, task: &TaskId, label: &str) -> Result<(), ForgeError> {
-        let place = Place::of(task)?;
-        match self.put_label(place, label).await {
+        let address = Address::of(task)?;
+        match self.put_label(address, label).await {
             Ok(()) => Ok(()),
             Err(failure) => {
-                let what = format!("putting the label '{label}' on {place}");
-                Err(self.explain(failure, place, &what, Right::WriteIssues).await)
+                let what = format!("putting the label '{label}' on {address}");
+                Err(self.explain(failure, address, &what, Right::WriteIssues).await)
             }
         }
     }
 
     async fn remove_label(&self, task: &TaskId, label: &str) -> Result<(), ForgeError> {
-        let place = Place::of(task)?;
-        match self.take_label(place, label).await {
+        let address = Address::of(task)?;
+        match self.take_label(address, label).await {
             Ok(()) => Ok(()),
             Err(failure) => {
-                let what = format!("taking the label '{label}' off {place}");
-                Err(self.explain(failure, place, &what, Right::WriteIssues).await)
+                let what = format!("taking the label '{label}' off {address}");
+                Err(self.explain(failure, address, &what, Right::WriteIssues).await)
             }
         }
     }
 
     async fn comment(&self, task: &TaskId, post: &Post<'_>) -> Result<CommentId, ForgeError> {
-        let place = Place::of(task)?;
-        match self.write_comment(place, post).await {
+        let address = Address::of(task)?;
+        match self.write_comment(address, post).await {
             Ok(comment) => Ok(comment),
             Err(failure) => {
-                let what = format!("commenting on {place}");
-                Err(self.explain(failure, place, &what, Right::WriteIssues).await)
+                let what = format!("commenting on {address}");
+                Err(self.explain(failure, address, &what, Right::WriteIssues).await)
             }
         }
     }
 
     async fn edit_comment(&self, task: &TaskId, comment: CommentId, post: &Post<'_>) -> Result<(), ForgeError> {
-        let place = Place::of(task)?;
-        self.rewrite_comment(place, comment, post).await
+        let address = Address::of(task)?;
+        self.rewrite_comment(address, comment, post).await
     }
 
     async fn change_from(&self, task: &TaskId, head: &str) -> Result<Option<Change>, ForgeError> {
-        let place = Place::of(task)?;
-        let found = self.find_change(place, head).await;
+        let address = Address::of(task)?;
+        let found = self.find_change(address, head).await;
         found.map_err(|failure| {
-            let what = format!("looking for the pull request from {head} in {}", place.repository);
-            attempt(&what, &Right::ReadPulls.mend(place.repository)).failed(failure)
+            let what = format!("looking for the pull request from {head} in {}", address.repository);
+            attempt(&what, &Right::ReadPulls.mend(address.repository)).failed(failure)
         })
     }
 
     async fn open_change(&self, task: &TaskId, change: &NewChange) -> Result<Change, ForgeError> {
-        let place = Place::of(task)?;
-        let opened = self.open_pull_request(place, change).await;
+        let address = Address::of(task)?;
+        let opened = self.open_pull_request(address, change).await;
         opened.map_err(|failure| {
-            let what = format!("opening a pull request from {} in {}", change.head, place.repository);
-            attempt(&what, &Right::WritePulls.mend(place.repository)).failed(failure)
+            let what = format!("opening a pull request from {} in {}", change.head, address.repository);
+            attempt(&what, &Right::WritePulls.mend(address.repository)).failed(failure)
         })
     }
 
     async fn git_credentials(&self, task: &TaskId) -> Result<GitCredentials, ForgeError> {
-        let place = Place::of(task)?;
-        match self.client.secret(Rights::Repository(place.repository)).await {
+        let address = Address::of(task)?;
+        match self.client.secret(Rights::Repository(address.repository)).await {
             Ok(password) => Ok(GitCredentials {
                 username: "x-access-token".to_owned(),
                 password,
             }),
             Err(failure) => {
-                let what = format!("getting a token for git in {}", place.repository);
-                Err(attempt(&what, &Right::ReadContents.mend(place.repository)).failed(failure))
+                let what = format!("getting a token for git in {}", address.repository);
+                Err(attempt(&what, &Right::ReadContents.mend(address.repository)).failed(failure))
             }
         }
     }

@@ -12,7 +12,7 @@ use http::StatusCode;
 
 use super::client::{Rights, encoded, path};
 use super::rights::Right;
-use super::{GitHub, Place, attempt, wire};
+use super::{Address, GitHub, attempt, wire};
 use crate::forge::failure::Failure;
 use crate::forge::source::Source;
 use crate::forge::{ForgeError, Triggered};
@@ -114,11 +114,11 @@ impl GitHub {
             .filter(|issue| issue.state == "open" && is_labelled(issue));
         open.filter_map(|issue| {
             let repository = issue.repository().or(repository)?.to_owned();
-            let place = Place {
+            let address = Address {
                 repository: &repository,
                 number: issue.number,
             };
-            self.learn_kind(place, &issue);
+            self.learn_kind(address, &issue);
             Some(Triggered {
                 task: TaskId::GitHub {
                     number: issue.number,

@@ -5,7 +5,7 @@ use http::StatusCode;
 
 use super::notes::LONGEST_BODY;
 use super::quick_actions::disarmed;
-use super::{GitLab, Place, wire};
+use super::{Address, GitLab, wire};
 use crate::forge::failure::Failure;
 use crate::forge::marker::{short_title, shortened};
 use crate::forge::retry::once;
@@ -14,10 +14,10 @@ use crate::forge::{Change, NewChange};
 const LONGEST_TITLE: usize = 255;
 
 impl GitLab {
-    pub(super) async fn find_change(&self, place: Place<'_>, head: &str) -> Result<Option<Change>, Failure> {
+    pub(super) async fn find_change(&self, address: Address<'_>, head: &str) -> Result<Option<Change>, Failure> {
         let mut requests = MergeRequests::builder();
         let requests = requests
-            .project(place.project)
+            .project(address.project)
             .source_branch(head)
             .state(MergeRequestState::Opened);
         let found: Vec<wire::Item> = self.client.list(requests.build()).await?;
@@ -30,16 +30,16 @@ impl GitLab {
 
     /// GitLab refuses a second merge request only for the same source and target; looking first keeps it at one per
     /// source branch.
-    pub(super) async fn open_merge_request(&self, place: Place<'_>, new: &NewChange) -> Result<Change, Failure> {
-        let find = || self.find_change(place, &new.head);
-        once(true, find, || self.post_merge_request(place, new)).await
+    pub(super) async fn open_merge_request(&self, address: Address<'_>, new: &NewChange) -> Result<Change, Failure> {
+        let find = || self.find_change(address, &new.head);
+        once(true, find, || self.post_merge_request(address, new)).await
     }
 
-    async fn post_merge_request(&self, place: Place<'_>, new: &NewChange) -> Result<Change, Failure> {
+    async fn post_merge_request(&self, address: Address<'_>, new: &NewChange) -> Result<Change, Failure> {
         let mark = if new.is_draft { "Draft: " } else { "" };
         let mut request = CreateMergeRequest::builder();
         let request = request
-            .project(place.project)
+            .project(address.project)
             .source_branch(&new.head)
             .target_branch(&new.base)
             .title(short_title(&format!("{mark}{}", new.title), LONGEST_TITLE))
@@ -47,7 +47,7 @@ impl GitLab {
             .remove_source_branch(true);
         match self.client.ask(request.build()).await {
             Err(failure) if failure.says(StatusCode::CONFLICT, "already exists") => {
-                self.find_change(place, &new.head).await?.ok_or(failure)
+                self.find_change(address, &new.head).await?.ok_or(failure)
             }
             made => made.map(change),
         }

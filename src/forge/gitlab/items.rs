@@ -3,17 +3,17 @@
 use gitlab::api::projects::issues::Issue;
 use gitlab::api::projects::merge_requests::MergeRequest;
 
-use super::{GitLab, Kind, Place, wire};
+use super::{Address, GitLab, Kind, wire};
 use crate::forge::failure::Failure;
 use crate::forge::{ChangeHead, Item};
 use crate::task::id::TaskId;
 
 impl GitLab {
     /// Reads the item anew: one request, one more where the project was not asked lately, and one for a fork.
-    pub(super) async fn read_item(&self, task: &TaskId, place: Place<'_>) -> Result<Item, Failure> {
-        let item = self.ask_item(place).await?;
-        let project = self.project(place.project).await?;
-        let change = match place.kind {
+    pub(super) async fn read_item(&self, task: &TaskId, address: Address<'_>) -> Result<Item, Failure> {
+        let item = self.ask_item(address).await?;
+        let project = self.project(address.project).await?;
+        let change = match address.kind {
             Kind::Issue => None,
             Kind::MergeRequest => Some(self.change_head(&item, &project).await?),
         };
@@ -31,17 +31,17 @@ impl GitLab {
         })
     }
 
-    pub(super) async fn ask_item(&self, place: Place<'_>) -> Result<wire::Item, Failure> {
-        match place.kind {
+    pub(super) async fn ask_item(&self, address: Address<'_>) -> Result<wire::Item, Failure> {
+        match address.kind {
             Kind::Issue => {
                 self.client
-                    .ask(Issue::builder().project(place.project).issue(place.iid).build())
+                    .ask(Issue::builder().project(address.project).issue(address.iid).build())
                     .await
             }
             Kind::MergeRequest => {
                 let endpoint = MergeRequest::builder()
-                    .project(place.project)
-                    .merge_request(place.iid)
+                    .project(address.project)
+                    .merge_request(address.iid)
                     .build();
                 self.client.ask(endpoint).await
             }

@@ -8,27 +8,32 @@ use gitlab::api::projects::labels::{CreateLabel, Labels};
 use gitlab::api::projects::merge_requests::EditMergeRequest;
 use http::StatusCode;
 
-use super::{GitLab, Kind, Place, wire};
+use super::{Address, GitLab, Kind, wire};
 use crate::forge::failure::Failure;
 use crate::forge::labels::Look;
 use crate::forge::retry::once;
 
 impl GitLab {
-    pub(super) async fn put_label(&self, place: Place<'_>, label: &str) -> Result<(), Failure> {
-        self.make_label(place.project, label).await?;
-        match place.kind {
+    pub(super) async fn put_label(&self, address: Address<'_>, label: &str) -> Result<(), Failure> {
+        self.make_label(address.project, label).await?;
+        match address.kind {
             Kind::Issue => {
                 let mut edit = EditIssue::builder();
                 self.client
-                    .order(edit.project(place.project).issue(place.iid).add_label(label).build())
+                    .order(
+                        edit.project(address.project)
+                            .issue(address.iid)
+                            .add_label(label)
+                            .build(),
+                    )
                     .await
             }
             Kind::MergeRequest => {
                 let mut edit = EditMergeRequest::builder();
                 self.client
                     .order(
-                        edit.project(place.project)
-                            .merge_request(place.iid)
+                        edit.project(address.project)
+                            .merge_request(address.iid)
                             .add_label(label)
                             .build(),
                     )
@@ -37,20 +42,25 @@ impl GitLab {
         }
     }
 
-    pub(super) async fn take_label(&self, place: Place<'_>, label: &str) -> Result<(), Failure> {
-        match place.kind {
+    pub(super) async fn take_label(&self, address: Address<'_>, label: &str) -> Result<(), Failure> {
+        match address.kind {
             Kind::Issue => {
                 let mut edit = EditIssue::builder();
                 self.client
-                    .order(edit.project(place.project).issue(place.iid).remove_label(label).build())
+                    .order(
+                        edit.project(address.project)
+                            .issue(address.iid)
+                            .remove_label(label)
+                            .build(),
+                    )
                     .await
             }
             Kind::MergeRequest => {
                 let mut edit = EditMergeRequest::builder();
                 self.client
                     .order(
-                        edit.project(place.project)
-                            .merge_request(place.iid)
+                        edit.project(address.project)
+                            .merge_request(address.iid)
                             .remove_label(label)
                             .build(),
                     )

@@ -85,9 +85,9 @@ enum Kind {
     MergeRequest,
 }
 
-/// A task's place on GitLab.
+/// Where a task lives on GitLab.
 #[derive(Debug, Clone, Copy)]
-struct Place<'a> {
+struct Address<'a> {
     project: &'a str,
     kind: Kind,
     iid: u64,
@@ -147,18 +147,18 @@ impl GitLab {
     ///
     /// A 404 may mean that the item is gone or that the token may not see or do it; GitLab does not tell them apart.
     /// What can still be read does, so it is asked, in this case only.
-    async fn explain(&self, failure: Failure, place: Place<'_>, what: &str, right: Right) -> ForgeError {
-        let mend = right.mend(place.project);
+    async fn explain(&self, failure: Failure, address: Address<'_>, what: &str, right: Right) -> ForgeError {
+        let mend = right.mend(address.project);
         let attempt = attempt(what, &mend);
         if !failure.is_missing() {
             return attempt.failed(failure);
         }
-        match self.ask_item(place).await {
+        match self.ask_item(address).await {
             Ok(_) => return attempt.failed(failure),
             Err(asked) if asked.is_missing() => {}
             Err(asked) => return attempt.failed(asked),
         }
-        match self.ask_project(place.project).await {
+        match self.ask_project(address.project).await {
             Ok(_) => ForgeError::Gone { what: what.to_owned() },
             Err(_) => attempt.failed(failure),
         }
@@ -176,7 +176,7 @@ fn attempt<'a>(what: &'a str, mend: &'a str) -> Attempt<'a> {
     }
 }
 
-impl<'a> Place<'a> {
+impl<'a> Address<'a> {
     fn of(task: &'a TaskId) -> Result<Self, ForgeError> {
         let (project, kind, iid) = match task {
             TaskId::GitLabIssue { project, iid } => (project, Kind::Issue, *iid),
@@ -192,7 +192,7 @@ impl<'a> Place<'a> {
     }
 }
 
-impl std::fmt::Display for Place<'_> {
+impl std::fmt::Display for Address<'_> {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let sign = match self.kind {
             Kind::Issue => '#',
@@ -209,84 +209,84 @@ impl Forge for GitLab {
     }
 
     async fn item(&self, task: &TaskId) -> Result<Item, ForgeError> {
-        let place = Place::of(task)?;
-        match self.read_item(task, place).await {
+        let address = Address::of(task)?;
+        match self.read_item(task, address).await {
             Ok(item) => Ok(item),
             Err(failure) => Err(self
-                .explain(failure, place, &format!("reading {place}"), Right::Read)
+                .explain(failure, address, &format!("reading {address}"), Right::Read)
                 .await),
         }
     }
 
     async fn comments(&self, task: &TaskId) -> Result<Vec<Comment>, ForgeError> {
-        let place = Place::of(task)?;
-        match self.read_comments(place).await {
+        let address = Address::of(task)?;
+        match self.read_comments(address).await {
             Ok(comments) => Ok(comments),
             Err(failure) => {
-                let what = format!("reading the comments of {place}");
-                Err(self.explain(failure, place, &what, Right::Read).await)
+                let what = format!("reading the comments of {address}");
+                Err(self.explain(failure, address, &what, Right::Read).await)
             }
         }
     }
 
     async fn add_label(&self, task: &TaskId, label: &str) -> Result<(), ForgeError> {
-        let place = Place::of(task)?;
-        match self.put_label(place, label).await {
+        let address = Address::of(task)?;
+        match self.put_label(address, label).await {
             Ok(()) => Ok(()),
             Err(failure) => {
-                let what = format!("putting the label '{label}' on {place}");
-                Err(self.explain(failure, place, &what, Right::WriteIssues).await)
+                let what = format!("putting the label '{label}' on {address}");
+                Err(self.explain(failure, address, &what, Right::WriteIssues).await)
             }
         }
     }
 
     async fn remove_label(&self, task: &TaskId, label: &str) -> Result<(), ForgeError> {
-        let place = Place::of(task)?;
-        match self.take_label(place, label).await {
+        let address = Address::of(task)?;
+        match self.take_label(address, label).await {
             Ok(()) => Ok(()),
             Err(failure) => {
-                let what = format!("taking the label '{label}' off {place}");
-                Err(self.explain(failure, place, &what, Right::WriteIssues).await)
+                let what = format!("taking the label '{label}' off {address}");
+                Err(self.explain(failure, address, &what, Right::WriteIssues).await)
             }
         }
     }
 
     async fn comment(&self, task: &TaskId, post: &Post<'_>) -> Result<CommentId, ForgeError> {
-        let place = Place::of(task)?;
-        match self.write_note(place, post).await {
+        let address = Address::of(task)?;
+        match self.write_note(address, post).await {
             Ok(comment) => Ok(comment),
             Err(failure) => {
-                let what = format!("commenting on {place}");
-                Err(self.explain(failure, place, &what, Right::WriteIssues).await)
+                let what = format!("commenting on {address}");
+                Err(self.explain(failure, address, &what, Right::WriteIssues).await)
             }
         }
     }
 
     async fn edit_comment(&self, task: &TaskId, comment: CommentId, post: &Post<'_>) -> Result<(), ForgeError> {
-        let place = Place::of(task)?;
-        self.rewrite_note(place, comment, post).await
+        let address = Address::of(task)?;
+        self.rewrite_note(address, comment, post).await
     }
 
     async fn change_from(&self, task: &TaskId, head: &str) -> Result<Option<Change>, ForgeError> {
-        let place = Place::of(task)?;
-        let found = self.find_change(place, head).await;
+        let address = Address::of(task)?;
+        let found = self.find_change(address, head).await;
         found.map_err(|failure| {
-            let what = format!("looking for the merge request from {head} in {}", place.project);
-            attempt(&what, &Right::Read.mend(place.project)).failed(failure)
+            let what = format!("looking for the merge request from {head} in {}", address.project);
+            attempt(&what, &Right::Read.mend(address.project)).failed(failure)
         })
     }
 
     async fn open_change(&self, task: &TaskId, change: &NewChange) -> Result<Change, ForgeError> {
-        let place = Place::of(task)?;
-        let opened = self.open_merge_request(place, change).await;
+        let address = Address::of(task)?;
+        let opened = self.open_merge_request(address, change).await;
         opened.map_err(|failure| {
-            let what = format!("opening a merge request from {} in {}", change.head, place.project);
-            attempt(&what, &Right::WriteMergeRequests.mend(place.project)).failed(failure)
+            let what = format!("opening a merge request from {} in {}", change.head, address.project);
+            attempt(&what, &Right::WriteMergeRequests.mend(address.project)).failed(failure)
         })
     }
 
     async fn git_credentials(&self, task: &TaskId) -> Result<GitCredentials, ForgeError> {
-        Place::of(task)?;
+        Address::of(task)?;
         Ok(GitCredentials {
             username: "oauth2".to_owned(),
             password: self.client.token().clone(),

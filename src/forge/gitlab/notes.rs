@@ -7,7 +7,7 @@ use http::StatusCode;
 
 use super::quick_actions::disarmed;
 use super::rights::Right;
-use super::{GitLab, Kind, Place, attempt, wire};
+use super::{Address, GitLab, Kind, attempt, wire};
 use crate::forge::failure::Failure;
 use crate::forge::marker::{is_marked, marked};
 use crate::forge::retry::once;
@@ -18,9 +18,9 @@ pub(super) const LONGEST_BODY: usize = 1_000_000;
 
 impl GitLab {
     /// A merge request's notes include those on its changes, with their position: discussions need not be asked.
-    pub(super) async fn read_comments(&self, place: Place<'_>) -> Result<Vec<Comment>, Failure> {
+    pub(super) async fn read_comments(&self, address: Address<'_>) -> Result<Vec<Comment>, Failure> {
         let mut comments = Vec::new();
-        for note in self.notes(place).await? {
+        for note in self.notes(address).await? {
             if note.system || self.is_bot(note.author.as_ref()).await? {
                 continue;
             }
@@ -35,16 +35,16 @@ impl GitLab {
         Ok(comments)
     }
 
-    async fn notes(&self, place: Place<'_>) -> Result<Vec<wire::Note>, Failure> {
+    async fn notes(&self, address: Address<'_>) -> Result<Vec<wire::Note>, Failure> {
         let (order, sort) = (NoteOrderBy::CreatedAt, SortOrder::Ascending);
-        match place.kind {
+        match address.kind {
             Kind::Issue => {
                 let mut notes = IssueNotes::builder();
                 self.client
                     .list(
                         notes
-                            .project(place.project)
-                            .issue(place.iid)
+                            .project(address.project)
+                            .issue(address.iid)
                             .order_by(order)
                             .sort(sort)
                             .build(),
@@ -56,8 +56,8 @@ impl GitLab {
                 self.client
                     .list(
                         notes
-                            .project(place.project)
-                            .merge_request(place.iid)
+                            .project(address.project)
+                            .merge_request(address.iid)
                             .order_by(order)
                             .sort(sort)
                             .build(),
@@ -67,21 +67,26 @@ impl GitLab {
         }
     }
 
-    pub(super) async fn write_note(&self, place: Place<'_>, post: &Post<'_>) -> Result<CommentId, Failure> {
+    pub(super) async fn write_note(&self, address: Address<'_>, post: &Post<'_>) -> Result<CommentId, Failure> {
         let body = body(post);
-        let find = || self.find_note(place, post.marker);
+        let find = || self.find_note(address, post.marker);
         let make = || async {
-            let note: wire::Note = match place.kind {
+            let note: wire::Note = match address.kind {
                 Kind::Issue => {
                     let mut note = CreateIssueNote::builder();
                     self.client
-                        .ask(note.project(place.project).issue(place.iid).body(&body).build())
+                        .ask(note.project(address.project).issue(address.iid).body(&body).build())
                         .await?
                 }
                 Kind::MergeRequest => {
                     let mut note = CreateMergeRequestNote::builder();
                     self.client
-                        .ask(note.project(place.project).merge_request(place.iid).body(&body).build())
+                        .ask(
+                            note.project(address.project)
+                                .merge_request(address.iid)
+                                .body(&body)
+                                .build(),
+                        )
                         .await?
                 }
             };
@@ -90,8 +95,8 @@ impl GitLab {
         once(post.search_first, find, make).await
     }
 
-    async fn find_note(&self, place: Place<'_>, marker: &str) -> Result<Option<CommentId>, Failure> {
-        for note in self.notes(place).await? {
+    async fn find_note(&self, address: Address<'_>, marker: &str) -> Result<Option<CommentId>, Failure> {
+        for note in self.notes(address).await? {
             if is_marked(&note.body, marker) && self.is_bot(note.author.as_ref()).await? {
                 return Ok(Some(CommentId(note.id)));
             }
@@ -101,33 +106,37 @@ impl GitLab {
 
     pub(super) async fn rewrite_note(
         &self,
-        place: Place<'_>,
+        address: Address<'_>,
         comment: CommentId,
         post: &Post<'_>,
     ) -> Result<(), ForgeError> {
         let body = body(post);
-        let edited = match place.kind {
+        let edited = match address.kind {
             Kind::Issue => {
                 let mut note = EditIssueNote::builder();
-                let note = note.project(place.project).issue(place.iid).note(comment.0).body(&body);
+                let note = note
+                    .project(address.project)
+                    .issue(address.iid)
+                    .note(comment.0)
+                    .body(&body);
                 self.client.order(note.build()).await
             }
             Kind::MergeRequest => {
                 let mut note = EditMergeRequestNote::builder();
                 let note = note
-                    .project(place.project)
-                    .merge_request(place.iid)
+                    .project(address.project)
+                    .merge_request(address.iid)
                     .note(comment.0)
                     .body(&body);
                 self.client.order(note.build()).await
             }
         };
-        let what = format!("editing the bot's comment on {place}");
+        let what = format!("editing the bot's comment on {address}");
         match edited {
             Ok(()) => Ok(()),
             // The bot wrote it, so it could see it: whoever deleted it deleted just this comment.
             Err(failure) if failure.status() == Some(StatusCode::NOT_FOUND) => Err(ForgeError::Gone { what }),
-            Err(failure) => Err(attempt(&what, &Right::WriteIssues.mend(place.project)).failed(failure)),
+            Err(failure) => Err(attempt(&what, &Right::WriteIssues.mend(address.project)).failed(failure)),
         }
     }
 }
