@@ -3,6 +3,9 @@
 
 mod environment;
 mod executor;
+mod fake;
 mod guard;
+mod issues;
 mod mcp_servers;
 mod processes;
+mod world;

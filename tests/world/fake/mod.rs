@@ -32,4 +32,5 @@ pub mod traffic; // what was asked, and what goes wrong on purpose
 // The forges.
 pub mod github;
 
-// The language model is `pub mod model;`.
+// The language model.
+pub mod model;

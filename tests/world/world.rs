@@ -1,0 +1,264 @@
+//! One faked world: forges, model, a state folder, and the real program as a process of its own between them.
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use bollard::Docker;
+use bollard::query_parameters::ListContainersOptionsBuilder;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
+use tokio::process::{Child, Command};
+
+use crate::fake::github::GitHub;
+use crate::fake::model::Model;
+
+/// The image that tests run in unless they say otherwise.
+pub const IMAGE: &str = "coding-agent-executor-python:latest";
+
+/// Long enough for anything that is going to happen, on a busy machine.
+const PATIENCE: Duration = Duration::from_mins(4);
+
+pub struct World {
+    pub github: GitHub,
+    pub model: Model,
+    folder: TempDir,
+    config: Value,
+    wanted_leftovers: Vec<&'static str>,
+}
+
+/// How a command of the program ended.
+#[derive(Debug)]
+pub struct Ended {
+    /// `None` where a signal ended it.
+    pub code: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+/// The program while it runs. Killed when dropped.
+pub struct Program {
+    child: Child,
+}
+
+impl World {
+    /// Starts the fakes; the program is configured for GitHub and the scripted model behind the OpenAI protocol.
+    pub async fn start() -> Self {
+        let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+        let (github, model) = (GitHub::start().await, Model::start().await);
+        let folder = tempfile::Builder::new().prefix("coding-agent-world-").tempdir().unwrap();
+        let config = json!({
+            "task_sources": ["github"],
+            "github": {
+                "api_url": github.api_url(),
+                "token": github.token(),
+                "repositories": ["acme/widgets"],
+            },
+            "llm": {
+                "provider": "openai",
+                "function_calling": false,
+                "openai": { "base_url": model.openai_address(), "api_key": "sk-model-key-0123456789", "model": "scripted" },
+            },
+            "command_executor": {
+                "environments": { "python": IMAGE },
+                "default_environment": "python",
+                "executor_path": executor(),
+                "timeout_seconds": 60,
+            },
+            "producer": { "interval_seconds": 1 },
+            "consumers": 2,
+        });
+        model.forbids("sk-model-key-0123456789");
+        model.forbids(github.token());
+        Self { github, model, folder, config, wanted_leftovers: Vec::new() }
+    }
+
+    /// Changes the configuration.
+    pub fn configure(&mut self, change: impl FnOnce(&mut Value)) {
+        change(&mut self.config);
+    }
+
+    /// The folder with configuration, state and logs.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub fn state_dir(&self) -> PathBuf {
+        self.folder().join("state")
+    }
+
+    /// Runs `coding-agent run` to its end.
+    pub async fn run(&self) -> Ended {
+        self.command(&["run"]).await
+    }
+
+    /// Runs the program with these arguments to its end.
+    pub async fn command(&self, arguments: &[&str]) -> Ended {
+        self.spawn(arguments).ended().await
+    }
+
+    /// Starts the program with these arguments.
+    pub fn spawn(&self, arguments: &[&str]) -> Program {
+        let config = self.folder().join("config.yaml");
+        // JSON is YAML.
+        std::fs::write(&config, serde_json::to_string_pretty(&self.config).unwrap()).unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_coding-agent"));
+        command.env_clear();
+        for name in ["PATH", "DOCKER_HOST", "RUST_BACKTRACE"] {
+            if let Some(value) = std::env::var_os(name) {
+                command.env(name, value);
+            }
+        }
+        let child = command
+            .env("HOME", self.folder())
+            .arg("--config")
+            .arg(&config)
+            .args(arguments)
+            .current_dir(self.folder())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .unwrap();
+        Program { child }
+    }
+
+    /// Returns the containers of this world that exist, by name.
+    pub async fn containers(&self) -> Vec<String> {
+        let docker = Docker::connect_with_defaults().unwrap();
+        let instance = coding_agent::service::instance(&self.state_dir());
+        let filters = std::collections::HashMap::from([("label", vec![format!("coding-agent.instance={instance}")])]);
+        let options = ListContainersOptionsBuilder::default().all(true).filters(&filters).build();
+        let containers = docker.list_containers(Some(options)).await.unwrap();
+        containers.into_iter().map(|container| container.names.unwrap_or_default().join(" ")).collect()
+    }
+
+    /// Returns the lines of the journal.
+    pub fn journal(&self) -> Vec<Value> {
+        let Ok(files) = std::fs::read_dir(self.folder().join("logs")) else { return Vec::new() };
+        let mut files: Vec<_> = files.map(|file| file.unwrap().path()).collect();
+        files.retain(|file| file.extension().is_some_and(|extension| extension == "jsonl"));
+        files.sort();
+        files
+            .iter()
+            .flat_map(|file| std::fs::read_to_string(file).unwrap().lines().map(str::to_owned).collect::<Vec<_>>())
+            .filter_map(|line| serde_json::from_str(&line).ok())
+            .collect()
+    }
+
+    /// Returns everything the program wrote about itself, for the message of a failed test.
+    pub fn story(&self) -> String {
+        let mut story = format!("{}\n{}\n", self.github.timeline(), self.model.dump());
+        for file in std::fs::read_dir(self.folder().join("logs")).into_iter().flatten().flatten() {
+            if file.path().is_file() {
+                story.push_str(&format!("--- {}\n", file.path().display()));
+                story.push_str(&std::fs::read_to_string(file.path()).unwrap_or_default());
+            }
+        }
+        story
+    }
+
+    /// Lets the world end with something that is otherwise a fault: `requests` the fake forge does not know.
+    pub fn expects_leftover(&mut self, what: &'static str) {
+        self.wanted_leftovers.push(what);
+    }
+
+    /// Ends the test: fails on whatever is left over.
+    pub async fn finish(self) {
+        self.model.finish();
+        let containers = self.containers().await;
+        assert!(containers.is_empty(), "containers are left: {containers:?}\n{}", self.story());
+        let processes = self.processes();
+        assert!(processes.is_empty(), "processes are left: {processes:?}");
+        let unknown = self.github.unknown_requests();
+        assert!(unknown.is_empty(), "requests the forge does not know: {unknown:?}");
+        self.assert_no_secret();
+    }
+
+    /// Returns the processes that have this world's folder in their command line.
+    pub fn processes(&self) -> Vec<String> {
+        let folder = self.folder().to_str().unwrap().to_owned();
+        let mut found = Vec::new();
+        for entry in std::fs::read_dir("/proc").unwrap().flatten() {
+            let Ok(line) = std::fs::read(entry.path().join("cmdline")) else { continue };
+            let line = String::from_utf8_lossy(&line).replace('\0', " ");
+            if line.contains(&folder) {
+                found.push(line);
+            }
+        }
+        found
+    }
+
+    /// Nothing the program wrote holds a secret.
+    fn assert_no_secret(&self) {
+        let secrets = [self.github.token(), "sk-model-key-0123456789"];
+        let mut folders = vec![self.folder().join("logs"), self.state_dir()];
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
+                if entry.path().is_dir() {
+                    folders.push(entry.path());
+                    continue;
+                }
+                let content = std::fs::read(entry.path()).unwrap_or_default();
+                for secret in secrets {
+                    let is_there = content.windows(secret.len()).any(|window| window == secret.as_bytes());
+                    assert!(!is_there, "{} holds a secret", entry.path().display());
+                }
+            }
+        }
+    }
+}
+
+impl Program {
+    /// Waits for the end.
+    pub async fn ended(self) -> Ended {
+        let output = tokio::time::timeout(PATIENCE, self.child.wait_with_output()).await;
+        let output = output.expect("the program did not end").unwrap();
+        Ended {
+            code: output.status.code(),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id().unwrap()
+    }
+
+    /// Ends the process as the kernel does it: nothing in it runs any more.
+    pub async fn kill(mut self) {
+        self.child.kill().await.unwrap();
+    }
+
+    /// Sends a signal by its name.
+    pub fn signal(&self, name: &str) {
+        let status = std::process::Command::new("kill").args([format!("-{name}"), self.pid().to_string()]).status();
+        assert!(status.unwrap().success());
+    }
+
+    /// Waits until the program has printed a line that contains `words`.
+    pub async fn until_it_prints(&mut self, words: &str) {
+        let mut lines = BufReader::new(self.child.stdout.take().unwrap()).lines();
+        let found = tokio::time::timeout(PATIENCE, async {
+            while let Some(line) = lines.next_line().await.unwrap() {
+                if line.contains(words) {
+                    return true;
+                }
+            }
+            false
+        });
+        assert!(found.await.unwrap(), "the program ended without saying '{words}'");
+        // The rest must not block it.
+        let mut rest = lines.into_inner();
+        tokio::spawn(async move { rest.read_to_end(&mut Vec::new()).await });
+    }
+}
+
+/// Returns the static executor that the set-up builds.
+fn executor() -> PathBuf {
+    let path = Path::new(env!("CARGO_BIN_EXE_coding-agent")).with_file_name("coding-agent-executor-static");
+    assert!(path.is_file(), "{} is missing: run `make setup`", path.display());
+    path
+}
