@@ -8,7 +8,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::git::Git;
+use super::git::{Git, version};
 use super::lock;
 use super::quarantine;
 use super::remote::{Address, file_name, git};
@@ -37,7 +37,10 @@ impl Mirror {
         let existed = mirror.make().await?;
         mirror.clear_up().await?;
         let fetched = mirror.fetch_from(&address, remote, &lock).await;
-        let Err(error) = fetched else { return Ok(mirror) };
+        let Err(error) = fetched else {
+            mirror.tidy().await;
+            return Ok(mirror);
+        };
         let suspect = existed && matches!(error, RepositoryError::Unexpected { .. });
         if !suspect || mirror.is_sound().await {
             return Err(error);
@@ -161,6 +164,7 @@ impl Mirror {
         if tokio::fs::try_exists(&finished).await.unwrap_or(false) {
             return Ok(true);
         }
+        version(&self.config).await?;
         Git::new(&self.config, "making a mirror")
             .args([
                 "init",
@@ -189,6 +193,27 @@ impl Mirror {
             Ok(Ok(())) => Ok(()),
             Ok(Err(error)) => Err(lock::at(&self.path, &error)),
             Err(error) => Err(lock::at(&self.path, &std::io::Error::other(error))),
+        }
+    }
+
+    /// Packs what many fetches left behind, when it is much. The lock is held: two at once would do it twice.
+    async fn tidy(&self) {
+        let tidied = self
+            .git("tidying the mirror")
+            .args([
+                "-c",
+                "gc.auto=3000",
+                "-c",
+                "gc.autoPackLimit=50",
+                "-c",
+                "gc.autoDetach=false",
+            ])
+            .args(["gc", "--auto", "--quiet"])
+            .bytes()
+            .await;
+        if let Err(error) = tidied {
+            // The mirror serves as it is.
+            tracing::warn!(mirror = %self.path.display(), %error, "the mirror could not be tidied");
         }
     }
 
