@@ -11,7 +11,7 @@ use std::time::Duration;
 use super::git::{Git, version};
 use super::lock;
 use super::quarantine;
-use super::remote::{Address, file_name, git};
+use super::remote::{Address, file_name};
 use super::{CommitId, Config, RepositoryError, branch_name};
 
 pub use super::read::Entry;
@@ -116,7 +116,7 @@ impl Mirror {
 
     /// Prepares a git command on this mirror.
     pub(super) fn git<'a>(&self, what: impl Into<String>) -> Git<'a> {
-        git(&self.config, &self.path, what.into())
+        Git::new(&self.config, what).directory(&self.path)
     }
 
     async fn commit_at(&self, name: &str) -> Result<Option<CommitId>, RepositoryError> {

@@ -11,7 +11,7 @@ use url::Url;
 use super::git::Git;
 use super::lock;
 use super::mirror::Mirror;
-use super::{CommitId, Config, RepositoryError, branch_name};
+use super::{CommitId, RepositoryError, branch_name};
 
 /// Waits before the second, third and fourth attempt.
 const PAUSES: [Duration; 3] = [
@@ -188,11 +188,6 @@ impl Mirror {
         }
         command()?.bytes().await.map(drop)
     }
-}
-
-/// Returns the commands' common beginning: which repository, with which limits.
-pub(super) fn git<'a>(config: &Config, path: &Path, what: String) -> Git<'a> {
-    Git::new(config, what).directory(path)
 }
 
 #[cfg(test)]

@@ -2,7 +2,9 @@
 
 mod history;
 
+use std::io::{Read, Write};
 use std::path::Path;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use chrono::{TimeDelta, Utc};
@@ -145,6 +147,38 @@ async fn the_run_of_a_killed_worker_is_claimed_at_once() {
     });
     assert_eq!(locks.count(), 1, "the dead worker's file is removed");
     drop(orphan);
+}
+
+#[tokio::test]
+async fn a_worker_in_another_process_holds_its_run_until_the_process_is_killed() {
+    let folder = folder();
+    let store = open(&folder).await;
+    let run = admit(&store, 1).await;
+    let other = Uuid::new_v4();
+    // `cat` starts when `flock` has the lock, and answers then.
+    let mut process = Command::new("flock")
+        .arg("--no-fork")
+        .arg(folder.path().join("workers").join(format!("{other}.lock")))
+        .arg("cat")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    process.stdin.as_mut().unwrap().write_all(b"?").unwrap();
+    process.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
+    sqlx::query("UPDATE runs SET lease_token = $1, lease_worker = $2, lease_host = $3, lease_expires_at = 0")
+        .bind(Uuid::new_v4().to_string())
+        .bind(other.to_string())
+        .bind(&store.worker.host)
+        .execute(&store.pool)
+        .await
+        .unwrap();
+    assert!(store.claim(TTL).await.unwrap().is_none());
+    assert_eq!(store.held_elsewhere().await.unwrap(), [run]);
+
+    process.kill().unwrap();
+    process.wait().unwrap();
+    assert_eq!(claim(&store).await.run, run);
 }
 
 #[tokio::test]

@@ -226,7 +226,7 @@ fn host(answer: &'static str) -> (u16, Receiver<String>) {
             let mut request = Vec::new();
             let mut chunk = [0; 1024];
             while !request.ends_with(b"\r\n\r\n") {
-                let length = stream.read(&mut chunk).unwrap();
+                let length = stream.read(&mut chunk).unwrap_or(0);
                 if length == 0 {
                     break;
                 }
@@ -235,7 +235,8 @@ fn host(answer: &'static str) -> (u16, Receiver<String>) {
             if heard.send(String::from_utf8_lossy(&request).into_owned()).is_err() {
                 return;
             }
-            stream.write_all(answer.as_bytes()).unwrap();
+            // Whoever asked may have been ended.
+            let _ = stream.write_all(answer.as_bytes());
             if answer.is_empty() {
                 open.push(stream);
             }
