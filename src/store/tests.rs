@@ -1,6 +1,7 @@
 //! Real files, several workers. Each opened store is a worker of its own, as each process is.
 
 mod history;
+mod opening;
 
 use std::io::{Read, Write};
 use std::path::Path;
@@ -367,46 +368,4 @@ fn a_second_run_on_the_same_folder_finds_it_taken() {
     assert!(try_exclusive(folder.path()).unwrap().is_none());
     drop(first);
     assert!(try_exclusive(folder.path()).unwrap().is_some());
-}
-
-async fn sentence(path: &Path) -> String {
-    match Store::open(path).await {
-        Ok(_) => panic!("opened"),
-        Err(error @ StoreError::Unusable { .. }) => error.to_string(),
-        Err(error) => panic!("not explained: {error}"),
-    }
-}
-
-#[tokio::test]
-async fn a_folder_that_cannot_be_made_is_said_with_the_setting_to_change() {
-    let said = sentence(Path::new("/proc/no-such-place/state")).await;
-    assert!(said.contains("`state_dir`"), "{said}");
-}
-
-#[tokio::test]
-async fn a_damaged_file_is_said_with_what_to_do() {
-    let folder = folder();
-    std::fs::write(
-        folder.path().join("coding-agent.db"),
-        "not a database at all".repeat(100),
-    )
-    .unwrap();
-    let said = sentence(folder.path()).await;
-    assert!(said.contains("move it away"), "{said}");
-}
-
-#[tokio::test]
-async fn a_file_of_a_newer_version_is_refused() {
-    let folder = folder();
-    let store = open(&folder).await;
-    sqlx::query(
-        "INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time)
-         VALUES (99, 'from the future', TRUE, x'00', 0)",
-    )
-    .execute(&store.pool)
-    .await
-    .unwrap();
-    drop(store);
-    let said = sentence(folder.path()).await;
-    assert!(said.contains("newer version"), "{said}");
 }
