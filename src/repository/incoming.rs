@@ -254,7 +254,11 @@ impl Incoming {
     /// Judges the sizes of all files and the targets of all links.
     async fn judge_contents(&self, seen: &HashMap<String, Change>) -> Result<(), RepositoryError> {
         let changes: Vec<&Change> = seen.values().collect();
-        let wanted: String = changes.iter().map(|change| format!("{}\n", change.id)).collect();
+        let wanted = changes
+            .iter()
+            .map(|change| change.id.as_str())
+            .collect::<Vec<_>>()
+            .join("\n");
         let sizes = self
             .git("measuring files")
             .args(["cat-file", "--batch-check=%(objecttype) %(objectsize)"])
@@ -268,13 +272,13 @@ impl Incoming {
             let Some(size) = size else {
                 return Err(RepositoryError::Unacceptable(format!("{path}: its content is missing")));
             };
-            let limit = match change.kind {
-                Kind::File => max_file_bytes,
-                Kind::Link => MAX_LINK,
+            let (limit, of_what) = match change.kind {
+                Kind::File => (max_file_bytes, "`max_file_bytes`"),
+                Kind::Link => (MAX_LINK, "a symbolic link's target"),
             };
             if size > limit {
                 return Err(RepositoryError::Unacceptable(format!(
-                    "{path} has {size} bytes, and {limit} are the limit (`max_file_bytes`)"
+                    "{path} has {size} bytes, and {limit} are the limit ({of_what})"
                 )));
             }
         }

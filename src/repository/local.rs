@@ -5,6 +5,7 @@
 
 use std::collections::HashSet;
 use std::io;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use chrono::Utc;
@@ -178,6 +179,15 @@ impl Mirror {
             .map_err(|error| lock::at(&patch, &error))
     }
 
+    /// Removes a local task's mirror; a kept patch stays.
+    pub async fn discard(self) -> Result<(), RepositoryError> {
+        let removed = async {
+            tokio::fs::remove_dir_all(self.path()).await?;
+            tokio::fs::remove_file(self.path().with_added_extension("lock")).await
+        };
+        removed.await.map_err(|error| lock::at(self.path(), &error))
+    }
+
     /// Prepares a git command that sees `folder` as its work tree, with nothing of the folder's own configuration.
     fn at_work_in<'a>(&self, folder: &Path, what: &str) -> Git<'a> {
         self.git(what)
@@ -201,11 +211,25 @@ async fn listed<'a>(git: &impl Fn() -> Git<'a>, folder: &Path) -> Result<Vec<u8>
     let exclude = exclude
         .filter(|path| path.is_file())
         .map(|path| format!("--exclude-from={}", path.display()));
-    let found = git()
+    let mut found = Vec::new();
+    let ended = git()
         .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
         .args(exclude)
-        .bytes()
+        .each(|chunk| {
+            found.extend_from_slice(chunk);
+            ControlFlow::Continue(())
+        })
         .await?;
+    // Git only warns of a folder it may not read, and goes on without it.
+    if ended.code != Some(0) || ended.complaint.contains("could not open directory") {
+        return Err(RepositoryError::Unexpected {
+            what: format!("listing {}", folder.display()),
+            reason: format!(
+                "{}; let this user read it, or name it in .gitignore",
+                ended.complaint.trim()
+            ),
+        });
+    }
     let mut paths = Vec::with_capacity(found.len());
     for path in found.split(|byte| *byte == 0).filter(|path| !path.is_empty()) {
         if path.ends_with(b"/") {

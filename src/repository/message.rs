@@ -39,8 +39,7 @@ pub(super) fn delivered(message: &str, run: &str) -> String {
         result.push_str(line);
     }
     result.push_str(if joins { "\n" } else { "\n\n" });
-    result.push_str(&format!("{TRAILER}: {run}\n"));
-    result
+    result + TRAILER + ": " + run + "\n"
 }
 
 fn shortened(subject: &str) -> String {

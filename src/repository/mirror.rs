@@ -8,10 +8,10 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::git::Git;
+use super::git::{Git, version};
 use super::lock;
 use super::quarantine;
-use super::remote::{Address, file_name, git};
+use super::remote::{Address, file_name};
 use super::{CommitId, Config, RepositoryError, branch_name};
 
 pub use super::read::Entry;
@@ -37,7 +37,10 @@ impl Mirror {
         let existed = mirror.make().await?;
         mirror.clear_up().await?;
         let fetched = mirror.fetch_from(&address, remote, &lock).await;
-        let Err(error) = fetched else { return Ok(mirror) };
+        let Err(error) = fetched else {
+            mirror.tidy().await;
+            return Ok(mirror);
+        };
         let suspect = existed && matches!(error, RepositoryError::Unexpected { .. });
         if !suspect || mirror.is_sound().await {
             return Err(error);
@@ -121,7 +124,7 @@ impl Mirror {
 
     /// Prepares a git command on this mirror.
     pub(super) fn git<'a>(&self, what: impl Into<String>) -> Git<'a> {
-        git(&self.config, &self.path, what.into())
+        Git::new(&self.config, what).directory(&self.path)
     }
 
     async fn commit_at(&self, name: &str) -> Result<Option<CommitId>, RepositoryError> {
@@ -169,6 +172,7 @@ impl Mirror {
         if tokio::fs::try_exists(&finished).await.unwrap_or(false) {
             return Ok(true);
         }
+        version(&self.config).await?;
         Git::new(&self.config, "making a mirror")
             .args([
                 "init",
@@ -197,6 +201,27 @@ impl Mirror {
             Ok(Ok(())) => Ok(()),
             Ok(Err(error)) => Err(lock::at(&self.path, &error)),
             Err(error) => Err(lock::at(&self.path, &std::io::Error::other(error))),
+        }
+    }
+
+    /// Packs what many fetches left behind, when it is much. The lock is held: two at once would do it twice.
+    async fn tidy(&self) {
+        let tidied = self
+            .git("tidying the mirror")
+            .args([
+                "-c",
+                "gc.auto=3000",
+                "-c",
+                "gc.autoPackLimit=50",
+                "-c",
+                "gc.autoDetach=false",
+            ])
+            .args(["gc", "--auto", "--quiet"])
+            .bytes()
+            .await;
+        if let Err(error) = tidied {
+            // The mirror serves as it is.
+            tracing::warn!(mirror = %self.path.display(), %error, "the mirror could not be tidied");
         }
     }
 

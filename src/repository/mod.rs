@@ -9,6 +9,7 @@ pub mod incoming;
 pub mod mirror;
 
 mod failure;
+mod hardening;
 mod judge;
 mod local;
 mod lock;

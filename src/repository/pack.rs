@@ -17,7 +17,7 @@ impl Mirror {
     /// Returns a pack of everything reachable from `tips`, streamed, for `git index-pack --stdin` on the other side.
     /// The reader fails at its end when git failed. Without tips the pack is empty, as is the repository.
     pub async fn pack(&self, tips: &[CommitId]) -> Result<Box<dyn AsyncRead + Send + Unpin>, RepositoryError> {
-        let wanted: String = tips.iter().map(|tip| format!("{tip}\n")).collect();
+        let wanted = tips.iter().map(CommitId::as_str).collect::<Vec<_>>().join("\n");
         let (mut child, group, input) = self
             .git("packing the history")
             .args(["pack-objects", "--stdout", "--revs", "--delta-base-offset", "--quiet"])

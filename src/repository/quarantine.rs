@@ -76,7 +76,7 @@ pub(super) fn clear_up(mirror: &Path) -> io::Result<()> {
     for name in ["HEAD.lock", "packed-refs.lock", "config.lock", "shallow.lock"] {
         remove_if_there(&mirror.join(name))?;
     }
-    remove_files(&mirror.join("refs"), &|name| name.ends_with(".lock"))?;
+    remove_files(&mirror.join("refs"), &|name| name.as_bytes().ends_with(b".lock"))?;
     remove_files(&mirror.join("objects").join("pack"), &|name| name.starts_with("tmp_"))?;
     for entry in entries(&mirror.join("quarantine"))? {
         let lock_path = entry.path();

@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use secrecy::SecretString;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 use url::Url;
 
 use super::git::Git;
 use super::lock;
 use super::mirror::Mirror;
-use super::{CommitId, Config, RepositoryError, branch_name};
+use super::{CommitId, RepositoryError, branch_name};
 
 /// Waits before the second, third and fourth attempt.
 const PAUSES: [Duration; 3] = [
@@ -108,7 +108,7 @@ pub(super) fn file_name(part: &str) -> String {
         if plain {
             name.push(char::from(byte));
         } else {
-            name.push_str(&format!("%{byte:02X}"));
+            name.extend(format!("%{byte:02X}").chars());
         }
     }
     // A group called `x.git` must not be the folder of the mirror of `x`.
@@ -126,7 +126,7 @@ impl Mirror {
         remote: &Remote,
         lock: &File,
     ) -> Result<(), RepositoryError> {
-        retried(Box::new(|| {
+        self.retried(|| {
             let held = lock.try_clone().map_err(|error| lock::at(self.path(), &error))?;
             let git = address.reach(self.git(format!("fetching {}", address.url)), remote);
             // A git that outlives this process holds the lock on as its standard input: nobody else writes meanwhile.
@@ -154,7 +154,7 @@ impl Mirror {
     pub async fn push(&self, remote: &Remote, commit: &CommitId, branch: &str) -> Result<(), RepositoryError> {
         let branch = branch_name(branch)?;
         let address = Address::of(remote)?;
-        retried(Box::new(|| {
+        self.retried(|| {
             let git = address.reach(self.git(format!("pushing to {branch} of {}", address.url)), remote);
             Ok(git
                 .args([
@@ -170,29 +170,24 @@ impl Mirror {
         }))
         .await
     }
-}
 
-/// Makes a git command, afresh for each try. Boxed: with the closure's own type the compiler cannot prove that the future may move
-/// between threads.
-type Command<'a> = Box<dyn Fn() -> Result<Git<'static>, RepositoryError> + Send + Sync + 'a>;
-
-/// Runs the command, again and again while the other side is not there.
-async fn retried(command: Command<'_>) -> Result<(), RepositoryError> {
-    for pause in PAUSES {
-        match command()?.bytes().await {
-            Err(RepositoryError::Unavailable { what, reason }) => {
-                tracing::warn!(what, reason, "git will be tried again");
-                sleep(pause).await;
+    /// Runs the command, again and again while the other side is not there, until the time for one command is used up.
+    async fn retried(
+        &self,
+        command: impl Fn() -> Result<Git<'static>, RepositoryError>,
+    ) -> Result<(), RepositoryError> {
+        let end = Instant::now() + Duration::from_secs(self.config().timeout_seconds);
+        for pause in PAUSES {
+            match command()?.bytes().await {
+                Err(RepositoryError::Unavailable { what, reason }) if Instant::now() + pause < end => {
+                    tracing::warn!(what, reason, "git will be tried again");
+                    sleep(pause).await;
+                }
+                ended => return ended.map(drop),
             }
-            ended => return ended.map(drop),
         }
+        command()?.bytes().await.map(drop)
     }
-    command()?.bytes().await.map(drop)
-}
-
-/// Returns the commands' common beginning: which repository, with which limits.
-pub(super) fn git<'a>(config: &Config, path: &Path, what: String) -> Git<'a> {
-    Git::new(config, what).directory(path)
 }
 
 #[cfg(test)]

@@ -1,8 +1,11 @@
 //! Real files, several workers. Each opened store is a worker of its own, as each process is.
 
 mod history;
+mod opening;
 
+use std::io::{Read, Write};
 use std::path::Path;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use chrono::{TimeDelta, Utc};
@@ -145,6 +148,38 @@ async fn the_run_of_a_killed_worker_is_claimed_at_once() {
     });
     assert_eq!(locks.count(), 1, "the dead worker's file is removed");
     drop(orphan);
+}
+
+#[tokio::test]
+async fn a_worker_in_another_process_holds_its_run_until_the_process_is_killed() {
+    let folder = folder();
+    let store = open(&folder).await;
+    let run = admit(&store, 1).await;
+    let other = Uuid::new_v4();
+    // `cat` starts when `flock` has the lock, and answers then.
+    let mut process = Command::new("flock")
+        .arg("--no-fork")
+        .arg(folder.path().join("workers").join(format!("{other}.lock")))
+        .arg("cat")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    process.stdin.as_mut().unwrap().write_all(b"?").unwrap();
+    process.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
+    sqlx::query("UPDATE runs SET lease_token = $1, lease_worker = $2, lease_host = $3, lease_expires_at = 0")
+        .bind(Uuid::new_v4().to_string())
+        .bind(other.to_string())
+        .bind(&store.worker.host)
+        .execute(&store.pool)
+        .await
+        .unwrap();
+    assert!(store.claim(TTL).await.unwrap().is_none());
+    assert_eq!(store.held_elsewhere().await.unwrap(), [run]);
+
+    process.kill().unwrap();
+    process.wait().unwrap();
+    assert_eq!(claim(&store).await.run, run);
 }
 
 #[tokio::test]
@@ -333,46 +368,4 @@ fn a_second_run_on_the_same_folder_finds_it_taken() {
     assert!(try_exclusive(folder.path()).unwrap().is_none());
     drop(first);
     assert!(try_exclusive(folder.path()).unwrap().is_some());
-}
-
-async fn sentence(path: &Path) -> String {
-    match Store::open(path).await {
-        Ok(_) => panic!("opened"),
-        Err(error @ StoreError::Unusable { .. }) => error.to_string(),
-        Err(error) => panic!("not explained: {error}"),
-    }
-}
-
-#[tokio::test]
-async fn a_folder_that_cannot_be_made_is_said_with_the_setting_to_change() {
-    let said = sentence(Path::new("/proc/no-such-place/state")).await;
-    assert!(said.contains("`state_dir`"), "{said}");
-}
-
-#[tokio::test]
-async fn a_damaged_file_is_said_with_what_to_do() {
-    let folder = folder();
-    std::fs::write(
-        folder.path().join("coding-agent.db"),
-        "not a database at all".repeat(100),
-    )
-    .unwrap();
-    let said = sentence(folder.path()).await;
-    assert!(said.contains("move it away"), "{said}");
-}
-
-#[tokio::test]
-async fn a_file_of_a_newer_version_is_refused() {
-    let folder = folder();
-    let store = open(&folder).await;
-    sqlx::query(
-        "INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time)
-         VALUES (99, 'from the future', TRUE, x'00', 0)",
-    )
-    .execute(&store.pool)
-    .await
-    .unwrap();
-    drop(store);
-    let said = sentence(folder.path()).await;
-    assert!(said.contains("newer version"), "{said}");
 }

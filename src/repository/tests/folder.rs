@@ -281,6 +281,15 @@ async fn odd_folders_have_a_defined_ending() {
     let (mirror, commit) = snapshot(&world, &unborn).await.unwrap();
     assert_eq!(names(&mirror, &commit).await, ["a b\nc.txt"]);
 
+    let odd = world.path("we\"ird: \\ x");
+    std::fs::create_dir(&odd).unwrap();
+    git(&odd, &["init", "-q"]);
+    write(&odd, "a.txt", "a\n");
+    let head = commit_all(&odd, "Begin");
+    let (mirror, commit) = snapshot(&world, &odd).await.unwrap();
+    assert_eq!(commit, head);
+    world.container(&mirror, Some(&commit)).await;
+
     let inner = world.path("outer/inner");
     std::fs::create_dir_all(&inner).unwrap();
     git(&world.path("outer"), &["init", "-q"]);
@@ -288,4 +297,6 @@ async fn odd_folders_have_a_defined_ending() {
     write(&inner, "a.txt", "a\n");
     let (mirror, commit) = snapshot(&world, &inner).await.unwrap();
     assert_eq!(names(&mirror, &commit).await, ["a.txt"]);
+    mirror.discard().await.unwrap();
+    assert_eq!(std::fs::read_dir(world.path("state/mirrors/local")).unwrap().count(), 0);
 }

@@ -186,8 +186,8 @@ async fn sizes_depths_and_counts_are_limited() {
     attack.commit(&tree);
     attack.is_refused("deep").await;
 
-    let noise: String = (0..40_000_u64)
-        .map(|at| format!("{:x}", at.wrapping_mul(0x9e37_79b9_7f4a_7c15)))
+    let noise: Vec<u8> = (0..40_000_u64)
+        .flat_map(|at| at.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes())
         .collect();
     write(&attack.container, "noise", noise);
     commit_all(&attack.container, "Noise");

@@ -1,6 +1,8 @@
 //! Fetching, looking, handing in, pushing.
 
+use std::io::{Read, Write};
 use std::net::TcpListener;
+use std::sync::mpsc::{Receiver, channel};
 
 use super::*;
 
@@ -210,6 +212,113 @@ async fn a_host_that_is_not_there_is_tried_again_and_then_named() {
         .unwrap_err();
     assert!(matches!(error, RepositoryError::Unavailable { .. }), "{error}");
     assert!(!format!("{error} {error:?} {remote:?}").contains("top-secret-token"));
+}
+
+/// A host that gives every request the same answer (nothing at all if it is empty) and hands the requests out.
+fn host(answer: &'static str) -> (u16, Receiver<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let (heard, requests) = channel();
+    std::thread::spawn(move || {
+        let mut open = Vec::new();
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut request = Vec::new();
+            let mut chunk = [0; 1024];
+            while !request.ends_with(b"\r\n\r\n") {
+                let length = stream.read(&mut chunk).unwrap_or(0);
+                if length == 0 {
+                    break;
+                }
+                request.extend_from_slice(&chunk[..length]);
+            }
+            if heard.send(String::from_utf8_lossy(&request).into_owned()).is_err() {
+                return;
+            }
+            // Whoever asked may have been ended.
+            let _ = stream.write_all(answer.as_bytes());
+            if answer.is_empty() {
+                open.push(stream);
+            }
+        }
+    });
+    (port, requests)
+}
+
+fn with_login(port: u16) -> Remote {
+    Remote {
+        url: format!("http://127.0.0.1:{port}/owner/repo.git"),
+        login: Some(("agent".to_owned(), "top-secret-token".to_owned().into())),
+    }
+}
+
+#[tokio::test]
+async fn the_login_goes_to_its_host_and_nowhere_else() {
+    let world = World::new();
+    let (elsewhere, stray) = host("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+    let redirect = format!(
+        "HTTP/1.1 301 Moved\r\nLocation: http://localhost:{elsewhere}/a.git/info/refs?service=git-upload-pack\r\n\
+         Content-Length: 0\r\nConnection: close\r\n\r\n"
+    );
+    let denied = "HTTP/1.1 401 No\r\nWWW-Authenticate: Basic realm=x\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+    for answer in [denied, redirect.leak()] {
+        let (port, requests) = host(answer);
+        let error = Mirror::fetch(&world.config, &world.path("state"), &with_login(port))
+            .await
+            .unwrap_err();
+        assert!(matches!(error, RepositoryError::Refused { .. }), "{error}");
+        let request = requests.recv().unwrap();
+        assert!(
+            request.contains("Authorization: Basic YWdlbnQ6dG9wLXNlY3JldC10b2tlbg=="),
+            "{request}"
+        );
+        assert!(!error.to_string().contains("YWdlbnQ6"), "{error}");
+    }
+    assert!(stray.try_recv().is_err());
+}
+
+#[tokio::test]
+async fn a_host_that_says_nothing_costs_the_time_limit_and_leaves_no_process() {
+    let mut world = World::new();
+    world.config.timeout_seconds = 1;
+    let (port, _requests) = host("");
+    let error = Mirror::fetch(&world.config, &world.path("state"), &with_login(port))
+        .await
+        .unwrap_err();
+    assert!(matches!(error, RepositoryError::Unavailable { .. }), "{error}");
+    // The killed processes are gone as soon as somebody has waited for them, which the kernel tells in its own time.
+    let left = || {
+        std::fs::read_dir("/proc").unwrap().flatten().any(|entry| {
+            let arguments = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+            String::from_utf8_lossy(&arguments).contains(&format!("127.0.0.1:{port}/"))
+        })
+    };
+    let patience = tokio::time::timeout(std::time::Duration::from_secs(10), async {
+        while left() {
+            tokio::task::yield_now().await;
+        }
+    });
+    patience.await.unwrap();
+}
+
+#[tokio::test]
+async fn everything_may_run_in_a_task_of_its_own() {
+    fn may_be_spawned<T: Send>(_future: T) {}
+    let world = World::with_a_commit();
+    let mirror = world.mirror().await;
+    let (commit, remote, state) = (CommitId::nothing(), world.remote(), world.path("state"));
+    may_be_spawned(mirror.push(&remote, &commit, "main"));
+    may_be_spawned(mirror.apply(&commit, &commit, &state));
+    may_be_spawned(mirror.search(&commit, "x", 1));
+    may_be_spawned(mirror.pack(&[]));
+    may_be_spawned(Mirror::snapshot(&world.config, &state, "x", &state));
+    let acceptance = Acceptance {
+        base: None,
+        head: commit.clone(),
+        run: RUN.to_owned(),
+    };
+    may_be_spawned(mirror.receive(&b""[..]).await.unwrap().accept(&acceptance));
+    may_be_spawned(mirror.receive(&b""[..]).await.unwrap().keep_as_is(&acceptance));
 }
 
 #[test]

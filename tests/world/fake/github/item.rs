@@ -172,7 +172,7 @@ impl Item {
                 state
                     .item(&self.repository, self.number)
                     .expect("an item is never forgotten"),
-            );
+            )
         })
     }
 

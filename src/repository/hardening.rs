@@ -1,0 +1,86 @@
+//! The surroundings every git process gets, whatever it does.
+//!
+//! They outrank the configuration of any repository it meets, so that nothing a stranger wrote down is ever run.
+
+/// Passed on from our own environment: where programs are, and the way out to the network.
+pub(super) const PASSED_ON: [&str; 13] = [
+    "PATH",
+    "http_proxy",
+    "https_proxy",
+    "all_proxy",
+    "no_proxy",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "ALL_PROXY",
+    "NO_PROXY",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "GIT_SSL_CAINFO",
+    "CURL_CA_BUNDLE",
+];
+
+pub(super) const ENVIRONMENT: [(&str, &str); 16] = [
+    ("HOME", "/nonexistent"),
+    ("XDG_CONFIG_HOME", "/nonexistent"),
+    ("LC_ALL", "C"),
+    ("GIT_CONFIG_NOSYSTEM", "1"),
+    ("GIT_CONFIG_SYSTEM", "/dev/null"),
+    ("GIT_CONFIG_GLOBAL", "/dev/null"),
+    ("GIT_ATTR_NOSYSTEM", "1"),
+    ("GIT_TERMINAL_PROMPT", "0"),
+    ("GIT_ASKPASS", ""),
+    ("GIT_NO_REPLACE_OBJECTS", "1"),
+    ("GIT_NO_LAZY_FETCH", "1"),
+    ("GIT_OPTIONAL_LOCKS", "0"),
+    ("GIT_LITERAL_PATHSPECS", "1"),
+    ("GIT_ALLOW_PROTOCOL", "http:https"),
+    // A small pack can claim to hold an object of any size; git then refuses instead of filling the memory.
+    ("GIT_ALLOC_LIMIT", "1g"),
+    ("GIT_PAGER", "cat"),
+];
+
+/// Outranks the configuration of any repository. Redirects are not followed because git would take the
+/// authorisation header along to the new host.
+pub(super) const SETTINGS: [&str; 40] = [
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "core.untrackedCache=false",
+    "core.attributesFile=/dev/null",
+    "core.alternateRefsCommand=:",
+    "core.sshCommand=false",
+    "core.gitProxy=",
+    "core.askPass=",
+    "core.quotePath=false",
+    "core.protectHFS=true",
+    "core.protectNTFS=true",
+    "core.bigFileThreshold=16m",
+    "core.logAllRefUpdates=false",
+    "credential.helper=",
+    "safe.directory=*",
+    "safe.bareRepository=all",
+    "gc.auto=0",
+    "maintenance.auto=false",
+    "transfer.fsckObjects=true",
+    "fetch.fsckObjects=true",
+    "receive.fsckObjects=true",
+    // Old and honest histories have these; nothing is ever checked out here.
+    "fetch.fsck.badTimezone=ignore",
+    "fetch.fsck.missingSpaceBeforeDate=ignore",
+    "fetch.fsck.missingSpaceBeforeEmail=ignore",
+    "fetch.fsck.missingNameBeforeEmail=ignore",
+    "fetch.fsck.missingTaggerEntry=ignore",
+    "fetch.fsck.zeroPaddedFilemode=ignore",
+    "fetch.fsck.zeroPaddedDate=ignore",
+    "fetch.fsck.gitignoreSymlink=ignore",
+    "fetch.fsck.gitattributesSymlink=ignore",
+    "submodule.recurse=false",
+    "fetch.recurseSubmodules=false",
+    "push.recurseSubmodules=no",
+    "push.gpgSign=false",
+    "commit.gpgSign=false",
+    "http.followRedirects=false",
+    "http.lowSpeedLimit=1000",
+    "http.lowSpeedTime=60",
+    "diff.external=",
+    "color.ui=false",
+];
