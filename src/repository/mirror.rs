@@ -64,14 +64,6 @@ impl Mirror {
         Ok(mirror)
     }
 
-    /// Removes the mirror from the disk.
-    pub async fn remove(self) -> Result<(), RepositoryError> {
-        let _lock = self.lock().await?;
-        tokio::fs::remove_dir_all(&self.path)
-            .await
-            .map_err(|error| lock::at(&self.path, &error))
-    }
-
     pub fn path(&self) -> &PathBuf {
         &self.path
     }

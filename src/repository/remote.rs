@@ -146,7 +146,7 @@ impl Mirror {
                     "+refs/heads/*:refs/heads/*",
                     "+refs/tags/*:refs/tags/*",
                 ]))
-        }))
+        })
         .await
     }
 
@@ -167,7 +167,7 @@ impl Mirror {
                 ])
                 .arg(&address.url)
                 .arg(format!("{commit}:refs/heads/{branch}")))
-        }))
+        })
         .await
     }
 

@@ -69,7 +69,7 @@ impl Service {
             (Some(base), Some(head)) => mirror.diff(&base.commit, head, LONGEST_DIFF).await?.0,
             _ => String::new(),
         };
-        mirror.remove().await?;
+        mirror.discard().await?;
         Ok(LocalOutcome {
             ending,
             diff: self.clean(&diff),

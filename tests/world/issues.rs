@@ -10,10 +10,21 @@ async fn an_issue_becomes_a_pull_request() {
     let world = World::start().await;
     world
         .model
-        .plans(Plan::of(&["greet the reader"]).in_environment("python").verified_by("grep -q Hello README.md"))
-        .calls("workspace/write_file", json!({"path": "README.md", "content": "Hello\n", "mode": "overwrite"}))
+        .plans(
+            Plan::of(&["greet the reader"])
+                .in_environment("python")
+                .verified_by("grep -q Hello README.md"),
+        )
+        .calls(
+            "workspace/write_file",
+            json!({"path": "README.md", "content": "Hello\n", "mode": "overwrite"}),
+        )
         .done("The README greets its reader now.");
-    let issue = world.github.open_issue("Greet the reader").body("Say hello.").label("coding agent");
+    let issue = world
+        .github
+        .open_issue("Greet the reader")
+        .body("Say hello.")
+        .label("coding agent");
 
     let ended = world.run().await;
 
@@ -21,7 +32,10 @@ async fn an_issue_becomes_a_pull_request() {
     let pulls = world.github.pulls();
     assert_eq!(pulls.len(), 1, "{}", world.story());
     assert_eq!(pulls[0].file("README.md").as_deref(), Some("Hello\n"));
-    assert_eq!((pulls[0].title(), pulls[0].head()), (issue.title(), "coding-agent/1-greet-the-reader".to_owned()));
+    assert_eq!(
+        (pulls[0].title(), pulls[0].head()),
+        (issue.title(), "coding-agent/1-greet-the-reader".to_owned())
+    );
     assert!(!pulls[0].is_draft() && pulls[0].mentions(&issue));
     assert_eq!(issue.labels(), ["coding agent done"]);
     println!("{}\n{}", issue.timeline(), pulls[0].text());

@@ -47,7 +47,10 @@ impl World {
     pub async fn start() -> Self {
         let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
         let (github, model) = (GitHub::start().await, Model::start().await);
-        let folder = tempfile::Builder::new().prefix("coding-agent-world-").tempdir().unwrap();
+        let folder = tempfile::Builder::new()
+            .prefix("coding-agent-world-")
+            .tempdir()
+            .unwrap();
         let config = json!({
             "task_sources": ["github"],
             "github": {
@@ -71,7 +74,13 @@ impl World {
         });
         model.forbids("sk-model-key-0123456789");
         model.forbids(github.token());
-        Self { github, model, folder, config, wanted_leftovers: Vec::new() }
+        Self {
+            github,
+            model,
+            folder,
+            config,
+            wanted_leftovers: Vec::new(),
+        }
     }
 
     /// Changes the configuration.
@@ -130,20 +139,34 @@ impl World {
         let docker = Docker::connect_with_defaults().unwrap();
         let instance = coding_agent::service::instance(&self.state_dir());
         let filters = std::collections::HashMap::from([("label", vec![format!("coding-agent.instance={instance}")])]);
-        let options = ListContainersOptionsBuilder::default().all(true).filters(&filters).build();
+        let options = ListContainersOptionsBuilder::default()
+            .all(true)
+            .filters(&filters)
+            .build();
         let containers = docker.list_containers(Some(options)).await.unwrap();
-        containers.into_iter().map(|container| container.names.unwrap_or_default().join(" ")).collect()
+        containers
+            .into_iter()
+            .map(|container| container.names.unwrap_or_default().join(" "))
+            .collect()
     }
 
     /// Returns the lines of the journal.
     pub fn journal(&self) -> Vec<Value> {
-        let Ok(files) = std::fs::read_dir(self.folder().join("logs")) else { return Vec::new() };
+        let Ok(files) = std::fs::read_dir(self.folder().join("logs")) else {
+            return Vec::new();
+        };
         let mut files: Vec<_> = files.map(|file| file.unwrap().path()).collect();
         files.retain(|file| file.extension().is_some_and(|extension| extension == "jsonl"));
         files.sort();
         files
             .iter()
-            .flat_map(|file| std::fs::read_to_string(file).unwrap().lines().map(str::to_owned).collect::<Vec<_>>())
+            .flat_map(|file| {
+                std::fs::read_to_string(file)
+                    .unwrap()
+                    .lines()
+                    .map(str::to_owned)
+                    .collect::<Vec<_>>()
+            })
             .filter_map(|line| serde_json::from_str(&line).ok())
             .collect()
     }
@@ -151,7 +174,11 @@ impl World {
     /// Returns everything the program wrote about itself, for the message of a failed test.
     pub fn story(&self) -> String {
         let mut story = format!("{}\n{}\n", self.github.timeline(), self.model.dump());
-        for file in std::fs::read_dir(self.folder().join("logs")).into_iter().flatten().flatten() {
+        for file in std::fs::read_dir(self.folder().join("logs"))
+            .into_iter()
+            .flatten()
+            .flatten()
+        {
             if file.path().is_file() {
                 story.push_str(&format!("--- {}\n", file.path().display()));
                 story.push_str(&std::fs::read_to_string(file.path()).unwrap_or_default());
@@ -169,7 +196,11 @@ impl World {
     pub async fn finish(self) {
         self.model.finish();
         let containers = self.containers().await;
-        assert!(containers.is_empty(), "containers are left: {containers:?}\n{}", self.story());
+        assert!(
+            containers.is_empty(),
+            "containers are left: {containers:?}\n{}",
+            self.story()
+        );
         let processes = self.processes();
         assert!(processes.is_empty(), "processes are left: {processes:?}");
         let unknown = self.github.unknown_requests();
@@ -182,7 +213,9 @@ impl World {
         let folder = self.folder().to_str().unwrap().to_owned();
         let mut found = Vec::new();
         for entry in std::fs::read_dir("/proc").unwrap().flatten() {
-            let Ok(line) = std::fs::read(entry.path().join("cmdline")) else { continue };
+            let Ok(line) = std::fs::read(entry.path().join("cmdline")) else {
+                continue;
+            };
             let line = String::from_utf8_lossy(&line).replace('\0', " ");
             if line.contains(&folder) {
                 found.push(line);
@@ -234,7 +267,9 @@ impl Program {
 
     /// Sends a signal by its name.
     pub fn signal(&self, name: &str) {
-        let status = std::process::Command::new("kill").args([format!("-{name}"), self.pid().to_string()]).status();
+        let status = std::process::Command::new("kill")
+            .args([format!("-{name}"), self.pid().to_string()])
+            .status();
         assert!(status.unwrap().success());
     }
 
