@@ -1,5 +1,6 @@
 //! Is everything there that a run needs? One finding for each thing, with the mend. Changes nothing.
 
+use std::fmt::Display;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -144,7 +145,7 @@ async fn model(config: &Config) -> Finding {
     }
 }
 
-fn good(subject: impl Into<String>, detail: impl ToString) -> Finding {
+fn good(subject: impl Into<String>, detail: impl Display) -> Finding {
     Finding {
         subject: subject.into(),
         verdict: Verdict::Good {
@@ -153,7 +154,7 @@ fn good(subject: impl Into<String>, detail: impl ToString) -> Finding {
     }
 }
 
-fn doubtful(subject: impl Into<String>, detail: impl ToString, mend: impl ToString) -> Finding {
+fn doubtful(subject: impl Into<String>, detail: impl Display, mend: impl Display) -> Finding {
     Finding {
         subject: subject.into(),
         verdict: Verdict::Doubtful {
@@ -163,7 +164,7 @@ fn doubtful(subject: impl Into<String>, detail: impl ToString, mend: impl ToStri
     }
 }
 
-fn bad(subject: impl Into<String>, detail: impl ToString, mend: impl ToString) -> Finding {
+fn bad(subject: impl Into<String>, detail: impl Display, mend: impl Display) -> Finding {
     Finding {
         subject: subject.into(),
         verdict: Verdict::Bad {

@@ -42,7 +42,7 @@ impl Run {
                 )));
             }
             let question = format!("Your reply could not be used: {unreadable}\nReply again.");
-            chat.send_user_message(&self.shop.redactor.clean(&question));
+            chat.send_user_message(&self.workshop.redactor.clean(&question));
         }
     }
 
@@ -66,7 +66,7 @@ impl Run {
     }
 
     fn check_limits(&self) -> Result<(), Setback> {
-        let settings = &self.shop.settings;
+        let settings = &self.workshop.settings;
         if self.record.turns >= settings.max_turns {
             return Err(Setback::failed(format!(
                 "the limit of {} model turns is reached before the task was done; raise max_llm_process_num to allow more",

@@ -55,7 +55,7 @@ impl Run {
             bytes: output.text.len(),
             milliseconds: milliseconds(begun),
         });
-        let text = self.shop.redactor.clean(&output.text).into_string();
+        let text = self.workshop.redactor.clean(&output.text).into_string();
         Ok(ToolOutput {
             text: self.cut_for_window(text).await,
             ..output
@@ -68,7 +68,7 @@ impl Run {
         if text.len() <= most {
             return text;
         }
-        let folder = self.shop.settings.outputs_dir.join(self.lease.run.to_string());
+        let folder = self.workshop.settings.outputs_dir.join(self.lease.run.to_string());
         let file = folder.join(format!("turn-{:04}.txt", self.record.turns));
         let kept = async {
             tokio::fs::create_dir_all(&folder).await?;
@@ -82,6 +82,6 @@ impl Run {
 
     /// Returns `percent` of the model's window as bytes of text, at four bytes a token.
     pub(super) fn bytes_of_window(&self, percent: u64) -> usize {
-        usize::try_from(self.shop.model.window() * 4 * percent / 100).unwrap_or(usize::MAX)
+        usize::try_from(self.workshop.model.window() * 4 * percent / 100).unwrap_or(usize::MAX)
     }
 }

@@ -23,7 +23,7 @@ pub(super) async fn deliver(run: &mut Run) -> Result<Signal, Setback> {
         None => apply(run).await?,
     }
     run.show_final(State::Done).await?;
-    let text = talk::done(&run.record, &run.shop.settings);
+    let text = talk::done(&run.record, &run.workshop.settings);
     run.say("final", &text).await?;
     run.show_label(State::Done, item.as_ref().map(|item| item.labels.as_slice()))
         .await?;
@@ -60,13 +60,18 @@ async fn push(run: &mut Run, item: &Item) -> Result<(), Setback> {
         return Ok(());
     }
     let forge = Arc::clone(forge);
-    let body = talk::change_body(&run.record, &run.shop.settings, run.lease.task.number(), run.lease.run);
+    let body = talk::change_body(
+        &run.record,
+        &run.workshop.settings,
+        run.lease.task.number(),
+        run.lease.run,
+    );
     let change = forge
         .open_change(
             &run.lease.task,
             &NewChange {
-                title: run.shop.redactor.clean(&run.record.title),
-                body: run.shop.redactor.clean(&body),
+                title: run.workshop.redactor.clean(&run.record.title),
+                body: run.workshop.redactor.clean(&body),
                 head: base.head_branch,
                 base: base.branch,
                 is_draft: !run.record.is_verified(),

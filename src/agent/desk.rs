@@ -40,9 +40,9 @@ impl Run {
         if self.desk.is_none() {
             let workspace = self.open_workspace().await?;
             let mut servers: Vec<Arc<dyn ToolServer>> =
-                vec![Arc::new(workspace.server(&self.shop.settings.environments))];
-            for config in &self.shop.settings.mcp_servers {
-                servers.push(Arc::new(McpServer::configured(config, &self.shop.settings.program)));
+                vec![Arc::new(workspace.server(&self.workshop.settings.environments))];
+            for config in &self.workshop.settings.mcp_servers {
+                servers.push(Arc::new(McpServer::configured(config, &self.workshop.settings.program)));
             }
             let toolbox = Arc::new(Toolbox::new(servers));
             // From here on the desk is cleared with the run, whatever happens next.
@@ -60,7 +60,7 @@ impl Run {
     }
 
     async fn open_workspace(&mut self) -> Result<Workspace, Setback> {
-        let settings = self.shop.settings.clone();
+        let settings = self.workshop.settings.clone();
         let Some(base) = self.record.base.clone() else {
             return Err(Setback::failed("there is no commit to work on"));
         };
@@ -109,7 +109,7 @@ impl Run {
 
     /// Returns the name and section of the run's environment.
     pub(super) fn environment(&self) -> Result<(String, Environment), Setback> {
-        let config = &self.shop.settings.environments;
+        let config = &self.workshop.settings.environments;
         let name = self
             .record
             .environment

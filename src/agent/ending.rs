@@ -18,7 +18,7 @@ const MOST_POSTPONEMENTS: u32 = 50;
 /// Longest time between two tries, unless the outside names a later one.
 const LONGEST_WAIT_MINUTES: i64 = 60;
 /// How long saving the work may take when a run is put down.
-const RESCUE_TIME: Duration = Duration::from_secs(60);
+const RESCUE_TIME: Duration = Duration::from_mins(1);
 
 /// Ends the work on the run for now or for good.
 pub(super) async fn put_down(mut run: Run, setback: Setback) -> Ending {
@@ -45,7 +45,7 @@ pub(super) async fn put_down(mut run: Run, setback: Setback) -> Ending {
         Ending::Postponed(until) => Some(*until),
         _ => None,
     };
-    if let Err(error) = run.shop.store.release(&run.lease, until).await {
+    if let Err(error) = run.workshop.store.release(&run.lease, until).await {
         tracing::error!(task = %run.lease.task, "the lease could not be given back, it runs out by itself: {error}");
     }
     ending
@@ -121,7 +121,7 @@ async fn show_failure(run: &mut Run, failure: &Failure) -> Result<(), Setback> {
     };
     let trigger = labels.trigger.clone();
     let saved = rescue(run).await;
-    let text = talk::failed(failure, &run.record, &run.shop.settings, &trigger, saved.as_deref());
+    let text = talk::failed(failure, &run.record, &run.workshop.settings, &trigger, saved.as_deref());
     run.show_final(State::Failed).await?;
     run.say("final", &text).await?;
     run.show_label(State::Failed, None).await

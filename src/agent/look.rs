@@ -55,7 +55,7 @@ impl Look {
             .mirror
             .files(&self.commit, 50 * MOST_FILES)
             .await
-            .map_err(for_model)?;
+            .map_err(|error| for_model(&error))?;
         let folder = args.path.trim_start_matches("./").trim_matches('/');
         let folder = if folder == "." { "" } else { folder };
         let below =
@@ -89,7 +89,7 @@ impl Look {
             .mirror
             .file(&self.commit, path, LARGEST_FILE)
             .await
-            .map_err(for_model)?
+            .map_err(|error| for_model(&error))?
             .ok_or_else(missing)?;
         let text = String::from_utf8(bytes)
             .map_err(|_| ToolError::TellModel(format!("not_utf8 415: '{path}' is not a text file")))?;
@@ -110,7 +110,7 @@ impl Look {
             .mirror
             .search(&self.commit, &args.pattern, MOST_MATCHES)
             .await
-            .map_err(for_model)?;
+            .map_err(|error| for_model(&error))?;
         Ok(if lines.is_empty() {
             "no match".to_owned()
         } else {
@@ -169,7 +169,7 @@ fn read_args<Args: for<'de> Deserialize<'de>>(args: &Map<String, Value>) -> Resu
         .map_err(|error| ToolError::TellModel(format!("the arguments do not fit: {error}")))
 }
 
-fn for_model(error: RepositoryError) -> ToolError {
+fn for_model(error: &RepositoryError) -> ToolError {
     match error {
         RepositoryError::Unexpected { .. } | RepositoryError::Unacceptable(_) => {
             ToolError::TellModel(error.to_string())

@@ -25,7 +25,7 @@ pub(super) async fn plan(run: &mut Run) -> Result<Signal, Setback> {
         Some(item) => read_item(run, &item).await?,
         None => read_folder(run).await?,
     };
-    if run.shop.settings.planning.enabled {
+    if run.workshop.settings.planning.enabled {
         run.record.plan = Some(make_plan(run, source).await?);
     }
     choose_environment(run);
@@ -78,12 +78,12 @@ async fn make_plan(run: &mut Run, source: Source) -> Result<Plan, Setback> {
     let toolbox = Toolbox::new(vec![Arc::new(Look::new(source.mirror, base.commit))]);
     let system = planning_prompt(run, &toolbox).await?;
     // JSON in the text for every provider: the reply is a document, and the few tools need no native calls.
-    let mut chat = run.shop.model.chat(Arc::from([]), false, run.stop.asked.clone());
-    chat.send_system_prompt(&run.shop.redactor.clean(&system));
-    chat.send_user_message(&run.shop.redactor.clean(&run.record.task_text));
+    let mut chat = run.workshop.model.chat(Arc::from([]), false, run.stop.asked.clone());
+    chat.send_system_prompt(&run.workshop.redactor.clean(&system));
+    chat.send_user_message(&run.workshop.redactor.clean(&run.record.task_text));
     let (most_subtasks, most_looks) = (
-        run.shop.settings.planning.max_subtasks,
-        run.shop.settings.planning.max_look_turns,
+        run.workshop.settings.planning.max_subtasks,
+        run.workshop.settings.planning.max_look_turns,
     );
     let mut looks = 0;
     loop {
@@ -121,7 +121,7 @@ fn read_step(reply: &Reply, most_subtasks: usize, may_look: bool) -> Result<Step
 }
 
 async fn planning_prompt(run: &Run, toolbox: &Toolbox) -> Result<String, Setback> {
-    let settings = &run.shop.settings;
+    let settings = &run.workshop.settings;
     let environments: Vec<EnvironmentRow<'_>> = settings
         .environments
         .environments
@@ -144,7 +144,7 @@ async fn planning_prompt(run: &Run, toolbox: &Toolbox) -> Result<String, Setback
 
 /// Applies the environment rules: what a person named wins; an unknown or missing name gives way to the default, and people are told.
 fn choose_environment(run: &mut Run) {
-    let config = &run.shop.settings.environments;
+    let config = &run.workshop.settings.environments;
     let default = config.default_environment.clone();
     let named = run.record.local.as_ref().and_then(|local| local.environment.clone());
     let (name, note) = match (&named, &run.record.plan) {

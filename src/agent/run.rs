@@ -92,7 +92,7 @@ impl std::fmt::Display for Ending {
 
 /// A claimed run.
 pub struct Run {
-    pub(super) shop: Arc<Workshop>,
+    pub(super) workshop: Arc<Workshop>,
     pub(super) lease: Arc<Lease>,
     pub(super) subject: Subject,
     pub(super) state: State,
@@ -111,7 +111,7 @@ pub struct Run {
 
 impl Run {
     /// Takes up a claimed run where it stands.
-    pub fn new(shop: Arc<Workshop>, lease: Arc<Lease>, stored: &StoredRun, thread: Thread, stop: Stop) -> Self {
+    pub fn new(workshop: Arc<Workshop>, lease: Arc<Lease>, stored: &StoredRun, thread: Thread, stop: Stop) -> Self {
         // The document is this program's own; one that cannot be read is of a version that never was, and begins anew.
         let record = serde_json::from_value(stored.record.clone()).unwrap_or_default();
         let subject = Subject {
@@ -120,7 +120,7 @@ impl Run {
         };
         let begun = Instant::now();
         Self {
-            shop,
+            workshop,
             lease,
             subject,
             state: stored.state,
@@ -179,11 +179,11 @@ impl Run {
     /// Saves the record in the state the run is in.
     pub(super) async fn save(&self) -> Result<(), Setback> {
         let record = serde_json::to_value(&self.record).map_err(|error| Setback::failed(error.to_string()))?;
-        Ok(self.shop.store.save(&self.lease, self.state, &record).await?)
+        Ok(self.workshop.store.save(&self.lease, self.state, &record).await?)
     }
 
     pub(super) fn note(&self, fact: Fact) {
-        self.shop.journal.record(&self.subject, fact);
+        self.workshop.journal.record(&self.subject, fact);
     }
 
     /// Notes something people should know, in the journal and for the comments.

@@ -21,8 +21,8 @@ pub struct Source {
 impl Run {
     /// Fetches the repository of the item; for a local task opens the snapshot made of its folder.
     pub(super) async fn source(&mut self, item: Option<&Item>) -> Result<Source, Setback> {
-        let config = &self.shop.settings.repository;
-        let state_dir = &self.shop.settings.state_dir;
+        let config = &self.workshop.settings.repository;
+        let state_dir = &self.workshop.settings.state_dir;
         let Some(item) = item else {
             let name = self.lease.run.to_string();
             return Ok(Source {
@@ -57,7 +57,7 @@ impl Run {
         let Some(local) = &self.record.local else {
             return Err(Setback::failed("the local task has no folder"));
         };
-        let settings = &self.shop.settings;
+        let settings = &self.workshop.settings;
         let name = self.lease.run.to_string();
         let (_, commit) = Mirror::snapshot(&settings.repository, &settings.state_dir, &name, &local.folder).await?;
         Ok(Base {
@@ -140,7 +140,7 @@ impl Run {
     }
 
     async fn earlier_run_was_cut_short(&self, branch: &str) -> Result<bool, Setback> {
-        let runs = self.shop.store.runs(Some(&self.lease.task), 20).await?;
+        let runs = self.workshop.store.runs(Some(&self.lease.task), 20).await?;
         let earlier: Option<&StoredRun> = runs.iter().find(|run| run.id != self.lease.run);
         Ok(earlier.is_some_and(|run| {
             matches!(run.state, State::Failed | State::Stopped) && run.record["base"]["head_branch"] == branch

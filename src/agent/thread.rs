@@ -86,7 +86,7 @@ impl Run {
             return Ok(());
         }
         self.shown_at = Some(Instant::now());
-        let text = talk::progress(self.lease.run, self.state, &self.record, &self.shop.settings);
+        let text = talk::progress(self.lease.run, self.state, &self.record, &self.workshop.settings);
         self.write("progress", &text, Again::Edit).await
     }
 
@@ -94,7 +94,7 @@ impl Run {
     pub(super) async fn show_final(&mut self, state: State) -> Result<(), Setback> {
         self.record.doing.clear();
         let has_comment = self.record.comments.keys().any(|marker| marker.ends_with(":progress"));
-        let text = talk::progress(self.lease.run, state, &self.record, &self.shop.settings);
+        let text = talk::progress(self.lease.run, state, &self.record, &self.workshop.settings);
         if has_comment {
             self.write("progress", &text, Again::Edit).await
         } else {
@@ -105,9 +105,9 @@ impl Run {
     /// Shows what the model does now: at once on a terminal, on the item ever more rarely the longer the run lasts (at
     /// most every 5 s), so that a long run does not cost hundreds of requests. A forge that does not answer is passed over.
     pub(super) async fn say_what_is_going_on(&mut self, comment: &str) {
-        self.record.doing = self.shop.redactor.clean(comment.trim()).into_string();
+        self.record.doing = self.workshop.redactor.clean(comment.trim()).into_string();
         if let Thread::Terminal { show } = &self.thread {
-            show(&self.shop.redactor.clean(comment.trim()));
+            show(&self.workshop.redactor.clean(comment.trim()));
             return;
         }
         let pause = SHORTEST_PAUSE.max(self.begun.elapsed() / 4);
@@ -120,7 +120,7 @@ impl Run {
     }
 
     async fn write(&mut self, what: &str, text: &str, again: Again) -> Result<(), Setback> {
-        let body = self.shop.redactor.clean(text);
+        let body = self.workshop.redactor.clean(text);
         let (forge, task) = match &self.thread {
             Thread::Item { forge, .. } => (Arc::clone(forge), self.lease.task.clone()),
             Thread::Terminal { show } => {
@@ -160,8 +160,8 @@ impl Run {
         let task = &self.lease.task;
         let wanted = labels.showing(state);
         // What the item carries is known after a look at it; else it is what this program showed last.
-        let shown = [labels.processing.clone()];
-        let carried = carried.unwrap_or(&shown);
+        let last_shown = [labels.processing.clone()];
+        let carried = carried.unwrap_or(&last_shown);
         // Added first: between the two requests the item carries two labels rather than none.
         if !carried.iter().any(|label| label == wanted) {
             forge.add_label(task, wanted).await?;
@@ -170,7 +170,7 @@ impl Run {
                 removed: None,
             });
         }
-        let shows = [
+        let ours = [
             &labels.processing,
             &labels.waiting,
             &labels.paused,
@@ -178,7 +178,7 @@ impl Run {
             &labels.failed,
             &labels.done,
         ];
-        for label in shows
+        for label in ours
             .into_iter()
             .filter(|label| *label != wanted && carried.contains(label))
         {

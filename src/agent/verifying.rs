@@ -15,7 +15,7 @@ const TAIL_BYTES: usize = 4_000;
 /// Leaves the outcome of every check in the record; sends the model back to work while it may still repair.
 pub(super) async fn verify(run: &mut Run) -> Result<Signal, Setback> {
     run.show_progress().await?;
-    let settings = run.shop.settings.planning.verification.clone();
+    let settings = run.workshop.settings.planning.verification.clone();
     let checks = run
         .record
         .plan
@@ -41,7 +41,7 @@ pub(super) async fn verify(run: &mut Run) -> Result<Signal, Setback> {
     run.record.repairs += 1;
     let digest = digest(&run.record.checks);
     let mut chat = run.open_chat().await?;
-    chat.send_user_message(&run.shop.redactor.clean(&digest));
+    chat.send_user_message(&run.workshop.redactor.clean(&digest));
     run.save_conversation(&mut chat).await?;
     if let Some(desk) = &mut run.desk {
         desk.chat = Some(chat);

@@ -53,12 +53,12 @@ async fn converse(run: &mut Run, chat: &mut Chat) -> Result<Signal, Setback> {
             chat.send_tool_results(results);
         }
         if turn.done && !has_failures {
-            run.record.summary = Some(run.shop.redactor.clean(&turn.comment).into_string());
+            run.record.summary = Some(run.workshop.redactor.clean(&turn.comment).into_string());
             return Ok(Signal::Finished);
         }
         if turn.done {
             chat.send_user_message(
-                &run.shop
+                &run.workshop
                     .redactor
                     .clean("`done` did not count, because a call of the same reply failed. Read its result and go on."),
             );
@@ -76,21 +76,21 @@ impl Run {
         let specs = Arc::clone(&self.open_desk().await?.specs);
         let native = match self.record.native {
             Some(native) => native,
-            None => self.shop.model.takes_native_calls().await,
+            None => self.workshop.model.takes_native_calls().await,
         };
         self.record.native = Some(native);
         let mut chat = self
-            .shop
+            .workshop
             .model
             .chat(Arc::clone(&specs), native, self.stop.asked.clone());
-        let stored = self.shop.store.messages(self.lease.run).await?;
+        let stored = self.workshop.store.messages(self.lease.run).await?;
         if stored.is_empty() {
             let system = self.work_prompt(native)?;
             let branch = self.record.base.as_ref().map_or("", |base| base.head_branch.as_str());
             let mut text = prompt::assignment(&self.record.task_text, self.record.plan.as_ref(), branch);
             text.push_str(&self.record.setup);
-            chat.send_system_prompt(&self.shop.redactor.clean(&system));
-            chat.send_user_message(&self.shop.redactor.clean(&text));
+            chat.send_system_prompt(&self.workshop.redactor.clean(&system));
+            chat.send_user_message(&self.workshop.redactor.clean(&text));
         } else {
             chat.resume(stored);
             self.close_gap(&mut chat, "The program was restarted.");
@@ -123,7 +123,7 @@ impl Run {
             .any(|message| matches!(message, Message::Assistant { .. }));
         if has_reply {
             let unsaved = chat.unsaved();
-            self.shop.store.append_messages(&self.lease, &unsaved).await?;
+            self.workshop.store.append_messages(&self.lease, &unsaved).await?;
             self.save().await?;
         }
         Ok(())
@@ -163,6 +163,6 @@ impl Run {
             chat.send_tool_results(calls.into_iter().map(answer).collect());
         }
         let text = format!("{reason} Go on with the task; if it is finished, say so again.");
-        chat.send_user_message(&self.shop.redactor.clean(&text));
+        chat.send_user_message(&self.workshop.redactor.clean(&text));
     }
 }

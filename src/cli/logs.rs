@@ -4,6 +4,8 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use serde_json::Value;
+
 use super::arguments::Logs;
 use super::exit;
 use super::session::{complain, configuration, print};
@@ -72,15 +74,20 @@ pub async fn show(config: Option<&Path>, logs: &Logs) -> ExitCode {
 
 /// Returns an entry as people read it: time, fact, and its fields.
 fn line(entry: &Entry) -> String {
-    let fields = serde_json::to_value(&entry.fact).unwrap_or_default();
-    let mut text = entry.at.format("%Y-%m-%d %H:%M:%S").to_string();
-    for (name, value) in fields.as_object().into_iter().flatten() {
-        match (name.as_str(), value) {
-            ("fact", serde_json::Value::String(fact)) => text.insert_str(19, &format!("  {}", fact.replace('_', " "))),
-            (_, serde_json::Value::Null) => {}
-            (name, serde_json::Value::String(value)) => text.push_str(&format!("  {name}: {value}")),
-            (name, value) => text.push_str(&format!("  {name}: {value}")),
+    let value = serde_json::to_value(&entry.fact).unwrap_or_default();
+    let mut parts = vec![entry.at.format("%Y-%m-%d %H:%M:%S").to_string()];
+    parts.extend(value["fact"].as_str().map(|fact| fact.replace('_', " ")));
+    for (name, field) in value
+        .as_object()
+        .into_iter()
+        .flatten()
+        .filter(|(name, _)| *name != "fact")
+    {
+        match field {
+            Value::Null => {}
+            Value::String(text) => parts.push(format!("{name}: {text}")),
+            other => parts.push(format!("{name}: {other}")),
         }
     }
-    text
+    parts.join("  ")
 }

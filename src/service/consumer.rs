@@ -13,7 +13,7 @@ use crate::journal::fact::{Fact, Subject};
 use crate::store::{Lease, Run as StoredRun, Store, StoreError};
 
 /// How long a lease lasts without a heartbeat.
-const LEASE: Duration = Duration::from_secs(60);
+const LEASE: Duration = Duration::from_mins(1);
 const HEARTBEAT: Duration = Duration::from_secs(20);
 /// How often an idle consumer looks without having been rung: runs that were put back become due by the clock.
 const LOOK_EVERY: Duration = Duration::from_secs(15);
@@ -61,7 +61,7 @@ impl Service {
         if self.stop.asked.is_cancelled() {
             return None;
         }
-        let claimed = match self.shop.store.claim(LEASE).await {
+        let claimed = match self.workshop.store.claim(LEASE).await {
             Ok(claimed) => claimed?,
             Err(error) => {
                 tracing::error!("no run could be claimed: {error}");
@@ -85,10 +85,10 @@ impl Service {
             task: Some(lease.task.clone()),
             run: Some(lease.run),
         };
-        self.shop.journal.record(&subject, Fact::Claimed);
-        let heart = tokio::spawn(beat(self.shop.store.clone(), Arc::clone(&lease)));
+        self.workshop.journal.record(&subject, Fact::Claimed);
+        let heart = tokio::spawn(beat(self.workshop.store.clone(), Arc::clone(&lease)));
         let run = Run::new(
-            Arc::clone(&self.shop),
+            Arc::clone(&self.workshop),
             Arc::clone(&lease),
             &stored,
             thread,
@@ -105,7 +105,7 @@ impl Service {
             }
         };
         heart.abort();
-        self.shop.journal.record(
+        self.workshop.journal.record(
             &subject,
             Fact::PutDown {
                 ending: ending.to_string(),
@@ -115,7 +115,7 @@ impl Service {
     }
 
     async fn release(&self, lease: &Lease, until: Option<chrono::DateTime<Utc>>) {
-        if let Err(error) = self.shop.store.release(lease, until).await {
+        if let Err(error) = self.workshop.store.release(lease, until).await {
             tracing::error!(task = %lease.task, "the lease could not be given back, it runs out by itself: {error}");
         }
     }

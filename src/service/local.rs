@@ -14,7 +14,7 @@ use crate::secret::Clean;
 use crate::store::Admission;
 use crate::task::id::TaskId;
 
-const LEASE: Duration = Duration::from_secs(60);
+const LEASE: Duration = Duration::from_mins(1);
 /// Most of a difference that is shown.
 const LONGEST_DIFF: usize = 4 * 1024 * 1024;
 
@@ -44,26 +44,26 @@ impl Service {
             ..Record::default()
         };
         let admission = self
-            .shop
+            .workshop
             .store
             .admit(&task, &title, &serde_json::to_value(record)?)
             .await?;
         let (Admission::New(run) | Admission::Known(run)) = admission;
         let (lease, stored) = self
-            .shop
+            .workshop
             .store
             .claim_run(run, LEASE)
             .await?
             .ok_or_else(|| anyhow!("the task was taken by another worker"))?;
         let ending = self.work_on(lease, stored, thread).await;
         let stored = self
-            .shop
+            .workshop
             .store
             .run(run)
             .await?
             .ok_or_else(|| anyhow!("the run is not in the store any more"))?;
         let record: Record = serde_json::from_value(stored.record).context("reading the run's record")?;
-        let settings = &self.shop.settings;
+        let settings = &self.workshop.settings;
         let mirror = Mirror::local(&settings.repository, &settings.state_dir, &run.to_string()).await?;
         let diff = match (&record.base, &record.head) {
             (Some(base), Some(head)) => mirror.diff(&base.commit, head, LONGEST_DIFF).await?.0,
@@ -78,6 +78,6 @@ impl Service {
 
     /// Returns `text` without secrets.
     pub fn clean(&self, text: &str) -> Clean {
-        self.shop.redactor.clean(text)
+        self.workshop.redactor.clean(text)
     }
 }

@@ -30,7 +30,7 @@ pub struct Host {
 
 /// The assembled program.
 pub struct Service {
-    shop: Arc<Workshop>,
+    workshop: Arc<Workshop>,
     forges: Forges,
     bell: Doorbell,
     stop: Stop,
@@ -49,7 +49,7 @@ impl Service {
         let store = Store::open(&config.state_dir).await?;
         let model = Model::new(&config.llm)?;
         let forges = Forges::connect(&config).await?;
-        let shop = Workshop {
+        let workshop = Workshop {
             store,
             journal,
             redactor,
@@ -58,7 +58,7 @@ impl Service {
         };
         let bell = Doorbell::new(config.consumers);
         Ok(Self {
-            shop: Arc::new(shop),
+            workshop: Arc::new(workshop),
             forges,
             bell,
             stop,
@@ -67,7 +67,7 @@ impl Service {
     }
 
     pub fn store(&self) -> &Store {
-        &self.shop.store
+        &self.workshop.store
     }
 }
 

@@ -41,7 +41,7 @@ impl Service {
         }
         for fault in &harvest.faults {
             tracing::error!("{fault}");
-            self.shop
+            self.workshop
                 .journal
                 .record(&Subject::default(), Fact::Warned { text: fault.clone() });
         }
@@ -58,7 +58,7 @@ impl Service {
             ..Record::default()
         };
         let record = serde_json::to_value(record).map_err(|error| AdmitError::Record(error.to_string()))?;
-        let admission = self.shop.store.admit(&item.task, &item.title, &record).await?;
+        let admission = self.workshop.store.admit(&item.task, &item.title, &record).await?;
         let forge = &connected.forge;
         forge.add_label(&item.task, &connected.labels.processing).await?;
         forge.remove_label(&item.task, &connected.labels.trigger).await?;
@@ -70,7 +70,7 @@ impl Service {
                     task: Some(item.task.clone()),
                     run: Some(run),
                 };
-                self.shop.journal.record(
+                self.workshop.journal.record(
                     &subject,
                     Fact::Admitted {
                         title: item.title.clone(),
@@ -84,7 +84,7 @@ impl Service {
     /// Lists of items may be older than their labels. An item that was worked on before is looked at itself, so that a
     /// stale list never starts a second run.
     async fn is_left_over(&self, connected: &Connected, item: &Triggered) -> Result<bool, AdmitError> {
-        if self.shop.store.runs(Some(&item.task), 1).await?.is_empty() {
+        if self.workshop.store.runs(Some(&item.task), 1).await?.is_empty() {
             return Ok(false);
         }
         let fresh = connected.forge.item(&item.task).await?;

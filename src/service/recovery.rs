@@ -17,12 +17,12 @@ impl Service {
     /// Brings the outside in line with the book. A Docker engine that does not answer is left to the runs that need it.
     pub async fn recover(&self) -> Result<(), StoreError> {
         self.drop_local_runs().await?;
-        let unfinished = self.shop.store.unfinished().await?;
+        let unfinished = self.workshop.store.unfinished().await?;
         let keep: HashSet<_> = unfinished.iter().map(|run| run.id).collect();
         for _ in &unfinished {
             self.bell.ring();
         }
-        let settings = &self.shop.settings;
+        let settings = &self.workshop.settings;
         let connected = Docker::connect(
             &settings.environments,
             settings.docker_host.as_deref(),
@@ -36,7 +36,7 @@ impl Service {
         match swept {
             Ok(0) => {}
             Ok(containers) => self
-                .shop
+                .workshop
                 .journal
                 .record(&Subject::default(), Fact::Swept { containers }),
             Err(error) => tracing::warn!("old containers could not be looked for: {error}"),
@@ -46,12 +46,12 @@ impl Service {
 
     /// A local task lives and dies with the command that gave it: what a killed one left is closed.
     async fn drop_local_runs(&self) -> Result<(), StoreError> {
-        for run in self.shop.store.unfinished().await? {
+        for run in self.workshop.store.unfinished().await? {
             if !matches!(run.task, TaskId::Local { .. }) {
                 continue;
             }
-            if let Some((lease, run)) = self.shop.store.claim_run(run.id, LEASE).await? {
-                self.shop.store.save(&lease, State::Stopped, &run.record).await?;
+            if let Some((lease, run)) = self.workshop.store.claim_run(run.id, LEASE).await? {
+                self.workshop.store.save(&lease, State::Stopped, &run.record).await?;
             }
         }
         Ok(())

@@ -177,7 +177,7 @@ impl Store {
     }
 
     /// Tells whether another living process has this store open.
-    pub async fn has_other_workers(&self) -> Result<bool, StoreError> {
+    pub fn has_other_workers(&self) -> Result<bool, StoreError> {
         self.worker
             .has_others()
             .map_err(|error| self.failed(sqlx::Error::Io(error)))

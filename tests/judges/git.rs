@@ -6,6 +6,8 @@ use std::process::Output;
 
 use crate::fake::github::GitHub;
 use crate::fake::github::Permission;
+use crate::fake::gitlab::Access;
+use crate::fake::gitlab::GitLab;
 
 fn git(folder: &Path, arguments: &[&str]) -> Output {
     let mut git = Command::new("git");
@@ -51,8 +53,8 @@ async fn a_push_becomes_a_branch_and_moves_its_pull_request() {
     works(&git(&clone, &["switch", "-q", "greet"]));
     std::fs::write(clone.join("README.md"), "Hello\n").unwrap();
     // More than git sends in one piece: the push comes in chunks.
-    let noise: String = (0..400_000_u64)
-        .map(|number| format!("{:x}\n", number.wrapping_mul(0x9E37_79B9_7F4A_7C15)))
+    let noise: Vec<u8> = (0..800_000_u64)
+        .flat_map(|n| n.wrapping_mul(0x9E37_79B9_7F4A_7C15).to_le_bytes())
         .collect();
     std::fs::write(clone.join("noise"), noise).unwrap();
     works(&git(&clone, &["add", "."]));
@@ -127,4 +129,39 @@ async fn an_empty_repository_can_be_cloned() {
         ],
     ));
     assert_eq!(repository.branches(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn gitlab_takes_a_push_and_moves_the_merge_request() {
+    let gitlab = GitLab::start().await;
+    let project = gitlab.project("acme/tools/hammer");
+    let merge = project.open_merge_request("Greet", "greet", &[("README.md", "Hi\n")]);
+    let folder = tempfile::tempdir().unwrap();
+    works(&git(
+        folder.path(),
+        &[
+            "clone",
+            "-q",
+            "-b",
+            "greet",
+            &with_token(&project.clone_url(), gitlab.token()),
+            "clone",
+        ],
+    ));
+    let clone = folder.path().join("clone");
+    works(&git(&clone, &["commit", "-q", "--allow-empty", "-m", "Greet louder"]));
+    works(&git(&clone, &["push", "-q", "origin", "greet"]));
+    insta::assert_snapshot!(merge.timeline(), @r#"
+    acme/tools/hammer!1 Greet (open)
+      alice opened this merge request: greet -> main
+      coding-agent-bot pushed "Greet louder"
+    "#);
+    project.member(gitlab.bot(), Access::Reporter);
+    let reader = git(&clone, &["push", "origin", "HEAD:refs/heads/mine"]);
+    assert!(
+        String::from_utf8_lossy(&reader.stderr).contains("403"),
+        "{}",
+        String::from_utf8_lossy(&reader.stderr)
+    );
+    assert_eq!(project.branches(), ["greet", "main"]);
 }

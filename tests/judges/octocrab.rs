@@ -26,15 +26,12 @@ fn client(github: &GitHub) -> Octocrab {
 }
 
 #[tokio::test]
-async fn octocrab_carries_an_issue_to_a_pull_request() {
+async fn octocrab_finds_an_issue_by_its_label() {
     let github = GitHub::start().await;
-    let issue = github
-        .open_issue("Greet the reader")
-        .body("Say *hello*.")
-        .label("coding agent");
-    issue.comment("alice", "Please in English.");
+    github.open_issue("Greet the reader").label("coding agent");
+    github.open_issue("Something else");
     let client = client(&github);
-    let (issues, pulls) = (client.issues("acme", "widgets"), client.pulls("acme", "widgets"));
+    let issues = client.issues("acme", "widgets");
 
     assert_eq!(client.current().user().await.unwrap().login, github.bot());
     let repository = client.repos("acme", "widgets").get().await.unwrap();
@@ -50,6 +47,18 @@ async fn octocrab_carries_an_issue_to_a_pull_request() {
         .search()
         .issues_and_pull_requests("repo:acme/widgets is:open label:\"coding agent\"");
     assert_eq!(found.send().await.unwrap().total_count, Some(1));
+}
+
+#[tokio::test]
+async fn octocrab_carries_an_issue_to_a_pull_request() {
+    let github = GitHub::start().await;
+    let issue = github
+        .open_issue("Greet the reader")
+        .body("Say *hello*.")
+        .label("coding agent");
+    issue.comment("alice", "Please in English.");
+    let client = client(&github);
+    let (issues, pulls) = (client.issues("acme", "widgets"), client.pulls("acme", "widgets"));
 
     issues
         .create_label("coding agent processing", "1d76db", "Somebody works on it")
@@ -227,10 +236,7 @@ async fn octocrab_understands_refusals() {
     let gone = client.issues("acme", "widgets").get(1).await.unwrap_err();
     assert_eq!(status(&gone), (410, "This issue was deleted".to_owned()));
     github.default_repository().archived();
-    let archived = client
-        .issues("acme", "widgets")
-        .create("Greet")
-        .send()
+    let archived = Box::pin(client.issues("acme", "widgets").create("Greet").send())
         .await
         .unwrap_err();
     assert_eq!(status(&archived).0, 403);

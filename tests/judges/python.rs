@@ -1,4 +1,4 @@
-//! Clients for Python drive the fakes: PyGithub, githubkit (whose types are GitHub's own description of its
+//! Clients for Python drive the fakes: `PyGithub`, githubkit (whose types are GitHub's own description of its
 //! API) and python-gitlab.
 
 use std::ffi::OsString;
@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::fake::github::GitHub;
+use crate::fake::gitlab::GitLab;
 
 /// Runs a script of this folder, and fails with what it wrote.
 fn judge(script: &str, environment: &[(&str, &str)]) {
@@ -77,4 +78,29 @@ async fn every_answer_fits_the_description_that_github_publishes() {
         &[("API", &github.api_url()), ("TOKEN", github.token())],
     );
     assert_eq!(github.unknown_requests(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn python_gitlab_carries_an_issue_to_a_merge_request() {
+    let gitlab = GitLab::start().await;
+    let issue = gitlab.open_issue("Greet the reader").label("coding agent");
+    for number in 1..=300 {
+        issue.comment("alice", &format!("remark {number}"));
+    }
+    gitlab
+        .project("acme/tools/hammer")
+        .open_issue("Hit harder")
+        .label("coding agent");
+    let merge = gitlab.open_merge_request("Colour", "colour", &[("COLOUR", "red\n")]);
+    merge.line_comment("alice", "COLOUR", 1, "Blue, please.");
+    judge("python_gitlab.py", &[("URL", gitlab.url()), ("TOKEN", gitlab.token())]);
+    assert_eq!(issue.labels(), ["coding agent done"]);
+    assert_eq!(gitlab.unknown_requests(), Vec::<String>::new());
+    assert!(
+        issue
+            .timeline()
+            .contains("coding-agent-bot opened merge request acme/widgets!2 \"Greet\""),
+        "{}",
+        issue.timeline()
+    );
 }

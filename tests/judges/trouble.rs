@@ -8,6 +8,7 @@ use serde_json::Value;
 use serde_json::json;
 
 use crate::fake::github::GitHub;
+use crate::fake::gitlab::GitLab;
 
 struct Caller {
     client: Client,
@@ -74,7 +75,7 @@ async fn limits_are_told_in_the_headers() {
     let caller = Caller::of(&github);
     let header = |answer: &Response, name: &str| answer.headers()[name].to_str().unwrap().to_owned();
 
-    github.rate_limited(1, Duration::from_secs(60));
+    github.rate_limited(1, Duration::from_mins(1));
     assert_eq!(
         header(&caller.get("/user").await.unwrap(), "x-ratelimit-remaining"),
         "0"
@@ -85,7 +86,7 @@ async fn limits_are_told_in_the_headers() {
     let body: Value = refused.json().await.unwrap();
     assert!(body["message"].as_str().unwrap().starts_with("API rate limit exceeded"));
 
-    github.rate_limited(100, Duration::from_secs(60));
+    github.rate_limited(100, Duration::from_mins(1));
     github.secondary_limited(Duration::from_secs(30));
     let refused = caller.get("/user").await.unwrap();
     assert_eq!(
@@ -122,4 +123,65 @@ async fn nothing_is_left_when_a_fake_is_dropped() {
     drop(github);
     assert!(!path.exists());
     assert!(caller.get("/user").await.is_err());
+}
+
+#[tokio::test]
+async fn gitlab_refuses_in_its_own_words() {
+    let gitlab = GitLab::start().await;
+    let issue = gitlab.open_issue("Greet");
+    let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+    let client = Client::new();
+    let url = format!("{}/projects/acme%2Fwidgets/issues/1", gitlab.api_url());
+    let get = async || {
+        client
+            .get(&url)
+            .header("PRIVATE-TOKEN", gitlab.token())
+            .send()
+            .await
+            .unwrap()
+    };
+
+    let seen = get().await;
+    let mark = seen.headers()["etag"].clone();
+    let again = client
+        .get(&url)
+        .header("PRIVATE-TOKEN", gitlab.token())
+        .header("If-None-Match", mark)
+        .send()
+        .await;
+    assert_eq!((seen.status().as_u16(), again.unwrap().status().as_u16()), (200, 304));
+
+    // A note that is nothing but a command is obeyed, and leaves no note.
+    let notes = format!("{url}/notes");
+    let note = client
+        .post(&notes)
+        .header("PRIVATE-TOKEN", gitlab.token())
+        .form(&[("body", "/close")])
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(
+        (note.status().as_u16(), issue.is_open(), issue.comments().len()),
+        (202, false, 0)
+    );
+
+    gitlab.scopes(&["read_api"]);
+    let narrow = client
+        .post(&notes)
+        .header("PRIVATE-TOKEN", gitlab.token())
+        .json(&json!({"body": "hello"}))
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(narrow.status(), 403);
+    assert_eq!(narrow.json::<Value>().await.unwrap()["error"], "insufficient_scope");
+    gitlab.rate_limited(Duration::from_secs(30));
+    let limited = get().await;
+    assert_eq!(
+        (
+            limited.status().as_u16(),
+            limited.headers()["retry-after"].to_str().unwrap()
+        ),
+        (429, "30")
+    );
 }

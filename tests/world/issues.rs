@@ -38,7 +38,5 @@ async fn an_issue_becomes_a_pull_request() {
     );
     assert!(!pulls[0].is_draft() && pulls[0].mentions(&issue));
     assert_eq!(issue.labels(), ["coding agent done"]);
-    println!("{}\n{}", issue.timeline(), pulls[0].text());
-    println!("{:#?}", world.github.requests());
     world.finish().await;
 }

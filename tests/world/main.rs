@@ -1,5 +1,10 @@
 //! The real program against a faked world, real git and the real Docker engine.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on says so by panicking")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    unreachable_pub,
+    reason = "a test that cannot go on says so by panicking, and a test binary exports nothing"
+)]
 
 mod environment;
 mod executor;

@@ -12,20 +12,23 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 use tokio::process::{Child, Command};
 
 use crate::fake::github::GitHub;
+use crate::fake::gitlab::GitLab;
 use crate::fake::model::Model;
 
 /// The image that tests run in unless they say otherwise.
 pub const IMAGE: &str = "coding-agent-executor-python:latest";
+
+const MODEL_KEY: &str = "sk-model-key-0123456789";
 
 /// Long enough for anything that is going to happen, on a busy machine.
 const PATIENCE: Duration = Duration::from_mins(4);
 
 pub struct World {
     pub github: GitHub,
+    pub gitlab: GitLab,
     pub model: Model,
     folder: TempDir,
     config: Value,
-    wanted_leftovers: Vec<&'static str>,
 }
 
 /// How a command of the program ended.
@@ -46,7 +49,7 @@ impl World {
     /// Starts the fakes; the program is configured for GitHub and the scripted model behind the OpenAI protocol.
     pub async fn start() -> Self {
         let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
-        let (github, model) = (GitHub::start().await, Model::start().await);
+        let (github, gitlab, model) = (GitHub::start().await, GitLab::start().await, Model::start().await);
         let folder = tempfile::Builder::new()
             .prefix("coding-agent-world-")
             .tempdir()
@@ -58,10 +61,15 @@ impl World {
                 "token": github.token(),
                 "repositories": ["acme/widgets"],
             },
+            "gitlab": {
+                "api_url": gitlab.api_url(),
+                "token": gitlab.token(),
+                "projects": ["acme/widgets"],
+            },
             "llm": {
                 "provider": "openai",
                 "function_calling": false,
-                "openai": { "base_url": model.openai_address(), "api_key": "sk-model-key-0123456789", "model": "scripted" },
+                "openai": { "base_url": model.openai_address(), "api_key": MODEL_KEY, "model": "scripted" },
             },
             "command_executor": {
                 "environments": { "python": IMAGE },
@@ -72,15 +80,23 @@ impl World {
             "producer": { "interval_seconds": 1 },
             "consumers": 2,
         });
-        model.forbids("sk-model-key-0123456789");
+        model.forbids(MODEL_KEY);
         model.forbids(github.token());
+        model.forbids(gitlab.token());
         Self {
             github,
+            gitlab,
             model,
             folder,
             config,
-            wanted_leftovers: Vec::new(),
         }
+    }
+
+    /// Starts the same world with GitLab as the source of tasks.
+    pub async fn on_gitlab() -> Self {
+        let mut world = Self::start().await;
+        world.configure(|config| config["task_sources"] = json!(["gitlab"]));
+        world
     }
 
     /// Changes the configuration.
@@ -173,23 +189,24 @@ impl World {
 
     /// Returns everything the program wrote about itself, for the message of a failed test.
     pub fn story(&self) -> String {
-        let mut story = format!("{}\n{}\n", self.github.timeline(), self.model.dump());
+        let mut story = format!(
+            "{}\n{}\n{}\n",
+            self.github.timeline(),
+            self.gitlab.timeline(),
+            self.model.dump()
+        );
         for file in std::fs::read_dir(self.folder().join("logs"))
             .into_iter()
             .flatten()
             .flatten()
         {
             if file.path().is_file() {
-                story.push_str(&format!("--- {}\n", file.path().display()));
+                story.push_str(&file.path().display().to_string());
+                story.push('\n');
                 story.push_str(&std::fs::read_to_string(file.path()).unwrap_or_default());
             }
         }
         story
-    }
-
-    /// Lets the world end with something that is otherwise a fault: `requests` the fake forge does not know.
-    pub fn expects_leftover(&mut self, what: &'static str) {
-        self.wanted_leftovers.push(what);
     }
 
     /// Ends the test: fails on whatever is left over.
@@ -203,7 +220,7 @@ impl World {
         );
         let processes = self.processes();
         assert!(processes.is_empty(), "processes are left: {processes:?}");
-        let unknown = self.github.unknown_requests();
+        let unknown = [self.github.unknown_requests(), self.gitlab.unknown_requests()].concat();
         assert!(unknown.is_empty(), "requests the forge does not know: {unknown:?}");
         self.assert_no_secret();
     }
@@ -226,7 +243,7 @@ impl World {
 
     /// Nothing the program wrote holds a secret.
     fn assert_no_secret(&self) {
-        let secrets = [self.github.token(), "sk-model-key-0123456789"];
+        let secrets = [self.github.token(), self.gitlab.token(), MODEL_KEY];
         let mut folders = vec![self.folder().join("logs"), self.state_dir()];
         while let Some(folder) = folders.pop() {
             for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {

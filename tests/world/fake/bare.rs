@@ -144,6 +144,12 @@ impl Bare {
 
     /// Brings a branch of this or another repository here under a name of ours.
     pub fn take(&self, from: &Bare, branch: &str, reference: &str) {
+        if from.path == self.path {
+            let id = self
+                .resolve(&format!("refs/heads/{branch}"))
+                .expect("the branch is there");
+            return self.set_reference(reference, &id);
+        }
         let refspec = format!("+refs/heads/{branch}:{reference}");
         self.git(&["fetch", "--quiet", "--no-tags", &from.path.to_string_lossy(), &refspec]);
     }

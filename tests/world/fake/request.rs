@@ -42,6 +42,12 @@ impl Query {
         found.map(|(_, value)| value.as_str())
     }
 
+    /// Says whether a switch is on. Clients write it in many ways.
+    pub fn is_on(&self, name: &str) -> Option<bool> {
+        self.value(name)
+            .map(|value| matches!(value.to_lowercase().as_str(), "true" | "1" | "t" | "on" | "yes"))
+    }
+
     /// Returns the values of a list: `labels=a,b`, `labels[]=a&labels[]=b`.
     pub fn list(&self, name: &str) -> Vec<&str> {
         let listed = format!("{name}[]");
@@ -120,7 +126,7 @@ impl Fields {
     pub fn flag(&self, name: &str) -> Option<bool> {
         match self.0.get(name)? {
             Value::Bool(flag) => Some(*flag),
-            Value::String(text) => text.parse().ok(),
+            Value::String(text) => text.to_lowercase().parse().ok(),
             _ => None,
         }
     }

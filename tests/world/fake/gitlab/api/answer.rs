@@ -1,0 +1,129 @@
+//! How GitLab answers: pages with headers, and refusals in its own words.
+
+use axum::Json;
+use axum::http::HeaderValue;
+use axum::http::StatusCode;
+use axum::http::header;
+use axum::response::IntoResponse;
+use axum::response::Response;
+use serde_json::Value;
+use serde_json::json;
+
+use crate::fake::request::Query;
+
+/// What every handler returns.
+pub type Answer = Result<Response, Problem>;
+
+/// A refusal, in GitLab's words.
+#[derive(Clone, Debug)]
+pub struct Problem {
+    status: StatusCode,
+    body: Value,
+}
+
+impl Problem {
+    pub fn new(status: StatusCode, message: Value) -> Self {
+        let body = [("message".to_owned(), message)].into_iter().collect();
+        Self {
+            status,
+            body: Value::Object(body),
+        }
+    }
+
+    pub fn unauthorized() -> Self {
+        Self::new(StatusCode::UNAUTHORIZED, json!("401 Unauthorized"))
+    }
+
+    pub fn forbidden() -> Self {
+        Self::new(StatusCode::FORBIDDEN, json!("403 Forbidden"))
+    }
+
+    /// A thing that is not there, or that the viewer may not see: a `Project`, or nothing in particular.
+    pub fn not_found(what: &str) -> Self {
+        let message = if what.is_empty() {
+            "404 Not found".to_owned()
+        } else {
+            format!("404 {what} Not Found")
+        };
+        Self::new(StatusCode::NOT_FOUND, json!(message))
+    }
+
+    pub fn missing(field: &str) -> Self {
+        Self {
+            status: StatusCode::BAD_REQUEST,
+            body: json!({"error": format!("{field} is missing")}),
+        }
+    }
+
+    /// A token that was not made for this.
+    pub fn narrow(needed: &str) -> Self {
+        let description = "The request requires higher privileges than provided by the access token.";
+        let body = json!({"error": "insufficient_scope", "error_description": description, "scope": needed});
+        Self {
+            status: StatusCode::FORBIDDEN,
+            body,
+        }
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        (self.status, Json(self.body)).into_response()
+    }
+}
+
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "handlers end with it, and may end with a refusal"
+)]
+pub fn ok(value: Value) -> Answer {
+    Ok(Json(value).into_response())
+}
+
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "handlers end with it, and may end with a refusal"
+)]
+pub fn created(value: Value) -> Answer {
+    Ok((StatusCode::CREATED, Json(value)).into_response())
+}
+
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "handlers end with it, and may end with a refusal"
+)]
+pub fn no_content() -> Answer {
+    Ok(StatusCode::NO_CONTENT.into_response())
+}
+
+/// Answers with one page of a list; the headers lead to the others.
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "handlers end with it, and may end with a refusal"
+)]
+pub fn page(query: &Query, base: &str, items: Vec<Value>) -> Answer {
+    let page = query.page(items, 20);
+    let links = query.links(base, &page);
+    let next = if page.number < page.last {
+        (page.number + 1).to_string()
+    } else {
+        String::new()
+    };
+    let previous = if page.number > 1 {
+        (page.number - 1).to_string()
+    } else {
+        String::new()
+    };
+    let mut answer = Json(page.items).into_response();
+    let headers = answer.headers_mut();
+    if let Some(links) = links {
+        headers.insert(header::LINK, links.parse().expect("an address is a proper header"));
+    }
+    headers.insert("x-page", HeaderValue::from(page.number));
+    headers.insert("x-per-page", HeaderValue::from(page.size));
+    headers.insert("x-total", HeaderValue::from(page.total));
+    headers.insert("x-total-pages", HeaderValue::from(page.last));
+    headers.insert("x-next-page", next.parse().expect("digits"));
+    headers.insert("x-prev-page", previous.parse().expect("digits"));
+    Ok(answer)
+}

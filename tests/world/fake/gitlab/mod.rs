@@ -1,0 +1,269 @@
+//! A fake GitLab: the REST API and git over HTTP, with what a test or a person wants to do and see.
+//!
+//! It starts with one private project, `acme/widgets`, that holds a `README.md` on `main`. `alice` is a
+//! maintainer and the bot that owns the token a developer; everybody else is a stranger.
+
+mod api;
+mod deeds;
+mod item;
+mod merge_request;
+mod project;
+mod state;
+mod story;
+
+use std::collections::BTreeMap;
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::time::Duration;
+use std::time::Instant;
+
+use tempfile::TempDir;
+
+use crate::fake::forge::Forge;
+use crate::fake::gitlab::state::State;
+use crate::fake::gitlab::state::Token;
+use crate::fake::server;
+use crate::fake::server::Server;
+use crate::fake::traffic::Fault;
+use crate::fake::traffic::Request;
+
+pub use crate::fake::gitlab::item::Item;
+pub use crate::fake::gitlab::project::Project;
+pub use crate::fake::gitlab::state::Access;
+pub use crate::fake::gitlab::state::Note;
+
+/// The project that is meant when none is named.
+const DEFAULT_PROJECT: &str = "acme/widgets";
+/// The token of the bot, made up but of the right shape.
+const TOKEN: &str = "glpat-0123456789abcdefghij";
+/// The account of that token.
+const BOT: &str = "coding-agent-bot";
+/// Who opens issues when nobody else is named.
+const HUMAN: &str = "alice";
+
+/// A running GitLab. Everything it started ends when it is dropped.
+pub struct GitLab {
+    forge: Arc<Forge<State>>,
+    _server: Server,
+    _folder: TempDir,
+}
+
+impl GitLab {
+    /// Starts on a free port of the loopback interface.
+    pub async fn start() -> Self {
+        Self::start_on(server::loopback().await)
+    }
+
+    /// Starts on a listener that is already bound.
+    pub fn start_on(listener: TcpListener) -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder can be made");
+        let origin = format!(
+            "http://{}",
+            listener.local_addr().expect("a bound listener has an address")
+        );
+        let forge = Arc::new(Forge::new(origin, folder.path().to_owned(), new_state(&folder)));
+        let server = Server::start(listener, api::router(&forge));
+        let gitlab = Self {
+            forge,
+            _server: server,
+            _folder: folder,
+        };
+        gitlab.project(DEFAULT_PROJECT);
+        gitlab
+    }
+
+    /// Where the API begins.
+    pub fn api_url(&self) -> String {
+        self.forge.api()
+    }
+
+    /// Where GitLab itself is: most clients want this, and add `/api/v4`.
+    pub fn url(&self) -> &str {
+        &self.forge.origin
+    }
+
+    #[expect(clippy::unused_self, reason = "who started a fake asks it, not its module")]
+    pub fn token(&self) -> &'static str {
+        TOKEN
+    }
+
+    /// The account that the token belongs to.
+    #[expect(clippy::unused_self, reason = "who started a fake asks it, not its module")]
+    pub fn bot(&self) -> &'static str {
+        BOT
+    }
+
+    /// Gives a person a token of their own.
+    pub fn token_of(&self, username: &str) -> String {
+        let token = format!("glpat-{username:0>20}");
+        let owned = Token {
+            username: username.to_owned(),
+            scopes: vec!["api".to_owned()],
+        };
+        self.forge.change(|state| state.tokens.insert(token.clone(), owned));
+        token
+    }
+
+    /// Changes what the bot's token is good for, such as `read_api`.
+    pub fn scopes(&self, scopes: &[&str]) {
+        self.forge.change(|state| {
+            if let Some(token) = state.tokens.get_mut(TOKEN) {
+                token.scopes = scopes.iter().map(|&scope| scope.to_owned()).collect();
+            }
+        });
+    }
+
+    /// Lets every token be refused from now on.
+    pub fn revokes_tokens(&self) {
+        self.forge.change(|state| state.tokens.clear());
+    }
+
+    /// Returns a project such as `acme/tools/widgets`, which is made if it is not there.
+    pub fn project(&self, path: &str) -> Project {
+        Project::at(&self.forge, path)
+    }
+
+    /// Returns the project that is meant when none is named.
+    pub fn default_project(&self) -> Project {
+        self.project(DEFAULT_PROJECT)
+    }
+
+    pub fn open_issue(&self, title: &str) -> Item {
+        self.default_project().open_issue(title)
+    }
+
+    /// Opens a merge request from a new branch with one commit.
+    pub fn open_merge_request(&self, title: &str, source: &str, files: &[(&str, &str)]) -> Item {
+        self.default_project().open_merge_request(title, source, files)
+    }
+
+    pub fn open_merge_request_from_fork(&self, owner: &str, title: &str, source: &str, files: &[(&str, &str)]) -> Item {
+        self.default_project()
+            .open_merge_request_from_fork(owner, title, source, files)
+    }
+
+    /// Returns the merge requests of all projects, oldest first.
+    pub fn merge_requests(&self) -> Vec<Item> {
+        self.items().into_iter().filter(Item::is_merge_request).collect()
+    }
+
+    /// Returns everything that was opened and not deleted, in all projects.
+    pub fn items(&self) -> Vec<Item> {
+        self.forge
+            .read(story::places)
+            .into_iter()
+            .map(|place| Item::at(&self.forge, place))
+            .collect()
+    }
+
+    /// Returns the history of everything, for people.
+    pub fn timeline(&self) -> String {
+        self.forge.read(story::of_everything)
+    }
+
+    /// Waits until something is so.
+    pub async fn until(&self, is_so: impl Fn(&Self) -> bool) {
+        self.until_some(|gitlab| is_so(gitlab).then_some(())).await;
+    }
+
+    /// Waits until something is there.
+    pub async fn until_some<T>(&self, find: impl Fn(&Self) -> Option<T>) -> T {
+        self.forge.until_some(|| self.account(), || find(self)).await
+    }
+
+    /// Waits for the first merge request that mentions an issue.
+    pub async fn merge_request_for(&self, issue: &Item) -> Item {
+        self.until_some(|gitlab| gitlab.merge_requests().into_iter().find(|merge| merge.mentions(issue)))
+            .await
+    }
+
+    /// Returns the requests to the API until now.
+    pub fn requests(&self) -> Vec<Request> {
+        self.forge
+            .traffic
+            .requests()
+            .into_iter()
+            .filter(|request| !request.is_git)
+            .collect()
+    }
+
+    /// Returns the requests of the git protocol until now.
+    pub fn git_requests(&self) -> Vec<Request> {
+        self.forge
+            .traffic
+            .requests()
+            .into_iter()
+            .filter(|request| request.is_git)
+            .collect()
+    }
+
+    /// Counts the requests to a route such as `POST /projects/*/issues/*/notes`.
+    pub fn count(&self, route: &str) -> usize {
+        self.forge
+            .traffic
+            .requests()
+            .iter()
+            .filter(|request| request.is(route))
+            .count()
+    }
+
+    /// Returns the requests that the fake does not know, so that a test can fail on them.
+    pub fn unknown_requests(&self) -> Vec<String> {
+        self.forge.traffic.unknown()
+    }
+
+    /// Refuses the next requests to a route.
+    pub fn fails_next(&self, route: &str, status: u16, times: usize) {
+        self.forge.traffic.misbehave(route, Fault::Fails(status), times);
+    }
+
+    /// Does what the next requests to a route ask, and says that it failed.
+    pub fn fails_after_work(&self, route: &str, status: u16, times: usize) {
+        self.forge
+            .traffic
+            .misbehave(route, Fault::FailsAfterWork(status), times);
+    }
+
+    /// Breaks the connection off at the next requests to a route.
+    pub fn drops_connection(&self, route: &str, times: usize) {
+        self.forge.traffic.misbehave(route, Fault::Drops, times);
+    }
+
+    /// Does what the next requests to a route ask, and breaks the connection off.
+    pub fn drops_connection_after_work(&self, route: &str, times: usize) {
+        self.forge.traffic.misbehave(route, Fault::DropsAfterWork, times);
+    }
+
+    /// Answers every request to a route late.
+    pub fn slow(&self, route: &str, delay: Duration) {
+        self.forge.traffic.misbehave(route, Fault::Waits(delay), usize::MAX);
+    }
+
+    /// Refuses everything for a while, because of too many requests.
+    pub fn rate_limited(&self, retry_after: Duration) {
+        let until = (Instant::now() + retry_after, retry_after.as_secs());
+        self.forge.change(|state| state.limited_until = Some(until));
+    }
+
+    fn account(&self) -> String {
+        let requests: Vec<_> = self.forge.traffic.requests().iter().map(ToString::to_string).collect();
+        format!("{}\nRequests:\n  {}\n", self.timeline(), requests.join("\n  "))
+    }
+}
+
+fn new_state(folder: &TempDir) -> State {
+    let scopes = ["api", "write_repository"].map(str::to_owned).to_vec();
+    State {
+        folder: folder.path().to_owned(),
+        people: [BOT, HUMAN].map(str::to_owned).into(),
+        tokens: BTreeMap::from([(
+            TOKEN.to_owned(),
+            Token {
+                username: BOT.to_owned(),
+                scopes,
+            },
+        )]),
+        last_id: 1000,
+        ..State::default()
+    }
+}

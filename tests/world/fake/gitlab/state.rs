@@ -1,0 +1,300 @@
+//! What a fake GitLab remembers: plain data, without a word of HTTP.
+
+use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use chrono::DateTime;
+use chrono::SubsecRound as _;
+use chrono::Utc;
+
+use crate::fake::bare::Bare;
+
+pub type Time = DateTime<Utc>;
+
+#[derive(Debug, Default)]
+pub struct State {
+    pub folder: PathBuf,
+    pub projects: Vec<Project>,
+    pub people: BTreeSet<String>,
+    pub tokens: BTreeMap<String, Token>,
+    pub limited_until: Option<(Instant, u64)>,
+    pub last_id: u64,
+}
+
+#[derive(Clone, Debug)]
+pub struct Token {
+    pub username: String,
+    pub scopes: Vec<String>,
+}
+
+/// What a member may do. GitLab knows them by these numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Access {
+    None = 0,
+    Guest = 10,
+    Reporter = 20,
+    Developer = 30,
+    Maintainer = 40,
+    Owner = 50,
+}
+
+#[derive(Clone, Debug)]
+pub struct Project {
+    pub id: u64,
+    /// With all groups: `acme/tools/widgets`.
+    pub path: String,
+    pub default_branch: String,
+    pub is_public: bool,
+    pub is_archived: bool,
+    pub parent: Option<String>,
+    pub labels: Vec<Label>,
+    pub members: BTreeMap<String, Access>,
+    pub issues: BTreeMap<u64, Item>,
+    pub merge_requests: BTreeMap<u64, Item>,
+    pub git: Bare,
+    /// The branches as they were after the last push.
+    pub heads: BTreeMap<String, String>,
+    pub created: Time,
+}
+
+#[derive(Clone, Debug)]
+pub struct Label {
+    pub id: u64,
+    pub name: String,
+    pub color: String,
+    pub description: Option<String>,
+}
+
+/// Issues and merge requests are counted apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Issue,
+    MergeRequest,
+}
+
+/// Where an issue or a merge request is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    pub project: String,
+    pub kind: Kind,
+    pub iid: u64,
+}
+
+/// An issue or a merge request.
+#[derive(Clone, Debug)]
+pub struct Item {
+    pub id: u64,
+    pub iid: u64,
+    pub title: String,
+    pub description: Option<String>,
+    pub author: String,
+    pub is_open: bool,
+    pub is_locked: bool,
+    pub is_deleted: bool,
+    pub labels: Vec<String>,
+    pub assignees: Vec<String>,
+    pub notes: Vec<Note>,
+    pub history: Vec<Happening>,
+    pub created: Time,
+    pub updated: Time,
+    pub closed: Option<Time>,
+    pub closed_by: Option<String>,
+    pub merge: Option<Merge>,
+}
+
+/// What only a merge request has.
+#[derive(Clone, Debug)]
+pub struct Merge {
+    pub source_project: String,
+    pub source: String,
+    pub target: String,
+    pub merged: Option<Time>,
+    pub allows_collaboration: bool,
+}
+
+#[derive(Clone, Debug)]
+pub struct Note {
+    pub id: u64,
+    /// Notes of one discussion share it.
+    pub discussion: String,
+    pub author: String,
+    pub body: String,
+    /// What the note said before each edit, oldest first.
+    pub earlier: Vec<String>,
+    /// Written by GitLab itself, about what somebody did.
+    pub is_system: bool,
+    /// The file and line of a remark on a diff.
+    pub position: Option<(String, u64)>,
+    pub awards: Vec<Award>,
+    pub created: Time,
+    pub updated: Time,
+}
+
+#[derive(Clone, Debug)]
+pub struct Award {
+    pub id: u64,
+    pub author: String,
+    pub name: String,
+    pub created: Time,
+}
+
+#[derive(Clone, Debug)]
+pub struct Happening {
+    pub id: u64,
+    pub actor: String,
+    pub what: What,
+    pub when: Time,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum What {
+    Opened,
+    LabelAdded(String),
+    LabelRemoved(String),
+    Assigned(String),
+    Unassigned(String),
+    Commented(u64),
+    NoteEdited(u64),
+    NoteDeleted,
+    Awarded {
+        note: u64,
+        name: String,
+    },
+    Renamed {
+        from: String,
+    },
+    DescriptionEdited,
+    Closed,
+    Reopened,
+    Locked,
+    Deleted,
+    /// Mentioned by a merge request.
+    Mentioned {
+        project: String,
+        iid: u64,
+    },
+    Pushed {
+        subject: String,
+        is_forced: bool,
+    },
+    BranchDeleted,
+}
+
+/// Returns the present time, in milliseconds as GitLab keeps it.
+pub fn now() -> Time {
+    Utc::now().trunc_subsecs(3)
+}
+
+impl State {
+    pub fn next_id(&mut self) -> u64 {
+        self.last_id += 1;
+        self.last_id
+    }
+
+    /// Finds a project by its number or its path.
+    pub fn project(&self, name: &str) -> Option<&Project> {
+        self.projects.iter().find(|project| project.is_named(name))
+    }
+
+    pub fn project_mut(&mut self, name: &str) -> Option<&mut Project> {
+        self.projects.iter_mut().find(|project| project.is_named(name))
+    }
+
+    pub fn item(&self, place: &Place) -> Option<&Item> {
+        self.project(&place.project)?.items(place.kind).get(&place.iid)
+    }
+
+    pub fn item_mut(&mut self, place: &Place) -> Option<&mut Item> {
+        self.project_mut(&place.project)?
+            .items_mut(place.kind)
+            .get_mut(&place.iid)
+    }
+
+    /// Adds a line to the history of an item.
+    pub fn happened(&mut self, place: &Place, actor: &str, what: What) {
+        let id = self.next_id();
+        self.people.insert(actor.to_owned());
+        if let Some(item) = self.item_mut(place) {
+            let when = now();
+            item.updated = when;
+            item.history.push(Happening {
+                id,
+                actor: actor.to_owned(),
+                what,
+                when,
+            });
+        }
+    }
+}
+
+impl Project {
+    pub fn is_named(&self, name: &str) -> bool {
+        self.path.eq_ignore_ascii_case(name) || name.parse() == Ok(self.id)
+    }
+
+    pub fn name(&self) -> &str {
+        self.path.rsplit('/').next().unwrap_or_default()
+    }
+
+    /// The group that the project is in, with the groups above it.
+    pub fn group(&self) -> &str {
+        self.path.rsplit_once('/').map_or("", |(group, _)| group)
+    }
+
+    /// Returns what somebody may do here.
+    pub fn access(&self, username: &str) -> Access {
+        let least = if self.is_public { Access::Guest } else { Access::None };
+        let given = if self.group() == username {
+            Access::Owner
+        } else {
+            Access::None
+        };
+        self.members.get(username).copied().unwrap_or(given).max(least)
+    }
+
+    pub fn label(&self, name: &str) -> Option<&Label> {
+        self.labels
+            .iter()
+            .find(|label| label.name == name || name.parse() == Ok(label.id))
+    }
+
+    pub fn items(&self, kind: Kind) -> &BTreeMap<u64, Item> {
+        match kind {
+            Kind::Issue => &self.issues,
+            Kind::MergeRequest => &self.merge_requests,
+        }
+    }
+
+    pub fn items_mut(&mut self, kind: Kind) -> &mut BTreeMap<u64, Item> {
+        match kind {
+            Kind::Issue => &mut self.issues,
+            Kind::MergeRequest => &mut self.merge_requests,
+        }
+    }
+}
+
+impl Item {
+    pub fn is_draft(&self) -> bool {
+        let title = self.title.to_lowercase();
+        ["draft:", "[draft]", "(draft)"]
+            .iter()
+            .any(|mark| title.starts_with(mark))
+    }
+
+    pub fn note_mut(&mut self, id: u64) -> Option<&mut Note> {
+        self.notes.iter_mut().find(|note| note.id == id)
+    }
+}
+
+impl Place {
+    /// Returns the item as people write it: `acme/widgets#1`, `acme/widgets!1`.
+    pub fn name(&self) -> String {
+        let mark = match self.kind {
+            Kind::Issue => '#',
+            Kind::MergeRequest => '!',
+        };
+        format!("{}{mark}{}", self.project, self.iid)
+    }
+}
