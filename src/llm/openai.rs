@@ -199,3 +199,49 @@ impl Server {
         model["loaded_context_length"].as_u64()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longest_reply_is_named_as_the_server_knows_it() {
+        let prompt = Prompt {
+            messages: &[],
+            tools: None,
+        };
+        let limit = |base_url: &str| {
+            let config = OpenAi {
+                base_url: base_url.to_owned(),
+                max_tokens: Some(500),
+                ..OpenAi::default()
+            };
+            let body = openai(&config).unwrap().1.body(&prompt);
+            ["max_tokens", "max_completion_tokens"].map(|key| body[key].as_u64())
+        };
+        assert_eq!(limit("https://api.openai.com/v1/"), [None, Some(500)]);
+        assert_eq!(limit("http://127.0.0.1:8080/v1"), [Some(500), None]);
+    }
+
+    #[test]
+    fn lm_studio_is_found_with_and_without_the_version_in_its_address() {
+        for base_url in ["http://127.0.0.1:1234", "http://127.0.0.1:1234/v1/"] {
+            let config = LmStudio {
+                base_url: base_url.to_owned(),
+                ..LmStudio::default()
+            };
+            let (_, server) = lmstudio(&config).unwrap();
+            assert_eq!(server.chat_url(), "http://127.0.0.1:1234/v1/chat/completions");
+        }
+    }
+
+    #[test]
+    fn a_refusal_and_reasoning_are_read_as_what_they_are() {
+        let (_, server) = openai(&OpenAi::default()).unwrap();
+        let answer = json!({ "choices": [{ "message": {
+            "role": "assistant", "content": null, "refusal": "I cannot.", "reasoning_content": "Hm.",
+        } }] });
+        assert_eq!(server.read(&answer).unwrap().text, "I cannot.");
+        assert!(server.read(&json!({ "choices": [] })).is_err());
+    }
+}
