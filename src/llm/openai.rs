@@ -151,17 +151,7 @@ impl Provider for Server {
         let list = http.ask(facts, &format!("{}/models", facts.address), None).await?;
         let models: Vec<&Value> = list["data"].as_array().into_iter().flatten().collect();
         let Some(found) = models.iter().find(|entry| entry["id"] == facts.model.as_str()) else {
-            let ids: Vec<_> = models.iter().filter_map(|entry| entry["id"].as_str()).take(8).collect();
-            return Err(LlmError::Refused {
-                what: format!(
-                    "the {} server at {} does not list the model '{}' (it has: {})",
-                    facts.name,
-                    facts.address,
-                    facts.model,
-                    ids.join(", ")
-                ),
-                mend: facts.model_mend.clone(),
-            });
+            return self.without_the_model(&models);
         };
         let window = match self.loaded_window(http).await {
             Some(window) => Some(window),
@@ -188,6 +178,26 @@ impl Provider for Server {
 }
 
 impl Server {
+    /// A server with a single model (llama.cpp's, for one) serves it under any name; others want the right one.
+    fn without_the_model(&self, models: &[&Value]) -> Result<String, LlmError> {
+        let facts = &self.facts;
+        let ids: Vec<_> = models.iter().filter_map(|entry| entry["id"].as_str()).take(8).collect();
+        let what = format!(
+            "the {} server at {} does not list the model '{}' (it has: {})",
+            facts.name,
+            facts.address,
+            facts.model,
+            ids.join(", ")
+        );
+        if ids.len() == 1 && !self.is_openai && !self.is_lmstudio {
+            return Ok(format!("{what}; servers of a single model take any name"));
+        }
+        Err(LlmError::Refused {
+            what,
+            mend: facts.model_mend.clone(),
+        })
+    }
+
     /// Asks LM Studio's own interface for the window the model is loaded with.
     async fn loaded_window(&self, http: &Http) -> Option<u64> {
         if !self.is_lmstudio {
@@ -197,5 +207,67 @@ impl Server {
         let url = format!("{root}/api/v0/models/{}", self.facts.model);
         let model = http.ask(&self.facts, &url, None).await.ok()?;
         model["loaded_context_length"].as_u64()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longest_reply_is_named_as_the_server_knows_it() {
+        let prompt = Prompt {
+            messages: &[],
+            tools: None,
+        };
+        let limit = |base_url: &str| {
+            let config = OpenAi {
+                base_url: base_url.to_owned(),
+                max_tokens: Some(500),
+                ..OpenAi::default()
+            };
+            let body = openai(&config).unwrap().1.body(&prompt);
+            ["max_tokens", "max_completion_tokens"].map(|key| body[key].as_u64())
+        };
+        assert_eq!(limit("https://api.openai.com/v1/"), [None, Some(500)]);
+        assert_eq!(limit("http://127.0.0.1:8080/v1"), [Some(500), None]);
+    }
+
+    #[test]
+    fn lm_studio_is_found_with_and_without_the_version_in_its_address() {
+        for base_url in ["http://127.0.0.1:1234", "http://127.0.0.1:1234/v1/"] {
+            let config = LmStudio {
+                base_url: base_url.to_owned(),
+                ..LmStudio::default()
+            };
+            let (_, server) = lmstudio(&config).unwrap();
+            assert_eq!(server.chat_url(), "http://127.0.0.1:1234/v1/chat/completions");
+        }
+    }
+
+    #[test]
+    fn a_model_that_is_not_listed_is_forgiven_only_where_the_name_does_not_matter() {
+        let (_, server) = openai(&OpenAi {
+            base_url: "http://127.0.0.1:8080/v1".to_owned(),
+            ..OpenAi::default()
+        })
+        .unwrap();
+        let (one, other) = (json!({ "id": "a.gguf" }), json!({ "id": "b" }));
+        assert!(server.without_the_model(&[&one]).is_ok());
+        let error = server.without_the_model(&[&one, &other]).unwrap_err().to_string();
+        assert!(
+            error.contains("does not list the model 'gpt-5-mini' (it has: a.gguf, b); choose"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn a_refusal_and_reasoning_are_read_as_what_they_are() {
+        let (_, server) = openai(&OpenAi::default()).unwrap();
+        let answer = json!({ "choices": [{ "message": {
+            "role": "assistant", "content": null, "refusal": "I cannot.", "reasoning_content": "Hm.",
+        } }] });
+        assert_eq!(server.read(&answer).unwrap().text, "I cannot.");
+        assert!(server.read(&json!({ "choices": [] })).is_err());
     }
 }

@@ -1,0 +1,196 @@
+//! What is read out of replies, and what the model is told of those that cannot be read.
+
+use super::*;
+use proptest::prelude::*;
+use serde_json::json;
+
+fn read(text: &str) -> Result<Turn, String> {
+    turn(&Reply {
+        text: text.to_owned(),
+        ..Reply::default()
+    })
+    .map_err(|unreadable| unreadable.0)
+}
+
+fn refusal(text: &str) -> String {
+    let error = read(text).expect_err(text);
+    let what = error.strip_suffix(FORM).expect("the form is named");
+    what.trim_end().to_owned()
+}
+
+fn call(tool: &str, args: &Value) -> ToolCall {
+    ToolCall {
+        id: String::new(),
+        tool: tool.to_owned(),
+        args: args.as_object().cloned().unwrap_or_default(),
+    }
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "it is compared with what `read` returns")]
+fn turn_with(comment: &str, calls: Vec<ToolCall>, done: bool) -> Result<Turn, String> {
+    Ok(Turn {
+        comment: comment.to_owned(),
+        calls,
+        done,
+    })
+}
+
+#[test]
+fn a_comment_may_stand_at_the_top_or_inside_the_command() {
+    let expected = turn_with("look", vec![call("workspace/list_files", &json!({"path": "."}))], false);
+    for text in [
+        r#"{"comment":"look","command":{"tool":"workspace/list_files","args":{"path":"."}}}"#,
+        r#"{"command":{"comment":"look","tool":"workspace/list_files","args":{"path":"."}}}"#,
+        "Sure!\n```json\n{'comment': 'look', 'command': {'tool': 'workspace/list_files', 'args': {'path': '.',},},}\n```\nDone.",
+        "<think>{\"done\": true}</think>{\"comment\":\"look\",\"command\":[{\"tool\":\"workspace/list_files\",\"args\":{\"path\":\".\"}}],\"done\":false}",
+    ] {
+        assert_eq!(read(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn several_calls_may_come_with_one_reply() {
+    assert_eq!(
+        read(
+            r#"{"comment":"both","commands":[{"tool":"a/b"},{"tool":"c/d","args":{"x":1},"comment":"then"}],"done":true}"#
+        ),
+        turn_with(
+            "both\nthen",
+            vec![call("a/b", &json!({})), call("c/d", &json!({"x": 1}))],
+            true
+        )
+    );
+}
+
+#[test]
+fn done_ends_the_work() {
+    assert_eq!(
+        read(r#"{"comment":"All good","done":true}"#),
+        turn_with("All good", vec![], true)
+    );
+    assert_eq!(read(r#"{"command":null,"done":True}"#), turn_with("", vec![], true));
+}
+
+#[test]
+fn an_echo_of_the_prompts_example_is_not_an_answer() {
+    let example = r#"{"comment":"why","command":{"tool":"server/tool","args":{}}} or {"comment":"why","done":true}"#;
+    assert_eq!(refusal(example), "The reply repeats the example of the prompt.");
+    let answer = r#"{"comment":"go","command":{"tool":"a/b","args":{}}}"#;
+    assert_eq!(
+        read(&format!("As asked: {example}\n{answer}")),
+        turn_with("go", vec![call("a/b", &json!({}))], false)
+    );
+}
+
+#[test]
+fn two_answers_are_refused_and_a_repeated_one_is_one() {
+    let one = r#"{"comment":"a","command":{"tool":"a/b","args":{}}}"#;
+    assert_eq!(read(&format!("{one}\n{one}")), read(one));
+    assert_eq!(
+        refusal(&format!("{one}\n{{\"comment\":\"finished\",\"done\":true}}")),
+        "The reply holds two different answers, at line 1, column 1 and line 2, column 1, and none of it was run."
+    );
+}
+
+#[test]
+fn what_follows_an_invented_result_is_not_read() {
+    let one = r#"{"comment":"a","command":{"tool":"a/b","args":{}}}"#;
+    assert_eq!(
+        read(&format!("{one}\n{{\"previous_output\":[]}}\n{{\"done\":true}}")),
+        read(one)
+    );
+}
+
+#[test]
+fn the_model_is_told_exactly_what_is_wrong() {
+    for (text, what) in [
+        ("", "The reply is empty."),
+        ("I will do it.", "The reply holds no JSON object."),
+        ("<think>hm", "The reply ends inside its thinking, without an answer."),
+        (
+            r#"{"answer":42}"#,
+            "The JSON at line 1, column 1 has neither `command` nor `done`.",
+        ),
+        (
+            "Look:\n{\"comment\":\"say \"hi\"\",\"done\":true}",
+            "The JSON that begins at line 2, column 1 is broken at line 2, column 18: expected ',' or '}' after the value, found 'h'.",
+        ),
+        (
+            r#"{"command":"ls"}"#,
+            r#"In the JSON at line 1, column 1: `command` must hold {"tool": ..., "args": ...}, not a string."#,
+        ),
+        (
+            r#"{"command":{"tool":"a/b","args":"ls"}}"#,
+            "In the JSON at line 1, column 1: `args` of a/b must be an object, not a string.",
+        ),
+        (
+            r#"{"command":{"args":{}}}"#,
+            "In the JSON at line 1, column 1: a command has no `tool`.",
+        ),
+        (
+            r#"{"done":"yes"}"#,
+            "In the JSON at line 1, column 1: `done` must be true or false, not a string.",
+        ),
+        (
+            r#"{"done":false}"#,
+            "In the JSON at line 1, column 1: there is no command, and `done` is not true.",
+        ),
+    ] {
+        assert_eq!(refusal(text), what, "{text}");
+    }
+}
+
+#[test]
+fn a_reply_cut_at_the_limit_says_so() {
+    let reply = Reply {
+        text: r#"{"comment":"write","command":{"tool":"a/b","args":{"content":"half of"#.to_owned(),
+        cut: true,
+        ..Reply::default()
+    };
+    let error = turn(&reply).unwrap_err().0;
+    assert!(error.starts_with("The reply was cut at the length limit"), "{error}");
+}
+
+#[test]
+fn native_calls_and_the_pseudo_tool_done_make_a_turn() {
+    let reply = Reply {
+        text: "<think>hm</think>Last step.".to_owned(),
+        calls: vec![call("a/b", &json!({})), call(DONE, &json!({"comment": "finished"}))],
+        ..Reply::default()
+    };
+    assert_eq!(
+        turn(&reply).map_err(|unreadable| unreadable.0),
+        turn_with("Last step.\nfinished", vec![call("a/b", &json!({}))], true)
+    );
+}
+
+#[test]
+fn thinking_is_taken_out_but_not_out_of_strings() {
+    assert_eq!(
+        without_thinking("<think>a {\"b\":1}</think>\n\nc < d {\"e\":\"<think>\"}"),
+        "c < d {\"e\":\"<think>\"}"
+    );
+    assert_eq!(without_thinking("a\n</think> b"), "b");
+}
+
+#[test]
+fn arguments_of_native_calls_are_whole_objects() {
+    assert_eq!(arguments("").map(Value::Object), Ok(json!({})));
+    assert_eq!(arguments(" {'a': 1,} ").map(Value::Object), Ok(json!({"a": 1})));
+    assert!(arguments("{\"a\": 1} x").is_err());
+    assert!(arguments("[1]").is_err());
+}
+
+proptest! {
+    #[test]
+    fn a_well_formed_reply_is_read_back_whatever_its_texts_hold(comment in "[a-z<>{}\"'\\\\あ\n]{1,40}", content in any::<String>()) {
+        let args = json!({"content": content});
+        let text = json!({"comment": comment, "command": {"tool": "a/b", "args": args}}).to_string();
+        prop_assert_eq!(read(&text), turn_with(comment.trim(), vec![call("a/b", &args)], false));
+    }
+
+    #[test]
+    fn no_reply_makes_it_panic(text in any::<String>()) {
+        let _ = read(&text);
+    }
+}
