@@ -46,7 +46,7 @@ impl Run {
         }
     }
 
-    async fn get_response(&mut self, chat: &mut Chat) -> Result<Reply, Setback> {
+    pub(super) async fn get_response(&mut self, chat: &mut Chat) -> Result<Reply, Setback> {
         self.check_limits()?;
         if self.stop.asked.is_cancelled() {
             return Err(Setback::Interrupted);

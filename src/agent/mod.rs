@@ -14,6 +14,7 @@ pub mod run; // the loop
 pub mod thread; // where people are told
 pub mod source; // where the work starts and where its result goes
 mod ask; // one question to the model, until it can be read
+mod compacting; // what to do when the conversation outgrows the window
 mod calls; // the tool calls of one reply
 pub mod desk; // what the model works at
 mod planning;

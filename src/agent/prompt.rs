@@ -219,6 +219,19 @@ pub fn assignment(task: &str, plan: Option<&Plan>, branch: &str) -> String {
     text
 }
 
+/// Asks for the summary that takes the place of the older part of the conversation.
+pub const SUMMARY_REQUEST: &str = "This conversation is getting too long, and its older part will be replaced by what you write now. \
+     In plain text, at most 400 words, without a tool call: what was decided and why; which files were changed and how; commands that \
+     work; problems and what they taught; what remains to be done.";
+
+/// Returns a summary as the model finds it in the conversation later.
+pub fn summary(text: &str) -> String {
+    format!(
+        "The older part of this conversation was replaced by your own summary:\n{}",
+        text.trim()
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -44,6 +44,7 @@ async fn converse(run: &mut Run, chat: &mut Chat) -> Result<Signal, Setback> {
     let toolbox = Arc::clone(&run.open_desk().await?.toolbox);
     loop {
         run.check_still_wanted().await?;
+        run.compact_if_needed(chat).await?;
         let turn = run.ask(chat, decode::turn).await?;
         run.save_conversation(chat).await?;
         run.say_what_is_going_on(&turn.comment).await;

@@ -1,7 +1,8 @@
 //! What is said between the program and a model, free of any provider's format.
 
-pub mod decode;
 pub mod excerpt;
+pub mod compaction;
+pub mod decode;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -20,6 +21,11 @@ pub enum Message {
         text: String,
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         calls: Vec<ToolCall>,
+    },
+    /// Stands for that many messages behind the system prompt and the task (see [`compaction`]).
+    Summary {
+        replaces: usize,
+        text: String,
     },
     /// The answers to the calls of the assistant message before it, in the calls' order.
     Results {

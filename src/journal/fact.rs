@@ -74,6 +74,10 @@ pub enum Fact {
         cached: u64,
         milliseconds: u64,
     },
+    /// So many messages gave way to a summary.
+    Compacted {
+        messages: usize,
+    },
     ReplyUnreadable {
         attempt: u32,
         reason: String,

@@ -137,7 +137,7 @@ fn messages(prompt: &Prompt<'_>) -> Vec<Value> {
     for message in prompt.messages {
         let (role, blocks) = match message {
             Message::System { .. } => continue,
-            Message::User { text } => ("user", vec![text_block(text)]),
+            Message::User { text } | Message::Summary { text, .. } => ("user", vec![text_block(text)]),
             Message::Assistant { text, calls } => {
                 let mut blocks = Vec::new();
                 if calls.is_empty() || !text.trim().is_empty() {

@@ -18,6 +18,7 @@ use super::provider::{Answer, Prompt, Provider};
 use super::refusal::Asked;
 use super::window::{self, Counted};
 use super::{Config, FunctionCalling, LlmError, ProviderName, anthropic, names, ollama, openai, written};
+use crate::conversation::compaction;
 use crate::conversation::decode::{self, DONE};
 use crate::conversation::{Message, Reply, ToolCall, ToolResult, ToolSpec, Usage, excerpt};
 use crate::secret::Clean;
@@ -105,7 +106,8 @@ impl Model {
     }
 }
 
-/// One append-only conversation. The history lives here; [`Chat::unsaved`] hands out what has not been stored yet.
+/// One append-only conversation. A clone can be asked something aside. The history lives here; [`Chat::unsaved`] hands out what has not been stored yet.
+#[derive(Clone)]
 pub struct Chat {
     line: Arc<Line>,
     tools: Arc<[ToolSpec]>,
@@ -119,9 +121,9 @@ pub struct Chat {
 
 impl Chat {
     /// Takes up a stored conversation where it ended.
-    pub fn resume(&mut self, history: Vec<Message>) {
-        self.saved = history.len();
-        self.history = history;
+    pub fn resume(&mut self, stored: Vec<Message>) {
+        self.history = compaction::folded(stored);
+        self.saved = self.history.len();
         self.counted = None;
     }
 
@@ -200,6 +202,20 @@ impl Chat {
             calls: reply.calls.clone(),
         });
         Ok(reply)
+    }
+
+    /// Returns how much of the window the next request will take, in percent: what the server counted last, and an estimate of the rest.
+    pub fn fullness(&self) -> u64 {
+        let tools = if self.native { self.tools.as_ref() } else { &[] };
+        let window = self.line.provider.facts().window.max(1);
+        window::needed(&self.history, self.counted, tools) * 100 / window
+    }
+
+    /// Lets `summary`, a [`Message::Summary`], take the place of what it replaces. Everything before must have been stored.
+    pub fn compact(&mut self, summary: Message) {
+        compaction::take_up(&mut self.history, summary);
+        self.saved = self.history.len();
+        self.counted = None;
     }
 
     /// Returns the messages that came since the last call of this function.
@@ -281,7 +297,7 @@ impl Chat {
     fn knows(&self, id: &str) -> bool {
         self.history.iter().any(|message| match message {
             Message::Assistant { calls, .. } => calls.iter().any(|call| call.id == id),
-            Message::System { .. } | Message::User { .. } | Message::Results { .. } => false,
+            Message::System { .. } | Message::User { .. } | Message::Summary { .. } | Message::Results { .. } => false,
         })
     }
 }

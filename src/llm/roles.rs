@@ -16,7 +16,7 @@ pub(super) fn messages(
     for message in prompt.messages {
         match message {
             Message::System { text } => messages.push(json!({ "role": "system", "content": text })),
-            Message::User { text } => match messages.last_mut() {
+            Message::User { text } | Message::Summary { text, .. } => match messages.last_mut() {
                 Some(last) if last["role"] == "user" => {
                     let joined = format!("{}\n\n{text}", last["content"].as_str().unwrap_or_default());
                     last["content"] = json!(joined);

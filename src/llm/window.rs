@@ -72,7 +72,7 @@ fn sum(messages: &[Message], count: fn(&str) -> u64) -> u64 {
     messages
         .iter()
         .map(|message| match message {
-            Message::System { text } | Message::User { text } => count(text),
+            Message::System { text } | Message::User { text } | Message::Summary { text, .. } => count(text),
             Message::Assistant { text, calls } => {
                 let calls = calls.iter().map(|call| {
                     let args = serde_json::to_string(&call.args).unwrap_or_default();

@@ -35,7 +35,7 @@ pub(super) fn out(history: &[Message]) -> Cow<'_, [Message]> {
     let is_native = |message: &Message| match message {
         Message::Assistant { calls, .. } => !calls.is_empty(),
         Message::Results { .. } => true,
-        Message::System { .. } | Message::User { .. } => false,
+        Message::System { .. } | Message::User { .. } | Message::Summary { .. } => false,
     };
     if !history.iter().any(is_native) {
         return Cow::Borrowed(history);

@@ -1,0 +1,154 @@
+//! A conversation that outgrows the window: its older part gives way to a summary, once, at a threshold.
+//!
+//! System prompt and task (the head) and the newest turns stay word for word, and no result is parted from its call. What is
+//! stored is never rewritten: the summary is one more stored message, and [`folded`] lets it take the place of what it replaces.
+
+use super::{Message, excerpt};
+
+/// How many messages at the beginning always stay: the system prompt and the task.
+const HEAD: usize = 2;
+/// Below this a summary costs more than it saves.
+const FEWEST_REPLACED: usize = 4;
+
+/// Returns how many messages behind the head a summary may replace, so that about `kept_tokens` of the newest stay; `None`
+/// where that would gain next to nothing.
+pub fn older_part(messages: &[Message], kept_tokens: u64) -> Option<usize> {
+    let mut tokens = 0;
+    let mut cut = None;
+    for (place, message) in messages.iter().enumerate().skip(HEAD).rev() {
+        tokens += tokens_of(message);
+        if tokens > kept_tokens {
+            break;
+        }
+        // Before a reply of the model: its calls and their results stay together on the one side or the other.
+        if matches!(message, Message::Assistant { .. }) {
+            cut = Some(place);
+        }
+    }
+    cut.map(|place| place - HEAD)
+        .filter(|replaced| *replaced >= FEWEST_REPLACED)
+}
+
+/// Puts every stored summary in the place of the messages it replaces.
+pub fn folded(stored: Vec<Message>) -> Vec<Message> {
+    let mut messages = Vec::with_capacity(stored.len());
+    for message in stored {
+        take_up(&mut messages, message);
+    }
+    messages
+}
+
+/// Appends `message`; a summary takes its place behind the head instead.
+pub fn take_up(messages: &mut Vec<Message>, message: Message) {
+    match &message {
+        Message::Summary { replaces, .. } if messages.len() >= HEAD + replaces => {
+            messages.splice(HEAD..HEAD + replaces, [message]);
+        }
+        _ => messages.push(message),
+    }
+}
+
+fn tokens_of(message: &Message) -> u64 {
+    match message {
+        Message::System { text } | Message::User { text } | Message::Summary { text, .. } => {
+            excerpt::estimated_tokens(text)
+        }
+        Message::Assistant { text, calls } => {
+            let calls = calls
+                .iter()
+                .map(|call| serde_json::to_string(&call.args).unwrap_or_default());
+            excerpt::estimated_tokens(text) + calls.map(|args| excerpt::estimated_tokens(&args)).sum::<u64>()
+        }
+        Message::Results { results } => results
+            .iter()
+            .map(|result| excerpt::estimated_tokens(&result.output))
+            .sum(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn user(text: &str) -> Message {
+        Message::User { text: text.to_owned() }
+    }
+
+    fn assistant(text: &str) -> Message {
+        Message::Assistant {
+            text: text.to_owned(),
+            calls: Vec::new(),
+        }
+    }
+
+    /// System prompt, task, and `turns` replies with their results.
+    fn conversation(turns: usize) -> Vec<Message> {
+        let mut messages = vec![
+            Message::System {
+                text: "rules".to_owned(),
+            },
+            user("the task"),
+        ];
+        for turn in 0..turns {
+            messages.push(assistant(&format!("reply {turn} {}", "word ".repeat(50))));
+            messages.push(user(&format!("result {turn} {}", "word ".repeat(50))));
+        }
+        messages
+    }
+
+    #[test]
+    fn a_short_conversation_is_left_alone() {
+        assert_eq!(older_part(&conversation(2), 10_000), None);
+        assert_eq!(older_part(&[], 10), None);
+    }
+
+    #[test]
+    fn the_newest_turns_stay_together_with_their_results() {
+        let messages = conversation(20);
+        let replaced = older_part(&messages, 700).unwrap();
+        assert!(matches!(&messages[HEAD + replaced], Message::Assistant { .. }));
+        let kept: u64 = messages[HEAD + replaced..].iter().map(tokens_of).sum();
+        assert!(kept <= 700 && replaced > 20, "{kept} tokens of {replaced} messages");
+    }
+
+    #[test]
+    fn a_summary_takes_the_place_of_what_it_replaces_again_and_again() {
+        let mut stored = conversation(5);
+        stored.push(Message::Summary {
+            replaces: 6,
+            text: "first".to_owned(),
+        });
+        stored.push(assistant("next"));
+        stored.push(Message::Summary {
+            replaces: 3,
+            text: "second".to_owned(),
+        });
+        let messages = folded(stored);
+        let whole = conversation(5);
+        let expected = [
+            &whole[..2],
+            &[Message::Summary {
+                replaces: 3,
+                text: "second".to_owned(),
+            }],
+            &whole[10..],
+            &[assistant("next")],
+        ];
+        assert_eq!(messages, expected.concat());
+    }
+
+    proptest! {
+        #[test]
+        fn folding_never_loses_the_head_or_the_last_message(turns in 1_usize..30, kept in 0_u64..5_000) {
+            let mut stored = conversation(turns);
+            let (head, last) = (stored[..HEAD].to_vec(), stored.last().cloned());
+            if let Some(replaces) = older_part(&stored, kept) {
+                stored.push(Message::Summary { replaces, text: "what was done".to_owned() });
+            }
+            let messages = folded(stored);
+            prop_assert_eq!(&messages[..HEAD], head.as_slice());
+            prop_assert_eq!(messages.last().cloned(), last);
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! A conversation that outgrows the model's window.
+
+use serde_json::json;
+
+use crate::fake::model::Plan;
+use crate::world::World;
+
+#[tokio::test]
+async fn a_conversation_that_nears_the_window_gives_way_to_a_summary_and_goes_on() {
+    let mut world = World::start().await;
+    world.configure(|config| config["llm"]["openai"]["context_length"] = 6_000.into());
+    world.model.has_window(6_000);
+    world.model.allows_restarts();
+    world.model.plans(Plan::of(&["count"]));
+    // About 700 tokens each: eight of them would fill the window.
+    for turn in 0..5 {
+        world.model.calls(
+            "workspace/execute_command",
+            json!({"command": format!("seq {turn}000 {turn}500")}),
+        );
+    }
+    world
+        .model
+        .says("Counted from 0 to 4500; the file is still to be written.");
+    world
+        .model
+        .calls(
+            "workspace/write_file",
+            json!({"path": "count.txt", "content": "4500\n", "mode": "create"}),
+        )
+        .done("Counted.");
+    let issue = world.github.open_issue("Count the numbers").label("coding agent");
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    let compacted: Vec<_> = world
+        .journal()
+        .into_iter()
+        .filter(|entry| entry["fact"] == "compacted")
+        .collect();
+    assert_eq!(compacted.len(), 1, "{}", world.story());
+    let requests = world.model.requests();
+    let last = requests.last().unwrap();
+    assert!(
+        last.first_user_message().contains("Count the numbers"),
+        "the task stays word for word"
+    );
+    assert!(last.text().contains("Counted from 0 to 4500"), "the summary is there");
+    assert!(!last.text().contains("seq 0000"), "what it replaces is gone");
+    assert!(last.text().contains("count.txt"), "the newest turn is there");
+    assert_eq!(issue.labels(), ["coding agent done"]);
+    world.finish().await;
+}
