@@ -6,6 +6,7 @@ use super::calls::UNKNOWN_OUTCOME;
 use super::prompt::{self, WorkPrompt};
 use super::run::Run;
 use super::setback::Setback;
+use crate::conversation::circling::{Verdict, Watch};
 use crate::conversation::{Message, Reply, ToolResult, decode};
 use crate::llm::chat::Chat;
 use crate::task::state::Signal;
@@ -42,6 +43,7 @@ pub(super) async fn work(run: &mut Run) -> Result<Signal, Setback> {
 /// The loop of the whole program: reply, calls, results, until done.
 async fn converse(run: &mut Run, chat: &mut Chat) -> Result<Signal, Setback> {
     let toolbox = Arc::clone(&run.open_desk().await?.toolbox);
+    let mut watch = Watch::default();
     loop {
         run.check_still_wanted().await?;
         run.compact_if_needed(chat).await?;
@@ -50,6 +52,7 @@ async fn converse(run: &mut Run, chat: &mut Chat) -> Result<Signal, Setback> {
         run.say_what_is_going_on(&turn.comment).await;
         let results = run.call_all(&toolbox, turn.calls).await?;
         let has_failures = results.iter().any(|result| result.is_error);
+        let verdict = watch.judge(&results);
         if !results.is_empty() {
             chat.send_tool_results(results);
         }
@@ -63,6 +66,17 @@ async fn converse(run: &mut Run, chat: &mut Chat) -> Result<Signal, Setback> {
                     .redactor
                     .clean("`done` did not count, because a call of the same reply failed. Read its result and go on."),
             );
+        }
+        match verdict {
+            Verdict::GoOn => {}
+            Verdict::Warn => chat.send_user_message(&run.workshop.redactor.clean(
+                "You repeat the same calls with the same results. Try another way, or finish and say what is open.",
+            )),
+            Verdict::Enough => {
+                return Err(Setback::failed(
+                    "the model went round in circles and was told so, in vain",
+                ));
+            }
         }
         run.save_conversation(chat).await?;
     }

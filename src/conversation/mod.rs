@@ -1,6 +1,7 @@
 //! What is said between the program and a model, free of any provider's format.
 
 pub mod excerpt;
+pub mod circling;
 pub mod compaction;
 pub mod decode;
 

@@ -52,3 +52,29 @@ async fn a_conversation_that_nears_the_window_gives_way_to_a_summary_and_goes_on
     assert_eq!(issue.labels(), ["coding agent done"]);
     world.finish().await;
 }
+
+#[tokio::test]
+async fn a_model_that_goes_round_in_circles_is_told_and_then_stopped() {
+    let world = World::start().await;
+    world.model.plans(Plan::of(&["try"]));
+    for _ in 0..6 {
+        world
+            .model
+            .calls("workspace/execute_command", json!({"command": "cat missing.txt"}));
+    }
+    let issue = world.github.open_issue("Try again").label("coding agent");
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(1), "{ended:?}\n{}", world.story());
+    let requests = world.model.requests();
+    let told: Vec<_> = requests
+        .iter()
+        .map(|request| request.text().contains("You repeat the same calls"))
+        .collect();
+    assert_eq!(told, [false, false, false, false, true, true, true]);
+    let last = issue.comments_of(world.github.bot()).pop().unwrap();
+    assert!(last.contains("went round in circles"), "{last}");
+    assert_eq!(issue.labels(), ["coding agent failed"]);
+    world.finish().await;
+}
