@@ -120,9 +120,10 @@ pub fn withdrawn(reason: &str, trigger: &str) -> String {
 }
 
 /// Returns the comment on a run that is put back because of the worker's own trouble.
-pub fn postponed(reason: &str) -> String {
+pub fn postponed(reason: &str, trigger: &str) -> String {
     format!(
-        "### ⏳ Waiting\n\nThe work cannot go on at the moment and will be tried again by itself: {}",
+        "### ⏳ Waiting\n\nThe work cannot go on at the moment and will be tried again by itself: {}\n\nPut the label \
+         `{trigger}` on again to have it tried at once.",
         sentence(reason)
     )
 }
