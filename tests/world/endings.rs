@@ -90,6 +90,7 @@ fn steady(text: &str) -> String {
         (r"data-[0-9a-f]{8}", "data-<run>"),
         (r"\d+ tokens in, \d+ out(, \d+ from the cache)?", "<tokens>"),
         (r"\d+ min\b", "<minutes>"),
+        (r"\d+ ms\b", "<time>"),
         (r"127\.0\.0\.1:\d+", "<address>"),
         (r"\d{4}-\d{2}-\d{2} \d{2}:\d{2}(:\d{2}(\.\d+)?)?( UTC)?", "<time>"),
     ];

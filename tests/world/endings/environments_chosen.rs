@@ -4,7 +4,7 @@ use insta::assert_snapshot;
 use regex::Regex;
 use serde_json::json;
 
-use super::{greeting, greets, offered, plan, told};
+use super::{greeting, greets, offered, plan, steady, told};
 use crate::fake::model::Plan;
 use crate::world::World;
 
@@ -115,6 +115,8 @@ async fn a_plan_without_a_readable_environment_gets_the_default() {
 
     Environment: `python`
 
+    > ⚠️ The plan's `selected_environment` could not be read (it is not an object); the default environment `python` is used.
+
     <sub>3 model turns · <tokens> · <minutes> · run `<run>`</sub>
 
     <!-- coding-agent:<run>:progress -->
@@ -124,6 +126,8 @@ async fn a_plan_without_a_readable_environment_gets_the_default() {
     The README greets its reader now.
 
     No verification command was run.
+
+    > ⚠️ The plan's `selected_environment` could not be read (it is not an object); the default environment `python` is used.
 
     <sub>3 model turns · <tokens> · <minutes></sub>
 
@@ -157,7 +161,7 @@ async fn a_missing_image_fails_the_task_and_says_how_to_get_it() {
 
     Environment: `python`
 
-    <sub>1 model turns · <tokens> · <minutes> · run `<run>`</sub>
+    <sub>1 model turn · <tokens> · <minutes> · run `<run>`</sub>
 
     <!-- coding-agent:<run>:progress -->
     -----
@@ -167,7 +171,7 @@ async fn a_missing_image_fails_the_task_and_says_how_to_get_it() {
 
     Put the label `coding agent` on again to start a new run.
 
-    <sub>1 model turns · <tokens> · <minutes></sub>
+    <sub>1 model turn · <tokens> · <minutes></sub>
 
     <!-- coding-agent:<run>:final -->
     ");
@@ -218,12 +222,18 @@ async fn a_set_up_command_that_fails_is_told_to_the_model_and_noted() {
     <!-- coding-agent:<run>:final -->
     ");
     let assignment = world.model.requests()[1].first_user_message();
-    let report = assignment.split("Begin.").nth(1).unwrap().to_owned();
-    assert_snapshot!(report, @r"
-    Set-up `echo no such package >&2; exit 7`: failed
+    let (_, report) = assignment.split_once("\nThe plan:").unwrap();
+    assert_snapshot!(steady(report), @r"
+    - [ ] greet the reader
+
+
+    The program has run the plan's set-up commands:
+    - `echo no such package >&2; exit 7`: failed
     no such package
-    [exit code 7, 6 ms]
-    Set-up `echo ready > /tmp/ready`: done
+    [exit code 7, <time>]
+    - `echo ready > /tmp/ready`: done
+
+    The branch `coding-agent/1-greet-the-reader` is checked out. Begin.
     ");
     world.finish().await;
 }

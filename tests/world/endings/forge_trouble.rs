@@ -39,7 +39,7 @@ async fn a_token_that_may_only_read_is_told_which_right_it_lacks() {
         (ended.code, left_on(&issue)),
         (Some(1), "labels: coding agent\n".to_owned())
     );
-    assert_snapshot!(steady(&ended.stderr), @"");
+    assert_snapshot!(steady(&ended.stderr), @r#"coding-agent: github:acme/widgets#1: putting the label 'coding agent processing' on acme/widgets#1: GitHub answered 403; it says "Resource not accessible by personal access token": see that acme/widgets exists and give the token access to it: a fine-grained token or an App needs the repository permission 'Issues' (Read and write), a classic token the scope 'repo'"#);
     world.finish().await;
 }
 
@@ -70,7 +70,7 @@ async fn a_pull_request_that_is_refused_fails_the_task_and_the_branch_stays() {
     -----
     ### ❌ This could not be done
 
-    Opening a pull request from coding-agent/1-greet-the-reader in acme/widgets: GitHub answered 403; it says "<html><head><title>403 Forbidden</title></head><body><h1>403 Forbidden</h1></body></html>": see that acme/widgets exists and give the token access to it: a fine-grained token or an App needs the repository permission 'Pull requests' (Read and write), a classic token the scope 'repo'.
+    Opening a pull request from coding-agent/1-greet-the-reader in acme/widgets: GitHub answered 403; it says "(a page of HTML)": see that acme/widgets exists and give the token access to it: a fine-grained token or an App needs the repository permission 'Pull requests' (Read and write), a classic token the scope 'repo'.
 
     The work so far is on the branch `coding-agent/1-greet-the-reader`.
 
@@ -118,13 +118,7 @@ async fn a_push_that_is_refused_fails_the_task_with_what_the_forge_said() {
     -----
     ### ❌ This could not be done
 
-    Pushing to coding-agent/1-greet-the-reader of http://<address>/acme/widgets.git: access refused: remote: GH006: Protected branch update failed        
-    remote: error: hook declined to update refs/heads/coding-agent/1-greet-the-reader        
-    error: failed to push some refs to 'http://<address>/acme/widgets.git'
-
-    To http://<address>/acme/widgets.git
-    !	4b7e1a13077c5b1d54d4c4874d4d67082ce5bb61:refs/heads/coding-agent/1-greet-the-reader	[remote rejected] (hook declined)
-    Done.
+    Pushing to coding-agent/1-greet-the-reader of http://<address>/acme/widgets.git: access refused: GH006: Protected branch update failed; hook declined to update refs/heads/coding-agent/1-greet-the-reader; [remote rejected] (hook declined).
 
     Put the label `coding agent` on again to start a new run.
 

@@ -131,17 +131,17 @@ async fn a_limit_before_any_work_leaves_no_branch() {
 
     Environment: `python`
 
-    <sub>1 model turns · <tokens> · <minutes> · run `<run>`</sub>
+    <sub>1 model turn · <tokens> · <minutes> · run `<run>`</sub>
 
     <!-- coding-agent:<run>:progress -->
     -----
     ### ❌ This could not be done
 
-    The limit of 1 model turns is reached before the task was done; raise max_llm_process_num to allow more.
+    The limit of 1 model turn is reached before the task was done; raise max_llm_process_num to allow more.
 
     Put the label `coding agent` on again to start a new run.
 
-    <sub>1 model turns · <tokens> · <minutes></sub>
+    <sub>1 model turn · <tokens> · <minutes></sub>
 
     <!-- coding-agent:<run>:final -->
     ");

@@ -4,19 +4,15 @@ use insta::assert_snapshot;
 use regex::Regex;
 use serde_json::{Value, json};
 
-use super::{greeting, greets, left_on, plan, told};
+use super::{executes, greeting, greets, left_on, plan, told, writes};
 use crate::world::World;
 
 #[tokio::test]
 async fn trouble_that_passes_is_noticed_by_nobody() {
     let world = World::start().await;
-    let script = world
-        .model
-        .fails(500, 2)
-        .plans(plan())
-        .breaks_off()
-        .rate_limited(Some(1));
-    greets(script.sends("<html>busy</html>"));
+    let script = world.model.fails(500, 2).plans(plan()).breaks_off();
+    let script = writes(script, "README.md", "Hello\n").rate_limited(Some(1));
+    script.done("The README greets its reader now.");
     let issue = greeting(&world);
 
     let ended = world.run().await;
@@ -193,7 +189,7 @@ async fn a_rate_limit_with_a_known_end_parks_the_task_until_then() {
 
     Environment: `python`
 
-    <sub>1 model turns · <tokens> · <minutes> · run `<run>`</sub>
+    <sub>1 model turn · <tokens> · <minutes> · run `<run>`</sub>
     <sub>Take the processing label off to stop it.</sub>
 
     <!-- coding-agent:<run>:progress -->
@@ -253,7 +249,7 @@ fn about(told: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_conversation_that_outgrows_the_window_fails_the_task() {
+async fn a_prompt_that_the_server_finds_too_long_fails_the_task() {
     let world = World::start().await;
     world.model.too_long();
     let issue = greeting(&world);
@@ -266,7 +262,7 @@ async fn a_conversation_that_outgrows_the_window_fails_the_task() {
     -----
     ### ❌ This could not be done
 
-    The conversation needs about <n> tokens and the model's window has 128000.
+    The conversation needs about <n> tokens and the model's window has 128000; split the task, or use a model with a larger window and say so in its context_length.
 
     Put the label `coding agent` on again to start a new run.
 
@@ -278,18 +274,46 @@ async fn a_conversation_that_outgrows_the_window_fails_the_task() {
 }
 
 #[tokio::test]
-async fn a_window_that_is_too_small_is_noticed_before_anything_is_sent() {
+async fn a_conversation_that_outgrows_a_small_window_ends_before_it_is_sent() {
     let mut world = World::start().await;
-    world.configure(|config| config["llm"]["openai"]["context_length"] = json!(600));
+    world.configure(|config| config["llm"]["openai"]["context_length"] = json!(4_096));
+    world.model.has_window(4_096);
+    let script = writes(world.model.plans(plan()), "README.md", "Hello\n");
+    let script = executes(script, "seq 1 10000");
+    let script = executes(script, "seq 1 10000");
+    executes(script, "seq 1 10000");
     let issue = greeting(&world);
 
     let ended = world.run().await;
 
     assert_snapshot!(about(&told(&ended, &issue)), @r"
-    exit code: 78
-    labels: coding agent
+    exit code: 1
+    labels: coding agent failed
+    -----
+    ### 🛠️ Failed
+
+    Planned.
+
+    - [ ] greet the reader
+
+    Environment: `python`
+
+    <sub>5 model turns · <tokens> · <minutes> · run `<run>`</sub>
+
+    <!-- coding-agent:<run>:progress -->
+    -----
+    ### ❌ This could not be done
+
+    The conversation needs about <n> tokens and the model's window has 4096; split the task, or use a model with a larger window and say so in its context_length.
+
+    The work so far is on the branch `coding-agent/1-greet-the-reader`.
+
+    Put the label `coding agent` on again to start a new run.
+
+    <sub>5 model turns · <tokens> · <minutes></sub>
+
+    <!-- coding-agent:<run>:final -->
     ");
-    assert!(world.model.requests().is_empty());
     world.finish().await;
 }
 

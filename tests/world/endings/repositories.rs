@@ -45,7 +45,7 @@ async fn a_default_branch_that_is_not_there_is_named() {
     -----
     ### ❌ This could not be done
 
-    The repository has no commit yet, so there is nothing a pull request could be based on; push a first commit (a README is enough).
+    The repository's default branch `trunk` does not exist; push it, or choose another one in the repository's settings.
 
     Put the label `coding agent` on again to start a new run.
 
@@ -126,7 +126,7 @@ async fn a_file_that_is_no_text_is_not_edited_by_the_file_tools() {
     git.commit_bytes("main", "main", "Add a greeting", &[(b"greeting.txt", b"gr\xfc\xdfe\n")]);
     let script = world.model.plans(plan()).calls(
         "workspace/str_replace",
-        json!({"path": "greeting.txt", "old_str": "e", "new_str": "E"}),
+        json!({"path": "greeting.txt", "old": "e", "new": "E"}),
     );
     let script = executes(
         script,
@@ -138,7 +138,7 @@ async fn a_file_that_is_no_text_is_not_edited_by_the_file_tools() {
     let ended = world.run().await;
 
     assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
-    assert_snapshot!(world.model.requests()[2].last_user_message(), @r#"{"previous_output":[{"args":{"new_str":"E","old_str":"e","path":"greeting.txt"},"is_error":true,"output":"the arguments of str_replace cannot be used: new_str: unknown field `new_str`, expected one of `path`, `old`, `new`","tool":"workspace/str_replace"}]}"#);
+    assert_snapshot!(world.model.requests()[2].last_user_message(), @r#"{"previous_output":[{"args":{"new":"E","old":"e","path":"greeting.txt"},"is_error":true,"output":"not_utf8 415: greeting.txt is no UTF-8 text; use execute_command for it","tool":"workspace/str_replace"}]}"#);
     assert_eq!(world.github.pulls()[0].file("greeting.txt").as_deref(), Some("grüße\n"));
     world.finish().await;
 }

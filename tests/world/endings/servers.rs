@@ -101,17 +101,17 @@ async fn a_server_that_does_not_start_fails_the_task_and_says_why() {
 
     Environment: `python`
 
-    <sub>1 model turns · <tokens> · <minutes> · run `<run>`</sub>
+    <sub>1 model turn · <tokens> · <minutes> · run `<run>`</sub>
 
     <!-- coding-agent:<run>:progress -->
     -----
     ### ❌ This could not be done
 
-    The tool server 'clock' is lost: `sh -c echo 'no licence' >&2; exit 3` (which said last: no licence) did not shake hands: connection closed: initialize response.
+    The tool server 'clock' is lost: `sh -c echo 'no licence' >&2; exit 3` (which said last: no licence) did not shake hands: connection closed: initialize response; mend its entry in mcp_servers (`coding-agent doctor` tries each of them).
 
     Put the label `coding agent` on again to start a new run.
 
-    <sub>1 model turns · <tokens> · <minutes></sub>
+    <sub>1 model turn · <tokens> · <minutes></sub>
 
     <!-- coding-agent:<run>:final -->
     ");

@@ -33,7 +33,7 @@ async fn an_item_that_was_closed_is_not_worked_on() {
     exit code: 0
     labels: coding agent stopped
     -----
-    ### 🛠️ Checking the result
+    ### 🛠️ Stopped
 
     Planned.
 
@@ -42,7 +42,6 @@ async fn an_item_that_was_closed_is_not_worked_on() {
     Environment: `python`
 
     <sub>3 model turns · <tokens> · <minutes> · run `<run>`</sub>
-    <sub>Take the processing label off to stop it.</sub>
 
     <!-- coding-agent:<run>:progress -->
     -----
@@ -75,7 +74,7 @@ async fn taking_the_processing_label_off_stops_the_run() {
     exit code: 0
     labels: coding agent stopped
     -----
-    ### 🛠️ Checking the result
+    ### 🛠️ Stopped
 
     Planned.
 
@@ -84,7 +83,6 @@ async fn taking_the_processing_label_off_stops_the_run() {
     Environment: `python`
 
     <sub>3 model turns · <tokens> · <minutes> · run `<run>`</sub>
-    <sub>Take the processing label off to stop it.</sub>
 
     <!-- coding-agent:<run>:progress -->
     -----

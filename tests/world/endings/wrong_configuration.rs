@@ -52,11 +52,3 @@ async fn without_a_source_of_tasks_there_is_nothing_to_run() {
     assert!(!world.state_dir().exists());
     world.finish().await;
 }
-
-#[tokio::test]
-async fn a_configuration_that_is_not_there_is_asked_for() {
-    let world = World::start().await;
-    let ended = world.command(&["--config", "/no/such/config.yaml", "run"]).await;
-    assert_eq!(ended.code, Some(64), "twice --config is wrong usage: {ended:?}");
-    world.finish().await;
-}
