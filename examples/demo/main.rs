@@ -4,26 +4,21 @@
 //! real tool calls, a real push over HTTP and a real pull request. Only the forge is a stand-in: the tests' own GitHub,
 //! which speaks its REST API on the loopback interface before a real git repository. The model is yours if one answers,
 //! else recorded replies. Nothing is left behind: no file, no container, no process, however the demo ends.
-#![expect(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "an example that shows something prints it"
-)]
 
 #[path = "../../tests/world/fake/mod.rs"]
 mod fake;
 
 mod handbook; // an MCP server, as a team would bring its own
 mod model; // whose model it is
-mod paint; // colours, where they can be seen
 mod program; // the program as a process, and its end
 mod progress; // what it does, line by line
 mod project; // the repository and the issue
 mod recorded; // what the recorded model says
 mod report; // what people see at the end
+mod screen; // lines and colours
 mod watch; // the program's run, from its start to its end
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -32,7 +27,7 @@ use serde_json::{Value, json};
 
 use fake::github::GitHub;
 use model::Choice;
-use program::Program;
+use program::{Installed, Program};
 use project::Project;
 use watch::Ended;
 
@@ -42,6 +37,8 @@ const RECORDED_LIMIT: Duration = Duration::from_mins(5);
 const OWN_LIMIT: Duration = Duration::from_mins(45);
 /// So that a model that goes round in circles does not run up a bill.
 const MOST_TURNS: u32 = 60;
+/// What a shell gives for a command that Ctrl-C ended.
+const INTERRUPTED: u8 = 130;
 
 fn main() -> ExitCode {
     // One TLS provider for all clients; a second call finds it there already.
@@ -61,6 +58,7 @@ fn main() -> ExitCode {
     shown.unwrap_or_else(|error| give_up(&error))
 }
 
+#[expect(clippy::print_stderr, reason = "nothing else would say it")]
 fn give_up(error: &anyhow::Error) -> ExitCode {
     eprintln!("demo: {error:#}");
     ExitCode::FAILURE
@@ -69,23 +67,32 @@ fn give_up(error: &anyhow::Error) -> ExitCode {
 async fn show() -> anyhow::Result<ExitCode> {
     let begun = Instant::now();
     let installed = program::installed().await?;
-    println!("{}\n", paint::bold("An issue becomes a pull request, on this machine."));
-    let choice = model::choose().await;
-    println!("Model    {choice}");
+    screen::line(screen::bold("An issue becomes a pull request, on this machine."));
+    let code = perform(&installed, begun).await?;
+    screen::line(screen::dim(
+        "Nothing is left of it: container, forge and temporary folder are gone.",
+    ));
+    Ok(code)
+}
 
+/// Plays the whole piece. What it sets up ends with it.
+async fn perform(installed: &Installed, begun: Instant) -> anyhow::Result<ExitCode> {
+    let choice = model::choose().await;
+    screen::line(format_args!("\nModel    {choice}"));
     let github = GitHub::start().await;
     let project = Project::publish(&github);
-    println!(
-        "Forge    {} speaks GitHub's REST API; behind it is a real git repository",
+    let issue = &project.issue;
+    screen::line(format_args!(
+        "Forge    {} speaks GitHub's REST API, with a real git repository behind it",
         github.url()
-    );
-    println!(
-        "Issue    {} #{} \"{}\"",
-        project.name(),
-        project.issue.number(),
-        project.issue.title()
-    );
-    println!("         {}\n", paint::dim(project.whose()));
+    ));
+    screen::line(format_args!(
+        "Issue    {}#{} \"{}\"",
+        issue.repository(),
+        issue.number(),
+        issue.title()
+    ));
+    screen::line(format_args!("         {}\n", screen::dim(project::WHOSE)));
 
     let folder = tempfile::Builder::new()
         .prefix("coding-agent-demo-")
@@ -97,32 +104,32 @@ async fn show() -> anyhow::Result<ExitCode> {
     std::fs::write(&config, text).with_context(|| format!("{} cannot be written", config.display()))?;
 
     project.label();
-    println!("alice puts the label \"coding agent\" on it, and `coding-agent run` starts:");
-    let mut program = Program::start(&installed, folder.path(), &config)?;
+    screen::line("alice puts the label \"coding agent\" on it, and `coding-agent run` starts:");
+    let mut program = Program::start(installed, folder.path(), &config)?;
     let limit = if choice.is_recorded() {
         RECORDED_LIMIT
     } else {
         OWN_LIMIT
     };
     let ended = watch::watch(&mut program, limit).await;
-    program.stop().await;
+    let cleared = program.stop().await;
     let code = match ended {
         Ended::ByItself => report::show(&github, &project, &program, begun.elapsed()),
-        Ended::Interrupted => {
-            println!("\nStopped. The container, the forge and the temporary folder are gone.");
-            ExitCode::from(130)
-        }
+        Ended::Interrupted => ExitCode::from(INTERRUPTED),
         Ended::TooLong => {
-            println!("\nNo end after {} minutes, so it was stopped.", limit.as_secs() / 60);
+            screen::line(format_args!(
+                "There was no end after {} minutes, so it was stopped.",
+                limit.as_secs() / 60
+            ));
             report::show(&github, &project, &program, begun.elapsed());
             ExitCode::FAILURE
         }
     };
-    Ok(code)
+    cleared.map(|()| code)
 }
 
 /// Returns what a person would write into `config.yaml`.
-fn configuration(github: &GitHub, project: &Project, choice: &Choice, executor: &PathBuf) -> anyhow::Result<Value> {
+fn configuration(github: &GitHub, project: &Project, choice: &Choice, executor: &Path) -> anyhow::Result<Value> {
     let myself = std::env::current_exe().context("this program does not know where it lies")?;
     Ok(json!({
         "task_sources": ["github"],

@@ -68,7 +68,7 @@ impl fmt::Display for Choice {
                 formatter,
                 "your own: {what}. It takes as long as it takes; Ctrl-C ends it"
             ),
-            Self::Recorded { why, .. } => write!(formatter, "recorded replies ({why})"),
+            Self::Recorded { why, .. } => write!(formatter, "recorded replies; {why}"),
         }
     }
 }
@@ -85,7 +85,7 @@ async fn own(variable: &str) -> Result<(Value, String), String> {
             let (address, key) = (llm.openai.base_url, llm.openai.api_key);
             let listed = ask(
                 &format!("{}/models", address.trim_end_matches('/')),
-                key.as_ref().map(|key| key.expose_secret()),
+                key.as_ref().map(ExposeSecret::expose_secret),
             )
             .await?;
             let model = chosen("OPENAI_MODEL", Some(&llm.openai.model), &names(&listed, "data", "id"))?;
@@ -136,7 +136,7 @@ async fn ask(address: &str, key: Option<&str>) -> Result<Value, String> {
         request = request.bearer_auth(key);
     }
     let answer = request.send().await;
-    let answer = answer.map_err(|error| format!("nothing answers at {address} ({})", root_of(&error)))?;
+    let answer = answer.map_err(|error| format!("nothing answers at {address}: {}", root_of(&error)))?;
     match answer.status() {
         StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED => Ok(Value::Null),
         status if status.is_success() => answer

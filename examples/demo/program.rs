@@ -14,6 +14,8 @@ use coding_agent::journal::reading;
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::process::{Child, Command};
 
+use crate::screen;
+
 /// The image that the work is done in.
 pub(crate) const IMAGE: &str = "coding-agent-executor-python:latest";
 /// How long the program may take to save and leave when it is asked to stop.
@@ -45,7 +47,8 @@ pub(crate) async fn installed() -> anyhow::Result<Installed> {
             bail!("{} is missing; `make demo` builds it", path.display());
         }
     }
-    let docker = Docker::connect_with_defaults().context("the Docker engine has no usable address")?;
+    let docker =
+        Docker::connect_with_defaults().context("the Docker engine cannot be reached; `make setup` starts it")?;
     tokio::time::timeout(ENGINE_PATIENCE, docker.inspect_image(IMAGE))
         .await
         .context("the Docker engine does not answer; `make setup` starts it")?
@@ -109,7 +112,7 @@ impl Program {
     }
 
     /// Sees to it that neither the process nor a container is left.
-    pub(crate) async fn stop(&mut self) {
+    pub(crate) async fn stop(&mut self) -> anyhow::Result<()> {
         // The first request is for the safe point, the second for haste; then nothing is asked any more.
         for patience in [GRACE + Duration::from_secs(2), Duration::from_secs(3)] {
             self.ask_to_end();
@@ -119,12 +122,17 @@ impl Program {
         }
         // It has ended in nearly every case: an error says no more than that.
         let _ = self.child.kill().await;
-        match tokio::time::timeout(ENGINE_PATIENCE, self.remove_containers()).await {
-            Ok(Ok(0)) => {}
-            Ok(Ok(count)) => println!("{count} container(s) were left over and have been removed."),
-            Ok(Err(error)) => println!("The containers of this run could not be removed: {error}"),
-            Err(_) => println!("The containers of this run could not be removed: the Docker engine does not answer"),
+        let removed = tokio::time::timeout(ENGINE_PATIENCE, self.remove_containers()).await;
+        let removed = removed.context("the Docker engine does not answer");
+        let count = removed
+            .flatten()
+            .context("the container of this run could not be removed")?;
+        if count > 0 {
+            screen::line(format_args!(
+                "{count} container(s) were left over and have been removed."
+            ));
         }
+        Ok(())
     }
 
     fn ask_to_end(&self) {

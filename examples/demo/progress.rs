@@ -7,7 +7,7 @@ use coding_agent::journal::fact::{Entry, Fact};
 use coding_agent::task::state::State;
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::paint;
+use crate::screen;
 
 /// The facts shown so far, and the stage they are in.
 pub(crate) struct Progress {
@@ -18,7 +18,7 @@ pub(crate) struct Progress {
 
 impl Progress {
     pub(crate) fn begin() -> Self {
-        let spinner = if paint::is_terminal() {
+        let spinner = if screen::is_terminal() {
             ProgressBar::new_spinner()
         } else {
             ProgressBar::hidden()
@@ -41,7 +41,7 @@ impl Progress {
             if let Fact::StageChanged { to, .. } = entry.fact {
                 self.stage = to;
                 if !to.is_final() {
-                    self.say(&paint::bold(&capital(&to.to_string())));
+                    self.say(&screen::bold(&capital(&to.to_string())));
                 }
             } else if let Some(line) = line(&entry.fact, self.stage) {
                 self.say(&format!("  {line}"));
@@ -56,7 +56,7 @@ impl Progress {
 
     pub(crate) fn say(&self, line: &str) {
         // What is hidden would swallow the line.
-        self.spinner.suspend(|| println!("{line}"));
+        self.spinner.suspend(|| screen::line(format_args!("{line}")));
     }
 
     pub(crate) fn end(self) {
@@ -110,11 +110,11 @@ fn line(fact: &Fact, stage: State) -> Option<String> {
             ..
         } => {
             let failed = if *is_error {
-                paint::red(" failed")
+                screen::red(" failed")
             } else {
                 String::new()
             };
-            let what = format!("{} {}", paint::cyan(tool), short(about));
+            let what = format!("{} {}", screen::cyan(tool), short(about));
             row("tool", what.trim_end(), &format!("{}{failed}", time(*milliseconds)))
         }
         Fact::Planned { environment, subtasks } => {
@@ -141,11 +141,11 @@ fn line(fact: &Fact, stage: State) -> Option<String> {
         } => {
             let ending = exit_code.map_or_else(|| "no exit code".to_owned(), |code| format!("exit code {code}"));
             let verdict = if *passed {
-                paint::green("passed")
+                screen::green("passed")
             } else {
-                paint::red(&format!("did not pass, {ending}"))
+                screen::red(&format!("did not pass, {ending}"))
             };
-            row("check", &paint::cyan(&short(command)), &verdict)
+            row("check", &screen::cyan(&short(command)), &verdict)
         }
         Fact::Pushed { branch, commit } => {
             let id: String = commit.chars().take(10).collect();
@@ -159,15 +159,15 @@ fn line(fact: &Fact, stage: State) -> Option<String> {
         Fact::Commented { .. } => row("forge", "wrote a comment", ""),
         Fact::ReplyUnreadable { attempt, reason } => row(
             "model",
-            &paint::red(&format!(
+            &screen::red(&format!(
                 "reply {attempt} could not be read and is asked again: {}",
                 short(reason)
             )),
             "",
         ),
-        Fact::Warned { text } => row("note", &paint::red(text), ""),
-        Fact::Postponed { reason, .. } => row("later", &paint::red(reason), ""),
-        Fact::Failed { reason } => row("failed", &paint::red(reason), ""),
+        Fact::Warned { text } => row("note", &screen::red(text), ""),
+        Fact::Postponed { reason, .. } => row("later", &screen::red(reason), ""),
+        Fact::Failed { reason } => row("failed", &screen::red(reason), ""),
         _ => return None,
     })
 }
@@ -176,8 +176,8 @@ fn row(who: &str, what: &str, numbers: &str) -> String {
     let dot = if numbers.is_empty() { "" } else { " · " };
     format!(
         "{} {what}{}",
-        paint::dim(&format!("{who:<7}")),
-        paint::dim(&format!("{dot}{numbers}"))
+        screen::dim(&format!("{who:<7}")),
+        screen::dim(&format!("{dot}{numbers}"))
     )
 }
 

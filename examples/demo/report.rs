@@ -6,10 +6,10 @@ use std::time::Duration;
 use coding_agent::journal::fact::{Entry, Fact};
 
 use crate::fake::github::{GitHub, Item};
-use crate::paint;
 use crate::program::Program;
 use crate::progress::time;
 use crate::project::Project;
+use crate::screen;
 
 /// Most lines of the program's own words after a failure.
 const LAST_LINES: usize = 20;
@@ -23,19 +23,19 @@ pub(crate) fn show(github: &GitHub, project: &Project, program: &Program, took: 
         return no_pull(program, &journal);
     };
     heading("The pull request");
-    println!("{}", paint::bold(&format!("#{} {}", pull.number(), pull.title())));
-    println!(
+    screen::line(screen::bold(&format!("#{} {}", pull.number(), pull.title())));
+    screen::line(format_args!(
         "{} -> {}{}",
         pull.head(),
         pull.base(),
         if pull.is_draft() { " (draft)" } else { "" }
-    );
-    println!("\n{}", as_seen(&pull.text()).trim_end());
+    ));
+    screen::line(format_args!("\n{}", as_seen(&pull.text()).trim_end()));
     heading("Its diff");
     print_diff(&pull.diff());
     heading("How it was verified");
     print_checks(&journal);
-    println!();
+    screen::line("");
     print_sum(&pull, &journal, took);
     ExitCode::SUCCESS
 }
@@ -44,30 +44,34 @@ fn no_pull(program: &Program, journal: &[Entry]) -> ExitCode {
     heading("No pull request came of it");
     for entry in journal {
         match &entry.fact {
-            Fact::Failed { reason } | Fact::Postponed { reason, .. } => println!("{}", paint::red(reason)),
+            Fact::Failed { reason } | Fact::Postponed { reason, .. } => screen::line(screen::red(reason)),
             _ => {}
         }
     }
     let said = program.said();
     let lines: Vec<&str> = said.lines().collect();
     for line in lines.iter().skip(lines.len().saturating_sub(LAST_LINES)) {
-        println!("{}", paint::dim(&format!("coding-agent | {line}")));
+        screen::line(screen::dim(&format!("coding-agent | {line}")));
     }
     ExitCode::FAILURE
 }
 
 fn heading(text: &str) {
     let rule = "─".repeat(76_usize.saturating_sub(text.chars().count()));
-    println!("\n{} {}\n", paint::bold(&format!("── {text}")), paint::dim(&rule));
+    screen::line(format_args!(
+        "\n{} {}\n",
+        screen::bold(&format!("── {text}")),
+        screen::dim(&rule)
+    ));
 }
 
 fn print_timeline(timeline: &str) {
     for line in as_seen(timeline).lines() {
         let is_deed = line.starts_with("  ") && !line.starts_with("    ");
-        match line.trim_start().strip_prefix("| ") {
-            Some(text) => println!("    {} {text}", paint::dim("|")),
-            None if is_deed => println!("{}", paint::cyan(line)),
-            None => println!("{}", paint::bold(line)),
+        match line.trim_start().strip_prefix('|') {
+            Some(text) => screen::line(format_args!("    {}{text}", screen::dim("|"))),
+            None if is_deed => screen::line(screen::cyan(line)),
+            None => screen::line(screen::bold(line)),
         }
     }
 }
@@ -78,19 +82,21 @@ fn print_diff(diff: &str) {
             .iter()
             .any(|head| line.starts_with(head));
         let painted = match line.chars().next() {
-            _ if is_head => paint::bold(line),
-            Some('+') => paint::green(line),
-            Some('-') => paint::red(line),
-            Some('@') => paint::cyan(line),
+            _ if is_head => screen::bold(line),
+            Some('+') => screen::green(line),
+            Some('-') => screen::red(line),
+            Some('@') => screen::cyan(line),
             _ => line.to_owned(),
         };
-        println!("{painted}");
+        screen::line(format_args!("{painted}"));
     }
 }
 
 /// The last round is what was delivered; the rounds before it were sent back to the model.
 fn print_checks(journal: &[Entry]) {
-    println!("The program ran these in the container itself, after the model had said that it was done:\n");
+    screen::line(format_args!(
+        "The program ran these in the container itself, after the model had said that it was done:\n"
+    ));
     for entry in journal {
         if let Fact::Verified {
             command,
@@ -100,11 +106,14 @@ fn print_checks(journal: &[Entry]) {
         {
             let ending = exit_code.map_or_else(|| "no exit code".to_owned(), |code| format!("exit code {code}"));
             let mark = if *passed {
-                paint::green("✓")
+                screen::green("✓")
             } else {
-                paint::red("✗")
+                screen::red("✗")
             };
-            println!("  {mark} {command}  {}", paint::dim(&format!("({ending})")));
+            screen::line(format_args!(
+                "  {mark} {command}  {}",
+                screen::dim(&format!("({ending})"))
+            ));
         }
     }
 }
@@ -134,11 +143,7 @@ fn print_sum(pull: &Item, journal: &[Entry], took: Duration) {
         time(took),
         time(thought),
     );
-    println!("{}", paint::bold(&sum));
-    println!(
-        "{}",
-        paint::dim("The container, the forge and the temporary folder are gone.")
-    );
+    screen::line(screen::bold(&sum));
 }
 
 /// Takes out what a forge does not show: comments of HTML and the tags for small print.

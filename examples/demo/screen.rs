@@ -1,6 +1,12 @@
-//! Colours, where somebody can see them. A pipe gets the plain text.
+//! What is shown, with colours where somebody can see them. A pipe gets the plain text.
 
-use std::io::IsTerminal;
+use std::fmt::Display;
+use std::io::{IsTerminal, Write};
+
+/// Shows a line. When nobody reads any more (`make demo | head`) the demo still ends in order.
+pub(crate) fn line(text: impl Display) {
+    let _ = writeln!(std::io::stdout(), "{text}");
+}
 
 /// Says whether the output is a terminal that may be painted on.
 pub(crate) fn is_terminal() -> bool {
