@@ -2,6 +2,8 @@
 
 use std::time::Instant;
 
+use serde_json::Value;
+
 use super::ask::milliseconds;
 use super::run::Run;
 use super::setback::Setback;
@@ -13,6 +15,11 @@ use crate::tool::{ToolError, ToolOutput};
 /// Most bytes of one output in the conversation, whatever the window.
 const MOST_BYTES: usize = 32 * 1024;
 const FEWEST_BYTES: usize = 4 * 1024;
+
+/// Arguments that tell one call of a tool from another, most telling first.
+const TELLING: [&str; 3] = ["command", "path", "pattern"];
+/// Most characters of that in the journal.
+const LONGEST_ABOUT: usize = 120;
 
 /// What the model is told of a call whose end nobody saw.
 pub(super) const UNKNOWN_OUTCOME: &str =
@@ -51,6 +58,7 @@ impl Run {
         };
         self.note(Fact::ToolCalled {
             tool: call.tool.clone(),
+            about: self.about(call),
             is_error: output.is_error,
             bytes: output.text.len(),
             milliseconds: milliseconds(begun),
@@ -60,6 +68,20 @@ impl Run {
             text: self.cut_for_window(text).await,
             ..output
         })
+    }
+
+    /// Returns what tells this call from others of the same tool: its command, its path, or its first text.
+    fn about(&self, call: &ToolCall) -> String {
+        let named = TELLING.iter().find_map(|name| call.args.get(*name)?.as_str());
+        let text = named.or_else(|| call.args.values().find_map(Value::as_str));
+        // Cleaned before it is cut: the half of a secret would not be recognised.
+        let text = self.workshop.redactor.clean(text.unwrap_or_default()).into_string();
+        text.lines()
+            .next()
+            .unwrap_or_default()
+            .chars()
+            .take(LONGEST_ABOUT)
+            .collect()
     }
 
     /// Cuts `text` in the middle to its share of the window; the whole is kept on disk.

@@ -82,8 +82,11 @@ pub enum Fact {
         attempt: u32,
         reason: String,
     },
+    /// `about` is the command, the path or whatever else tells one call from the next, on one line.
     ToolCalled {
         tool: String,
+        #[serde(default)]
+        about: String,
         is_error: bool,
         bytes: usize,
         milliseconds: u64,

@@ -1,0 +1,165 @@
+//! The real program as a process of its own, and that nothing of it is left at the end.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use bollard::Docker;
+use bollard::query_parameters::{ListContainersOptionsBuilder, RemoveContainerOptionsBuilder};
+use coding_agent::journal::fact::Entry;
+use coding_agent::journal::reading;
+use rustix::process::{Pid, Signal, kill_process};
+use tokio::process::{Child, Command};
+
+use crate::screen;
+
+/// The image that the work is done in.
+pub(crate) const IMAGE: &str = "coding-agent-executor-python:latest";
+/// How long the program may take to save and leave when it is asked to stop.
+pub(crate) const GRACE: Duration = Duration::from_secs(8);
+
+/// How long the engine may take to answer.
+const ENGINE_PATIENCE: Duration = Duration::from_secs(20);
+
+/// What `make demo` has built.
+pub(crate) struct Installed {
+    program: PathBuf,
+    pub(crate) executor: PathBuf,
+}
+
+/// Looks whether everything is there, before anything is begun.
+pub(crate) async fn installed() -> anyhow::Result<Installed> {
+    let myself = std::env::current_exe().context("this program does not know where it lies")?;
+    // target/debug/examples/demo
+    let folder = myself
+        .ancestors()
+        .nth(2)
+        .context("this program lies in no target folder")?;
+    let found = Installed {
+        program: folder.join("coding-agent"),
+        executor: folder.join("coding-agent-executor-static"),
+    };
+    for path in [&found.program, &found.executor] {
+        if !path.is_file() {
+            bail!("{} is missing; `make demo` builds it", path.display());
+        }
+    }
+    let docker =
+        Docker::connect_with_defaults().context("the Docker engine cannot be reached; `make setup` starts it")?;
+    tokio::time::timeout(ENGINE_PATIENCE, docker.inspect_image(IMAGE))
+        .await
+        .context("the Docker engine does not answer; `make setup` starts it")?
+        .with_context(|| {
+            format!("the image {IMAGE} is not there or the Docker engine does not run; `make setup` sees to both")
+        })?;
+    Ok(found)
+}
+
+/// The program while it runs and after. Killed when dropped.
+pub(crate) struct Program {
+    child: Child,
+    folder: PathBuf,
+}
+
+impl Program {
+    /// Starts `coding-agent run`, with everything it keeps in `folder`.
+    pub(crate) fn start(installed: &Installed, folder: &Path, config: &Path) -> anyhow::Result<Self> {
+        let said = File::create(folder.join("said.txt")).context("the temporary folder cannot be written to")?;
+        // The forge and the recorded model are on this machine: no proxy is to be asked for them.
+        let mut direct = std::env::var("no_proxy")
+            .or_else(|_| std::env::var("NO_PROXY"))
+            .unwrap_or_default();
+        direct.push_str(",127.0.0.1,localhost");
+        let child = Command::new(&installed.program)
+            .arg("--config")
+            .arg(config)
+            .arg("run")
+            .env("no_proxy", &direct)
+            .env("NO_PROXY", &direct)
+            .current_dir(folder)
+            .stdin(Stdio::null())
+            .stdout(said.try_clone()?)
+            .stderr(said)
+            // Ctrl-C reaches this program alone, which then asks that one to stop: it would take two requests for haste.
+            .process_group(0)
+            .kill_on_drop(true)
+            .spawn()
+            .with_context(|| format!("{} cannot be started", installed.program.display()))?;
+        Ok(Self {
+            child,
+            folder: folder.to_owned(),
+        })
+    }
+
+    /// Waits for the end.
+    pub(crate) async fn ended(&mut self) -> std::io::Result<ExitStatus> {
+        self.child.wait().await
+    }
+
+    /// Returns what the journal holds by now, oldest first.
+    pub(crate) fn journal(&self) -> Vec<Entry> {
+        reading::entries(&self.folder.join("logs"))
+            .map(Iterator::collect)
+            .unwrap_or_default()
+    }
+
+    /// Returns what the program said on its terminal.
+    pub(crate) fn said(&self) -> String {
+        std::fs::read_to_string(self.folder.join("said.txt")).unwrap_or_default()
+    }
+
+    /// Sees to it that neither the process nor a container is left.
+    pub(crate) async fn stop(&mut self) -> anyhow::Result<()> {
+        // The first request is for the safe point, the second for haste; then nothing is asked any more.
+        for patience in [GRACE + Duration::from_secs(2), Duration::from_secs(3)] {
+            self.ask_to_end();
+            if tokio::time::timeout(patience, self.child.wait()).await.is_ok() {
+                break;
+            }
+        }
+        // It has ended in nearly every case: an error says no more than that.
+        let _ = self.child.kill().await;
+        let removed = tokio::time::timeout(ENGINE_PATIENCE, self.remove_containers()).await;
+        let removed = removed.context("the Docker engine does not answer");
+        let count = removed
+            .flatten()
+            .context("the container of this run could not be removed")?;
+        if count > 0 {
+            screen::line(format_args!(
+                "{count} container(s) were left over and have been removed."
+            ));
+        }
+        Ok(())
+    }
+
+    fn ask_to_end(&self) {
+        let id = self
+            .child
+            .id()
+            .and_then(|id| i32::try_from(id).ok())
+            .and_then(Pid::from_raw);
+        if let Some(id) = id {
+            // It may have ended in this moment.
+            let _ = kill_process(id, Signal::TERM);
+        }
+    }
+
+    async fn remove_containers(&self) -> anyhow::Result<usize> {
+        let docker = Docker::connect_with_defaults()?;
+        let instance = coding_agent::service::instance(&self.folder.join("state"));
+        let filters = HashMap::from([("label", vec![format!("coding-agent.instance={instance}")])]);
+        let options = ListContainersOptionsBuilder::default()
+            .all(true)
+            .filters(&filters)
+            .build();
+        let containers = docker.list_containers(Some(options)).await?;
+        for id in containers.iter().filter_map(|container| container.id.as_deref()) {
+            let options = RemoveContainerOptionsBuilder::default().force(true).v(true).build();
+            docker.remove_container(id, Some(options)).await?;
+        }
+        Ok(containers.len())
+    }
+}

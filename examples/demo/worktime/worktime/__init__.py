@@ -1,0 +1,1 @@
+"""Adds up what a time sheet says was spent on each project."""
