@@ -11,6 +11,7 @@ mod executor;
 mod fake;
 mod guard;
 mod issues;
+mod killed;
 mod mcp_servers;
 mod processes;
 mod world;

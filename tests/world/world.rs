@@ -48,8 +48,13 @@ pub struct Program {
 impl World {
     /// Starts the fakes; the program is configured for GitHub and the scripted model behind the OpenAI protocol.
     pub async fn start() -> Self {
+        Self::with(Model::start().await).await
+    }
+
+    /// Starts the same world with another model.
+    pub async fn with(model: Model) -> Self {
         let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
-        let (github, gitlab, model) = (GitHub::start().await, GitLab::start().await, Model::start().await);
+        let (github, gitlab) = (GitHub::start().await, GitLab::start().await);
         let folder = tempfile::Builder::new()
             .prefix("coding-agent-world-")
             .tempdir()
