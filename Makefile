@@ -1,7 +1,7 @@
 # `make help` lists what there is. All that is needed beforehand is a Rust toolchain, and root or sudo.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint bench images build
+.PHONY: help setup demo test lint bench images build install
 
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -35,3 +35,11 @@ images: ## build the images of all five environments
 build: ## build the program and its static executor
 	cargo build --locked
 	scripts/setup executor
+
+PREFIX ?= /usr/local
+
+install: ## build a release and install both programs below PREFIX (/usr/local)
+	cargo build --release --locked --bin coding-agent
+	cargo rustc --release --locked --bin coding-agent-executor -- -C target-feature=+crt-static
+	install -D target/release/coding-agent $(DESTDIR)$(PREFIX)/bin/coding-agent
+	install -D target/release/coding-agent-executor $(DESTDIR)$(PREFIX)/bin/coding-agent-executor
