@@ -9,8 +9,11 @@ help: ## show this list
 setup: ## install and start Docker, build the executor and the Python environment
 	scripts/setup demo
 
-demo: setup ## see an issue become a pull request, on this machine
-	scripts/with-docker cargo run --quiet --locked --example demo
+demo: ## see an issue become a pull request, on this machine
+	@scripts/setup demo
+	@# `cargo run --example` would not build the program itself, which the demo starts.
+	cargo build --locked --bin coding-agent --example demo
+	@scripts/with-docker target/debug/examples/demo
 
 test: ## run all tests, with the real Docker engine
 	scripts/setup test

@@ -46,7 +46,7 @@ impl Progress {
             } else if let Some(line) = line(&entry.fact, self.stage) {
                 self.say(&format!("  {line}"));
             }
-            if let Some(doing) = doing(&entry.fact) {
+            if let Some(doing) = doing(&entry.fact, self.stage) {
                 let stage = capital(&self.stage.to_string());
                 self.spinner.set_message(format!("{stage} · {doing}"));
             }
@@ -65,8 +65,10 @@ impl Progress {
 }
 
 /// Returns what a fact makes the program do next.
-fn doing(fact: &Fact) -> Option<&'static str> {
+fn doing(fact: &Fact, stage: State) -> Option<&'static str> {
     match fact {
+        // The program's own calls: no model is asked in this stage.
+        Fact::ToolCalled { .. } if stage == State::Verifying => None,
         Fact::StageChanged {
             to: State::Planning | State::Working,
             ..
@@ -165,9 +167,9 @@ fn line(fact: &Fact, stage: State) -> Option<String> {
             )),
             "",
         ),
-        Fact::Warned { text } => row("note", &screen::red(text), ""),
-        Fact::Postponed { reason, .. } => row("later", &screen::red(reason), ""),
-        Fact::Failed { reason } => row("failed", &screen::red(reason), ""),
+        Fact::Warned { text } => row("note", &screen::red(&screen::harmless(text)), ""),
+        Fact::Postponed { reason, .. } => row("later", &screen::red(&screen::harmless(reason)), ""),
+        Fact::Failed { reason } => row("failed", &screen::red(&screen::harmless(reason)), ""),
         _ => return None,
     })
 }
@@ -183,9 +185,9 @@ fn row(who: &str, what: &str, numbers: &str) -> String {
 
 fn short(text: &str) -> String {
     const MOST: usize = 90;
-    let line = text.lines().next().unwrap_or_default();
+    let line = screen::harmless(text.lines().next().unwrap_or_default());
     if line.chars().count() <= MOST {
-        return line.to_owned();
+        return line;
     }
     format!("{}…", line.chars().take(MOST).collect::<String>())
 }

@@ -44,7 +44,9 @@ fn no_pull(program: &Program, journal: &[Entry]) -> ExitCode {
     heading("No pull request came of it");
     for entry in journal {
         match &entry.fact {
-            Fact::Failed { reason } | Fact::Postponed { reason, .. } => screen::line(screen::red(reason)),
+            Fact::Failed { reason } | Fact::Postponed { reason, .. } => {
+                screen::line(screen::red(&screen::harmless(reason)))
+            }
             _ => {}
         }
     }
@@ -77,7 +79,7 @@ fn print_timeline(timeline: &str) {
 }
 
 fn print_diff(diff: &str) {
-    for line in diff.lines() {
+    for line in screen::harmless(diff).lines() {
         let is_head = ["diff ", "index ", "--- ", "+++ ", "new file"]
             .iter()
             .any(|head| line.starts_with(head));
@@ -111,7 +113,8 @@ fn print_checks(journal: &[Entry]) {
                 screen::red("✗")
             };
             screen::line(format_args!(
-                "  {mark} {command}  {}",
+                "  {mark} {}  {}",
+                screen::harmless(command),
                 screen::dim(&format!("({ending})"))
             ));
         }
@@ -148,7 +151,7 @@ fn print_sum(pull: &Item, journal: &[Entry], took: Duration) {
 
 /// Takes out what a forge does not show: comments of HTML and the tags for small print.
 fn as_seen(text: &str) -> String {
-    let mut seen = text.replace("<sub>", "").replace("</sub>", "");
+    let mut seen = screen::harmless(text).replace("<sub>", "").replace("</sub>", "");
     while let Some(begin) = seen.find("<!--") {
         let end = seen[begin..]
             .find("-->")

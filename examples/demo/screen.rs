@@ -8,6 +8,13 @@ pub(crate) fn line(text: impl Display) {
     let _ = writeln!(std::io::stdout(), "{text}");
 }
 
+/// Returns a model's or a tool's words without what would steer the terminal.
+pub(crate) fn harmless(text: &str) -> String {
+    text.chars()
+        .filter(|&letter| letter == '\n' || letter == '\t' || !letter.is_control())
+        .collect()
+}
+
 /// Says whether the output is a terminal that may be painted on.
 pub(crate) fn is_terminal() -> bool {
     std::io::stdout().is_terminal()
