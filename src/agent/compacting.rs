@@ -49,9 +49,10 @@ impl Run {
         let text = self.workshop.redactor.clean(&prompt::summary(&text)).into_string();
         let summary = Message::Summary { replaces, text };
         self.save_conversation(chat).await?;
-        self.workshop
-            .store
-            .append_messages(&self.lease, std::slice::from_ref(&summary))
+        let record = self.written_record()?;
+        let store = &self.workshop.store;
+        store
+            .append(&self.lease, &record, std::slice::from_ref(&summary))
             .await?;
         chat.compact(summary);
         self.note(Fact::Compacted { messages: replaces });

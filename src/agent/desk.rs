@@ -44,7 +44,8 @@ impl Run {
     /// and hands the project in, with the unfinished work that was kept.
     pub(super) async fn open_desk(&mut self) -> Result<&mut Desk, Setback> {
         if self.desk.is_none() {
-            let (workspace, is_new) = self.open_workspace().await?;
+            // Boxed: opening is rare, and its large future would be carried by every stage.
+            let (workspace, is_new) = Box::pin(self.open_workspace()).await?;
             let is_replacement = is_new && self.is_prepared();
             let mut servers: Vec<Arc<dyn ToolServer>> =
                 vec![Arc::new(workspace.server(&self.workshop.settings.environments))];
