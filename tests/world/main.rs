@@ -11,6 +11,7 @@ mod executor;
 mod fake;
 mod guard;
 mod issues;
+mod local_tasks;
 mod mcp_servers;
 mod processes;
 mod world;
