@@ -18,12 +18,23 @@ const FEWEST_BYTES: usize = 4 * 1024;
 pub(super) const UNKNOWN_OUTCOME: &str =
     "The program was stopped while this ran. Whether it took effect is unknown: look before you repeat it.";
 
+/// What the model is told of a call that was not begun, because the program was asked to stop.
+const NOT_RUN: &str = "The program was stopped before this was run. Repeat it if it is still needed.";
+
 impl Run {
     /// Runs `calls` one after the other; what fails is told to the model, a lost workspace is not.
     pub(super) async fn call_all(&self, toolbox: &Toolbox, calls: Vec<ToolCall>) -> Result<Vec<ToolResult>, Setback> {
         let mut results = Vec::with_capacity(calls.len());
         for call in calls {
-            let output = self.call(toolbox, &call).await?;
+            let output = if self.stop.asked.is_cancelled() {
+                ToolOutput {
+                    text: NOT_RUN.to_owned(),
+                    is_error: true,
+                    structured: None,
+                }
+            } else {
+                self.call(toolbox, &call).await?
+            };
             results.push(ToolResult {
                 call,
                 output: output.text,

@@ -12,11 +12,12 @@ use crate::task::state::{Signal, State};
 
 /// Pushes, opens, says so and sets the final label. Every step may be repeated after a crash.
 pub(super) async fn deliver(run: &mut Run) -> Result<Signal, Setback> {
-    let item = run.item().await?;
+    // First, so that a forge that does not answer costs no work: the result is in the mirror by then.
     if run.record.head.is_none() {
         take_result(run).await?;
         run.save().await?;
     }
+    let item = run.item().await?;
     match &item {
         Some(item) if run.record.has_changes() => push(run, item).await?,
         Some(_) => {}
@@ -25,6 +26,9 @@ pub(super) async fn deliver(run: &mut Run) -> Result<Signal, Setback> {
     run.show_final(State::Done).await?;
     let text = talk::done(&run.record, &run.workshop.settings);
     run.say("final", &text).await?;
+    if let Some(item) = &item {
+        run.take_trigger_off(item).await?;
+    }
     run.show_label(State::Done, item.as_ref().map(|item| item.labels.as_slice()))
         .await?;
     Ok(Signal::Finished)

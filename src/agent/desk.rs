@@ -3,6 +3,8 @@
 
 use std::sync::Arc;
 
+use super::keeping::Keeping;
+use super::preparing;
 use super::run::Run;
 use super::setback::Setback;
 use super::workspace::{self, Workspace};
@@ -18,16 +20,20 @@ use crate::tool::{ToolOutput, ToolServer};
 
 /// Open while a run is worked on in this process.
 pub struct Desk {
-    pub workspace: Workspace,
+    pub workspace: Arc<Workspace>,
     pub toolbox: Arc<Toolbox>,
     pub specs: Arc<[ToolSpec]>,
     /// `None` before the conversation is opened, and while a stage has it in hand.
     pub chat: Option<Chat>,
+    /// Whether the container took the place of another one that the model worked in, and the model was not told yet.
+    pub is_replacement: bool,
+    pub keeping: Keeping,
 }
 
 impl Desk {
     /// Ends the tool servers and removes the container.
-    pub async fn clear(self) {
+    pub async fn clear(mut self) {
+        self.keeping.finish().await;
         self.toolbox.close().await;
         self.workspace.remove().await;
     }
@@ -38,7 +44,8 @@ impl Run {
     /// and hands the project in, with the unfinished work that was kept.
     pub(super) async fn open_desk(&mut self) -> Result<&mut Desk, Setback> {
         if self.desk.is_none() {
-            let workspace = self.open_workspace().await?;
+            let (workspace, is_new) = self.open_workspace().await?;
+            let is_replacement = is_new && self.is_prepared();
             let mut servers: Vec<Arc<dyn ToolServer>> =
                 vec![Arc::new(workspace.server(&self.workshop.settings.environments))];
             for config in &self.workshop.settings.mcp_servers {
@@ -47,19 +54,31 @@ impl Run {
             let toolbox = Arc::new(Toolbox::new(servers));
             // From here on the desk is cleared with the run, whatever happens next.
             let desk = self.desk.insert(Desk {
-                workspace,
+                workspace: Arc::new(workspace),
                 toolbox,
                 specs: Arc::from([]),
                 chat: None,
+                is_replacement,
+                keeping: Keeping::default(),
             });
             desk.specs = desk.toolbox.specs().await?;
+            if is_replacement {
+                // What the commands set up went with the container that was there before. Boxed: they need the desk.
+                Box::pin(preparing::set_up(self)).await?;
+            }
         }
         self.desk
             .as_mut()
             .ok_or_else(|| Setback::failed("the desk was not opened"))
     }
 
-    async fn open_workspace(&mut self) -> Result<Workspace, Setback> {
+    /// Before Preparing was finished a container may hold half a project.
+    fn is_prepared(&self) -> bool {
+        matches!(self.state, State::Working | State::Verifying | State::Delivering)
+    }
+
+    /// Returns the workspace, and whether its container is a new one.
+    async fn open_workspace(&mut self) -> Result<(Workspace, bool), Setback> {
         let settings = self.workshop.settings.clone();
         let Some(base) = self.record.base.clone() else {
             return Err(Setback::failed("there is no commit to work on"));
@@ -73,10 +92,10 @@ impl Run {
         let item = self.item().await?;
         let mirror = self.source(item.as_ref()).await?.mirror;
         let run = self.lease.run.to_string();
-        // Before Preparing was finished a container may hold half a project.
-        let is_prepared = matches!(self.state, State::Working | State::Verifying | State::Delivering);
-        if is_prepared && let Some(container) = docker.find(self.lease.run).await? {
-            return Ok(Workspace::take_over(container, mirror, base, run));
+        if self.is_prepared()
+            && let Some(container) = docker.find(self.lease.run).await?
+        {
+            return Ok((Workspace::take_over(container, mirror, base, run), false));
         }
         let (name, environment) = self.environment()?;
         let lease = Arc::clone(&self.lease);
@@ -104,7 +123,25 @@ impl Run {
             container: id,
             milliseconds: super::ask::milliseconds(begun),
         });
-        Ok(workspace)
+        Ok((workspace, true))
+    }
+
+    /// Removes the container of an earlier process that this one had no use for; the sweep of a later start would, too.
+    pub(super) async fn remove_left_container(&self) {
+        let settings = &self.workshop.settings;
+        let removed = async {
+            Docker::connect(
+                &settings.environments,
+                settings.docker_host.as_deref(),
+                &settings.instance,
+            )
+            .await?
+            .remove(self.lease.run)
+            .await
+        };
+        if let Err(error) = removed.await {
+            tracing::warn!(task = %self.lease.task, "a container could not be removed, the next start sweeps it: {error}");
+        }
     }
 
     /// Returns the name and section of the run's environment.
@@ -125,8 +162,12 @@ impl Run {
         Ok((name, environment))
     }
 
-    /// Runs a shell command of the program's own in the workspace.
+    /// Runs a shell command of the program's own in the workspace. One that the stop of the program cuts short says nothing
+    /// of the work, so it is no result: it is run again by the next process.
     pub(super) async fn execute(&mut self, command: &str) -> Result<ToolOutput, Setback> {
+        if self.stop.asked.is_cancelled() {
+            return Err(Setback::Interrupted);
+        }
         let toolbox = Arc::clone(&self.open_desk().await?.toolbox);
         let args = serde_json::Map::from_iter([("command".to_owned(), command.into())]);
         let call = ToolCall {
@@ -134,6 +175,10 @@ impl Run {
             tool: format!("{}/execute_command", workspace::SERVER),
             args,
         };
-        self.call(&toolbox, &call).await
+        let output = self.call(&toolbox, &call).await?;
+        if self.stop.deadline.is_cancelled() {
+            return Err(Setback::Interrupted);
+        }
+        Ok(output)
     }
 }

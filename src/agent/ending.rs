@@ -180,10 +180,15 @@ async fn conclude(run: &mut Run, signal: Signal, ending: Ending) -> Ending {
 
 /// Keeps the workspace in the mirror, so that another container can go on with it.
 async fn keep_work(run: &mut Run) {
-    let is_worth_it = matches!(run.state, State::Working | State::Verifying);
-    let Some(desk) = run.desk.as_ref().filter(|_| is_worth_it) else {
+    let is_worth_it = match run.state {
+        State::Working | State::Verifying => true,
+        State::Delivering => run.record.head.is_none(),
+        _ => false,
+    };
+    let Some(desk) = run.desk.as_mut().filter(|_| is_worth_it) else {
         return;
     };
+    desk.keeping.finish().await;
     match tokio::time::timeout(RESCUE_TIME, desk.workspace.keep()).await {
         Ok(Ok(())) => {}
         Ok(Err(setback)) => tracing::warn!(task = %run.lease.task, "the work could not be kept: {setback:?}"),

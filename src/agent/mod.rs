@@ -16,6 +16,7 @@ pub mod thread; // where people are told
 pub mod source; // where the work starts and where its result goes
 mod ask; // one question to the model, until it can be read
 mod calls; // the tool calls of one reply
+mod keeping; // the work is kept while the model thinks
 pub mod desk; // what the model works at
 mod planning;
 mod preparing;

@@ -16,7 +16,7 @@ pub(super) async fn prepare(run: &mut Run) -> Result<Signal, Setback> {
 }
 
 /// Runs the plan's set-up commands. One that fails is no setback: the model is told, and it is the better judge.
-async fn set_up(run: &mut Run) -> Result<String, Setback> {
+pub(super) async fn set_up(run: &mut Run) -> Result<String, Setback> {
     let commands = run
         .record
         .plan

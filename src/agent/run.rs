@@ -23,6 +23,9 @@ use crate::store::{Lease, Run as StoredRun, Store};
 use crate::task::state::{Signal, State};
 use crate::tool::McpServerConfig;
 
+/// How often a run may lose its container and get a new one.
+const MOST_LOSSES: u32 = 3;
+
 /// What all runs of a process share.
 pub struct Workshop {
     pub store: Store,
@@ -107,6 +110,8 @@ pub struct Run {
     pub(super) shown_at: Option<Instant>,
     /// When this process took the run up.
     pub(super) begun: Instant,
+    /// Whether an earlier process worked on it.
+    was_taken_up: bool,
 }
 
 impl Run {
@@ -131,6 +136,7 @@ impl Run {
             looked_at: None,
             shown_at: None,
             begun,
+            was_taken_up: stored.state != State::Queued,
         }
     }
 
@@ -157,8 +163,15 @@ impl Run {
                 Ok(signal) => self.step(signal).await,
                 Err(setback) => Err(setback),
             };
-            if let Err(setback) = stepped {
-                break setback;
+            match stepped {
+                Ok(()) => {}
+                Err(Setback::WorkspaceLost(reason)) if self.record.losses < MOST_LOSSES => {
+                    // The stage begins again in a new container, with the work as it was last kept.
+                    self.record.losses += 1;
+                    self.warn(format!("The container was lost ({reason}); a new one took its place."));
+                    self.leave().await;
+                }
+                Err(setback) => break setback,
             }
         };
         ending::put_down(self, setback).await
@@ -212,10 +225,12 @@ impl Run {
         }
     }
 
-    /// Closes what is open; the container goes.
+    /// Closes what is open; the container goes. So does the one an earlier process left, when nobody needs it any more.
     pub(super) async fn leave(&mut self) {
         if let Some(desk) = self.desk.take() {
             desk.clear().await;
+        } else if self.was_taken_up && self.state.is_final() {
+            self.remove_left_container().await;
         }
     }
 }

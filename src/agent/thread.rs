@@ -45,10 +45,10 @@ impl Run {
                 item_exists: true,
             });
         }
-        let is_shown = item
-            .labels
-            .iter()
-            .any(|label| *label == labels.processing || *label == labels.trigger);
+        let carries = |label: &String| item.labels.contains(label);
+        // A process that was killed when the final label was set already left the rest of the delivery to be done.
+        let is_delivered = self.state == State::Delivering && carries(&labels.done);
+        let is_shown = carries(&labels.processing) || carries(&labels.trigger) || is_delivered;
         if self.state != State::Planning && !is_shown {
             let reason = format!("the label `{}` was taken off", labels.processing);
             return Err(Setback::Withdrawn {

@@ -26,6 +26,8 @@ pub(super) async fn verify(run: &mut Run) -> Result<Signal, Setback> {
     if !settings.enabled {
         return Ok(Signal::Finished);
     }
+    // The checks are the program's heaviest commands; a container that they take down must not take the work along.
+    run.keep_before_checks(&checks).await?;
     for check in &checks {
         let checked = check_one(run, check).await?;
         run.note(Fact::Verified {

@@ -10,8 +10,11 @@ use crate::conversation::{Message, Reply, ToolResult, decode};
 use crate::llm::chat::Chat;
 use crate::task::state::Signal;
 
-/// How often a run may lose its container and get a new one.
-const MOST_LOSSES: u32 = 3;
+/// What the model is told when it is asked again after a gap.
+const RESTARTED: &str = "The program was restarted.";
+const NEW_CONTAINER: &str = "A new container has taken the place of the one you worked in. The project is as it was last kept, \
+     which may be a few steps ago, and the plan's set-up commands were run again; what else was installed or running \
+     is gone. Look at `git status` and `git log` before you go on.";
 
 /// Leaves the model's closing words in the record.
 pub(super) async fn work(run: &mut Run) -> Result<Signal, Setback> {
@@ -23,10 +26,6 @@ pub(super) async fn work(run: &mut Run) -> Result<Signal, Setback> {
             Err(Setback::NoNativeCalls(reason)) if run.record.native != Some(false) => {
                 tracing::info!(task = %run.lease.task, "starting again with JSON replies: {reason}");
                 run.record.native = Some(false);
-            }
-            Err(Setback::WorkspaceLost(reason)) if run.record.losses < MOST_LOSSES => {
-                run.save_conversation(&mut chat).await?;
-                run.recover_workspace(&mut chat, &reason).await?;
             }
             outcome => {
                 run.save_conversation(&mut chat).await?;
@@ -47,10 +46,12 @@ async fn converse(run: &mut Run, chat: &mut Chat) -> Result<Signal, Setback> {
         let turn = run.ask(chat, decode::turn).await?;
         run.save_conversation(chat).await?;
         run.say_what_is_going_on(&turn.comment).await;
+        run.finish_keeping().await;
         let results = run.call_all(&toolbox, turn.calls).await?;
         let has_failures = results.iter().any(|result| result.is_error);
         if !results.is_empty() {
             chat.send_tool_results(results);
+            run.keep_now_and_then();
         }
         if turn.done && !has_failures {
             run.record.summary = Some(run.workshop.redactor.clean(&turn.comment).into_string());
@@ -93,7 +94,11 @@ impl Run {
             chat.send_user_message(&self.workshop.redactor.clean(&text));
         } else {
             chat.resume(stored);
-            self.close_gap(&mut chat, "The program was restarted.");
+            let is_replacement = self
+                .desk
+                .as_mut()
+                .is_some_and(|desk| std::mem::take(&mut desk.is_replacement));
+            self.close_gap(&mut chat, is_replacement);
         }
         Ok(chat)
     }
@@ -129,23 +134,13 @@ impl Run {
         Ok(())
     }
 
-    /// Gets a new container with the last kept state of the work, and tells the model.
-    async fn recover_workspace(&mut self, chat: &mut Chat, reason: &str) -> Result<(), Setback> {
-        self.record.losses += 1;
-        self.warn(format!("The container was lost ({reason}); a new one took its place."));
-        self.leave().await;
-        self.open_desk().await?;
-        self.close_gap(
-            chat,
-            "The container was lost and a new one has taken its place. Work that was not kept is gone: look at the state of \
-             the project with `git status` and `git log` before you go on.",
-        );
-        self.save_conversation(chat).await
-    }
-
-    /// Answers what the model said last and nobody heard, so that it can be asked again.
-    fn close_gap(&self, chat: &mut Chat, reason: &str) {
+    /// Answers what the model said last and nobody heard, so that it can be asked again, and says what became of its container.
+    fn close_gap(&self, chat: &mut Chat, is_replacement: bool) {
+        let reason = if is_replacement { NEW_CONTAINER } else { RESTARTED };
         let Some(Message::Assistant { text, calls }) = chat.messages().last() else {
+            if is_replacement {
+                chat.send_user_message(&self.workshop.redactor.clean(reason));
+            }
             return;
         };
         let last = Reply {

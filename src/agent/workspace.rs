@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
+use tokio::sync::Mutex;
 
 use super::record::Base;
 use super::setback::Setback;
@@ -55,7 +56,8 @@ fi
 git rev-parse HEAD
 "#;
 
-/// Writes a commit of everything as it is, without touching branch or index, and prints it.
+/// Writes a commit of everything as it is, without touching branch or index, and prints it; the one before where nothing
+/// has changed since. Argument: the one before, or empty.
 const SNAPSHOT: &str = r#"
 set -e
 cd /workspace/project
@@ -63,8 +65,14 @@ index=$(mktemp)
 cp .git/index "$index" 2>/dev/null || true
 export GIT_INDEX_FILE="$index"
 git add -A
-git commit-tree "$(git write-tree)" -p HEAD -m 'work in progress'
+tree=$(git write-tree)
 rm -f "$index"
+now="$tree $(git rev-parse HEAD)"
+if [ -n "$1" ] && [ "$(git log -1 --format='%T %P' "$1")" = "$now" ]; then
+  echo "$1"
+else
+  git commit-tree "$tree" -p HEAD -m 'work in progress'
+fi
 "#;
 
 /// Prints the pack of what is new. Arguments: head, base.
@@ -79,6 +87,8 @@ pub struct Workspace {
     mirror: Mirror,
     base: Base,
     run: String,
+    /// The snapshot that was kept last, by this process.
+    kept: Mutex<Option<CommitId>>,
 }
 
 impl Workspace {
@@ -89,6 +99,7 @@ impl Workspace {
             mirror,
             base,
             run,
+            kept: Mutex::default(),
         }
     }
 
@@ -125,6 +136,7 @@ impl Workspace {
             mirror,
             base,
             run,
+            kept: Mutex::default(),
         })
     }
 
@@ -156,9 +168,13 @@ impl Workspace {
 
     /// Keeps the work as it is, uncommitted changes included, in the mirror, so that another container can go on with it.
     pub async fn keep(&self) -> Result<(), Setback> {
-        let head = self.print_commit(SNAPSHOT, &[]).await?;
-        let incoming = self.receive(&head).await?;
-        incoming.keep_as_is(&self.acceptance(head)).await?;
+        let mut kept = self.kept.lock().await;
+        let before = kept.as_ref().map_or("", CommitId::as_str);
+        let head = self.print_commit(SNAPSHOT, &[before]).await?;
+        if kept.as_ref() != Some(&head) {
+            let incoming = self.receive(&head).await?;
+            *kept = Some(incoming.keep_as_is(&self.acceptance(head)).await?);
+        }
         Ok(())
     }
 

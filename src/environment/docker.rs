@@ -115,15 +115,26 @@ impl Docker {
         Ok(found.into_iter().next().map(|found| self.container(found.id)))
     }
 
-    /// Removes all containers of this installation's whose run is not in `keep`, and those older than
-    /// `cleanup.stale_hours`; returns how many.
-    pub async fn sweep(&self, keep: &HashSet<RunId>) -> Result<usize, EnvironmentError> {
+    /// Removes the container of `run`, if there is one, running or not.
+    pub async fn remove(&self, run: RunId) -> Result<(), EnvironmentError> {
+        container::remove(&self.engine, &container_name(run)).await
+    }
+
+    /// Lists this installation's containers, running or not.
+    pub async fn all(&self) -> Result<Vec<Found>, EnvironmentError> {
+        self.list(Vec::new()).await
+    }
+
+    /// Removes those of `found` whose run is not in `keep`, and those older than `cleanup.stale_hours`; returns how many.
+    /// What is to be kept must be asked for after the containers were listed, or a run that begins between the two loses
+    /// its container.
+    pub async fn sweep(&self, found: Vec<Found>, keep: &HashSet<RunId>) -> Result<usize, EnvironmentError> {
         let stale_hours = i64::try_from(self.shared.config.cleanup.stale_hours).unwrap_or(i64::MAX);
         let oldest = Utc::now()
             .timestamp()
             .saturating_sub(stale_hours.saturating_mul(60 * 60));
         let (mut removed, mut first_error) = (0, None);
-        for found in self.list(Vec::new()).await? {
+        for found in found {
             if found.is_kept(keep, oldest) {
                 continue;
             }
@@ -250,7 +261,8 @@ impl Docker {
 }
 
 /// A container that is there.
-struct Found {
+#[derive(Debug)]
+pub struct Found {
     id: String,
     run: Option<RunId>,
     /// Seconds since 1970.

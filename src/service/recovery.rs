@@ -6,7 +6,8 @@ use std::time::Duration;
 use chrono::{TimeDelta, Utc};
 
 use super::Service;
-use crate::environment::docker::Docker;
+use crate::environment::EnvironmentError;
+use crate::environment::docker::{Docker, Found};
 use crate::journal::fact::{Fact, Subject};
 use crate::repository::mirror::Mirror;
 use crate::store::StoreError;
@@ -20,20 +21,14 @@ impl Service {
     /// Brings the outside in line with the book. A Docker engine that does not answer is left to the runs that need it.
     pub async fn recover(&self) -> Result<(), StoreError> {
         self.drop_local_runs().await?;
+        let left = self.containers().await;
         let unfinished = self.workshop.store.unfinished().await?;
-        let keep: HashSet<_> = unfinished.iter().map(|run| run.id).collect();
         for _ in &unfinished {
             self.bell.ring();
         }
-        let settings = &self.workshop.settings;
-        let connected = Docker::connect(
-            &settings.environments,
-            settings.docker_host.as_deref(),
-            &settings.instance,
-        )
-        .await;
-        let swept = match connected {
-            Ok(docker) => docker.sweep(&keep).await,
+        let keep: HashSet<_> = unfinished.iter().map(|run| run.id).collect();
+        let swept = match left {
+            Ok((docker, left)) => docker.sweep(left, &keep).await,
             Err(error) => Err(error),
         };
         match swept {
@@ -45,6 +40,18 @@ impl Service {
             Err(error) => tracing::warn!("old containers could not be looked for: {error}"),
         }
         Ok(())
+    }
+
+    async fn containers(&self) -> Result<(Docker, Vec<Found>), EnvironmentError> {
+        let settings = &self.workshop.settings;
+        let docker = Docker::connect(
+            &settings.environments,
+            settings.docker_host.as_deref(),
+            &settings.instance,
+        )
+        .await?;
+        let found = docker.all().await?;
+        Ok((docker, found))
     }
 
     /// A local task lives and dies with the command that gave it: what a killed one left is closed, and its copy of the

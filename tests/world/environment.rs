@@ -190,7 +190,8 @@ async fn a_sweep_takes_what_is_ours_and_not_wanted() {
             let kept = site.start(wanted).await;
             site.start(unwanted).await;
 
-            assert_eq!(site.docker.sweep(&HashSet::from([wanted])).await.unwrap(), 1);
+            let found = site.docker.all().await.unwrap();
+            assert_eq!(site.docker.sweep(found, &HashSet::from([wanted])).await.unwrap(), 1);
 
             assert!(site.docker.find(unwanted).await.unwrap().is_none());
             assert_eq!(shell(&kept, "echo here").await.0, "here\n");

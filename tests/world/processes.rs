@@ -42,3 +42,12 @@ pub(crate) fn kill(id: u32) {
     let id = rustix::process::Pid::from_raw(i32::try_from(id).unwrap()).unwrap();
     rustix::process::kill_process(id, rustix::process::Signal::KILL).unwrap();
 }
+
+/// Waits until any process has `mark`.
+pub(crate) async fn until_some(mark: &str) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while with_mark(mark).is_empty() {
+        assert!(Instant::now() < deadline, "no process with {mark} came");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}

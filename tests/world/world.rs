@@ -48,8 +48,13 @@ pub struct Program {
 impl World {
     /// Starts the fakes; the program is configured for GitHub and the scripted model behind the OpenAI protocol.
     pub async fn start() -> Self {
+        Self::with(Model::start().await).await
+    }
+
+    /// Starts the same world with another model.
+    pub async fn with(model: Model) -> Self {
         let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
-        let (github, gitlab, model) = (GitHub::start().await, GitLab::start().await, Model::start().await);
+        let (github, gitlab) = (GitHub::start().await, GitLab::start().await);
         let folder = tempfile::Builder::new()
             .prefix("coding-agent-world-")
             .tempdir()
@@ -168,6 +173,45 @@ impl World {
             .into_iter()
             .map(|container| container.names.unwrap_or_default().join(" "))
             .collect()
+    }
+
+    /// Kills the containers of this world, as the kernel does it when memory runs out.
+    pub async fn kill_containers(&self) {
+        let docker = Docker::connect_with_defaults().unwrap();
+        let containers = self.containers().await;
+        assert!(!containers.is_empty(), "no container runs\n{}", self.story());
+        for name in containers {
+            docker.kill_container(name.trim_start_matches('/'), None).await.unwrap();
+        }
+    }
+
+    /// Waits until a run's unfinished work is kept in a mirror.
+    pub async fn until_kept(&self) {
+        let is_kept = || {
+            let mirror = self.state_dir().join("mirrors");
+            let found = std::process::Command::new("find")
+                .arg(mirror)
+                .args(["-name", "wip"])
+                .output();
+            !found.unwrap().stdout.is_empty()
+        };
+        self.until("work that is kept", is_kept).await;
+    }
+
+    /// Waits until the program's log has a line with `words`.
+    pub async fn until_logged(&self, words: &str) {
+        self.until(words, || self.story().contains(words)).await;
+    }
+
+    /// Waits for something on the disk, which rings no bell.
+    async fn until(&self, what: &str, is_so: impl Fn() -> bool) {
+        let waiting = async {
+            while !is_so() {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        let came = tokio::time::timeout(PATIENCE, waiting).await;
+        assert!(came.is_ok(), "waited in vain for {what}\n{}", self.story());
     }
 
     /// Returns the lines of the journal.

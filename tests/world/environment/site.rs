@@ -75,7 +75,8 @@ impl Site {
 pub(super) async fn on_engine(config: Config, story: impl AsyncFnOnce(&Site)) {
     let site = Site::new(&config).await;
     let outcome = AssertUnwindSafe(Box::pin(story(&site))).catch_unwind().await;
-    site.docker.sweep(&HashSet::new()).await.unwrap();
+    let left = site.docker.all().await.unwrap();
+    site.docker.sweep(left, &HashSet::new()).await.unwrap();
     if let Err(panic) = outcome {
         resume_unwind(panic);
     }

@@ -97,6 +97,23 @@ impl<S> Forge<S> {
         found.unwrap_or_else(|_| panic!("waited {PATIENCE:?} in vain. What happened until now:\n{}", story()))
     }
 
+    /// Waits until hanging requests are cut off, or for ever.
+    async fn hang(&self) -> Option<Response> {
+        let mut bell = self.bell.subscribe();
+        self.traffic.record_hanging();
+        self.ring();
+        while !self.traffic.are_cut_off() {
+            bell.changed().await.expect("the forge outlives its requests");
+        }
+        None
+    }
+
+    /// Breaks off the connections of all requests that hang.
+    pub fn cut_off(&self) {
+        self.traffic.cut_off();
+        self.ring();
+    }
+
     fn ring(&self) {
         self.bell.send_modify(|count| *count += 1);
     }
@@ -132,6 +149,11 @@ pub async fn front_door<S: Host>(
         Some(Fault::DropsAfterWork) => {
             next.run(request).await;
             None
+        }
+        Some(Fault::Hangs) => forge.hang().await,
+        Some(Fault::HangsAfterWork) => {
+            next.run(request).await;
+            forge.hang().await
         }
     };
     let status = answer.as_ref().map(|answer| answer.status().as_u16());

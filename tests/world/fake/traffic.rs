@@ -5,6 +5,9 @@
 
 use std::fmt;
 use std::sync::Mutex;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use axum::body::Body;
@@ -39,6 +42,10 @@ pub enum Fault {
     Drops,
     /// Does the work, and breaks the connection off.
     DropsAfterWork,
+    /// Never answers, and does nothing.
+    Hangs,
+    /// Does the work, and never answers.
+    HangsAfterWork,
 }
 
 #[derive(Debug, Default)]
@@ -46,12 +53,16 @@ pub struct Traffic {
     requests: Mutex<Vec<Request>>,
     unknown: Mutex<Vec<String>>,
     rules: Mutex<Vec<Rule>>,
+    hanging: AtomicUsize,
+    are_cut_off: AtomicBool,
 }
 
 #[derive(Debug)]
 struct Rule {
     route: Route,
     fault: Fault,
+    /// How many requests are let by first.
+    spared: usize,
     left: usize,
 }
 
@@ -74,12 +85,35 @@ impl Traffic {
 
     /// Lets the next `times` requests to a route go wrong.
     pub fn misbehave(&self, route: &str, fault: Fault, times: usize) {
+        self.misbehave_later(route, 0, fault, times);
+    }
+
+    /// Lets `spared` requests to a route by, and the next `times` go wrong.
+    pub fn misbehave_later(&self, route: &str, spared: usize, fault: Fault, times: usize) {
         let rule = Rule {
             route: Route::new(route),
             fault,
+            spared,
             left: times,
         };
         self.rules.lock().expect("no panic holds it").push(rule);
+    }
+
+    /// Returns the requests that are left hanging.
+    pub fn hanging(&self) -> usize {
+        self.hanging.load(Ordering::SeqCst)
+    }
+
+    pub fn are_cut_off(&self) -> bool {
+        self.are_cut_off.load(Ordering::SeqCst)
+    }
+
+    pub fn cut_off(&self) {
+        self.are_cut_off.store(true, Ordering::SeqCst);
+    }
+
+    pub fn record_hanging(&self) {
+        self.hanging.fetch_add(1, Ordering::SeqCst);
     }
 
     /// Returns the fault that is next for this request, and uses it up.
@@ -88,6 +122,10 @@ impl Traffic {
         let rule = rules
             .iter_mut()
             .find(|rule| rule.left > 0 && rule.route.matches(method, path))?;
+        if rule.spared > 0 {
+            rule.spared -= 1;
+            return None;
+        }
         rule.left -= 1;
         Some(rule.fault)
     }

@@ -264,6 +264,22 @@ impl GitHub {
         self.forge.traffic.misbehave(route, Fault::Waits(delay), usize::MAX);
     }
 
+    /// Lets `spared` requests to a route by, and leaves the next one without an answer, before or after its work is done.
+    pub fn hangs(&self, route: &str, spared: usize, is_done: bool) {
+        let fault = if is_done { Fault::HangsAfterWork } else { Fault::Hangs };
+        self.forge.traffic.misbehave_later(route, spared, fault, 1);
+    }
+
+    /// Waits until a request hangs.
+    pub async fn until_one_hangs(&self) {
+        self.until(|github| github.forge.traffic.hanging() > 0).await;
+    }
+
+    /// Breaks off the requests that hang.
+    pub fn cuts_off(&self) {
+        self.forge.cut_off();
+    }
+
     /// Refuses everything after some more requests, until the allowance is renewed.
     pub fn rate_limited(&self, after: u64, renewed_in: Duration) {
         let wait = chrono::Duration::from_std(renewed_in).expect("a wait of a test is short");

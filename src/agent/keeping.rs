@@ -1,0 +1,90 @@
+//! The work is kept in the mirror every few turns and before the checks, so that a container that dies by itself costs a
+//! few turns and not all of them.
+//!
+//! It happens while the model thinks: a snapshot takes a few hundred milliseconds, and the model takes longer. The next
+//! tool call waits for it, so that a snapshot never sees half a change.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::task::JoinHandle;
+
+use super::run::Run;
+use super::setback::Setback;
+use super::workspace::Workspace;
+use crate::plan::Check;
+
+/// After how many turns with tool calls the work is kept.
+const EVERY: u32 = 10;
+
+/// Longest time for one snapshot; a project that takes longer is kept when the run is put down.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// What became of the work since it was last kept.
+#[derive(Default)]
+pub struct Keeping {
+    turns: u32,
+    running: Option<JoinHandle<()>>,
+}
+
+impl Keeping {
+    /// Waits for the snapshot that is being made, if one is.
+    pub async fn finish(&mut self) {
+        if let Some(running) = self.running.take() {
+            // It says itself what went wrong; a panic leaves the snapshot before.
+            let _ = running.await;
+        }
+    }
+}
+
+impl Run {
+    /// Counts a turn with tool calls, and begins a snapshot when it is time.
+    pub(super) fn keep_now_and_then(&mut self) {
+        let task = self.lease.task.clone();
+        let Some(desk) = &mut self.desk else { return };
+        desk.keeping.turns += 1;
+        if desk.keeping.turns < EVERY || desk.keeping.running.is_some() {
+            return;
+        }
+        desk.keeping.turns = 0;
+        let workspace = Arc::clone(&desk.workspace);
+        desk.keeping.running = Some(tokio::spawn(async move {
+            // A lost container is noticed by the next tool call as well.
+            if let Err(setback) = keep(&workspace).await {
+                tracing::warn!(%task, "the work could not be kept: {setback:?}");
+            }
+        }));
+    }
+
+    /// Waits for the snapshot that is being made, if one is.
+    pub(super) async fn finish_keeping(&mut self) {
+        if let Some(desk) = &mut self.desk {
+            desk.keeping.finish().await;
+        }
+    }
+
+    /// Keeps the work unless there is nothing to be run.
+    pub(super) async fn keep_before_checks(&mut self, checks: &[Check]) -> Result<(), Setback> {
+        if checks.is_empty() {
+            return Ok(());
+        }
+        let task = self.lease.task.clone();
+        let desk = self.open_desk().await?;
+        desk.keeping.finish().await;
+        match keep(&desk.workspace).await {
+            Err(lost @ Setback::WorkspaceLost(_)) => Err(lost),
+            Err(setback) => {
+                tracing::warn!(%task, "the work could not be kept: {setback:?}");
+                Ok(())
+            }
+            Ok(()) => Ok(()),
+        }
+    }
+}
+
+async fn keep(workspace: &Workspace) -> Result<(), Setback> {
+    let too_late = || Setback::failed(format!("the snapshot took longer than {} s", PATIENCE.as_secs()));
+    tokio::time::timeout(PATIENCE, workspace.keep())
+        .await
+        .map_err(|_| too_late())?
+}
