@@ -128,13 +128,13 @@ pub fn read(reply: &Reply) -> Result<Plan, Unreadable> {
     let objects = decode::objects(&reply.text);
     let Some(Value::Object(object)) = objects.into_iter().rfind(is_plan) else {
         let what = decode::fault(reply).unwrap_or_else(|| "The reply holds no plan".to_owned());
-        return Err(Unreadable(format!("{what}. {FORM}")));
+        return Err(Unreadable::with_form(what, FORM));
     };
-    let plan = from_object(object).map_err(|what| Unreadable(format!("The plan cannot be read: {what}. {FORM}")))?;
+    let plan =
+        from_object(object).map_err(|what| Unreadable::with_form(format!("The plan cannot be read: {what}"), FORM))?;
     if plan.repeats_the_form() {
-        return Err(Unreadable(format!(
-            "The reply repeats the form of a plan without filling it in. {FORM}"
-        )));
+        let what = "The reply repeats the form of a plan without filling it in";
+        return Err(Unreadable::with_form(what, FORM));
     }
     Ok(plan)
 }
@@ -160,11 +160,16 @@ fn from_object(mut object: Map<String, Value>) -> Result<Plan, String> {
     plan.base_branch = base_branch
         .and_then(|branch| branch.as_str().map(|name| name.trim().to_owned()))
         .filter(|name| !name.is_empty());
-    match environment.map(serde_json::from_value::<SelectedEnvironment>) {
+    // Serde would take a list for the fields in their order.
+    let environment = environment.map(|value| match value {
+        Value::Object(_) => serde_json::from_value::<SelectedEnvironment>(value).map_err(|error| error.to_string()),
+        _ => Err("it is not an object".to_owned()),
+    });
+    match environment {
         None => {}
         Some(Ok(environment)) if !environment.name.trim().is_empty() => plan.selected_environment = Some(environment),
         Some(Ok(_)) => plan.environment_flaw = Some("its name is empty".to_owned()),
-        Some(Err(error)) => plan.environment_flaw = Some(error.to_string()),
+        Some(Err(flaw)) => plan.environment_flaw = Some(flaw),
     }
     Ok(plan)
 }

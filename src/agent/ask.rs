@@ -6,6 +6,7 @@ use chrono::Utc;
 
 use super::run::Run;
 use super::setback::Setback;
+use super::talk;
 use crate::conversation::Reply;
 use crate::conversation::decode::Unreadable;
 use crate::journal::fact::Fact;
@@ -38,7 +39,8 @@ impl Run {
             });
             if attempt > RE_ASKS {
                 return Err(Setback::unreadable(format!(
-                    "the model's replies could not be read, {RE_ASKS} re-asks included; the last error was: {unreadable}"
+                    "the model's replies could not be read, {RE_ASKS} re-asks included; the last error was: {}",
+                    unreadable.what
                 )));
             }
             let question = format!("Your reply could not be used: {unreadable}\nReply again.");
@@ -69,8 +71,8 @@ impl Run {
         let settings = &self.workshop.settings;
         if self.record.turns >= settings.max_turns {
             return Err(Setback::failed(format!(
-                "the limit of {} model turns is reached before the task was done; raise max_llm_process_num to allow more",
-                settings.max_turns
+                "the limit of {} is reached before the task was done; raise max_llm_process_num to allow more",
+                talk::counted(settings.max_turns, "model turn")
             )));
         }
         let now = Utc::now();

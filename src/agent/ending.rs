@@ -90,6 +90,7 @@ async fn withdraw(run: &mut Run, reason: &str, item_exists: bool) -> Ending {
     if item_exists && let Thread::Item { labels, .. } = &run.thread {
         let text = talk::withdrawn(reason, &labels.trigger);
         let told = async {
+            run.show_final(State::Stopped).await?;
             run.say("final", &text).await?;
             run.show_label(State::Stopped, None).await
         };

@@ -113,8 +113,8 @@ fn read_step(reply: &Reply, most_subtasks: usize, may_look: bool) -> Result<Step
     match decode::turn(reply) {
         Ok(turn) if turn.calls.is_empty() => Err(no_plan),
         Ok(turn) if may_look => Ok(Step::Look(turn)),
-        Ok(_) => Err(Unreadable(
-            "you have looked as often as you may; reply with the plan now".to_owned(),
+        Ok(_) => Err(Unreadable::new(
+            "You have looked as often as you may; reply with the plan now",
         )),
         Err(_) => Err(no_plan),
     }

@@ -28,7 +28,7 @@ pub(super) async fn set_up(run: &mut Run) -> Result<String, Setback> {
     for command in commands.iter().filter(|command| !command.trim().is_empty()) {
         let output = run.execute(command).await?;
         let verdict = if output.is_error { "failed" } else { "done" };
-        let _ = writeln!(report, "Set-up `{command}`: {verdict}");
+        let _ = writeln!(report, "- `{command}`: {verdict}");
         if output.is_error {
             let _ = writeln!(report, "{}", excerpt::middle_cut(&output.text, 2_000, None));
             run.warn(format!(

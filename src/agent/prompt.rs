@@ -203,8 +203,8 @@ pub fn local_task(text: &str) -> String {
     format!("The task:\n{text}\n")
 }
 
-/// Returns the first message of the working conversation.
-pub fn assignment(task: &str, plan: Option<&Plan>, branch: &str) -> String {
+/// Returns the first message of the working conversation. `setup` tells what became of the plan's set-up commands.
+pub fn assignment(task: &str, plan: Option<&Plan>, setup: &str, branch: &str) -> String {
     let mut text = task.to_owned();
     if let Some(plan) = plan {
         let _ = write!(text, "\nThe plan:\n{}\n", plan.checklist());
@@ -214,6 +214,9 @@ pub fn assignment(task: &str, plan: Option<&Plan>, branch: &str) -> String {
                 let _ = writeln!(text, "- `{}` (exit code {})", check.command, check.expect_exit);
             }
         }
+    }
+    if !setup.is_empty() {
+        let _ = write!(text, "\nThe program has run the plan's set-up commands:\n{setup}");
     }
     let _ = write!(text, "\nThe branch `{branch}` is checked out. Begin.");
     text

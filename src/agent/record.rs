@@ -70,6 +70,8 @@ pub struct Base {
     pub branch: String,
     /// The branch that is pushed.
     pub head_branch: String,
+    /// Whether the commit holds work of an earlier run that nobody was offered yet.
+    pub holds_work: bool,
 }
 
 /// A verification command and what it gave.
@@ -115,10 +117,10 @@ impl Record {
         self.checks.iter().all(Checked::passed)
     }
 
-    /// Tells whether the run changed anything that was accepted.
+    /// Tells whether there is something accepted to deliver: changed by this run, or by an earlier one that was cut short.
     pub fn has_changes(&self) -> bool {
         match (&self.base, &self.head) {
-            (Some(base), Some(head)) => base.commit != *head,
+            (Some(base), Some(head)) => base.holds_work || base.commit != *head,
             _ => false,
         }
     }

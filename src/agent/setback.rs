@@ -127,7 +127,10 @@ impl From<ToolError> for Setback {
     fn from(error: ToolError) -> Self {
         match &error {
             ToolError::Lost { server, .. } if server == workspace::SERVER => Self::WorkspaceLost(error.to_string()),
-            ToolError::Lost { .. } | ToolError::TellModel(_) => Self::failed(error.to_string()),
+            ToolError::Lost { .. } => Self::failed(format!(
+                "{error}; mend its entry in mcp_servers (`coding-agent doctor` tries each of them)"
+            )),
+            ToolError::TellModel(_) => Self::failed(error.to_string()),
         }
     }
 }

@@ -64,6 +64,7 @@ impl Run {
             commit,
             branch: "main".to_owned(),
             head_branch: "main".to_owned(),
+            holds_work: false,
         })
     }
 
@@ -83,6 +84,7 @@ impl Run {
                 commit,
                 branch: change.base_branch.clone(),
                 head_branch: change.head_branch.clone(),
+                holds_work: false,
             });
         }
         let empty = || {
@@ -91,7 +93,16 @@ impl Run {
             )
         };
         let branch = item.default_branch.clone().ok_or_else(empty)?;
-        let commit = mirror.branch(&branch).await?.ok_or_else(empty)?;
+        let Some(commit) = mirror.branch(&branch).await? else {
+            return Err(if mirror.has_branches().await? {
+                Setback::failed(format!(
+                    "the repository's default branch `{branch}` does not exist; push it, or choose another one in the \
+                     repository's settings"
+                ))
+            } else {
+                empty()
+            });
+        };
         self.choose_branch(
             item,
             mirror,
@@ -99,6 +110,7 @@ impl Run {
                 commit,
                 branch,
                 head_branch: String::new(),
+                holds_work: false,
             },
         )
         .await
@@ -126,6 +138,7 @@ impl Run {
             let is_open = forge.change_from(&item.task, &name).await?.is_some();
             if is_open || self.earlier_run_was_cut_short(&name).await? {
                 return Ok(Base {
+                    holds_work: !is_open && commit != base.commit,
                     commit,
                     head_branch: name,
                     ..base

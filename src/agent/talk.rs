@@ -56,10 +56,8 @@ fn notes(text: &mut String, notes: &[String]) {
 /// Returns turns, tokens, cost and time in one line.
 pub fn spent(record: &Record, settings: &Settings) -> String {
     let usage = &record.usage;
-    let mut text = format!(
-        "{} model turns · {} tokens in, {} out",
-        record.turns, usage.input, usage.output
-    );
+    let turns = counted(record.turns, "model turn");
+    let mut text = format!("{turns} · {} tokens in, {} out", usage.input, usage.output);
     if usage.cached > 0 {
         let _ = write!(text, ", {} from the cache", usage.cached);
     }
@@ -73,16 +71,28 @@ pub fn spent(record: &Record, settings: &Settings) -> String {
     text
 }
 
+/// Returns `1 turn`, `2 turns`.
+pub fn counted(number: u32, what: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {what}{plural}")
+}
+
 /// Returns the final comment of a run that came to its end.
 pub fn done(record: &Record, settings: &Settings) -> String {
-    let mut text = match (&record.change, record.has_changes()) {
-        (Some(change), _) => format!("### ✅ Done: {}\n\n", change.url),
+    let result = match (&record.change, record.has_changes()) {
+        (Some(change), _) => change.url.clone(),
         (None, true) => {
             let branch = record.base.as_ref().map_or("", |base| base.head_branch.as_str());
-            format!("### ✅ Done: pushed to `{branch}`\n\n")
+            format!("pushed to `{branch}`")
         }
-        (None, false) => "### ✅ Done: nothing had to be changed\n\n".to_owned(),
+        (None, false) => "nothing had to be changed".to_owned(),
     };
+    let verdict = if record.is_verified() {
+        "✅ Done"
+    } else {
+        "⚠️ Done, but not every check passes"
+    };
+    let mut text = format!("### {verdict}: {result}\n\n");
     if let Some(summary) = &record.summary {
         let _ = writeln!(text, "{}\n", summary.trim());
     }
@@ -121,9 +131,10 @@ pub fn withdrawn(reason: &str, trigger: &str) -> String {
 }
 
 /// Returns the comment on a run that is put back because of the worker's own trouble.
-pub fn postponed(reason: &str) -> String {
+pub fn postponed(reason: &str, trigger: &str) -> String {
     format!(
-        "### ⏳ Waiting\n\nThe work cannot go on at the moment and will be tried again by itself: {}",
+        "### ⏳ Waiting\n\nThe work cannot go on at the moment and will be tried again by itself: {}\n\nPut the label \
+         `{trigger}` on again to have it tried at once.",
         sentence(reason)
     )
 }
@@ -139,7 +150,12 @@ pub fn change_body(record: &Record, settings: &Settings, closes: Option<u64>, ru
     if !open.is_empty() {
         text.push_str("\n### What is open\n");
         for check in open {
-            let _ = writeln!(text, "- `{}` does not pass:\n\n{}", check.command, fenced(&check.tail));
+            let _ = writeln!(
+                text,
+                "- {} does not pass:\n\n{}",
+                code(&check.command),
+                fenced(&check.tail)
+            );
         }
     }
     notes(&mut text, &record.notes);
@@ -157,8 +173,7 @@ fn verification(checks: &[Checked]) -> String {
     let mut text = "### How it was verified\n".to_owned();
     for check in checks {
         let mark = if check.passed() { "✅" } else { "❌" };
-        let command = check.command.replace('`', "'");
-        let _ = writeln!(text, "- {mark} `{command}` {}", outcome(check));
+        let _ = writeln!(text, "- {mark} {} {}", code(&check.command), outcome(check));
     }
     text
 }
@@ -170,6 +185,12 @@ pub fn outcome(check: &Checked) -> String {
         Some(code) => format!("ended with {code} instead of {}", check.expected),
         None => "did not come to an end".to_owned(),
     }
+}
+
+/// Returns `text` as code within a line, which nothing in it can end.
+fn code(text: &str) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    format!("`{}`", line.replace('`', "'"))
 }
 
 /// Returns `text` in a code block that nothing in it can close.

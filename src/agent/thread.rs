@@ -210,7 +210,10 @@ impl Run {
 
     /// Says that the run is put back, once; a forge that cannot be reached either is passed over.
     pub(super) async fn say_postponed(&mut self, reason: &str) {
-        let text = talk::postponed(reason);
+        let Thread::Item { labels, .. } = &self.thread else {
+            return;
+        };
+        let text = talk::postponed(reason, &labels.trigger);
         if let Err(setback) = self.say("postponed", &text).await {
             tracing::warn!(task = %self.lease.task, "the comment could not be written: {setback:?}");
         }

@@ -88,8 +88,8 @@ impl Run {
         if stored.is_empty() {
             let system = self.work_prompt(native)?;
             let branch = self.record.base.as_ref().map_or("", |base| base.head_branch.as_str());
-            let mut text = prompt::assignment(&self.record.task_text, self.record.plan.as_ref(), branch);
-            text.push_str(&self.record.setup);
+            let record = &self.record;
+            let text = prompt::assignment(&record.task_text, record.plan.as_ref(), &record.setup, branch);
             chat.send_system_prompt(&self.workshop.redactor.clean(&system));
             chat.send_user_message(&self.workshop.redactor.clean(&text));
         } else {

@@ -31,8 +31,26 @@ const FORM: &str = "Reply with exactly one JSON object: \
 
 /// Why a reply could not be read, in words for the model: it is sent back as it is.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct Unreadable(pub String);
+#[error("{what}.{}{form}", if form.is_empty() { "" } else { " " })]
+pub struct Unreadable {
+    /// What is wrong; without a full stop.
+    pub what: String,
+    /// How the reply should have looked, where that is worth repeating.
+    pub form: &'static str,
+}
+
+impl Unreadable {
+    pub fn new(what: impl Into<String>) -> Self {
+        Self::with_form(what, "")
+    }
+
+    pub fn with_form(what: impl Into<String>, form: &'static str) -> Self {
+        Self {
+            what: what.into(),
+            form,
+        }
+    }
+}
 
 /// Returns the turn that a working reply holds, from native calls or from JSON in its text.
 pub fn turn(reply: &Reply) -> Result<Turn, Unreadable> {
@@ -42,13 +60,13 @@ pub fn turn(reply: &Reply) -> Result<Turn, Unreadable> {
         } else {
             ""
         };
-        return Err(Unreadable(format!(
-            "{}.{cut} Nothing of this reply was run; send the calls again.",
+        return Err(Unreadable::new(format!(
+            "{}.{cut} Nothing of this reply was run; send the calls again",
             reply.broken_calls.join("; ")
         )));
     }
     if reply.calls.is_empty() {
-        return written_turn(reply).map_err(|what| Unreadable(format!("{what}. {FORM}")));
+        return written_turn(reply).map_err(|what| Unreadable::with_form(what, FORM));
     }
     Ok(native_turn(reply))
 }
@@ -69,26 +87,26 @@ pub fn without_thinking(text: &str) -> String {
     search::search(text).said.trim().to_owned()
 }
 
-/// Returns the object that `text` is, as a whole: the arguments of a native call.
-pub fn arguments(text: &str) -> Result<Map<String, Value>, Unreadable> {
+/// Returns the object that `text` is, as a whole: the arguments of a native call; else what is wrong with them.
+pub fn arguments(text: &str) -> Result<Map<String, Value>, String> {
     let start = text.len() - text.trim_start().len();
     if text.trim().is_empty() {
         return Ok(Map::new());
     }
     if !text[start..].starts_with('{') {
-        return Err(Unreadable("the arguments are not a JSON object".to_owned()));
+        return Err("the arguments are not a JSON object".to_owned());
     }
     match lenient::object(text, start) {
         Ok((object, end)) if text[end..].trim().is_empty() => Ok(object),
-        Ok((_, end)) => Err(Unreadable(format!(
+        Ok((_, end)) => Err(format!(
             "the arguments go on behind their end at {}",
             position(text, end)
-        ))),
-        Err(fault) => Err(Unreadable(format!(
+        )),
+        Err(fault) => Err(format!(
             "the arguments are broken at {}: {}",
             position(text, fault.at),
             fault.what
-        ))),
+        )),
     }
 }
 

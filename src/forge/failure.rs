@@ -125,6 +125,10 @@ pub(super) fn causes(error: &dyn Error) -> String {
 /// Returns what a forge wrote, short enough and on one line, for an error text.
 pub(super) fn one_line(text: &str) -> String {
     const LONGEST: usize = 300;
+    // A proxy's page says no more than its status does.
+    if text.trim_start().starts_with('<') {
+        return "(a page of HTML)".to_owned();
+    }
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     match words.char_indices().nth(LONGEST) {
         Some((end, _)) => format!("{}…", &words[..end]),
@@ -170,6 +174,7 @@ mod tests {
     #[test]
     fn a_long_answer_becomes_one_short_line() {
         assert_eq!(one_line(" a\n b "), "a b");
+        assert_eq!(one_line("<html><h1>502 Bad Gateway</h1></html>"), "(a page of HTML)");
         assert_eq!(one_line(&"ä".repeat(500)).chars().count(), 301);
     }
 }

@@ -115,7 +115,10 @@ pub enum LlmError {
     #[error("the prompt was truncated: about {sent} tokens were sent, the server counted {counted}; {mend}")]
     Truncated { sent: u64, counted: u64, mend: String },
     /// The program: the conversation does not fit the window.
-    #[error("the conversation needs about {needed} tokens and the model's window has {window}")]
+    #[error(
+        "the conversation needs about {needed} tokens and the model's window has {window}; split the task, or use a model \
+         with a larger window and say so in its context_length"
+    )]
     TooLong { needed: u64, window: u64 },
     /// The program: the model or server does not take native tool calls; start again with JSON.
     #[error("the model does not take native tool calls: {0}")]

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use super::http::Http;
 use super::{LlmError, names};
-use crate::conversation::decode::{self, DONE, Unreadable};
+use crate::conversation::decode::{self, DONE};
 use crate::conversation::{Message, ToolSpec};
 
 /// A protocol of talking to a model.
@@ -105,7 +105,7 @@ pub(super) struct Answer {
 pub(super) struct WireCall {
     pub(super) id: String,
     pub(super) name: String,
-    pub(super) args: Result<Map<String, Value>, Unreadable>,
+    pub(super) args: Result<Map<String, Value>, String>,
 }
 
 /// Tokens, as the server counted them.
@@ -120,11 +120,11 @@ pub(super) struct Counted {
 pub(super) const NO_TEXT: &str = "(no text)";
 
 /// Returns `arguments` as an object, whether the server wrote them as text or as JSON.
-pub(super) fn arguments(value: Option<&Value>) -> Result<Map<String, Value>, Unreadable> {
+pub(super) fn arguments(value: Option<&Value>) -> Result<Map<String, Value>, String> {
     match value {
         None | Some(Value::Null) => Ok(Map::new()),
         Some(Value::Object(object)) => Ok(object.clone()),
         Some(Value::String(text)) => decode::arguments(text),
-        Some(_) => Err(Unreadable("the arguments are not a JSON object".to_owned())),
+        Some(_) => Err("the arguments are not a JSON object".to_owned()),
     }
 }

@@ -207,6 +207,10 @@ mod tests {
         }
     }
 
+    fn too_long(needed: u64, window: u64) -> String {
+        LlmError::TooLong { needed, window }.to_string()
+    }
+
     #[test]
     fn each_refusal_is_handed_to_whoever_can_mend_it() {
         let from = "the openai server at http://model.test answered";
@@ -266,7 +270,7 @@ mod tests {
                     r#"{"error":{"code":"context_length_exceeded","message":"x"}}"#,
                     true,
                 ),
-                "the conversation needs about 9000 tokens and the model's window has 8192".to_owned(),
+                too_long(9000, 8192),
             ),
             (
                 (
@@ -275,7 +279,7 @@ mod tests {
                     r#"{"error":{"type":"exceed_context_size_error","n_prompt_tokens":5000,"n_ctx":4096}}"#,
                     false,
                 ),
-                "the conversation needs about 5000 tokens and the model's window has 4096".to_owned(),
+                too_long(5000, 4096),
             ),
             (
                 (
@@ -284,7 +288,7 @@ mod tests {
                     r#"{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 9 > 8"}}"#,
                     false,
                 ),
-                "the conversation needs about 9000 tokens and the model's window has 8192".to_owned(),
+                too_long(9000, 8192),
             ),
             (
                 (400, None, r#"{"error":"gemma does not support tools"}"#, true),

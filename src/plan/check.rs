@@ -12,8 +12,8 @@ impl Plan {
         if faults.is_empty() {
             return Ok(());
         }
-        Err(Unreadable(format!(
-            "The plan has faults: {}. Send the whole plan again, mended.",
+        Err(Unreadable::new(format!(
+            "The plan has faults: {}. Send the whole plan again, mended",
             faults.join("; ")
         )))
     }
@@ -149,8 +149,8 @@ mod tests {
                 "subtasks depend on each other in a circle: a -> a",
             ),
         ] {
-            let expected = format!("The plan has faults: {fault}. Send the whole plan again, mended.");
-            assert_eq!(plan.validate(3), Err(Unreadable(expected)));
+            let expected = format!("The plan has faults: {fault}. Send the whole plan again, mended");
+            assert_eq!(plan.validate(3), Err(Unreadable::new(expected)));
         }
     }
 

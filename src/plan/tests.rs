@@ -8,7 +8,7 @@ fn read_text(text: &str) -> Result<Plan, String> {
         text: text.to_owned(),
         ..Reply::default()
     })
-    .map_err(|unreadable| unreadable.0)
+    .map_err(|unreadable| unreadable.to_string())
 }
 
 fn subtask(id: &str, description: &str, dependencies: &[&str]) -> Subtask {

@@ -56,12 +56,8 @@ const MOVED: [&str; 5] = [
 /// Returns the error for a git command that said `complaint`.
 pub(super) fn classify(what: &str, complaint: &str) -> RepositoryError {
     let what = what.to_owned();
-    let reason = if complaint.trim().is_empty() {
-        "git failed without a word".to_owned()
-    } else {
-        complaint.trim().to_owned()
-    };
-    let said = reason.to_lowercase();
+    let reason = in_one_line(complaint);
+    let said = complaint.to_lowercase();
     let says = |words: &[&str]| words.iter().any(|word| said.contains(word));
     // A rejected push is looked for first: the forge may add any words of its own.
     if says(&MOVED) {
@@ -78,6 +74,26 @@ pub(super) fn classify(what: &str, complaint: &str) -> RepositoryError {
         return RepositoryError::Unavailable { what, reason };
     }
     RepositoryError::Unexpected { what, reason }
+}
+
+/// Returns what is worth telling people of git's words: no prefixes, no addresses, no table of references.
+fn in_one_line(complaint: &str) -> String {
+    let told = complaint.lines().filter_map(|line| {
+        let line = line.trim();
+        if let Some(rejected) = line.strip_prefix('!') {
+            return rejected.rsplit('\t').next().map(str::to_owned);
+        }
+        let is_noise = line == "Done" || line.starts_with("To ") || line.starts_with("error: failed to push some refs");
+        let words = ["remote:", "fatal:", "error:"]
+            .iter()
+            .fold(line, |words, prefix| words.strip_prefix(prefix).unwrap_or(words).trim());
+        (!is_noise && !words.is_empty()).then(|| words.to_owned())
+    });
+    let told = told.collect::<Vec<_>>().join("; ");
+    if told.is_empty() {
+        return "git failed without a word".to_owned();
+    }
+    told
 }
 
 #[cfg(test)]
@@ -134,6 +150,21 @@ mod tests {
             ("", "unexpected"),
         ] {
             assert_eq!(kind(complaint), expected, "{complaint}");
+        }
+    }
+
+    #[test]
+    fn people_are_told_the_words_without_what_is_around_them() {
+        for (complaint, expected) in [
+            (
+                "remote: error: GH006: Protected branch update failed   \nremote: \nerror: failed to push some refs to 'http://a/'\n\n\
+                 To http://a/\n!\t1f:refs/heads/x\t[remote rejected] (hook declined)\nDone\n",
+                "GH006: Protected branch update failed; [remote rejected] (hook declined)",
+            ),
+            ("fatal: bad object HEAD\n", "bad object HEAD"),
+            ("  \n", "git failed without a word"),
+        ] {
+            assert_eq!(in_one_line(complaint), expected);
         }
     }
 }

@@ -76,6 +76,16 @@ impl Mirror {
         }
     }
 
+    /// Tells whether there is any branch.
+    pub async fn has_branches(&self) -> Result<bool, RepositoryError> {
+        let first = self
+            .git("looking for branches")
+            .args(["for-each-ref", "--count=1", "refs/heads/"])
+            .text()
+            .await?;
+        Ok(!first.trim().is_empty())
+    }
+
     /// Returns the last accepted state of the run's work.
     pub async fn kept(&self, run: &str) -> Result<Option<CommitId>, RepositoryError> {
         self.commit_at(&accepted_ref(run)?).await

@@ -154,21 +154,28 @@ impl Mirror {
     pub async fn push(&self, remote: &Remote, commit: &CommitId, branch: &str) -> Result<(), RepositoryError> {
         let branch = branch_name(branch)?;
         let address = Address::of(remote)?;
-        self.retried(|| {
-            let git = address.reach(self.git(format!("pushing to {branch} of {}", address.url)), remote);
-            Ok(git
-                .args([
-                    "push",
-                    "--porcelain",
-                    "--no-verify",
-                    "--no-follow-tags",
-                    "--no-recurse-submodules",
-                    "--",
-                ])
-                .arg(&address.url)
-                .arg(format!("{commit}:refs/heads/{branch}")))
-        })
-        .await
+        let push = || {
+            self.retried(|| {
+                let git = address.reach(self.git(format!("pushing to {branch} of {}", address.url)), remote);
+                Ok(git
+                    .args([
+                        "push",
+                        "--porcelain",
+                        "--no-verify",
+                        "--no-follow-tags",
+                        "--no-recurse-submodules",
+                        "--",
+                    ])
+                    .arg(&address.url)
+                    .arg(format!("{commit}:refs/heads/{branch}")))
+            })
+        };
+        match push().await {
+            // Where the answer was lost, git's HTTP client sends the push again, and that meets the branch the first one
+            // made. A second push looks at the branch anew and finds nothing to do, or that it really moved.
+            Err(RepositoryError::Moved { .. }) => push().await,
+            ended => ended,
+        }
     }
 
     /// Runs the command, again and again while the other side is not there, until the time for one command is used up.

@@ -48,7 +48,8 @@ impl Service {
         harvest
     }
 
-    /// First the book, then the labels: a crash between the two leaves an item that is found again and admitted no second time.
+    /// The trigger goes last: an item is found again until it stands in the book and shows it, and is admitted no second
+    /// time. The new label comes first: where labels may not be written nothing was begun.
     async fn admit(&self, connected: &Connected, item: &Triggered) -> Result<Option<RunId>, AdmitError> {
         if self.is_left_over(connected, item).await? {
             return Ok(None);
@@ -58,9 +59,9 @@ impl Service {
             ..Record::default()
         };
         let record = serde_json::to_value(record).map_err(|error| AdmitError::Record(error.to_string()))?;
-        let admission = self.workshop.store.admit(&item.task, &item.title, &record).await?;
         let forge = &connected.forge;
         forge.add_label(&item.task, &connected.labels.processing).await?;
+        let admission = self.workshop.store.admit(&item.task, &item.title, &record).await?;
         forge.remove_label(&item.task, &connected.labels.trigger).await?;
         self.bell.ring();
         match admission {

@@ -52,7 +52,7 @@ pub struct Run {
 pub enum Admission {
     /// A new run was written.
     New(RunId),
-    /// An unfinished run of the task exists; nothing was written.
+    /// An unfinished run of the task exists, and is due from now on.
     Known(RunId),
 }
 
@@ -84,7 +84,8 @@ pub struct Store {
 }
 
 impl Store {
-    /// Writes a new run for `task` in state `Queued`, unless an unfinished one exists. Atomic between processes.
+    /// Writes a new run for `task` in state `Queued`, unless an unfinished one exists; that one becomes due, should it
+    /// have been put back: whoever asks again does not want to wait. Atomic between processes.
     pub async fn admit(&self, task: &TaskId, title: &str, record: &Value) -> Result<Admission, StoreError> {
         let run = RunId::new();
         let now = row::micros(Utc::now());
@@ -106,11 +107,13 @@ impl Store {
         let admission = if inserted.rows_affected() == 1 {
             Admission::New(run)
         } else {
-            let known: String = sqlx::query_scalar("SELECT id FROM runs WHERE task = $1 AND finished_at IS NULL")
-                .bind(task.to_string())
-                .fetch_one(&mut *transaction)
-                .await
-                .map_err(|error| self.failed(error))?;
+            let known: String = sqlx::query_scalar(
+                "UPDATE runs SET not_before = NULL WHERE task = $1 AND finished_at IS NULL RETURNING id",
+            )
+            .bind(task.to_string())
+            .fetch_one(&mut *transaction)
+            .await
+            .map_err(|error| self.failed(error))?;
             Admission::Known(self.run_id(&known)?)
         };
         transaction.commit().await.map_err(|error| self.failed(error))?;

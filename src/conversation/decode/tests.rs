@@ -9,7 +9,7 @@ fn read(text: &str) -> Result<Turn, String> {
         text: text.to_owned(),
         ..Reply::default()
     })
-    .map_err(|unreadable| unreadable.0)
+    .map_err(|unreadable| unreadable.to_string())
 }
 
 fn refusal(text: &str) -> String {
@@ -147,7 +147,7 @@ fn a_reply_cut_at_the_limit_says_so() {
         cut: true,
         ..Reply::default()
     };
-    let error = turn(&reply).unwrap_err().0;
+    let error = turn(&reply).unwrap_err().to_string();
     assert!(error.starts_with("The reply was cut at the length limit"), "{error}");
 }
 
@@ -159,7 +159,7 @@ fn native_calls_and_the_pseudo_tool_done_make_a_turn() {
         ..Reply::default()
     };
     assert_eq!(
-        turn(&reply).map_err(|unreadable| unreadable.0),
+        turn(&reply).map_err(|unreadable| unreadable.to_string()),
         turn_with("Last step.\nfinished", vec![call("a/b", &json!({}))], true)
     );
 }

@@ -90,6 +90,6 @@ mod tests {
             message(&answer("", body)),
             "Validation Failed; No commits; x; already_exists"
         );
-        assert_eq!(message(&answer("", "<html>\noops")), "<html> oops");
+        assert_eq!(message(&answer("", "oops,\nsorry")), "oops, sorry");
     }
 }

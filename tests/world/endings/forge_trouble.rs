@@ -1,0 +1,198 @@
+//! A forge that refuses, and one that wants to be left alone.
+
+use std::time::Duration;
+
+use insta::assert_snapshot;
+
+use super::{greeting, greets, left_on, plan, steady, told};
+use crate::fake::github::Permission;
+use crate::world::World;
+
+#[tokio::test]
+async fn a_refused_token_is_said_and_leaves_the_item_as_it_is() {
+    let world = World::start().await;
+    world.github.revokes_tokens();
+    let issue = greeting(&world);
+
+    let ended = world.run().await;
+
+    assert_snapshot!(told(&ended, &issue), @r"
+    exit code: 1
+    labels: coding agent
+    ");
+    assert_snapshot!(steady(&ended.stderr), @r#"coding-agent: searching acme/widgets for labelled items: GitHub answered 401; it says "Bad credentials": the token is wrong, expired or revoked; make a new one and set github.token (for an App: check github.app)"#);
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_token_that_may_only_read_is_told_which_right_it_lacks() {
+    let world = World::start().await;
+    world
+        .github
+        .default_repository()
+        .member(world.github.bot(), Permission::Read);
+    let issue = greeting(&world);
+
+    let ended = world.run().await;
+
+    assert_eq!(
+        (ended.code, left_on(&issue)),
+        (Some(1), "labels: coding agent\n".to_owned())
+    );
+    assert_snapshot!(steady(&ended.stderr), @r#"coding-agent: github:acme/widgets#1: putting the label 'coding agent processing' on acme/widgets#1: GitHub answered 403; it says "Resource not accessible by personal access token": see that acme/widgets exists and give the token access to it: a fine-grained token or an App needs the repository permission 'Issues' (Read and write), a classic token the scope 'repo'"#);
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_pull_request_that_is_refused_fails_the_task_and_the_branch_stays() {
+    let world = World::start().await;
+    greets(world.model.plans(plan()));
+    world.github.fails_next("POST /repos/*/*/pulls", 403, 1);
+    let issue = greeting(&world);
+
+    let ended = world.run().await;
+
+    assert_snapshot!(told(&ended, &issue), @r#"
+    exit code: 1
+    labels: coding agent failed
+    -----
+    ### 🛠️ Failed
+
+    Planned.
+
+    - [ ] greet the reader
+
+    Environment: `python`
+
+    <sub>3 model turns · <tokens> · <minutes> · run `<run>`</sub>
+
+    <!-- coding-agent:<run>:progress -->
+    -----
+    ### ❌ This could not be done
+
+    Opening a pull request from coding-agent/1-greet-the-reader in acme/widgets: GitHub answered 403; it says "(a page of HTML)": see that acme/widgets exists and give the token access to it: a fine-grained token or an App needs the repository permission 'Pull requests' (Read and write), a classic token the scope 'repo'.
+
+    The work so far is on the branch `coding-agent/1-greet-the-reader`.
+
+    Put the label `coding agent` on again to start a new run.
+
+    <sub>3 model turns · <tokens> · <minutes></sub>
+
+    <!-- coding-agent:<run>:final -->
+    "#);
+    let saved = world
+        .github
+        .default_repository()
+        .file("coding-agent/1-greet-the-reader", "README.md");
+    assert_eq!(saved.as_deref(), Some("Hello\n"));
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_push_that_is_refused_fails_the_task_with_what_the_forge_said() {
+    let world = World::start().await;
+    greets(world.model.plans(plan()));
+    world
+        .github
+        .default_repository()
+        .rejects_pushes_to("coding-agent/1-greet-the-reader");
+    let issue = greeting(&world);
+
+    let ended = world.run().await;
+
+    assert_snapshot!(told(&ended, &issue), @r"
+    exit code: 1
+    labels: coding agent failed
+    -----
+    ### 🛠️ Failed
+
+    Planned.
+
+    - [ ] greet the reader
+
+    Environment: `python`
+
+    <sub>3 model turns · <tokens> · <minutes> · run `<run>`</sub>
+
+    <!-- coding-agent:<run>:progress -->
+    -----
+    ### ❌ This could not be done
+
+    Pushing to coding-agent/1-greet-the-reader of http://<address>/acme/widgets.git: access refused: GH006: Protected branch update failed; hook declined to update refs/heads/coding-agent/1-greet-the-reader; [remote rejected] (hook declined).
+
+    Put the label `coding agent` on again to start a new run.
+
+    <sub>3 model turns · <tokens> · <minutes></sub>
+
+    <!-- coding-agent:<run>:final -->
+    ");
+    assert!(world.github.pulls().is_empty());
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_short_secondary_limit_is_waited_for() {
+    let world = World::start().await;
+    greets(world.model.plans(plan()));
+    let issue = greeting(&world);
+    world.github.secondary_limited(Duration::from_secs(2));
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent done"]);
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_rate_limit_in_the_middle_parks_the_task_and_nothing_is_done_twice() {
+    let world = World::start().await;
+    greets(world.model.plans(plan())).holds();
+    let issue = greeting(&world);
+
+    let running = world.spawn(&["run"]);
+    world.model.until_held(1).await;
+    world.github.rate_limited(0, Duration::from_hours(1));
+    world.model.release();
+    let ended = running.ended().await;
+
+    assert_eq!(
+        (ended.code, ended.stdout.contains("put back until")),
+        (Some(1), true),
+        "{ended:?}"
+    );
+    assert!(world.github.pulls().is_empty());
+
+    world.github.rate_limited(5_000, Duration::from_hours(1));
+    issue.label("coding agent");
+    let ended = world.run().await;
+
+    assert_snapshot!(told(&ended, &issue), @r"
+    exit code: 0
+    labels: coding agent done
+    -----
+    ### 🛠️ Done
+
+    Planned.
+
+    - [ ] greet the reader
+
+    Environment: `python`
+
+    <sub>3 model turns · <tokens> · <minutes> · run `<run>`</sub>
+
+    <!-- coding-agent:<run>:progress -->
+    -----
+    ### ✅ Done: http://<address>/acme/widgets/pull/2
+
+    The README greets its reader now.
+
+    No verification command was run.
+
+    <sub>3 model turns · <tokens> · <minutes></sub>
+
+    <!-- coding-agent:<run>:final -->
+    ");
+    assert_eq!(world.github.pulls().len(), 1);
+    world.finish().await;
+}

@@ -1,0 +1,150 @@
+//! Limits are the program's, and what was done within them is not lost.
+
+use insta::assert_snapshot;
+use serde_json::json;
+
+use super::{executes, greeting, plan, told, writes};
+use crate::world::World;
+
+const BRANCH: &str = "coding-agent/1-greet-the-reader";
+
+#[tokio::test]
+async fn after_the_last_turn_the_work_so_far_is_pushed() {
+    let mut world = World::start().await;
+    world.configure(|config| config["max_llm_process_num"] = json!(3));
+    let script = writes(world.model.plans(plan()), "README.md", "Hello\n");
+    executes(script, "cat README.md");
+    let issue = greeting(&world);
+
+    let ended = world.run().await;
+
+    assert_snapshot!(told(&ended, &issue), @r"
+    exit code: 1
+    labels: coding agent failed
+    -----
+    ### 🛠️ Failed
+
+    Planned.
+
+    - [ ] greet the reader
+
+    Environment: `python`
+
+    <sub>3 model turns · <tokens> · <minutes> · run `<run>`</sub>
+
+    <!-- coding-agent:<run>:progress -->
+    -----
+    ### ❌ This could not be done
+
+    The limit of 3 model turns is reached before the task was done; raise max_llm_process_num to allow more.
+
+    The work so far is on the branch `coding-agent/1-greet-the-reader`.
+
+    Put the label `coding agent` on again to start a new run.
+
+    <sub>3 model turns · <tokens> · <minutes></sub>
+
+    <!-- coding-agent:<run>:final -->
+    ");
+    assert!(world.github.pulls().is_empty());
+    let saved = world.github.default_repository().file(BRANCH, "README.md");
+    assert_eq!(saved.as_deref(), Some("Hello\n"));
+
+    // The next run goes on from there.
+    world.configure(|config| config["max_llm_process_num"] = json!(100));
+    let script = executes(world.model.plans(plan()), "grep Hello README.md");
+    script.done("It was all there.");
+    issue.label("coding agent");
+    let ended = world.run().await;
+    assert_eq!(ended.code, Some(0), "{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent done"]);
+    let pull = &world.github.pulls()[0];
+    assert_eq!(
+        (pull.head().as_str(), pull.file("README.md").as_deref()),
+        (BRANCH, Some("Hello\n"))
+    );
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_used_up_budget_ends_the_run_and_the_work_so_far_is_pushed() {
+    let mut world = World::start().await;
+    world.configure(|config| config["budget"] = json!({"tokens": 20_000}));
+    writes(world.model.plans(plan()), "README.md", "Hello\n").counts(30_000);
+    let issue = greeting(&world);
+
+    let ended = world.run().await;
+
+    let told = told(&ended, &issue);
+    let used = regex::Regex::new(r"\(\d+ used\)").unwrap();
+    assert_snapshot!(used.replace(&told, "(<n> used)"), @r"
+    exit code: 1
+    labels: coding agent failed
+    -----
+    ### 🛠️ Failed
+
+    Planned.
+
+    - [ ] greet the reader
+
+    Environment: `python`
+
+    <sub>2 model turns · <tokens> · <minutes> · run `<run>`</sub>
+
+    <!-- coding-agent:<run>:progress -->
+    -----
+    ### ❌ This could not be done
+
+    The budget of 20000 tokens is used up (<n> used); raise budget.tokens to allow more.
+
+    The work so far is on the branch `coding-agent/1-greet-the-reader`.
+
+    Put the label `coding agent` on again to start a new run.
+
+    <sub>2 model turns · <tokens> · <minutes></sub>
+
+    <!-- coding-agent:<run>:final -->
+    ");
+    let saved = world.github.default_repository().file(BRANCH, "README.md");
+    assert_eq!(saved.as_deref(), Some("Hello\n"));
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_limit_before_any_work_leaves_no_branch() {
+    let mut world = World::start().await;
+    world.configure(|config| config["max_llm_process_num"] = json!(1));
+    world.model.plans(plan());
+    let issue = greeting(&world);
+
+    let ended = world.run().await;
+
+    assert_snapshot!(told(&ended, &issue), @r"
+    exit code: 1
+    labels: coding agent failed
+    -----
+    ### 🛠️ Failed
+
+    Planned.
+
+    - [ ] greet the reader
+
+    Environment: `python`
+
+    <sub>1 model turn · <tokens> · <minutes> · run `<run>`</sub>
+
+    <!-- coding-agent:<run>:progress -->
+    -----
+    ### ❌ This could not be done
+
+    The limit of 1 model turn is reached before the task was done; raise max_llm_process_num to allow more.
+
+    Put the label `coding agent` on again to start a new run.
+
+    <sub>1 model turn · <tokens> · <minutes></sub>
+
+    <!-- coding-agent:<run>:final -->
+    ");
+    assert_eq!(world.github.default_repository().branches(), ["main"]);
+    world.finish().await;
+}

@@ -1,0 +1,327 @@
+//! A model server that is wrong, gone, slow to come back or too small.
+
+use insta::assert_snapshot;
+use regex::Regex;
+use serde_json::{Value, json};
+
+use super::{executes, greeting, greets, left_on, plan, told, writes};
+use crate::world::World;
+
+#[tokio::test]
+async fn trouble_that_passes_is_noticed_by_nobody() {
+    let world = World::start().await;
+    let script = world.model.fails(500, 2).plans(plan()).breaks_off();
+    let script = writes(script, "README.md", "Hello\n").rate_limited(Some(1));
+    script.done("The README greets its reader now.");
+    let issue = greeting(&world);
+
+    let ended = world.run().await;
+
+    assert_snapshot!(told(&ended, &issue), @r"
+    exit code: 0
+    labels: coding agent done
+    -----
+    ### 🛠️ Done
+
+    Planned.
+
+    - [ ] greet the reader
+
+    Environment: `python`
+
+    <sub>3 model turns · <tokens> · <minutes> · run `<run>`</sub>
+
+    <!-- coding-agent:<run>:progress -->
+    -----
+    ### ✅ Done: http://<address>/acme/widgets/pull/2
+
+    The README greets its reader now.
+
+    No verification command was run.
+
+    <sub>3 model turns · <tokens> · <minutes></sub>
+
+    <!-- coding-agent:<run>:final -->
+    ");
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_refused_key_fails_the_task_and_is_not_shown() {
+    let world = World::start().await;
+    world.model.wants_key("another");
+    let issue = greeting(&world);
+
+    let ended = world.run().await;
+
+    assert_snapshot!(told(&ended, &issue), @r"
+    exit code: 1
+    labels: coding agent failed
+    -----
+    ### ❌ This could not be done
+
+    The openai server at http://<address>/v1 answered 401 Unauthorized to a request for 'scripted': Incorrect API key provided: Bearer ***; check llm.openai.api_key and what the key may do.
+
+    Put the label `coding agent` on again to start a new run.
+
+    <sub>0 model turns · <tokens> · <minutes></sub>
+
+    <!-- coding-agent:<run>:final -->
+    ");
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_model_the_server_does_not_have_fails_the_task() {
+    let mut world = World::start().await;
+    world.configure(|config| config["llm"]["openai"]["model"] = json!("missing-model"));
+    let issue = greeting(&world);
+
+    let ended = world.run().await;
+
+    assert_snapshot!(told(&ended, &issue), @r"
+    exit code: 1
+    labels: coding agent failed
+    -----
+    ### ❌ This could not be done
+
+    The openai server at http://<address>/v1 answered 404 Not Found to a request for 'missing-model': model 'missing-model' not found; choose a model the server has in llm.openai.model (http://<address>/v1/models lists them).
+
+    Put the label `coding agent` on again to start a new run.
+
+    <sub>0 model turns · <tokens> · <minutes></sub>
+
+    <!-- coding-agent:<run>:final -->
+    ");
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_server_that_is_down_keeps_the_task_waiting_until_it_is_back() {
+    let mut world = World::start().await;
+    let address = world.model.openai_address();
+    world.configure(|config| config["llm"]["openai"]["base_url"] = json!("http://127.0.0.1:9/v1"));
+    let issue = greeting(&world);
+
+    let ended = world.run().await;
+
+    assert_snapshot!(told(&ended, &issue), @r"
+    exit code: 1
+    labels: coding agent processing
+    -----
+    ### ⏳ Waiting
+
+    The work cannot go on at the moment and will be tried again by itself: The model at http://<address>/v1 cannot be reached: Connection refused (os error 111) (tried four times).
+
+    Put the label `coding agent` on again to have it tried at once.
+
+    <!-- coding-agent:<run>:postponed -->
+    ");
+    let waiting = only_run(&world).await;
+    assert_eq!(waiting["state"], "planning");
+    assert!(waiting["not_before"].is_string(), "{waiting}");
+
+    // Not due yet: the next round leaves it alone.
+    assert_eq!(world.run().await.stdout, "");
+
+    // The server is back, and nobody wants to wait for the clock.
+    world.configure(|config| config["llm"]["openai"]["base_url"] = json!(address));
+    greets(world.model.plans(plan()));
+    issue.label("coding agent");
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{}", world.story());
+    assert_eq!(only_run(&world).await["run"], waiting["run"], "it is the same run");
+    assert_snapshot!(left_on(&issue), @r"
+    labels: coding agent done
+    -----
+    ### ⏳ Waiting
+
+    The work cannot go on at the moment and will be tried again by itself: The model at http://<address>/v1 cannot be reached: Connection refused (os error 111) (tried four times).
+
+    Put the label `coding agent` on again to have it tried at once.
+
+    <!-- coding-agent:<run>:postponed -->
+    -----
+    ### 🛠️ Done
+
+    Planned.
+
+    - [ ] greet the reader
+
+    Environment: `python`
+
+    <sub>3 model turns · <tokens> · <minutes> · run `<run>`</sub>
+
+    <!-- coding-agent:<run>:progress -->
+    -----
+    ### ✅ Done: http://<address>/acme/widgets/pull/2
+
+    The README greets its reader now.
+
+    No verification command was run.
+
+    <sub>3 model turns · <tokens> · <minutes></sub>
+
+    <!-- coding-agent:<run>:final -->
+    ");
+    assert_eq!(world.github.pulls().len(), 1);
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_rate_limit_with_a_known_end_parks_the_task_until_then() {
+    let world = World::start().await;
+    world.model.plans(plan()).rate_limited(Some(7_200));
+    let issue = greeting(&world);
+
+    let ended = world.run().await;
+
+    assert_snapshot!(told(&ended, &issue), @r"
+    exit code: 1
+    labels: coding agent processing
+    -----
+    ### 🛠️ Working
+
+    Planned.
+
+    - [ ] greet the reader
+
+    Environment: `python`
+
+    <sub>1 model turn · <tokens> · <minutes> · run `<run>`</sub>
+    <sub>Take the processing label off to stop it.</sub>
+
+    <!-- coding-agent:<run>:progress -->
+    -----
+    ### ⏳ Waiting
+
+    The work cannot go on at the moment and will be tried again by itself: The model's rate limit is reached until <time>.
+
+    Put the label `coding agent` on again to have it tried at once.
+
+    <!-- coding-agent:<run>:postponed -->
+    ");
+    let waiting = only_run(&world).await;
+    let until: chrono::DateTime<chrono::Utc> = serde_json::from_value(waiting["not_before"].clone()).unwrap();
+    let minutes = (until - chrono::Utc::now()).num_minutes();
+    assert!((115..=120).contains(&minutes), "{waiting}");
+
+    // What was done so far is not asked for again.
+    greets(world.model.script());
+    issue.label("coding agent");
+    assert_eq!(world.run().await.code, Some(0), "{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent done"]);
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_prompt_that_the_server_cut_ends_the_run_instead_of_going_on_blind() {
+    let world = World::start().await;
+    world.model.plans(plan()).counts(90);
+    let issue = greeting(&world).rewrite(&"Say hello to the reader. ".repeat(400));
+
+    let ended = world.run().await;
+
+    assert_snapshot!(about(&told(&ended, &issue)), @r"
+    exit code: 1
+    labels: coding agent failed
+    -----
+    ### ❌ This could not be done
+
+    The prompt was truncated: about <n> tokens were sent, the server counted 90; start the server with a larger window, or lower llm.openai.context_length to the one it has.
+
+    Put the label `coding agent` on again to start a new run.
+
+    <sub>0 model turns · <tokens> · <minutes></sub>
+
+    <!-- coding-agent:<run>:final -->
+    ");
+    world.finish().await;
+}
+
+/// Leaves out how long the prompt was.
+fn about(told: &str) -> String {
+    Regex::new(r"about \d+ tokens")
+        .unwrap()
+        .replace_all(told, "about <n> tokens")
+        .into_owned()
+}
+
+#[tokio::test]
+async fn a_prompt_that_the_server_finds_too_long_fails_the_task() {
+    let world = World::start().await;
+    world.model.too_long();
+    let issue = greeting(&world);
+
+    let ended = world.run().await;
+
+    assert_snapshot!(about(&told(&ended, &issue)), @r"
+    exit code: 1
+    labels: coding agent failed
+    -----
+    ### ❌ This could not be done
+
+    The conversation needs about <n> tokens and the model's window has 128000; split the task, or use a model with a larger window and say so in its context_length.
+
+    Put the label `coding agent` on again to start a new run.
+
+    <sub>0 model turns · <tokens> · <minutes></sub>
+
+    <!-- coding-agent:<run>:final -->
+    ");
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_conversation_that_outgrows_a_small_window_ends_before_it_is_sent() {
+    let mut world = World::start().await;
+    world.configure(|config| config["llm"]["openai"]["context_length"] = json!(4_096));
+    world.model.has_window(4_096);
+    let script = writes(world.model.plans(plan()), "README.md", "Hello\n");
+    let script = executes(script, "seq 1 10000");
+    let script = executes(script, "seq 1 10000");
+    executes(script, "seq 1 10000");
+    let issue = greeting(&world);
+
+    let ended = world.run().await;
+
+    assert_snapshot!(about(&told(&ended, &issue)), @r"
+    exit code: 1
+    labels: coding agent failed
+    -----
+    ### 🛠️ Failed
+
+    Planned.
+
+    - [ ] greet the reader
+
+    Environment: `python`
+
+    <sub>5 model turns · <tokens> · <minutes> · run `<run>`</sub>
+
+    <!-- coding-agent:<run>:progress -->
+    -----
+    ### ❌ This could not be done
+
+    The conversation needs about <n> tokens and the model's window has 4096; split the task, or use a model with a larger window and say so in its context_length.
+
+    The work so far is on the branch `coding-agent/1-greet-the-reader`.
+
+    Put the label `coding agent` on again to start a new run.
+
+    <sub>5 model turns · <tokens> · <minutes></sub>
+
+    <!-- coding-agent:<run>:final -->
+    ");
+    world.finish().await;
+}
+
+/// Returns the one run that `status` shows.
+async fn only_run(world: &World) -> Value {
+    let status = world.command(&["status", "--json"]).await;
+    let status: Value = serde_json::from_str(&status.stdout).unwrap();
+    let runs = status["runs"].as_array().unwrap();
+    assert_eq!(runs.len(), 1, "{status}");
+    runs[0].clone()
+}

@@ -1,0 +1,225 @@
+//! What the model may write, and what is asked again.
+
+use insta::assert_snapshot;
+use serde_json::json;
+
+use super::{executes, greeting, greets, plan, steady, told, writes};
+use crate::fake::model::Plan;
+use crate::world::World;
+
+/// Returns what the model was told last in each of its requests, without the first.
+fn re_asks(world: &World) -> String {
+    let requests = world.model.requests();
+    let texts: Vec<_> = requests
+        .iter()
+        .skip(1)
+        .map(|request| request.last_user_message())
+        .collect();
+    steady(&texts.join("\n-----\n"))
+}
+
+#[tokio::test]
+async fn an_answer_is_found_in_whatever_stands_around_it() {
+    let world = World::start().await;
+    let fenced = format!(
+        "Here is my plan:\n```json\n{}\n```\nShall I begin?",
+        serde_json::Value::from(plan())
+    );
+    world
+        .model
+        .says(&fenced)
+        // The comment inside the command, the whole behind a thought that holds another command.
+        .says(
+            "<think>Perhaps {\"command\": {\"tool\": \"workspace/execute_command\", \"args\": {\"command\": \"false\"}}}?</think>\n\
+             First the file: {\"command\": {\"comment\": \"Writing {it}\", \"tool\": \"workspace/write_file\", \
+             \"args\": {\"path\": \"README.md\", \"content\": \"Hello }\\\"{\\n\", \"mode\": \"overwrite\"}}}",
+        )
+        // Python's quotes and trailing commas; several calls in one turn.
+        .says(
+            "{'comment': 'Two at once', 'commands': [\
+             {'tool': 'workspace/write_file', 'args': {'path': 'one.txt', 'content': '1', 'mode': 'create',},},\
+             {'tool': 'workspace/write_file', 'args': {'path': 'two.txt', 'content': '2', 'mode': 'create'}},],}",
+        )
+        .says("All is well.\n\n```\n{\"comment\": \"Greeted.\", \"done\": true}\n```");
+    let issue = greeting(&world);
+
+    let ended = world.run().await;
+
+    assert_eq!(
+        (ended.code, issue.labels()),
+        (Some(0), vec!["coding agent done".to_owned()])
+    );
+    assert_eq!(world.model.requests().len(), 4, "nothing was asked again");
+    let pull = &world.github.pulls()[0];
+    assert_eq!(
+        ["README.md", "one.txt", "two.txt"].map(|path| pull.file(path).unwrap()),
+        ["Hello }\"{\n", "1", "2"]
+    );
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn replies_that_stay_unreadable_fail_the_task_after_five_re_asks() {
+    let world = World::start().await;
+    let script = world.model.script();
+    let script = script
+        .says("I would rather talk about it.")
+        .says("{\"phase\": \"planning\"");
+    let script = script.says("").says("<think>Hm.").says("{\"comment\": \"No.\"}");
+    script.says("Still no.");
+    let issue = greeting(&world);
+
+    let ended = world.run().await;
+
+    assert_snapshot!(told(&ended, &issue), @r"
+    exit code: 3
+    labels: coding agent failed
+    -----
+    ### ❌ This could not be done
+
+    The model's replies could not be read, 5 re-asks included; the last error was: The reply holds no plan.
+
+    Put the label `coding agent` on again to start a new run.
+
+    <sub>6 model turns · <tokens> · <minutes></sub>
+
+    <!-- coding-agent:<run>:final -->
+    ");
+    assert_snapshot!(re_asks(&world), @r#"
+    Your reply could not be used: The reply holds no plan. Reply with exactly one JSON object: {"phase":"planning","goal_understanding":{"main_objective":...,"success_criteria":[...]},"task_decomposition":{"subtasks":[{"id":...,"description":...,"dependencies":[...]}]},"action_plan":{"execution_order":[...]},"selected_environment":{"name":...,"reasoning":...},"verification":[{"command":...}],"comment":...}.
+    Reply again.
+    -----
+    Your reply could not be used: The JSON that begins at line 1, column 1 is broken at line 1, column 21: expected ',' or '}' after the value, but the reply ends here. Reply with exactly one JSON object: {"phase":"planning","goal_understanding":{"main_objective":...,"success_criteria":[...]},"task_decomposition":{"subtasks":[{"id":...,"description":...,"dependencies":[...]}]},"action_plan":{"execution_order":[...]},"selected_environment":{"name":...,"reasoning":...},"verification":[{"command":...}],"comment":...}.
+    Reply again.
+    -----
+    Your reply could not be used: The reply holds no plan. Reply with exactly one JSON object: {"phase":"planning","goal_understanding":{"main_objective":...,"success_criteria":[...]},"task_decomposition":{"subtasks":[{"id":...,"description":...,"dependencies":[...]}]},"action_plan":{"execution_order":[...]},"selected_environment":{"name":...,"reasoning":...},"verification":[{"command":...}],"comment":...}.
+    Reply again.
+    -----
+    Your reply could not be used: The reply ends inside its thinking, without an answer. Reply with exactly one JSON object: {"phase":"planning","goal_understanding":{"main_objective":...,"success_criteria":[...]},"task_decomposition":{"subtasks":[{"id":...,"description":...,"dependencies":[...]}]},"action_plan":{"execution_order":[...]},"selected_environment":{"name":...,"reasoning":...},"verification":[{"command":...}],"comment":...}.
+    Reply again.
+    -----
+    Your reply could not be used: The reply holds no plan. Reply with exactly one JSON object: {"phase":"planning","goal_understanding":{"main_objective":...,"success_criteria":[...]},"task_decomposition":{"subtasks":[{"id":...,"description":...,"dependencies":[...]}]},"action_plan":{"execution_order":[...]},"selected_environment":{"name":...,"reasoning":...},"verification":[{"command":...}],"comment":...}.
+    Reply again.
+    "#);
+    assert_eq!(world.model.requests().len(), 6);
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_plan_with_faults_is_asked_for_again_with_each_fault() {
+    let world = World::start().await;
+    let subtask =
+        |id: &str, dependencies: &[&str]| json!({"id": id, "description": "work", "dependencies": dependencies});
+    let faulty = |subtasks: serde_json::Value| {
+        plan()
+            .with("task_decomposition", json!({"reasoning": "", "subtasks": subtasks}))
+            .with("action_plan", json!({"execution_order": [], "actions": []}))
+    };
+    let script = world
+        .model
+        .plans(faulty(json!([subtask("a", &["b"]), subtask("b", &["a"])])))
+        .plans(faulty(json!([subtask("a", &[]), subtask("a", &["x"])])))
+        .plans(faulty(json!([])));
+    greets(script.plans(plan()));
+    greeting(&world);
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{}", world.story());
+    let asked = re_asks(&world);
+    let about_plans: Vec<&str> = asked.split("\n-----\n").take(3).collect();
+    assert_snapshot!(about_plans.join("\n"), @r"
+    Your reply could not be used: The plan has faults: subtasks depend on each other in a circle: a -> b -> a. Send the whole plan again, mended.
+    Reply again.
+    Your reply could not be used: The plan has faults: the id 'a' is used twice; subtask 'a' depends on 'x', which is not a subtask. Send the whole plan again, mended.
+    Reply again.
+    Your reply could not be used: The plan has faults: it has no subtasks. Send the whole plan again, mended.
+    Reply again.
+    ");
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn the_examples_of_the_prompt_are_no_answers() {
+    let world = World::start().await;
+    let form = {
+        let mut form = serde_json::Value::from(Plan::of(&[""]).in_environment(""));
+        form["goal_understanding"]["main_objective"] = json!("");
+        form
+    };
+    let script = world.model.plans(form).plans(plan());
+    let script = script
+        .says("{\"comment\": \"why\", \"command\": {\"tool\": \"server/tool\", \"args\": {}}}")
+        .says("{\"comment\": \"...\", \"done\": true}");
+    greets(script);
+    greeting(&world);
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{}", world.story());
+    let asked = re_asks(&world);
+    let asked: Vec<&str> = asked.split("\n-----\n").collect();
+    assert_snapshot!([asked[0], asked[2], asked[3]].join("\n"), @r#"
+    Your reply could not be used: The reply repeats the form of a plan without filling it in. Reply with exactly one JSON object: {"phase":"planning","goal_understanding":{"main_objective":...,"success_criteria":[...]},"task_decomposition":{"subtasks":[{"id":...,"description":...,"dependencies":[...]}]},"action_plan":{"execution_order":[...]},"selected_environment":{"name":...,"reasoning":...},"verification":[{"command":...}],"comment":...}.
+    Reply again.
+    Your reply could not be used: The reply repeats the example of the prompt. Reply with exactly one JSON object: {"comment":"why","command":{"tool":"server/tool","args":{}}} to run a tool ("commands":[{"tool":...,"args":...}] for several), or {"comment":"why","done":true} when all is done.
+    Reply again.
+    Your reply could not be used: The reply repeats the example of the prompt. Reply with exactly one JSON object: {"comment":"why","command":{"tool":"server/tool","args":{}}} to run a tool ("commands":[{"tool":...,"args":...}] for several), or {"comment":"why","done":true} when all is done.
+    Reply again.
+    "#);
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn done_beside_a_failing_call_does_not_count() {
+    let world = World::start().await;
+    let script = world.model.plans(plan());
+    let script = executes(script, "echo broken >&2; false").and_done();
+    let script = script.calls("workspace/no_such_tool", json!({})).and_done();
+    writes(script, "README.md", "Hello\n").and_done();
+    let issue = greeting(&world);
+
+    let ended = world.run().await;
+
+    assert_eq!(
+        (ended.code, issue.labels()),
+        (Some(0), vec!["coding agent done".to_owned()])
+    );
+    let requests = world.model.requests();
+    let told: Vec<_> = requests[2..4]
+        .iter()
+        .map(|request| request.last_user_message())
+        .collect();
+    assert_snapshot!(steady(&told.join("\n-----\n")), @r#"
+    {"previous_output":[{"args":{"command":"echo broken >&2; false"},"is_error":true,"output":"broken\n[exit code 1, <time>]","tool":"workspace/execute_command"}]}
+
+    `done` did not count, because a call of the same reply failed. Read its result and go on.
+    -----
+    {"previous_output":[{"args":{},"is_error":true,"output":"there is no tool workspace/no_such_tool; there are workspace/execute_command, workspace/list_files, workspace/read_file, workspace/write_file, workspace/str_replace, workspace/insert, workspace/undo_edit","tool":"workspace/no_such_tool"}]}
+
+    `done` did not count, because a call of the same reply failed. Read its result and go on.
+    "#);
+    assert_eq!(world.github.pulls()[0].file("README.md").as_deref(), Some("Hello\n"));
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_reply_that_was_cut_at_its_limit_is_asked_for_again() {
+    let world = World::start().await;
+    let script = world.model.plans(plan());
+    greets(
+        script
+            .says("{\"comment\": \"Writing\", \"command\": {\"tool\": \"workspace/wri")
+            .cut(),
+    );
+    greeting(&world);
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{}", world.story());
+    assert_snapshot!(world.model.requests()[2].last_user_message(), @r#"
+    Your reply could not be used: The reply was cut at the length limit before its end; send a shorter one, large files in several calls. Reply with exactly one JSON object: {"comment":"why","command":{"tool":"server/tool","args":{}}} to run a tool ("commands":[{"tool":...,"args":...}] for several), or {"comment":"why","done":true} when all is done.
+    Reply again.
+    "#);
+    world.finish().await;
+}

@@ -1,0 +1,187 @@
+//! Repositories that are not what one expects.
+
+use insta::assert_snapshot;
+use serde_json::json;
+
+use super::{executes, greeting, greets, plan, told, writes};
+use crate::world::World;
+
+#[tokio::test]
+async fn an_empty_repository_has_nothing_to_start_from() {
+    let world = World::start().await;
+    world.github.default_repository().empty();
+    let issue = greeting(&world);
+
+    let ended = world.run().await;
+
+    assert_snapshot!(told(&ended, &issue), @r"
+    exit code: 1
+    labels: coding agent failed
+    -----
+    ### ❌ This could not be done
+
+    The repository has no commit yet, so there is nothing a pull request could be based on; push a first commit (a README is enough).
+
+    Put the label `coding agent` on again to start a new run.
+
+    <sub>0 model turns · <tokens> · <minutes></sub>
+
+    <!-- coding-agent:<run>:final -->
+    ");
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_default_branch_that_is_not_there_is_named() {
+    let world = World::start().await;
+    world.github.default_repository().default_branch("trunk");
+    let issue = greeting(&world);
+
+    let ended = world.run().await;
+
+    assert_snapshot!(told(&ended, &issue), @r"
+    exit code: 1
+    labels: coding agent failed
+    -----
+    ### ❌ This could not be done
+
+    The repository's default branch `trunk` does not exist; push it, or choose another one in the repository's settings.
+
+    Put the label `coding agent` on again to start a new run.
+
+    <sub>0 model turns · <tokens> · <minutes></sub>
+
+    <!-- coding-agent:<run>:final -->
+    ");
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn names_and_contents_that_are_no_text_do_not_stand_in_the_way() {
+    let world = World::start().await;
+    let git = world.github.default_repository().git();
+    git.commit_bytes(
+        "main",
+        "main",
+        "Add oddities",
+        &[
+            (b"caf\xe9.txt", b"latin"),
+            (b"with \"quotes\" and\ttab", b"x"),
+            (b"logo.png", b"\x89PNG\r\n\x1a\n\0\xff\xfe"),
+            ("日本語/読んで.md".as_bytes(), "こんにちは\n".as_bytes()),
+        ],
+    );
+    let script = world
+        .model
+        .script()
+        .calls("repository/list_files", json!({}))
+        .calls("repository/read_file", json!({"path": "logo.png"}))
+        .calls("repository/search", json!({"pattern": "こんにちは"}))
+        .plans(plan());
+    let script = script
+        .calls("workspace/list_files", json!({"path": "."}))
+        .calls("workspace/read_file", json!({"path": "日本語/読んで.md"}));
+    greets(executes(
+        script,
+        "git mv caf*.txt cafe.txt && printf '\\0\\377' > new.bin",
+    ));
+    let issue = greeting(&world);
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent done"]);
+    let requests = world.model.requests();
+    let seen: Vec<_> = [1, 2, 3, 5, 6]
+        .iter()
+        .map(|place| requests[*place].last_user_message())
+        .collect();
+    assert_snapshot!(seen.join("\n"), @r#"
+    {"previous_output":[{"args":{},"output":"README.md (10 bytes)\ncaf�.txt (5 bytes)\nlogo.png (11 bytes)\nwith \"quotes\" and\ttab (1 bytes)\n日本語/読んで.md (16 bytes)","tool":"repository/list_files"}]}
+    {"previous_output":[{"args":{"path":"logo.png"},"is_error":true,"output":"not_utf8 415: 'logo.png' is not a text file","tool":"repository/read_file"}]}
+    {"previous_output":[{"args":{"pattern":"こんにちは"},"output":"日本語/読んで.md:1:こんにちは","tool":"repository/search"}]}
+    {"previous_output":[{"args":{"path":"."},"output":"README.md\ncaf�.txt\nlogo.png\nwith \"quotes\" and�tab\n日本語/","tool":"workspace/list_files"}]}
+    {"previous_output":[{"args":{"path":"日本語/読んで.md"},"output":"こんにちは\n","tool":"workspace/read_file"}]}
+    "#);
+    let mut files = world.github.pulls()[0].files();
+    files.sort();
+    assert_eq!(
+        files,
+        [
+            "\"\\346\\227\\245\\346\\234\\254\\350\\252\\236/\\350\\252\\255\\343\\202\\223\\343\\201\\247.md\"",
+            "\"with \\\"quotes\\\" and\\ttab\"",
+            "README.md",
+            "cafe.txt",
+            "logo.png",
+            "new.bin"
+        ]
+    );
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_file_that_is_no_text_is_not_edited_by_the_file_tools() {
+    let world = World::start().await;
+    let git = world.github.default_repository().git();
+    git.commit_bytes("main", "main", "Add a greeting", &[(b"greeting.txt", b"gr\xfc\xdfe\n")]);
+    let script = world.model.plans(plan()).calls(
+        "workspace/str_replace",
+        json!({"path": "greeting.txt", "old": "e", "new": "E"}),
+    );
+    let script = executes(
+        script,
+        "iconv -f latin1 -t utf8 greeting.txt > new && mv new greeting.txt",
+    );
+    script.done("The greeting is UTF-8 now.");
+    greeting(&world);
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    assert_snapshot!(world.model.requests()[2].last_user_message(), @r#"{"previous_output":[{"args":{"new":"E","old":"e","path":"greeting.txt"},"is_error":true,"output":"not_utf8 415: greeting.txt is no UTF-8 text; use execute_command for it","tool":"workspace/str_replace"}]}"#);
+    assert_eq!(world.github.pulls()[0].file("greeting.txt").as_deref(), Some("grüße\n"));
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn what_the_model_may_not_deliver_is_refused_by_policy() {
+    let world = World::start().await;
+    let script = writes(world.model.plans(plan()), "README.md", "Hello\n");
+    let script = executes(
+        script,
+        "ln -s /etc/passwd outside && git add -A && git commit -qm 'Reach out'",
+    );
+    script.done("Done.");
+    let issue = greeting(&world);
+
+    let ended = world.run().await;
+
+    assert_snapshot!(told(&ended, &issue), @r"
+    exit code: 2
+    labels: coding agent failed
+    -----
+    ### 🛠️ Failed
+
+    Planned.
+
+    - [ ] greet the reader
+
+    Environment: `python`
+
+    <sub>4 model turns · <tokens> · <minutes> · run `<run>`</sub>
+
+    <!-- coding-agent:<run>:progress -->
+    -----
+    ### ❌ This could not be done
+
+    The commits from the container were refused: outside: the link points to an absolute path.
+
+    Put the label `coding agent` on again to start a new run.
+
+    <sub>4 model turns · <tokens> · <minutes></sub>
+
+    <!-- coding-agent:<run>:final -->
+    ");
+    assert!(world.github.pulls().is_empty());
+    world.finish().await;
+}

@@ -1,0 +1,119 @@
+//! MCP servers in a run: called by the model, killed, or never there.
+
+use std::path::{Path, PathBuf};
+
+use insta::assert_snapshot;
+use serde_json::json;
+
+use super::{greeting, greets, plan, told};
+use crate::processes::{kill, until, with_mark};
+use crate::world::World;
+
+const NOON: &str = r#"{"source_timezone": "UTC", "time": "12:00", "target_timezone": "Asia/Tokyo"}"#;
+
+/// The time server that others wrote, in a time zone no other test uses, so that its processes can be told from theirs.
+fn time_server(zone: &str) -> serde_json::Value {
+    let program: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/judges/bin/mcp-server-time");
+    assert!(program.exists(), "{} is missing; run `make setup`", program.display());
+    json!([{
+        "mcp_server_name": "time",
+        "command": [program, "--local-timezone", zone],
+        "system_prompt": "Ask the clock before you write a date.",
+    }])
+}
+
+#[tokio::test]
+async fn a_configured_server_is_called_by_the_model_and_gone_at_the_end() {
+    let mut world = World::start().await;
+    let zone = "Europe/Madrid";
+    world.configure(|config| config["mcp_servers"] = time_server(zone));
+    let noon = serde_json::from_str(NOON).unwrap();
+    greets(world.model.plans(plan()).calls("time/convert_time", noon));
+    greeting(&world);
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    let requests = world.model.requests();
+    let system = requests[1].system();
+    assert!(system.ends_with("Ask the clock before you write a date."), "{system}");
+    assert!(system.contains("- time/convert_time {"), "{system}");
+    assert!(requests[2].last_user_message().contains("21:00"), "{}", world.story());
+    assert_eq!(with_mark(zone), [0; 0]);
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_server_that_dies_once_is_started_again() {
+    let mut world = World::start().await;
+    let zone = "Europe/Dublin";
+    world.configure(|config| config["mcp_servers"] = time_server(zone));
+    let noon: serde_json::Value = serde_json::from_str(NOON).unwrap();
+    let script = world.model.plans(plan()).calls("time/convert_time", noon.clone());
+    greets(script.calls("time/convert_time", noon).holds());
+    greeting(&world);
+
+    let running = world.spawn(&["run"]);
+    world.model.until_held(1).await;
+    for id in with_mark(zone) {
+        // Not the guard, which has the server's arguments too.
+        let program = std::fs::read_link(format!("/proc/{id}/exe")).unwrap();
+        if program != Path::new(env!("CARGO_BIN_EXE_coding-agent")) {
+            kill(id);
+        }
+    }
+    until(zone, 0).await;
+    world.model.release();
+    let ended = running.ended().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    assert!(
+        world.model.requests()[3].last_user_message().contains("21:00"),
+        "{}",
+        world.story()
+    );
+    assert_eq!(with_mark(zone), [0; 0]);
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_server_that_does_not_start_fails_the_task_and_says_why() {
+    let mut world = World::start().await;
+    world.configure(|config| {
+        config["mcp_servers"] = json!([
+            {"mcp_server_name": "clock", "command": ["sh", "-c", "echo 'no licence' >&2; exit 3"]},
+        ]);
+    });
+    world.model.plans(plan());
+    let issue = greeting(&world);
+
+    let ended = world.run().await;
+
+    assert_snapshot!(told(&ended, &issue), @r"
+    exit code: 1
+    labels: coding agent failed
+    -----
+    ### 🛠️ Failed
+
+    Planned.
+
+    - [ ] greet the reader
+
+    Environment: `python`
+
+    <sub>1 model turn · <tokens> · <minutes> · run `<run>`</sub>
+
+    <!-- coding-agent:<run>:progress -->
+    -----
+    ### ❌ This could not be done
+
+    The tool server 'clock' is lost: `sh -c echo 'no licence' >&2; exit 3` (which said last: no licence) did not shake hands: connection closed: initialize response; mend its entry in mcp_servers (`coding-agent doctor` tries each of them).
+
+    Put the label `coding agent` on again to start a new run.
+
+    <sub>1 model turn · <tokens> · <minutes></sub>
+
+    <!-- coding-agent:<run>:final -->
+    ");
+    world.finish().await;
+}

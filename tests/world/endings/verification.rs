@@ -1,0 +1,220 @@
+//! The program decides whether the work is done.
+
+use insta::assert_snapshot;
+use serde_json::json;
+
+use super::{executes, greeting, greets, offered, plan, steady, told, writes};
+use crate::world::World;
+
+#[tokio::test]
+async fn what_verification_finds_the_model_may_repair() {
+    let world = World::start().await;
+    let script = world
+        .model
+        .plans(plan().verified_by("grep -q Hello README.md || { echo no greeting; exit 4; }"));
+    let script = writes(script, "README.md", "Goodbye\n").done("It is polite now.");
+    greets(script);
+    let issue = greeting(&world);
+
+    let ended = world.run().await;
+
+    assert_snapshot!(told(&ended, &issue), @r"
+    exit code: 0
+    labels: coding agent done
+    -----
+    ### 🛠️ Done
+
+    Planned.
+
+    - [ ] greet the reader
+
+    Environment: `python`
+
+    <sub>5 model turns · <tokens> · <minutes> · run `<run>`</sub>
+
+    <!-- coding-agent:<run>:progress -->
+    -----
+    ### ✅ Done: http://<address>/acme/widgets/pull/2
+
+    The README greets its reader now.
+
+    ### How it was verified
+    - ✅ `grep -q Hello README.md || { echo no greeting; exit 4; }` passed
+
+    <sub>5 model turns · <tokens> · <minutes></sub>
+
+    <!-- coding-agent:<run>:final -->
+    ");
+    assert_snapshot!(offered(&world.github.pulls()[0]), @r"
+    pull request from coding-agent/1-greet-the-reader into main: Greet the reader
+    -----
+    The README greets its reader now.
+
+    ### How it was verified
+    - ✅ `grep -q Hello README.md || { echo no greeting; exit 4; }` passed
+
+    Closes #1
+
+    <sub>5 model turns · <tokens> · <minutes> · run `<run>`</sub>
+    ");
+    assert_snapshot!(steady(&world.model.requests()[3].last_user_message()), @r"
+    The program checked the result, and it does not pass yet:
+
+    $ grep -q Hello README.md || { echo no greeting; exit 4; }
+    [exit code 4, expected 0]
+    no greeting
+    [exit code 4, <time>]
+
+    Mend it, then finish again. Do not weaken the checks.
+    ");
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn what_stays_unverified_becomes_a_draft_that_says_so() {
+    let mut world = World::start().await;
+    world.configure(|config| config["planning"] = json!({"verification": {"max_rounds": 1}}));
+    let checked = plan()
+        .verified_by("test -s README.md")
+        .verified_by("echo '``` no greeting'; exit 4");
+    let script = writes(world.model.plans(checked), "README.md", "Goodbye\n");
+    script.done("It is polite now.").done("It is as polite as can be.");
+    let issue = greeting(&world);
+
+    let ended = world.run().await;
+
+    assert_snapshot!(told(&ended, &issue), @r"
+    exit code: 0
+    labels: coding agent done
+    -----
+    ### 🛠️ Done
+
+    Planned.
+
+    - [ ] greet the reader
+
+    Environment: `python`
+
+    <sub>4 model turns · <tokens> · <minutes> · run `<run>`</sub>
+
+    <!-- coding-agent:<run>:progress -->
+    -----
+    ### ⚠️ Done, but not every check passes: http://<address>/acme/widgets/pull/2
+
+    It is as polite as can be.
+
+    ### How it was verified
+    - ✅ `test -s README.md` passed
+    - ❌ `echo '''' no greeting'; exit 4` ended with 4 instead of 0
+
+    <sub>4 model turns · <tokens> · <minutes></sub>
+
+    <!-- coding-agent:<run>:final -->
+    ");
+    assert_snapshot!(offered(&world.github.pulls()[0]), @r"
+    draft from coding-agent/1-greet-the-reader into main: Greet the reader
+    -----
+    It is as polite as can be.
+
+    ### How it was verified
+    - ✅ `test -s README.md` passed
+    - ❌ `echo '''' no greeting'; exit 4` ended with 4 instead of 0
+
+    ### What is open
+    - `echo '''' no greeting'; exit 4` does not pass:
+
+    ````
+    ``` no greeting
+    [exit code 4, <time>]
+    ````
+
+    Closes #1
+
+    <sub>4 model turns · <tokens> · <minutes> · run `<run>`</sub>
+    ");
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_check_that_does_not_end_is_no_pass() {
+    let mut world = World::start().await;
+    world.configure(|config| {
+        config["planning"] = json!({"verification": {"max_rounds": 0}});
+        config["command_executor"]["timeout_seconds"] = json!(1);
+    });
+    greets(world.model.plans(plan().verified_by("sleep 600")));
+    let issue = greeting(&world);
+
+    let ended = world.run().await;
+
+    assert_snapshot!(told(&ended, &issue), @r"
+    exit code: 0
+    labels: coding agent done
+    -----
+    ### 🛠️ Done
+
+    Planned.
+
+    - [ ] greet the reader
+
+    Environment: `python`
+
+    <sub>3 model turns · <tokens> · <minutes> · run `<run>`</sub>
+
+    <!-- coding-agent:<run>:progress -->
+    -----
+    ### ⚠️ Done, but not every check passes: http://<address>/acme/widgets/pull/2
+
+    The README greets its reader now.
+
+    ### How it was verified
+    - ❌ `sleep 600` did not come to an end
+
+    <sub>3 model turns · <tokens> · <minutes></sub>
+
+    <!-- coding-agent:<run>:final -->
+    ");
+    assert!(world.github.pulls()[0].is_draft());
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn no_change_at_all_is_a_legitimate_end() {
+    let world = World::start().await;
+    let script = executes(world.model.plans(plan().verified_by("true")), "cat README.md");
+    script.done("The README greets its reader already.");
+    let issue = greeting(&world);
+
+    let ended = world.run().await;
+
+    assert_snapshot!(told(&ended, &issue), @r"
+    exit code: 0
+    labels: coding agent done
+    -----
+    ### 🛠️ Done
+
+    Planned.
+
+    - [ ] greet the reader
+
+    Environment: `python`
+
+    <sub>3 model turns · <tokens> · <minutes> · run `<run>`</sub>
+
+    <!-- coding-agent:<run>:progress -->
+    -----
+    ### ✅ Done: nothing had to be changed
+
+    The README greets its reader already.
+
+    ### How it was verified
+    - ✅ `true` passed
+
+    <sub>3 model turns · <tokens> · <minutes></sub>
+
+    <!-- coding-agent:<run>:final -->
+    ");
+    assert!(world.github.pulls().is_empty());
+    assert_eq!(world.github.default_repository().branches(), ["main"]);
+    world.finish().await;
+}

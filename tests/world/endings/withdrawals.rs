@@ -1,0 +1,123 @@
+//! People change their mind while the work goes on.
+
+use insta::assert_snapshot;
+
+use super::{greeting, greets, plan, told};
+use crate::fake::github::Item;
+use crate::world::{Ended, World};
+
+/// Lets people do something while the model thinks about its last reply.
+async fn while_working(world: &World, deed: impl FnOnce(&Item)) -> (Ended, Item) {
+    greets(world.model.plans(plan())).holds();
+    let issue = greeting(world);
+    let running = world.spawn(&["run"]);
+    world.model.until_held(1).await;
+    deed(&issue);
+    world.model.release();
+    (running.ended().await, issue)
+}
+
+async fn nothing_was_delivered(world: World) {
+    assert!(world.github.pulls().is_empty());
+    assert_eq!(world.github.default_repository().branches(), ["main"]);
+    let status = world.command(&["status", "--json"]).await.stdout;
+    assert!(status.contains("\"state\":\"stopped\""), "{status}");
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn an_item_that_was_closed_is_not_worked_on() {
+    let world = World::start().await;
+    let (ended, issue) = while_working(&world, |issue| _ = issue.close()).await;
+    assert_snapshot!(told(&ended, &issue), @r"
+    exit code: 0
+    labels: coding agent stopped
+    -----
+    ### 🛠️ Stopped
+
+    Planned.
+
+    - [ ] greet the reader
+
+    Environment: `python`
+
+    <sub>3 model turns · <tokens> · <minutes> · run `<run>`</sub>
+
+    <!-- coding-agent:<run>:progress -->
+    -----
+    ### ⏹️ Stopped
+
+    The run was ended because it was closed. Put the label `coding agent` on again to start a new one.
+
+    <!-- coding-agent:<run>:final -->
+    ");
+    nothing_was_delivered(world).await;
+}
+
+#[tokio::test]
+async fn an_item_that_was_deleted_is_left_in_peace() {
+    let world = World::start().await;
+    let (ended, _) = while_working(&world, |issue| _ = issue.delete()).await;
+    assert_eq!(
+        (ended.code, ended.stdout.as_str()),
+        (Some(0), "run: stopped\n"),
+        "{ended:?}"
+    );
+    nothing_was_delivered(world).await;
+}
+
+#[tokio::test]
+async fn taking_the_processing_label_off_stops_the_run() {
+    let world = World::start().await;
+    let (ended, issue) = while_working(&world, |issue| _ = issue.unlabel("coding agent processing")).await;
+    assert_snapshot!(told(&ended, &issue), @r"
+    exit code: 0
+    labels: coding agent stopped
+    -----
+    ### 🛠️ Stopped
+
+    Planned.
+
+    - [ ] greet the reader
+
+    Environment: `python`
+
+    <sub>3 model turns · <tokens> · <minutes> · run `<run>`</sub>
+
+    <!-- coding-agent:<run>:progress -->
+    -----
+    ### ⏹️ Stopped
+
+    The run was ended because the label `coding agent processing` was taken off. Put the label `coding agent` on again to start a new one.
+
+    <!-- coding-agent:<run>:final -->
+    ");
+    nothing_was_delivered(world).await;
+}
+
+#[tokio::test]
+async fn an_item_that_was_closed_before_the_run_began_is_not_planned() {
+    let world = World::start().await;
+    let issue = greeting(&world);
+    let mut producing = world.spawn(&["produce"]);
+    issue.until(|issue| issue.labels() == ["coding agent processing"]).await;
+    producing.until_it_prints("at work").await;
+    producing.signal("TERM");
+    assert_eq!(producing.ended().await.code, Some(0));
+    issue.close();
+
+    let ended = world.run().await;
+
+    assert_snapshot!(told(&ended, &issue), @r"
+    exit code: 0
+    labels: coding agent stopped
+    -----
+    ### ⏹️ Stopped
+
+    The run was ended because it was closed. Put the label `coding agent` on again to start a new one.
+
+    <!-- coding-agent:<run>:final -->
+    ");
+    assert!(world.model.requests().is_empty());
+    nothing_was_delivered(world).await;
+}
