@@ -26,8 +26,10 @@ lint: ## check format and lints
 	cargo fmt --check
 	cargo clippy --all-targets --locked -- -D warnings
 
-bench: setup ## measure the program's own time, memory and requests
-	scripts/with-docker cargo run --quiet --locked --example bench
+bench: PROFILE ?= release
+bench: ## measure the program's own time, memory and requests (PROFILE=dev for a quicker build)
+	PROFILE=$(PROFILE) scripts/setup bench
+	scripts/with-docker cargo run --quiet --locked --profile $(PROFILE) --example bench
 
 images: ## build the images of all five environments
 	scripts/setup images

@@ -194,8 +194,12 @@ impl Run {
 
     /// Saves the record in the state the run is in.
     pub(super) async fn save(&self) -> Result<(), Setback> {
-        let record = serde_json::to_value(&self.record).map_err(|error| Setback::failed(error.to_string()))?;
+        let record = self.written_record()?;
         Ok(self.workshop.store.save(&self.lease, self.state, &record).await?)
+    }
+
+    pub(super) fn written_record(&self) -> Result<serde_json::Value, Setback> {
+        serde_json::to_value(&self.record).map_err(|error| Setback::failed(error.to_string()))
     }
 
     pub(super) fn note(&self, fact: Fact) {

@@ -119,7 +119,7 @@ impl Run {
         .map_err(|error| Setback::failed(format!("the system prompt: {error:#}")))
     }
 
-    /// Stores what was said since the last call. Nothing is stored before the first reply: a conversation that the
+    /// Stores what was said since the last call, and what it has cost. Nothing is stored before the first reply: a conversation that the
     /// provider refused whole is begun again.
     pub(super) async fn save_conversation(&mut self, chat: &mut Chat) -> Result<(), Setback> {
         let has_reply = chat
@@ -128,8 +128,8 @@ impl Run {
             .any(|message| matches!(message, Message::Assistant { .. }));
         if has_reply {
             let unsaved = chat.unsaved();
-            self.workshop.store.append_messages(&self.lease, &unsaved).await?;
-            self.save().await?;
+            let record = self.written_record()?;
+            self.workshop.store.append(&self.lease, &record, &unsaved).await?;
         }
         Ok(())
     }

@@ -55,7 +55,7 @@ impl Model {
                 (url, config.anthropic.api_key.clone(), Box::new(server))
             }
         };
-        let http = Http::new(&url, Duration::from_secs(config.timeout_seconds), key)?;
+        let http = Http::new(&url, Duration::from_secs(config.timeout_seconds), key);
         Ok(Self {
             line: Arc::new(Line {
                 provider,

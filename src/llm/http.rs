@@ -11,6 +11,7 @@ use chrono::Utc;
 use reqwest::{Client, Method, Url, redirect};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
+use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
 use super::LlmError;
@@ -28,7 +29,9 @@ const UNKNOWN_RESET: Duration = Duration::from_mins(1);
 /// A line to one model server.
 #[derive(Debug)]
 pub(super) struct Http {
-    client: Client,
+    /// Made at the first call: it reads all of the machine's certificates, and most starts find nothing to ask a model.
+    client: OnceCell<Client>,
+    is_loopback: bool,
     reply_timeout: Duration,
     /// Taken out of error texts, should the server repeat it.
     key: Option<SecretString>,
@@ -42,23 +45,31 @@ enum Trouble {
 
 impl Http {
     /// Returns a line to the server at `address`. Proxies of the environment are used, but not for this machine.
-    pub(super) fn new(address: &Url, reply_timeout: Duration, key: Option<SecretString>) -> Result<Self, LlmError> {
+    pub(super) fn new(address: &Url, reply_timeout: Duration, key: Option<SecretString>) -> Self {
+        Self {
+            client: OnceCell::new(),
+            is_loopback: is_loopback(address),
+            reply_timeout,
+            key,
+        }
+    }
+
+    async fn client(&self) -> Result<&Client, LlmError> {
+        self.client.get_or_try_init(async || self.new_client()).await
+    }
+
+    fn new_client(&self) -> Result<Client, LlmError> {
         let mut builder = Client::builder()
             .user_agent(concat!("coding-agent/", env!("CARGO_PKG_VERSION")))
             .connect_timeout(CONNECT_TIMEOUT)
             // A redirect would carry the key to wherever it points.
             .redirect(redirect::Policy::none());
-        if is_loopback(address) {
+        if self.is_loopback {
             builder = builder.no_proxy();
         }
-        let client = builder.build().map_err(|error| LlmError::Refused {
+        builder.build().map_err(|error| LlmError::Refused {
             what: format!("no HTTP client can be made: {}", reason(&error)),
             mend: "check the certificates and proxy settings of this machine".to_owned(),
-        })?;
-        Ok(Self {
-            client,
-            reply_timeout,
-            key,
         })
     }
 
@@ -87,13 +98,14 @@ impl Http {
         asked: Asked,
         read: impl Fn(&Value) -> Result<T, String>,
     ) -> Result<T, LlmError> {
+        let client = self.client().await?;
         let mut delays = ExponentialBuilder::new()
             .with_min_delay(Duration::from_millis(300))
             .with_factor(4.0)
             .with_max_times(3)
             .build();
         loop {
-            let request = self.client.request(Method::POST, url).json(body);
+            let request = client.request(Method::POST, url).json(body);
             let trouble = match self.attempt(facts, request, self.reply_timeout).await {
                 Ok(answer) => match read(&answer) {
                     Ok(reply) => return Ok(reply),
@@ -130,9 +142,10 @@ impl Http {
 
     /// Asks the server something about itself, once: whoever asks wants to know what is true now.
     pub(super) async fn ask(&self, facts: &Facts, url: &str, body: Option<&Value>) -> Result<Value, LlmError> {
+        let client = self.client().await?;
         let request = match body {
-            Some(body) => self.client.post(url).json(body),
-            None => self.client.get(url),
+            Some(body) => client.post(url).json(body),
+            None => client.get(url),
         };
         match self.attempt(facts, request, QUESTION_TIMEOUT).await {
             Ok(answer) => Ok(answer),

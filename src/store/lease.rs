@@ -157,17 +157,20 @@ impl Store {
         still_held(lease, held.rows_affected())
     }
 
-    /// Appends to the run's conversation, in one transaction. Costs the same whatever its length.
-    pub async fn append_messages(&self, lease: &Lease, messages: &[Message]) -> Result<(), StoreError> {
+    /// Appends to the run's conversation and saves the record that goes with it, in one transaction: a crash leaves both or
+    /// neither. The state stays, which spares its indexes. Costs the same whatever the length of the conversation.
+    pub async fn append(&self, lease: &Lease, record: &Value, messages: &[Message]) -> Result<(), StoreError> {
         let mut transaction = self.begin().await?;
-        let held =
-            sqlx::query("UPDATE runs SET updated_at = $3 WHERE id = $1 AND lease_token = $2 AND finished_at IS NULL")
-                .bind(lease.run.to_string())
-                .bind(lease.holding.token.to_string())
-                .bind(micros(Utc::now()))
-                .execute(&mut *transaction)
-                .await
-                .map_err(|error| self.failed(error))?;
+        let held = sqlx::query(
+            "UPDATE runs SET record = $3, updated_at = $4 WHERE id = $1 AND lease_token = $2 AND finished_at IS NULL",
+        )
+        .bind(lease.run.to_string())
+        .bind(lease.holding.token.to_string())
+        .bind(record.to_string())
+        .bind(micros(Utc::now()))
+        .execute(&mut *transaction)
+        .await
+        .map_err(|error| self.failed(error))?;
         still_held(lease, held.rows_affected())?;
         for message in messages {
             let text =

@@ -18,8 +18,8 @@ static MIGRATIONS: Migrator = sqlx::migrate!("src/store/migrations");
 
 /// Longest wait for another process that opens the store, writes to it, or for a free connection.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// One writer at a time is `SQLite`'s rule anyway; the others read.
-const CONNECTIONS: u32 = 4;
+/// One writer at a time is `SQLite`'s rule anyway, and what one connection writes empties the others' caches.
+const CONNECTIONS: u32 = 1;
 
 /// The proof that this is the only `run` on the state directory. Dropping it, like dying, lets the next one in.
 #[derive(Debug)]

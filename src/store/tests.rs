@@ -238,7 +238,7 @@ async fn a_lost_lease_saves_nothing() {
     }];
     for result in [
         winner.save(&old, State::Failed, &Value::Null).await,
-        winner.append_messages(&old, &message).await,
+        winner.append(&old, &Value::Null, &message).await,
         winner.heartbeat(&old, TTL).await,
         winner.release(&old, None).await,
     ] {
@@ -330,10 +330,12 @@ async fn a_long_conversation_is_read_back_in_its_order() {
             text: format!("line {number}\u{0} 日本語"),
         })
         .collect();
-    for pair in said.chunks(2) {
-        store.append_messages(&lease, pair).await.unwrap();
+    for (turn, pair) in said.chunks(2).enumerate() {
+        store.append(&lease, &json!({ "turns": turn }), pair).await.unwrap();
     }
     assert_eq!(store.messages(run).await.unwrap(), said);
+    let saved = store.run(run).await.unwrap().unwrap();
+    assert_eq!((saved.record, saved.state), (json!({ "turns": 999 }), State::Queued));
 }
 
 #[tokio::test]

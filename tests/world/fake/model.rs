@@ -23,6 +23,7 @@ use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::MutexGuard;
 use std::time::Duration;
+use std::time::Instant;
 
 use axum::Router;
 use axum::body::Body;
@@ -72,12 +73,20 @@ struct Shared {
     responder: Option<Responder>,
 }
 
+/// When a request for a reply came in, and when its answer left.
+#[derive(Clone, Copy, Debug)]
+pub struct Exchange {
+    pub arrived: Instant,
+    pub answered: Instant,
+}
+
 type Responder = Box<dyn Fn(&Request) -> Answer + Send + Sync>;
 
 #[derive(Default)]
 struct Inner {
     scripts: script::Scripts,
     requests: Vec<Request>,
+    exchanges: Vec<Exchange>,
     violations: BTreeSet<String>,
     sessions: check::Sessions,
     rules: check::Rules,
@@ -184,6 +193,11 @@ impl Model {
         self.lock().requests.clone()
     }
 
+    /// Returns when each request for a reply was heard and answered, in the order of the answers.
+    pub fn exchanges(&self) -> Vec<Exchange> {
+        self.lock().exchanges.clone()
+    }
+
     /// Waits until as many answers as this have been held back.
     pub async fn until_held(&self, count: usize) {
         self.wait(&format!("{count} held answers"), |inner| inner.held >= count)
@@ -257,6 +271,7 @@ fn bound() -> std::net::TcpListener {
 }
 
 async fn serve(State(shared): State<Arc<Shared>>, request: HttpRequest<Body>) -> Response {
+    let arrived = Instant::now();
     let (head, body) = request.into_parts();
     let path = head.uri.path().to_owned();
     let Ok(body) = to_bytes(body, usize::MAX).await else {
@@ -278,7 +293,10 @@ async fn serve(State(shared): State<Arc<Shared>>, request: HttpRequest<Body>) ->
         return wire::about_the_server(&path, &json, takes_tools);
     };
     let request = Request::read(protocol, &head.headers, json);
-    reply(&shared, &path, request).await
+    let answer = reply(&shared, &path, request).await;
+    let answered = Instant::now();
+    shared.lock().exchanges.push(Exchange { arrived, answered });
+    answer
 }
 
 async fn reply(shared: &Shared, path: &str, request: Request) -> Response {

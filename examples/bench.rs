@@ -1,0 +1,85 @@
+//! Measures what the program itself costs: its time for a turn, its memory, its requests. `make bench` runs it.
+//!
+//! The real program runs as a process of its own between the fakes of the tests, with the real Docker engine, and a model
+//! that answers at once. Every time is a ratio as well: to a floor that is measured between the program's own turns, so
+//! that a busy machine slows both. A measurement that cannot be made fails the bench; a slow one never does.
+//!
+//! `cargo run --example bench -- idle turns` makes only the measurements with these names.
+#![allow(
+    clippy::allow_attributes,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    unreachable_pub,
+    reason = "a program of the workshop: it talks to the terminal and exports nothing"
+)]
+
+#[path = "../tests/world/fake/mod.rs"]
+mod fake; // forges and model
+
+#[path = "bench/figure.rs"]
+mod figure; // one measured thing, with its target
+#[path = "bench/report.rs"]
+mod report; // the table and the file
+#[path = "bench/process.rs"]
+mod process; // what a process has used
+#[path = "bench/site.rs"]
+mod site; // the program, configured for the fakes
+#[path = "bench/floor.rs"]
+mod floor; // the least a turn can cost
+
+// The measurements.
+#[path = "bench/economy.rs"]
+mod economy;
+#[path = "bench/idle.rs"]
+mod idle;
+#[path = "bench/memory.rs"]
+mod memory;
+#[path = "bench/turns.rs"]
+mod turns;
+
+use std::process::ExitCode;
+
+use anyhow::Context;
+use figure::Figure;
+
+const NAMES: [&str; 4] = ["turns", "idle", "economy", "memory"];
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let Some((process::METER, command)) = arguments.split_first().map(|(first, rest)| (first.as_str(), rest)) {
+        return process::meter(command);
+    }
+    match bench(&arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("bench: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn bench(wanted: &[String]) -> anyhow::Result<()> {
+    if let Some(unknown) = wanted.iter().find(|name| !NAMES.contains(&name.as_str())) {
+        anyhow::bail!("there is no measurement '{unknown}'; there are: {}", NAMES.join(", "));
+    }
+    let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+    let runtime = tokio::runtime::Runtime::new()?;
+    let mut figures = Vec::new();
+    for name in NAMES {
+        if wanted.is_empty() || wanted.iter().any(|wanted| wanted == name) {
+            eprintln!("bench: {name} ...");
+            let measured = runtime.block_on(measure(name));
+            figures.extend(measured.with_context(|| format!("the measurement '{name}' is broken"))?);
+        }
+    }
+    report::show(&figures)
+}
+
+async fn measure(name: &str) -> anyhow::Result<Vec<Figure>> {
+    match name {
+        "turns" => turns::measure().await,
+        "idle" => idle::measure().await,
+        "economy" => economy::measure().await,
+        _ => memory::measure().await,
+    }
+}

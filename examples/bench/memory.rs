@@ -1,0 +1,81 @@
+//! The program's own peak memory where much passes through it: a long output, a large repository.
+
+use std::path::Path;
+use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use anyhow::Context;
+use serde_json::json;
+
+use crate::fake::model::{Answer, Model, Plan};
+use crate::figure::Figure;
+use crate::idle::megabytes;
+use crate::site::Site;
+use crate::turns::file;
+
+/// Written by one command: 50 MB in lines.
+const LONG_OUTPUT: &str = "yes 0123456789012345678901234567890123456789012345678 | head -c 50000000";
+
+const FILES: usize = 20;
+const FILE_BYTES: usize = 10_000_000;
+
+pub async fn measure() -> anyhow::Result<Vec<Figure>> {
+    let usual = peak("true", |_| Ok(())).await?;
+    let long_output = peak(LONG_OUTPUT, |_| Ok(())).await?;
+    let large_repository = peak("true", grow).await?;
+    Ok(vec![
+        Figure::of("a small run, peak memory", "MB", &[usual])?,
+        Figure::of("an output of 50 MB, peak memory", "MB", &[long_output])?.at_most(100.0),
+        Figure::of("a repository of 200 MB, peak memory", "MB", &[large_repository])?.at_most(100.0),
+    ])
+}
+
+/// Returns the peak in megabytes of a run that makes one call of `command` in a repository that `prepare` has changed.
+async fn peak(command: &'static str, prepare: impl FnOnce(&Site) -> anyhow::Result<()>) -> anyhow::Result<f64> {
+    let replies = AtomicUsize::new(0);
+    let model = Model::answering(move |_| match replies.fetch_add(1, Ordering::Relaxed) {
+        0 => Answer::plans(Plan::of(&["write a note"]).in_environment("python")),
+        1 => Answer::calls("workspace/execute_command", json!({ "command": command })),
+        2 => Answer::calls("workspace/write_file", file("A line.\n")),
+        _ => Answer::done("The note is written."),
+    })
+    .await;
+    let site = Site::new(&model).await?;
+    prepare(&site)?;
+    site.github.open_issue("Write a note").label("coding agent");
+    Ok(megabytes(site.deliver().await?.peak_bytes))
+}
+
+/// Puts files that do not compress into the repository.
+fn grow(site: &Site) -> anyhow::Result<()> {
+    let repository = site.github.default_repository();
+    let project = site.folder().join("project");
+    let clone = project.to_string_lossy().into_owned();
+    git(
+        site.folder(),
+        &["clone", "-q", &repository.git().path().to_string_lossy(), &clone],
+    )?;
+    for number in 0..FILES {
+        let noise: Vec<u8> = std::iter::repeat_with(|| fastrand::u8(..)).take(FILE_BYTES).collect();
+        std::fs::write(project.join(format!("noise-{number}.bin")), noise)?;
+    }
+    git(&project, &["add", "."])?;
+    let identity = ["-c", "user.name=alice", "-c", "user.email=alice@example.org"];
+    git(&project, &[&identity[..], &["commit", "-qm", "Grow"]].concat())?;
+    git(&project, &["push", "-q", "origin", "HEAD:main"])?;
+    std::fs::remove_dir_all(project)?;
+    // Makes the fake notice what was pushed past it.
+    repository.commit("main", "Notice", &[("NOTICE", "It has grown.\n")]);
+    Ok(())
+}
+
+fn git(folder: &Path, arguments: &[&str]) -> anyhow::Result<()> {
+    let status = Command::new("git")
+        .args(["-c", "core.compression=0"])
+        .args(arguments)
+        .current_dir(folder)
+        .status()
+        .context("git cannot be started")?;
+    anyhow::ensure!(status.success(), "git {} failed", arguments.join(" "));
+    Ok(())
+}

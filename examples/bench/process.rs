@@ -1,0 +1,102 @@
+//! What a process has used: processor time and memory, from the kernel's own books.
+
+use std::path::Path;
+use std::process::{Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use serde::{Deserialize, Serialize};
+use tokio::task::JoinHandle;
+use wait4::Wait4;
+
+/// The first argument that makes this program a meter.
+pub const METER: &str = "meter";
+
+/// Between two looks at a process' peak. The kernel keeps the peak, so only what comes after the last look is missed.
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
+
+/// What one process has used from its start to its end.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Used {
+    pub code: Option<i32>,
+    pub wall: Duration,
+    pub processor: Duration,
+    pub peak_bytes: u64,
+}
+
+/// Runs `command` below a meter and returns what it has used. What it prints is shown when it fails.
+pub fn used(command: &Command) -> anyhow::Result<Used> {
+    let mut meter = Command::new(std::env::current_exe()?);
+    meter.arg(METER).arg(command.get_program()).args(command.get_args());
+    meter.env_clear();
+    for (name, value) in command.get_envs() {
+        if let Some(value) = value {
+            meter.env(name, value);
+        }
+    }
+    if let Some(folder) = command.get_current_dir() {
+        meter.current_dir(folder);
+    }
+    let output = meter.stdin(Stdio::null()).output()?;
+    let used: Used = serde_json::from_slice(&output.stdout).context("the meter did not say what it measured")?;
+    anyhow::ensure!(
+        used.code == Some(0),
+        "the program ended with {:?}: {}",
+        used.code,
+        String::from_utf8_lossy(&output.stderr)
+    );
+    Ok(used)
+}
+
+/// The meter: a small process between the bench and the program. The kernel counts the memory of the process that
+/// starts another as that one's own first peak, and the bench is larger than what it measures.
+pub fn meter(command: &[String]) -> ExitCode {
+    match metered(command) {
+        Ok(used) => {
+            println!("{}", serde_json::to_string(&used).unwrap_or_default());
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("{error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn metered(command: &[String]) -> anyhow::Result<Used> {
+    let (program, arguments) = command.split_first().context("there is nothing to measure")?;
+    let begun = Instant::now();
+    let mut child = Command::new(program)
+        .args(arguments)
+        .stdout(Stdio::null())
+        .spawn()
+        .with_context(|| format!("{program} cannot be started"))?;
+    let ended = child.wait4()?;
+    Ok(Used {
+        code: ended.status.code(),
+        wall: begun.elapsed(),
+        processor: ended.rusage.utime + ended.rusage.stime,
+        peak_bytes: ended.rusage.maxrss,
+    })
+}
+
+/// Watches the peak of a process' memory until it has ended; its children do not count.
+pub fn peak_bytes(process: u32) -> JoinHandle<u64> {
+    tokio::spawn(async move {
+        let status = format!("/proc/{process}/status");
+        let mut peak = 0;
+        while let Some(bytes) = peak_now(Path::new(&status)) {
+            peak = bytes;
+            tokio::time::sleep(LOOK_AGAIN).await;
+        }
+        peak
+    })
+}
+
+/// A process that has ended has no such line, or no such file.
+fn peak_now(status: &Path) -> Option<u64> {
+    let text = std::fs::read_to_string(status).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kilobytes * 1024)
+}

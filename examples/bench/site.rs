@@ -1,0 +1,124 @@
+//! The program, configured for the fakes in a folder of its own.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use anyhow::Context;
+use serde_json::json;
+use tempfile::TempDir;
+
+use crate::fake::github::GitHub;
+use crate::fake::model::Model;
+use crate::process::peak_bytes;
+
+/// The image that everything runs in.
+pub const IMAGE: &str = "coding-agent-executor-python:latest";
+
+/// Longest time one run of the program may take.
+const PATIENCE: Duration = Duration::from_mins(10);
+
+/// A GitHub, and the program that works for it. The model is the measurement's own.
+pub struct Site {
+    pub github: GitHub,
+    folder: TempDir,
+}
+
+/// How a run of the program went.
+#[derive(Debug, Clone, Copy)]
+pub struct Ran {
+    pub peak_bytes: u64,
+}
+
+impl Site {
+    pub async fn new(model: &Model) -> anyhow::Result<Self> {
+        let github = GitHub::start().await;
+        let folder = tempfile::Builder::new().prefix("coding-agent-bench-").tempdir()?;
+        let config = json!({
+            "task_sources": ["github"],
+            "github": { "api_url": github.api_url(), "token": github.token(), "repositories": ["acme/widgets"] },
+            "llm": {
+                "provider": "openai",
+                "function_calling": false,
+                "openai": { "base_url": model.openai_address(), "api_key": "sk-bench-0123456789", "model": "scripted" },
+            },
+            "command_executor": {
+                "environments": { "python": IMAGE },
+                "default_environment": "python",
+                "executor_path": executor()?,
+            },
+        });
+        // JSON is YAML.
+        std::fs::write(folder.path().join("config.yaml"), config.to_string())?;
+        Ok(Self { github, folder })
+    }
+
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Returns `coding-agent run`, ready to be started.
+    pub fn command(&self) -> anyhow::Result<Command> {
+        let mut command = Command::new(program()?);
+        command.env_clear();
+        for name in ["PATH", "DOCKER_HOST"] {
+            if let Some(value) = std::env::var_os(name) {
+                command.env(name, value);
+            }
+        }
+        command.env("HOME", self.folder());
+        command
+            .args(["--config", "config.yaml", "run"])
+            .current_dir(self.folder());
+        Ok(command)
+    }
+
+    /// Runs the program to its end, and fails unless a pull request came out of it.
+    pub async fn deliver(&self) -> anyhow::Result<Ran> {
+        let before = self.github.pulls().len();
+        let mut command = tokio::process::Command::from(self.command()?);
+        let program = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .context("the program cannot be started")?;
+        let peak = peak_bytes(program.id().context("the program has ended at once")?);
+        let output = tokio::time::timeout(PATIENCE, program.wait_with_output()).await;
+        let output = output.context("the program did not end")??;
+        anyhow::ensure!(
+            output.status.success() && self.github.pulls().len() == before + 1,
+            "the run did not come to a pull request: {}\n{}\n{}",
+            output.status,
+            String::from_utf8_lossy(&output.stderr),
+            self.github.timeline()
+        );
+        Ok(Ran {
+            peak_bytes: peak.await?,
+        })
+    }
+}
+
+/// Returns the folder that the build of this profile lies in.
+pub fn folder_of_the_build() -> anyhow::Result<PathBuf> {
+    let bench = std::env::current_exe()?;
+    let folder = bench.parent().and_then(Path::parent);
+    Ok(folder.context("the bench lies in no build folder")?.to_owned())
+}
+
+/// Returns the program, built in the same profile as this bench.
+pub fn program() -> anyhow::Result<PathBuf> {
+    built("coding-agent")
+}
+
+/// Returns the static executor that the set-up builds.
+pub fn executor() -> anyhow::Result<PathBuf> {
+    built("coding-agent-executor-static")
+}
+
+fn built(name: &str) -> anyhow::Result<PathBuf> {
+    let path = folder_of_the_build()?.join(name);
+    anyhow::ensure!(path.is_file(), "{} is missing; `make bench` builds it", path.display());
+    Ok(path)
+}
