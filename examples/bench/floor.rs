@@ -78,7 +78,8 @@ impl Floor {
         }
         drop(turns);
         self.server.close().await;
-        self.docker.sweep(&HashSet::new()).await?;
+        let all = self.docker.all().await?;
+        self.docker.sweep(all, &HashSet::new()).await?;
         outcome
     }
 

@@ -51,8 +51,11 @@ pub(super) async fn put_down(mut run: Run, setback: Setback) -> Ending {
     ending
 }
 
-/// Keeps the work for the next process.
+/// Keeps the work for the next process. A local task has none: it ends with the command that gave it.
 async fn interrupt(run: &mut Run) -> Ending {
+    if run.record.local.is_some() {
+        return conclude(run, Signal::StopAsked, Ending::Interrupted).await;
+    }
     keep_work(run).await;
     save_or_log(run).await;
     run.note(Fact::Interrupted);
@@ -117,8 +120,11 @@ async fn fail(run: &mut Run, failure: Failure) -> Ending {
 
 async fn show_failure(run: &mut Run, failure: &Failure) -> Result<(), Setback> {
     let Thread::Item { labels, .. } = &run.thread else {
-        let text = failure.text.clone();
-        return run.say("final", &text).await;
+        // The command shows what was done so far, so that a failure after real work loses nothing.
+        if tokio::time::timeout(RESCUE_TIME, take_result(run)).await.is_ok() {
+            run.save().await?;
+        }
+        return Ok(());
     };
     let trigger = labels.trigger.clone();
     let saved = rescue(run).await;
@@ -138,15 +144,7 @@ async fn rescue(run: &mut Run) -> Option<String> {
         } else {
             base.head_branch
         };
-        if run.record.head.is_none() {
-            let desk = run.desk.as_ref()?;
-            run.record.head = desk
-                .workspace
-                .take_back(&run.record.title)
-                .await
-                .ok()
-                .map(|accepted| accepted.head);
-        }
+        take_result(run).await;
         let head = run.record.head.clone().filter(|head| *head != base.commit)?;
         let item = run.item().await.ok()??;
         let source = run.source(Some(&item)).await.ok()?;
@@ -158,6 +156,17 @@ async fn rescue(run: &mut Run) -> Option<String> {
         Some(branch)
     };
     tokio::time::timeout(RESCUE_TIME, rescued).await.ok().flatten()
+}
+
+/// Takes the commits out of the workspace unless that was done before.
+async fn take_result(run: &mut Run) {
+    let Some(desk) = run.desk.as_ref().filter(|_| run.record.head.is_none()) else {
+        return;
+    };
+    match desk.workspace.take_back(&run.record.title).await {
+        Ok(accepted) => run.record.head = Some(accepted.head),
+        Err(setback) => tracing::warn!(task = %run.lease.task, "the work so far could not be taken out: {setback:?}"),
+    }
 }
 
 async fn conclude(run: &mut Run, signal: Signal, ending: Ending) -> Ending {

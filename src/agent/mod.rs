@@ -8,6 +8,7 @@ pub mod record; // what a run has produced so far
 pub mod workspace; // container and repository together
 pub mod setback; // why a stage ended without its result
 pub mod talk; // what people read
+pub mod report; // what the person who gave a local task reads
 pub mod prompt; // what the model reads
 pub mod look; // the tools that look into the bare repository
 pub mod run; // the loop

@@ -12,7 +12,7 @@ use super::desk::Desk;
 use super::record::{FailureKind, Record};
 use super::setback::Setback;
 use super::thread::Thread;
-use super::{Planning, delivering, ending, planning, preparing, verifying, working};
+use super::{Planning, delivering, ending, planning, preparing, talk, verifying, working};
 use crate::environment;
 use crate::journal::Journal;
 use crate::journal::fact::{Fact, Subject};
@@ -183,6 +183,9 @@ impl Run {
         self.state = from.on(signal).map_err(|error| Setback::failed(error.to_string()))?;
         self.save().await?;
         self.note(Fact::StageChanged { from, to: self.state });
+        if !self.state.is_final() {
+            self.tell_terminal(talk::headline(self.state));
+        }
         if self.stop.asked.is_cancelled() && !self.state.is_final() {
             return Err(Setback::Interrupted);
         }

@@ -29,7 +29,8 @@ pub fn progress(run: RunId, state: State, record: &Record, settings: &Settings) 
     text
 }
 
-fn headline(state: State) -> &'static str {
+/// Returns in a few words what is done in a stage.
+pub fn headline(state: State) -> &'static str {
     match state {
         State::Queued => "Waiting for a free worker",
         State::Planning => "Planning",
@@ -171,14 +172,19 @@ fn verification(checks: &[Checked]) -> String {
     }
     let mut text = "### How it was verified\n".to_owned();
     for check in checks {
-        let (mark, ending) = match check.exit_code {
-            _ if check.passed() => ("✅", "passed".to_owned()),
-            Some(code) => ("❌", format!("ended with {code} instead of {}", check.expected)),
-            None => ("❌", "did not come to an end".to_owned()),
-        };
-        let _ = writeln!(text, "- {mark} {} {ending}", code(&check.command));
+        let mark = if check.passed() { "✅" } else { "❌" };
+        let _ = writeln!(text, "- {mark} {} {}", code(&check.command), outcome(check));
     }
     text
+}
+
+/// Returns how a check ended: the end of a sentence that begins with its command.
+pub fn outcome(check: &Checked) -> String {
+    match check.exit_code {
+        _ if check.passed() => "passed".to_owned(),
+        Some(code) => format!("ended with {code} instead of {}", check.expected),
+        None => "did not come to an end".to_owned(),
+    }
 }
 
 /// Returns `text` as code within a line, which nothing in it can end.
@@ -199,7 +205,7 @@ fn fenced(text: &str) -> String {
 }
 
 /// Returns an error text as a sentence: capital letter, full stop.
-fn sentence(text: &str) -> String {
+pub fn sentence(text: &str) -> String {
     let text = text.trim();
     let mut characters = text.chars();
     let first = characters

@@ -25,7 +25,7 @@ pub enum Thread {
         forge: Arc<dyn Forge>,
         labels: Labels,
     },
-    /// Each text is shown once.
+    /// Is told what is going on at this moment. What came of it is for the command to say, at the end.
     Terminal {
         show: Arc<dyn Fn(&Clean) + Send + Sync>,
     },
@@ -106,8 +106,8 @@ impl Run {
     /// most every 5 s), so that a long run does not cost hundreds of requests. A forge that does not answer is passed over.
     pub(super) async fn say_what_is_going_on(&mut self, comment: &str) {
         self.record.doing = self.workshop.redactor.clean(comment.trim()).into_string();
-        if let Thread::Terminal { show } = &self.thread {
-            show(&self.workshop.redactor.clean(comment.trim()));
+        if matches!(self.thread, Thread::Terminal { .. }) {
+            self.tell_terminal(comment);
             return;
         }
         let pause = SHORTEST_PAUSE.max(self.begun.elapsed() / 4);
@@ -119,14 +119,20 @@ impl Run {
         }
     }
 
+    /// Tells a person at the terminal, if there is one, what is going on.
+    pub(super) fn tell_terminal(&self, text: &str) {
+        if let Thread::Terminal { show } = &self.thread
+            && !text.trim().is_empty()
+        {
+            show(&self.workshop.redactor.clean(text.trim()));
+        }
+    }
+
     async fn write(&mut self, what: &str, text: &str, again: Again) -> Result<(), Setback> {
         let body = self.workshop.redactor.clean(text);
         let (forge, task) = match &self.thread {
             Thread::Item { forge, .. } => (Arc::clone(forge), self.lease.task.clone()),
-            Thread::Terminal { show } => {
-                show(&body);
-                return Ok(());
-            }
+            Thread::Terminal { .. } => return Ok(()),
         };
         let marker = format!("{}:{what}", self.lease.run);
         let known = self.record.comments.get(&marker).copied();

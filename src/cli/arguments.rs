@@ -35,9 +35,10 @@ Find labelled items, work on them until none is left, and end.
 This is what cron calls. A second `run` on the same state folder ends at once.
 
 With --task it works on a folder of this machine instead: on a copy of it, in a container. The changes \
-are shown and, unless --dry-run is given, applied to the folder. No configuration file is needed for \
-that: the model is taken from OPENAI_API_KEY, OPENAI_BASE_URL, OLLAMA_HOST, LMSTUDIO_BASE_URL or \
-ANTHROPIC_API_KEY, the first that is set.";
+are shown and, unless --dry-run is given, applied to the folder. Only the changes go to stdout, as a patch. \
+No configuration file is needed for that: the model is taken from OPENAI_API_KEY, OPENAI_BASE_URL, \
+OLLAMA_HOST, LMSTUDIO_BASE_URL or ANTHROPIC_API_KEY, the first that is set. A config.yaml in the folder \
+that is worked on counts only if --config names it.";
 
 /// Label an issue on GitHub or GitLab, get a verified pull request.
 #[derive(Debug, Clone, PartialEq, Eq, Parser)]
@@ -98,7 +99,7 @@ pub enum Command {
 
 #[derive(Debug, Clone, PartialEq, Eq, Args)]
 pub struct Run {
-    /// Work on this instead of labelled items
+    /// Work on this instead of labelled items; `-` reads it from stdin
     #[arg(long, value_name = "TEXT", help_heading = "Local task")]
     pub task: Option<String>,
 
@@ -291,9 +292,10 @@ mod tests {
         This is what cron calls. A second `run` on the same state folder ends at once.
 
         With --task it works on a folder of this machine instead: on a copy of it, in a container. The
-        changes are shown and, unless --dry-run is given, applied to the folder. No configuration file is
-        needed for that: the model is taken from OPENAI_API_KEY, OPENAI_BASE_URL, OLLAMA_HOST,
-        LMSTUDIO_BASE_URL or ANTHROPIC_API_KEY, the first that is set.
+        changes are shown and, unless --dry-run is given, applied to the folder. Only the changes go to
+        stdout, as a patch. No configuration file is needed for that: the model is taken from
+        OPENAI_API_KEY, OPENAI_BASE_URL, OLLAMA_HOST, LMSTUDIO_BASE_URL or ANTHROPIC_API_KEY, the first
+        that is set. A config.yaml in the folder that is worked on counts only if --config names it.
 
         Usage: coding-agent run [OPTIONS]
 
@@ -307,7 +309,7 @@ mod tests {
 
         Local task:
               --task <TEXT>
-                  Work on this instead of labelled items
+                  Work on this instead of labelled items; `-` reads it from stdin
 
               --root <DIR>
                   Folder to work on [default: the current one]

@@ -1,18 +1,26 @@
-//! `run --task`: work on a folder, without a forge.
+//! `run --task`: work on a folder, without a forge. stdout has the difference and nothing else; all words go to stderr.
 
+use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use super::exit;
-use super::session::{Session, complain, configuration, environment, print, refuse};
+use super::progress::{Progress, harmless};
+use super::session::{Session, complain, configuration, environment, refuse, write};
 use crate::agent::record::LocalTask;
 use crate::agent::run::Ending;
 use crate::agent::thread::Thread;
 use crate::config::Config;
+use crate::secret::Clean;
+use crate::service::local::LocalOutcome;
+
+/// Most bytes of a task that is read from stdin.
+const LONGEST_TASK: u64 = 1024 * 1024;
 
 /// What the command line asks for.
 pub struct Task {
+    /// `-` for stdin.
     pub text: String,
     pub root: Option<PathBuf>,
     pub dry_run: bool,
@@ -21,77 +29,138 @@ pub struct Task {
 
 /// Works on the task, shows the difference and applies it unless it is only to be shown.
 pub async fn run(config: Option<&Path>, task: Task) -> ExitCode {
-    let config = match local_configuration(config) {
-        Ok(config) => config,
+    let (config, local) = match prepare(config, task) {
+        Ok(prepared) => prepared,
         Err(code) => return code,
     };
+    let session = match Session::open(config).await {
+        Ok(session) => session.ends_at_once(),
+        Err(code) => return code,
+    };
+    let service = Arc::clone(&session.service);
+    let progress = Progress::start();
+    let thread = Thread::Terminal {
+        show: {
+            let progress = progress.clone();
+            Arc::new(move |text: &Clean| progress.now(text))
+        },
+    };
+    let work = async {
+        let outcome = service.work_on_local(local, thread).await;
+        progress.clear();
+        match outcome {
+            Ok(outcome) => conclude(&outcome),
+            Err(error) => {
+                complain(service.clean(&format!("{error:#}")));
+                exit::FAILED.into()
+            }
+        }
+    };
+    let code = session.run(work).await;
+    progress.clear();
+    code
+}
+
+/// Checks everything that can be checked before anything is touched.
+fn prepare(config: Option<&Path>, task: Task) -> Result<(Config, LocalTask), ExitCode> {
     let root = task.root.unwrap_or_else(|| PathBuf::from("."));
     let folder = match std::fs::canonicalize(&root) {
         Ok(folder) if folder.is_dir() => folder,
         Ok(folder) => {
-            return wrong(format_args!(
+            return Err(wrong(format_args!(
                 "{} is not a folder; name one with --root",
                 folder.display()
-            ));
+            )));
         }
-        Err(error) => return wrong(format_args!("{}: {error}; name a folder with --root", root.display())),
+        Err(error) => {
+            return Err(wrong(format_args!(
+                "{}: {error}; name a folder with --root",
+                root.display()
+            )));
+        }
     };
+    let config = local_configuration(config, &folder)?;
+    for (key, path) in [
+        ("state_dir", &config.state_dir),
+        ("logs.directory", &config.logs.directory),
+    ] {
+        if lies_in(path, &folder) {
+            complain(format_args!(
+                "{key} is {}, inside the folder that is worked on; set it to a folder elsewhere (without a configuration \
+                 file: set HOME or XDG_STATE_HOME)",
+                path.display()
+            ));
+            return Err(exit::CONFIGURATION.into());
+        }
+    }
+    let environments = &config.command_executor.environments;
     if let Some(name) = task
         .environment
         .as_ref()
-        .filter(|name| !config.command_executor.environments.contains_key(*name))
+        .filter(|name| !environments.contains_key(*name))
     {
-        let known: Vec<&str> = config
-            .command_executor
-            .environments
-            .keys()
-            .map(String::as_str)
-            .collect();
-        return wrong(format_args!(
+        let known: Vec<&str> = environments.keys().map(String::as_str).collect();
+        return Err(wrong(format_args!(
             "there is no environment '{name}'; there are: {}",
             known.join(", ")
-        ));
+        )));
     }
-    let session = match Session::open(config).await {
-        Ok(session) => session,
-        Err(code) => return code,
-    };
-    let service = Arc::clone(&session.service);
+    let text = if task.text == "-" { from_stdin()? } else { task.text };
+    if text.trim().is_empty() {
+        return Err(wrong("the task is empty; say with --task what is to be done"));
+    }
     let local = LocalTask {
-        text: task.text,
+        text,
         folder,
         dry_run: task.dry_run,
         environment: task.environment,
     };
-    session
-        .run(async move {
-            let thread = Thread::Terminal {
-                show: Arc::new(|text| complain(text)),
-            };
-            let outcome = match service.work_on_local(local, thread).await {
-                Ok(outcome) => outcome,
-                Err(error) => {
-                    complain(service.clean(&format!("{error:#}")));
-                    return exit::FAILED.into();
-                }
-            };
-            if !outcome.diff.as_str().is_empty() {
-                print(outcome.diff.as_str().trim_end());
-            }
-            if outcome.ending == Ending::Interrupted {
-                return exit::KILLED.into();
-            }
-            exit::of(&outcome.ending).into()
-        })
-        .await
+    Ok((config, local))
+}
+
+fn from_stdin() -> Result<String, ExitCode> {
+    let mut text = String::new();
+    match std::io::stdin().take(LONGEST_TASK + 1).read_to_string(&mut text) {
+        Ok(length) if length as u64 <= LONGEST_TASK => Ok(text),
+        Ok(_) => Err(wrong(format_args!(
+            "the task on stdin is longer than {LONGEST_TASK} bytes; put it into a file of the folder and name that in the task"
+        ))),
+        Err(error) => Err(wrong(format_args!("the task cannot be read from stdin: {error}"))),
+    }
+}
+
+/// Shows what came of it: first the difference, then the report, which a person so finds at the end.
+fn conclude(outcome: &LocalOutcome) -> ExitCode {
+    let diff = outcome.diff.as_str();
+    if std::io::stdout().is_terminal() {
+        write(&harmless(diff));
+    } else {
+        write(diff);
+    }
+    complain(harmless(outcome.report.as_str()));
+    match outcome.ending {
+        Ending::Interrupted => exit::KILLED.into(),
+        Ending::Done if !outcome.is_verified => exit::FAILED.into(),
+        _ => exit::of(&outcome.ending).into(),
+    }
 }
 
 /// Reads the configuration file if there is one; else takes the defaults and the model the environment names.
-fn local_configuration(path: Option<&Path>) -> Result<Config, ExitCode> {
-    if Config::find(path, &environment).is_some() {
-        return configuration(path);
+///
+/// A file in the folder that is worked on is part of the work: what a stranger's repository calls `config.yaml` may belong to
+/// something else, or name programs to be started here. It counts only if it was named.
+fn local_configuration(path: Option<&Path>, folder: &Path) -> Result<Config, ExitCode> {
+    if let Some(path) = Config::find_outside(path, folder, &environment) {
+        return configuration(Some(&path));
     }
     Config::from_environment(&environment).map_err(|faults| refuse(&faults))
+}
+
+/// Tells whether `path`, which need not exist, lies in `folder`.
+fn lies_in(path: &Path, folder: &Path) -> bool {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let existing = path.ancestors().find_map(|ancestor| ancestor.canonicalize().ok());
+    existing.is_some_and(|existing| existing.starts_with(folder)) || path.starts_with(folder)
 }
 
 fn wrong(text: impl std::fmt::Display) -> ExitCode {

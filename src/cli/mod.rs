@@ -8,6 +8,7 @@ pub mod configuration;
 pub mod doctor;
 pub mod local;
 pub mod logs;
+pub mod progress;
 pub mod status;
 pub mod work;
 

@@ -1,6 +1,7 @@
 //! What every command that works needs: configuration, logs, journal, service; and what it leaves in order at its end.
 
 use std::future::Future;
+use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -12,8 +13,11 @@ use crate::config::Config;
 use crate::journal::fact::{Fact, Subject};
 use crate::journal::{Journal, log_file};
 use crate::secret::Redactor;
-use crate::service::shutdown::Shutdown;
+use crate::service::shutdown::{Grace, Shutdown};
 use crate::service::{Host, Service};
+
+/// How long a command that gives everything up may take to take its container away.
+const CLEARING_UP: Duration = Duration::from_secs(20);
 
 /// Says `text` to the person at the terminal, or to cron's mail.
 #[expect(clippy::print_stderr, reason = "the command line is where the program speaks")]
@@ -25,6 +29,13 @@ pub fn complain(text: impl std::fmt::Display) {
 #[expect(clippy::print_stdout, reason = "the command line is where the program speaks")]
 pub fn print(text: impl std::fmt::Display) {
     println!("{text}");
+}
+
+/// Writes a command's result as it is.
+pub fn write(text: &str) {
+    // A closed pipe (`| head`) is the reader's own wish.
+    let mut stdout = std::io::stdout().lock();
+    let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
 }
 
 /// Looks up an environment variable.
@@ -93,7 +104,7 @@ pub struct Session {
     pub service: Arc<Service>,
     pub stop: Stop,
     journal: Journal,
-    grace: Duration,
+    grace: Grace,
     _logs: log_file::LogFiles,
 }
 
@@ -101,7 +112,7 @@ impl Session {
     /// Opens logs and journal, then the service. What goes wrong is said.
     pub async fn open(config: Config) -> Result<Self, ExitCode> {
         let redactor = Arc::new(Redactor::new(&config.secrets()));
-        let grace = Duration::from_secs(config.shutdown_grace_seconds);
+        let grace = Grace::for_work(Duration::from_secs(config.shutdown_grace_seconds));
         let opened = log_file::start(&config.logs, Arc::clone(&redactor))
             .and_then(|logs| Ok((logs, Journal::open(&config.logs, Arc::clone(&redactor))?)));
         let (logs, journal) = match opened {
@@ -127,6 +138,14 @@ impl Session {
                 complain(redactor.clean(&format!("{error:#}")));
                 Err(exit::FAILED.into())
             }
+        }
+    }
+
+    /// Has the first signal give everything up, for a command somebody waits for.
+    pub fn ends_at_once(self) -> Self {
+        Self {
+            grace: Grace::for_clearing_up(CLEARING_UP),
+            ..self
         }
     }
 

@@ -106,6 +106,15 @@ impl Config {
             })
     }
 
+    /// Like [`Config::find`], but a file that lies in `folder` is found only if it was asked for.
+    pub fn find_outside(asked_for: Option<&Path>, folder: &Path, environment: Variables<'_>) -> Option<PathBuf> {
+        let found = Self::find(asked_for, environment)?;
+        let is_asked_for =
+            asked_for.is_some() || environment("CODING_AGENT_CONFIG").is_some_and(|path| !path.is_empty());
+        let is_inside = || found.canonicalize().is_ok_and(|path| path.starts_with(folder));
+        (is_asked_for || !is_inside()).then_some(found)
+    }
+
     /// Reads the file. Relative paths in it start at its folder.
     pub fn load(path: &Path, environment: Variables<'_>) -> Result<Self, Vec<Fault>> {
         let text = read(path).map_err(|reason| vec![Fault::of_file(path, reason)])?;

@@ -3,25 +3,20 @@
 //! Nothing in the folder's own `.git` is ever run or believed: git works with our mirror's configuration and only reads the
 //! folder's objects, as an alternate store. A snapshot does not change the folder in any way.
 
-use std::collections::HashSet;
 use std::io;
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use chrono::Utc;
 use uuid::Uuid;
 
 use super::git::Git;
+use super::listing::listed;
 use super::lock;
 use super::mirror::Mirror;
 use super::quarantine::alternate;
+use super::remote::file_name;
+use super::surroundings::{History, history, private_excludes, top_above};
 use super::{CommitId, Config, RepositoryError};
-
-/// The history a folder has already.
-struct History {
-    objects: PathBuf,
-    head: CommitId,
-}
 
 /// A file that goes when it is dropped.
 struct Temporary(PathBuf);
@@ -38,7 +33,8 @@ impl Mirror {
     /// respected, filters off) becomes one commit on top of the folder's HEAD if it is a repository; returns that commit.
     ///
     /// An unchanged folder gives its HEAD. History that is not all there (a shallow or partial clone) is left out. Repositories
-    /// inside the folder are left out and named in the log.
+    /// inside the folder are left out and named in the log. A folder inside a repository goes in alone and without history;
+    /// what the repository ignores stays out all the same.
     pub async fn snapshot(
         config: &Config,
         state_dir: &Path,
@@ -79,16 +75,18 @@ impl Mirror {
             Some(history) => git().env("GIT_ALTERNATE_OBJECT_DIRECTORIES", alternate(&history.objects)),
             None => git(),
         };
-        // A HEAD whose commit is not there (a broken or unborn branch) is no history.
-        let mut head = None;
-        if let Some(known) = history.map(|history| &history.head) {
-            let tree = format!("{known}^{{tree}}");
-            if reading().args(["cat-file", "-e", &tree]).bytes().await.is_ok() {
-                reading().args(["read-tree", known.as_str()]).bytes().await?;
-                head = Some(known);
-            }
-        }
-        let paths = listed(&git, folder).await?;
+        let head = match history {
+            Some(history) => self.read_head(&reading, history).await?,
+            None => None,
+        };
+        let paths = match top_above(folder) {
+            Some(top) => self.listed_within(&top, folder).await?,
+            None => None,
+        };
+        let paths = match paths {
+            Some(paths) => paths,
+            None => listed(&git, folder, Path::new("")).await?,
+        };
         git()
             .args(["update-index", "-z", "--add", "--remove", "--replace", "--stdin"])
             .input(paths)
@@ -122,6 +120,48 @@ impl Mirror {
         })
     }
 
+    /// Fills the index of `reading` from the folder's HEAD and returns that. A HEAD whose commit is not there (a broken or
+    /// unborn branch) is no history.
+    async fn read_head<'a, 'h>(
+        &self,
+        reading: &impl Fn() -> Git<'a>,
+        history: &'h History,
+    ) -> Result<Option<&'h CommitId>, RepositoryError> {
+        let tree = format!("{}^{{tree}}", history.head);
+        if reading().args(["cat-file", "-e", &tree]).bytes().await.is_err() {
+            return Ok(None);
+        }
+        reading().args(["read-tree", history.head.as_str()]).bytes().await?;
+        Ok(Some(&history.head))
+    }
+
+    /// Lists the files of a folder that is a part of the repository at `top`. `None` where that repository ignores it: then it
+    /// is a folder of its own (a project in a home directory that is under version control, say).
+    async fn listed_within(&self, top: &Path, folder: &Path) -> Result<Option<Vec<u8>>, RepositoryError> {
+        let Ok(inside) = folder.strip_prefix(top) else {
+            return Ok(None);
+        };
+        let what = format!("listing {}", folder.display());
+        let index = Temporary(self.path().join(format!("index-{}", Uuid::now_v7())));
+        let git = || self.at_work_in(top, &what).env("GIT_INDEX_FILE", &index.0);
+        let excludes = private_excludes(top).map(|path| format!("core.excludesFile={}", path.display()));
+        let excludes = excludes.iter().flat_map(|setting| ["-c", setting]);
+        // This one command takes names as they are, and refuses to be told so; "./" keeps a ':' from being taken for more.
+        let asked = git()
+            .env("GIT_LITERAL_PATHSPECS", "0")
+            .args(excludes)
+            .args(["check-ignore", "--quiet", "--"])
+            .arg(Path::new(".").join(inside));
+        if asked.answer().await? {
+            return Ok(None);
+        }
+        if let Some(history) = history(top) {
+            let reading = || git().env("GIT_ALTERNATE_OBJECT_DIRECTORIES", alternate(&history.objects));
+            self.read_head(&reading, &history).await?;
+        }
+        listed(&git, top, inside).await.map(Some)
+    }
+
     /// Applies the difference between two commits to a plain folder, all or nothing, binary files and modes included.
     ///
     /// # Errors
@@ -129,26 +169,8 @@ impl Mirror {
     /// difference is kept.
     pub async fn apply(&self, from: &CommitId, to: &CommitId, folder: &Path) -> Result<(), RepositoryError> {
         let folder = folder.canonicalize().map_err(|error| unreadable(folder, &error))?;
-        let patch = self.path().with_extension("patch");
         let what = format!("applying the changes to {}", folder.display());
-        self.git(&what)
-            .args([
-                "diff",
-                "--binary",
-                "--full-index",
-                "--no-renames",
-                "--no-ext-diff",
-                "--no-textconv",
-                "--no-color",
-            ])
-            .arg(format!("--output={}", patch.display()))
-            .args([from.as_str(), to.as_str(), "--"])
-            .bytes()
-            .await?;
-        let length = tokio::fs::metadata(&patch)
-            .await
-            .map_err(|error| lock::at(&patch, &error))?
-            .len();
+        let (patch, length) = self.patch(from, to).await?;
         if length > 0 {
             let apply = || {
                 self.at_work_in(&folder, &what)
@@ -179,13 +201,61 @@ impl Mirror {
             .map_err(|error| lock::at(&patch, &error))
     }
 
+    /// Writes the difference between two commits as a patch that is exact (binary files and modes included) beside the
+    /// mirror, and returns its file and length.
+    pub async fn patch(&self, from: &CommitId, to: &CommitId) -> Result<(PathBuf, u64), RepositoryError> {
+        let patch = self.path().with_extension("patch");
+        self.git(format!("comparing {from} with {to}"))
+            .args([
+                "diff",
+                "--binary",
+                "--full-index",
+                "--no-renames",
+                "--no-ext-diff",
+                "--no-textconv",
+                "--no-color",
+            ])
+            .arg(format!("--output={}", patch.display()))
+            .args([from.as_str(), to.as_str(), "--"])
+            .bytes()
+            .await?;
+        let written = tokio::fs::metadata(&patch).await;
+        let length = written.map_err(|error| lock::at(&patch, &error))?.len();
+        Ok((patch, length))
+    }
+
     /// Removes a local task's mirror; a kept patch stays.
     pub async fn discard(self) -> Result<(), RepositoryError> {
-        let removed = async {
-            tokio::fs::remove_dir_all(self.path()).await?;
-            tokio::fs::remove_file(self.path().with_added_extension("lock")).await
-        };
-        removed.await.map_err(|error| lock::at(self.path(), &error))
+        for removed in [
+            tokio::fs::remove_dir_all(self.path()).await,
+            tokio::fs::remove_file(self.path().with_added_extension("lock")).await,
+        ] {
+            if let Err(error) = removed
+                && error.kind() != io::ErrorKind::NotFound
+            {
+                return Err(lock::at(self.path(), &error));
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes the mirror of the local task `name`, if there is one.
+    pub async fn discard_local(config: &Config, state_dir: &Path, name: &str) -> Result<(), RepositoryError> {
+        Self::at(config, state_dir, &Self::local_place(name)).discard().await
+    }
+
+    /// Names the local tasks whose mirrors are there.
+    pub fn locals(state_dir: &Path) -> Vec<String> {
+        let folder = state_dir.join("mirrors").join("local");
+        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        entries
+            .filter_map(|entry| Some(entry.file_name().to_str()?.strip_suffix(".git")?.to_owned()))
+            .collect()
+    }
+
+    /// Says where the mirror of the local task `name` lies, below that of all mirrors.
+    pub(super) fn local_place(name: &str) -> PathBuf {
+        Path::new("local").join(file_name(name)).with_added_extension("git")
     }
 
     /// Prepares a git command that sees `folder` as its work tree, with nothing of the folder's own configuration.
@@ -195,110 +265,6 @@ impl Mirror {
             .env("GIT_WORK_TREE", folder)
             .current_directory(folder)
     }
-}
-
-/// Lists what git would add, NUL after each: tracked files and those that are not ignored.
-///
-/// `git add` itself is not used: where it meets another repository it starts git in there, with that one's configuration.
-async fn listed<'a>(git: &impl Fn() -> Git<'a>, folder: &Path) -> Result<Vec<u8>, RepositoryError> {
-    let staged = git().args(["ls-files", "-z", "--stage"]).bytes().await?;
-    let submodules: HashSet<&[u8]> = staged
-        .split(|byte| *byte == 0)
-        .filter(|line| line.starts_with(b"160000 "))
-        .filter_map(|line| line.splitn(2, |byte| *byte == b'\t').nth(1))
-        .collect();
-    let exclude = git_folder(folder).map(|git_folder| common_folder(&git_folder).join("info").join("exclude"));
-    let exclude = exclude
-        .filter(|path| path.is_file())
-        .map(|path| format!("--exclude-from={}", path.display()));
-    let mut found = Vec::new();
-    let ended = git()
-        .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
-        .args(exclude)
-        .each(|chunk| {
-            found.extend_from_slice(chunk);
-            ControlFlow::Continue(())
-        })
-        .await?;
-    // Git only warns of a folder it may not read, and goes on without it.
-    if ended.code != Some(0) || ended.complaint.contains("could not open directory") {
-        return Err(RepositoryError::Unexpected {
-            what: format!("listing {}", folder.display()),
-            reason: format!(
-                "{}; let this user read it, or name it in .gitignore",
-                ended.complaint.trim()
-            ),
-        });
-    }
-    let mut paths = Vec::with_capacity(found.len());
-    for path in found.split(|byte| *byte == 0).filter(|path| !path.is_empty()) {
-        if path.ends_with(b"/") {
-            tracing::warn!(path = %String::from_utf8_lossy(path), "a repository inside the folder was left out");
-        } else if !submodules.contains(path) {
-            paths.extend_from_slice(path);
-            paths.push(0);
-        }
-    }
-    Ok(paths)
-}
-
-/// Reads where the folder's HEAD points to, without git: git would read the folder's configuration first.
-fn history(folder: &Path) -> Option<History> {
-    let git_folder = git_folder(folder)?;
-    let common = common_folder(&git_folder);
-    let objects = common.join("objects");
-    let is_partial = common.join("shallow").exists()
-        || std::fs::read_dir(objects.join("pack"))
-            .into_iter()
-            .flatten()
-            .flatten()
-            .any(|file| file.path().extension().is_some_and(|extension| extension == "promisor"));
-    if is_partial {
-        tracing::warn!(folder = %folder.display(), "the history is not all there and was left out");
-        return None;
-    }
-    let head = read(&git_folder.join("HEAD"))?;
-    let head = match head.strip_prefix("ref: ") {
-        None => head.parse().ok()?,
-        Some(name) => reference(&common, name)?,
-    };
-    Some(History { objects, head })
-}
-
-/// Returns the folder's `.git`, followed where it is a file (a work tree or submodule).
-fn git_folder(folder: &Path) -> Option<PathBuf> {
-    let path = folder.join(".git");
-    if path.is_dir() {
-        return Some(path);
-    }
-    let elsewhere = read(&path)?;
-    Some(folder.join(elsewhere.strip_prefix("gitdir: ")?))
-}
-
-/// Returns the folder that the work trees of one repository share.
-fn common_folder(git_folder: &Path) -> PathBuf {
-    match read(&git_folder.join("commondir")) {
-        Some(common) => git_folder.join(common),
-        None => git_folder.to_owned(),
-    }
-}
-
-fn reference(common: &Path, name: &str) -> Option<CommitId> {
-    let is_plain = name.starts_with("refs/") && !name.split('/').any(|part| part.is_empty() || part.starts_with('.'));
-    is_plain.then_some(())?;
-    if let Some(loose) = read(&common.join(name)) {
-        return loose.parse().ok();
-    }
-    let packed = std::fs::read_to_string(common.join("packed-refs")).ok()?;
-    packed.lines().find_map(|line| {
-        let (id, found) = line.split_once(' ')?;
-        (found == name).then(|| id.parse().ok())?
-    })
-}
-
-fn read(path: &Path) -> Option<String> {
-    let text = std::fs::read_to_string(path).ok()?;
-    Some(text.trim_end().to_owned())
 }
 
 fn unreadable(folder: &Path, error: &io::Error) -> RepositoryError {

@@ -11,10 +11,10 @@ use std::time::Duration;
 use super::git::{Git, version};
 use super::lock;
 use super::quarantine;
-use super::remote::{Address, file_name};
+use super::remote::Address;
 use super::{CommitId, Config, RepositoryError, branch_name};
 
-pub use super::read::Entry;
+pub use super::read::{Changed, Entry, How};
 pub use super::remote::Remote;
 
 /// The mirror on disk: `<state_dir>/mirrors/<host>/<path>.git`.
@@ -56,8 +56,7 @@ impl Mirror {
 
     /// Opens a mirror that is fetched from nowhere, for a local task.
     pub async fn local(config: &Config, state_dir: &Path, name: &str) -> Result<Self, RepositoryError> {
-        let place = Path::new("local").join(file_name(name)).with_added_extension("git");
-        let mirror = Self::at(config, state_dir, &place);
+        let mirror = Self::at(config, state_dir, &Self::local_place(name));
         let _lock = mirror.lock().await?;
         mirror.make().await?;
         mirror.clear_up().await?;
@@ -148,7 +147,7 @@ impl Mirror {
         Ok(found)
     }
 
-    fn at(config: &Config, state_dir: &Path, place: &Path) -> Self {
+    pub(super) fn at(config: &Config, state_dir: &Path, place: &Path) -> Self {
         // Git is started elsewhere, so a relative folder would be another one there.
         let state_dir = std::path::absolute(state_dir).unwrap_or_else(|_| state_dir.to_owned());
         Self {

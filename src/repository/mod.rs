@@ -11,6 +11,7 @@ pub mod mirror;
 mod failure;
 mod hardening;
 mod judge;
+mod listing;
 mod local;
 mod lock;
 mod message;
@@ -19,6 +20,7 @@ mod quarantine;
 mod read;
 mod remote;
 mod rewrite;
+mod surroundings;
 #[cfg(test)]
 mod tests;
 

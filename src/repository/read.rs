@@ -14,6 +14,21 @@ pub struct Entry {
     pub size: u64,
 }
 
+/// A file that differs between two commits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Changed {
+    pub how: How,
+    pub path: String,
+}
+
+/// What became of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum How {
+    Created,
+    Deleted,
+    Changed,
+}
+
 /// Longest piece of a found line.
 const MAX_LINE: usize = 400;
 
@@ -117,6 +132,31 @@ impl Mirror {
         })
         .await?;
         Ok(lines)
+    }
+
+    /// Returns the files that differ between two commits, in order; a renamed file is one that was deleted and one that was created.
+    pub async fn changed(&self, from: &CommitId, to: &CommitId) -> Result<Vec<Changed>, RepositoryError> {
+        let listed = self
+            .git(format!("comparing {from} with {to}"))
+            .args(["diff-tree", "-r", "-z", "--name-status", "--no-renames"])
+            .args([from.as_str(), to.as_str(), "--"])
+            .bytes()
+            .await?;
+        let text = String::from_utf8_lossy(&listed);
+        let mut fields = text.split('\0');
+        let mut changed = Vec::new();
+        while let (Some(status), Some(path)) = (fields.next(), fields.next()) {
+            let how = match status {
+                "A" => How::Created,
+                "D" => How::Deleted,
+                _ => How::Changed,
+            };
+            changed.push(Changed {
+                how,
+                path: path.to_owned(),
+            });
+        }
+        Ok(changed)
     }
 
     /// Returns the unified diff between two commits (no external diff, no textconv), at most `max_bytes`, and whether it was cut.

@@ -1,5 +1,6 @@
 //! A task from the command line, through the same consumer as all others.
 
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
@@ -7,22 +8,34 @@ use uuid::Uuid;
 
 use super::Service;
 use crate::agent::record::{LocalTask, Record};
+use crate::agent::report;
 use crate::agent::run::Ending;
 use crate::agent::thread::Thread;
 use crate::repository::mirror::Mirror;
 use crate::secret::Clean;
 use crate::store::Admission;
-use crate::task::id::TaskId;
+use crate::task::id::{RunId, TaskId};
 
 const LEASE: Duration = Duration::from_mins(1);
-/// Most of a difference that is shown.
-const LONGEST_DIFF: usize = 4 * 1024 * 1024;
+/// Longest difference that is shown; a longer one is kept in a file.
+const LONGEST_DIFF: u64 = 16 * 1024 * 1024;
 
 /// How a local task ended and what it changed.
 pub struct LocalOutcome {
     pub ending: Ending,
-    /// Unified; empty where nothing changed.
+    /// Whether every check that was run passed.
+    pub is_verified: bool,
+    /// A patch; empty where nothing changed.
     pub diff: Clean,
+    /// For people: what was changed, how it was verified, what it cost.
+    pub report: Clean,
+}
+
+/// The difference as it can be shown.
+struct Shown {
+    text: Clean,
+    /// The exact patch, where the text is not that.
+    exact: Option<PathBuf>,
 }
 
 impl Service {
@@ -30,50 +43,68 @@ impl Service {
     pub async fn work_on_local(&self, local: LocalTask, thread: Thread) -> anyhow::Result<LocalOutcome> {
         self.recover().await?;
         let task = TaskId::Local { id: Uuid::now_v7() };
-        let title = local
-            .text
-            .lines()
-            .next()
-            .unwrap_or_default()
-            .chars()
-            .take(72)
-            .collect::<String>();
+        let first_line = local.text.trim().lines().next().unwrap_or_default();
+        let title: String = first_line.chars().take(72).collect();
         let record = Record {
             title: title.clone(),
             local: Some(local),
             ..Record::default()
         };
-        let admission = self
-            .workshop
-            .store
-            .admit(&task, &title, &serde_json::to_value(record)?)
-            .await?;
-        let (Admission::New(run) | Admission::Known(run)) = admission;
-        let (lease, stored) = self
-            .workshop
-            .store
-            .claim_run(run, LEASE)
-            .await?
-            .ok_or_else(|| anyhow!("the task was taken by another worker"))?;
+        let record = serde_json::to_value(record)?;
+        let (Admission::New(run) | Admission::Known(run)) = self.workshop.store.admit(&task, &title, &record).await?;
+        let claimed = self.workshop.store.claim_run(run, LEASE).await?;
+        let (lease, stored) = claimed.ok_or_else(|| anyhow!("the task was taken by another worker"))?;
         let ending = self.work_on(lease, stored, thread).await;
-        let stored = self
-            .workshop
-            .store
-            .run(run)
-            .await?
-            .ok_or_else(|| anyhow!("the run is not in the store any more"))?;
+        self.outcome(run, ending).await
+    }
+
+    async fn outcome(&self, run: RunId, ending: Ending) -> anyhow::Result<LocalOutcome> {
+        let stored = self.workshop.store.run(run).await?;
+        let stored = stored.ok_or_else(|| anyhow!("the run is not in the store any more"))?;
         let record: Record = serde_json::from_value(stored.record).context("reading the run's record")?;
         let settings = &self.workshop.settings;
         let mirror = Mirror::local(&settings.repository, &settings.state_dir, &run.to_string()).await?;
-        let diff = match (&record.base, &record.head) {
-            (Some(base), Some(head)) => mirror.diff(&base.commit, head, LONGEST_DIFF).await?.0,
-            _ => String::new(),
-        };
+        let (mut changed, mut kept) = (Vec::new(), None);
+        let mut diff = self.clean("");
+        if let (Some(base), Some(head)) = (&record.base, &record.head)
+            && base.commit != *head
+        {
+            changed = mirror.changed(&base.commit, head).await?;
+            let (patch, length) = mirror.patch(&base.commit, head).await?;
+            let shown = self.shown(&patch, length).await?;
+            let is_applied = ending == Ending::Done && record.local.as_ref().is_some_and(|local| !local.dry_run);
+            // A failure keeps the patch whatever is shown: its text may have named the file already.
+            kept = match ending {
+                Ending::Failed(_) => Some(patch.clone()),
+                _ => shown.exact.filter(|_| !is_applied),
+            };
+            if kept.is_none() {
+                tokio::fs::remove_file(&patch).await.context("removing the patch")?;
+            }
+            diff = shown.text;
+        }
         mirror.discard().await?;
+        let report = report::local(&record, settings, &ending, &changed, kept.as_deref());
         Ok(LocalOutcome {
+            is_verified: record.is_verified(),
             ending,
-            diff: self.clean(&diff),
+            diff,
+            report: self.clean(&report),
         })
+    }
+
+    /// Reads a patch for showing: without secrets, as text, and only if it is not too long.
+    async fn shown(&self, patch: &Path, length: u64) -> anyhow::Result<Shown> {
+        if length > LONGEST_DIFF {
+            return Ok(Shown {
+                text: self.clean(""),
+                exact: Some(patch.to_owned()),
+            });
+        }
+        let bytes = tokio::fs::read(patch).await.context("reading the patch")?;
+        let text = self.clean(&String::from_utf8_lossy(&bytes));
+        let exact = (text.as_str().as_bytes() != bytes).then(|| patch.to_owned());
+        Ok(Shown { text, exact })
     }
 
     /// Returns `text` without secrets.

@@ -3,12 +3,15 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
+use chrono::{TimeDelta, Utc};
+
 use super::Service;
 use crate::environment::EnvironmentError;
 use crate::environment::docker::{Docker, Found};
 use crate::journal::fact::{Fact, Subject};
+use crate::repository::mirror::Mirror;
 use crate::store::StoreError;
-use crate::task::id::TaskId;
+use crate::task::id::{RunId, TaskId};
 use crate::task::state::State;
 
 /// Long enough to write one line.
@@ -51,16 +54,40 @@ impl Service {
         Ok((docker, found))
     }
 
-    /// A local task lives and dies with the command that gave it: what a killed one left is closed.
+    /// A local task lives and dies with the command that gave it: what a killed one left is closed, and its copy of the
+    /// folder removed.
     async fn drop_local_runs(&self) -> Result<(), StoreError> {
-        for run in self.workshop.store.unfinished().await? {
-            if !matches!(run.task, TaskId::Local { .. }) {
+        let store = &self.workshop.store;
+        let now = Utc::now();
+        for run in store.unfinished().await? {
+            // One that was written this moment is about to be claimed by its own command.
+            let is_fresh = run.state == State::Queued && now - run.created_at < TimeDelta::minutes(1);
+            if is_fresh || !matches!(run.task, TaskId::Local { .. }) {
                 continue;
             }
-            if let Some((lease, run)) = self.workshop.store.claim_run(run.id, LEASE).await? {
-                self.workshop.store.save(&lease, State::Stopped, &run.record).await?;
+            if let Some((lease, run)) = store.claim_run(run.id, LEASE).await? {
+                store.save(&lease, State::Stopped, &run.record).await?;
+                self.discard_copy(&run.id.to_string()).await;
+            }
+        }
+        for name in Mirror::locals(&self.workshop.settings.state_dir) {
+            let run = match name.parse::<RunId>() {
+                Ok(run) => store.run(run).await?,
+                Err(_) => None,
+            };
+            // The command of one that just ended still reads its result.
+            let is_in_use = run.is_some_and(|run| !run.state.is_final() || now - run.updated_at < TimeDelta::hours(1));
+            if !is_in_use {
+                self.discard_copy(&name).await;
             }
         }
         Ok(())
+    }
+
+    async fn discard_copy(&self, name: &str) {
+        let settings = &self.workshop.settings;
+        if let Err(error) = Mirror::discard_local(&settings.repository, &settings.state_dir, name).await {
+            tracing::warn!("the copy of a local task's folder could not be removed: {error}");
+        }
     }
 }

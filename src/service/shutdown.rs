@@ -12,8 +12,35 @@ pub struct Shutdown {
     interrupt: Signal,
 }
 
+/// How long the program may take to end once it was asked to.
+#[derive(Debug, Clone, Copy)]
+pub struct Grace {
+    /// For a running tool call to finish.
+    tools: Duration,
+    /// For saving and clearing up after that.
+    saving: Duration,
+}
+
 /// Part of the grace period that a running tool call may take; the rest is for saving.
 const TOOL_SHARE: f64 = 0.4;
+
+impl Grace {
+    /// Lets a running tool call finish: somebody's work goes on after the restart.
+    pub fn for_work(whole: Duration) -> Self {
+        Self {
+            tools: whole.mul_f64(TOOL_SHARE),
+            saving: whole.mul_f64(1.0 - TOOL_SHARE),
+        }
+    }
+
+    /// Gives everything up at once and only clears up: somebody waits for the prompt.
+    pub fn for_clearing_up(whole: Duration) -> Self {
+        Self {
+            tools: Duration::ZERO,
+            saving: whole,
+        }
+    }
+}
 
 impl Shutdown {
     /// Begins to listen.
@@ -26,14 +53,14 @@ impl Shutdown {
 
     /// Passes the first signal on to `stop`. Returns when the program must end whatever it does: after the grace period, or
     /// at the second signal.
-    pub async fn watch(mut self, stop: Stop, grace: Duration) {
+    pub async fn watch(mut self, stop: Stop, grace: Grace) {
         self.next().await;
         tracing::info!("asked to stop: reaching the safe point");
         stop.asked.cancel();
         let patience = async {
-            tokio::time::sleep(grace.mul_f64(TOOL_SHARE)).await;
+            tokio::time::sleep(grace.tools).await;
             stop.deadline.cancel();
-            tokio::time::sleep(grace.mul_f64(1.0 - TOOL_SHARE)).await;
+            tokio::time::sleep(grace.saving).await;
         };
         tokio::select! {
             () = patience => tracing::error!("the grace period is over"),

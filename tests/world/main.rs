@@ -13,6 +13,7 @@ mod fake;
 mod guard;
 mod issues;
 mod killed;
+mod local_tasks;
 mod long_conversations;
 mod lost_container;
 mod mcp_servers;

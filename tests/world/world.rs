@@ -133,6 +133,13 @@ impl World {
         let config = self.folder().join("config.yaml");
         // JSON is YAML.
         std::fs::write(&config, serde_json::to_string_pretty(&self.config).unwrap()).unwrap();
+        let mut command = self.program();
+        command.arg("--config").arg(&config).args(arguments);
+        Program::start(command)
+    }
+
+    /// Prepares the program in an environment of this world's, without a configuration file.
+    pub fn program(&self) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_coding-agent"));
         command.env_clear();
         for name in ["PATH", "DOCKER_HOST", "RUST_BACKTRACE"] {
@@ -140,25 +147,22 @@ impl World {
                 command.env(name, value);
             }
         }
-        let child = command
+        command
             .env("HOME", self.folder())
-            .arg("--config")
-            .arg(&config)
-            .args(arguments)
             .current_dir(self.folder())
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .kill_on_drop(true)
-            .spawn()
-            .unwrap();
-        Program { child }
+            .stdin(Stdio::null());
+        command
     }
 
     /// Returns the containers of this world that exist, by name.
     pub async fn containers(&self) -> Vec<String> {
+        Self::containers_of(&self.state_dir()).await
+    }
+
+    /// Returns the containers of the installation with this state folder.
+    pub async fn containers_of(state_dir: &Path) -> Vec<String> {
         let docker = Docker::connect_with_defaults().unwrap();
-        let instance = coding_agent::service::instance(&self.state_dir());
+        let instance = coding_agent::service::instance(state_dir);
         let filters = std::collections::HashMap::from([("label", vec![format!("coding-agent.instance={instance}")])]);
         let options = ListContainersOptionsBuilder::default()
             .all(true)
@@ -306,6 +310,13 @@ impl World {
 }
 
 impl Program {
+    /// Starts a prepared command line.
+    pub fn start(mut command: Command) -> Self {
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+        let child = command.spawn().unwrap();
+        Self { child }
+    }
+
     /// Waits for the end.
     pub async fn ended(self) -> Ended {
         let output = tokio::time::timeout(PATIENCE, self.child.wait_with_output()).await;
@@ -315,6 +326,11 @@ impl Program {
             stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
             stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
         }
+    }
+
+    /// Takes the writing end of a piped stdin.
+    pub fn stdin(&mut self) -> tokio::process::ChildStdin {
+        self.child.stdin.take().unwrap()
     }
 
     pub fn pid(&self) -> u32 {

@@ -300,3 +300,39 @@ async fn odd_folders_have_a_defined_ending() {
     mirror.discard().await.unwrap();
     assert_eq!(std::fs::read_dir(world.path("state/mirrors/local")).unwrap().count(), 0);
 }
+
+#[tokio::test]
+async fn a_part_of_a_repository_goes_in_without_what_the_repository_ignores() {
+    let world = World::new();
+    let outer = world.path("outer");
+    git(world.folder.path(), &["init", "-q", "-b", "main", "outer"]);
+    write(&outer, ".gitignore", "/part/.env\n*.log\n/elsewhere\n");
+    write(&outer, ".git/info/exclude", "private.txt\n");
+    write(&outer, "part/a.txt", "a\n");
+    write(&outer, "part/deep/b.txt", "b\n");
+    write(&outer, "part/kept.log", "tracked all the same\n");
+    git(&outer, &["add", "-f", "part/kept.log"]);
+    commit_all(&outer, "Begin");
+    write(&outer, "part/.env", "KEY=secret\n");
+    write(&outer, "part/private.txt", "private\n");
+    write(&outer, "part/noise.log", "noise\n");
+    write(&outer, "part/new.txt", "new\n");
+    write(&outer, "elsewhere/.env", "a folder of its own\n");
+    let part = outer.join("part");
+    let before = picture(&outer);
+    let (mirror, commit) = snapshot(&world, &part).await.unwrap();
+    assert_eq!(
+        names(&mirror, &commit).await,
+        ["a.txt", "deep/b.txt", "kept.log", "new.txt"]
+    );
+    assert_eq!(changed_since(&before, &outer), NONE);
+    let result = worked(&world, &mirror, &commit, |container| {
+        write(container, "deep/b.txt", "B\n")
+    })
+    .await;
+    mirror.apply(&commit, &result, &part).await.unwrap();
+    assert_eq!(std::fs::read_to_string(part.join("deep/b.txt")).unwrap(), "B\n");
+
+    let (mirror, commit) = snapshot(&world, &outer.join("elsewhere")).await.unwrap();
+    assert_eq!(names(&mirror, &commit).await, [".env"]);
+}
