@@ -87,6 +87,7 @@ async fn withdraw(run: &mut Run, reason: &str, item_exists: bool) -> Ending {
     if item_exists && let Thread::Item { labels, .. } = &run.thread {
         let text = talk::withdrawn(reason, &labels.trigger);
         let told = async {
+            run.show_final(State::Stopped).await?;
             run.say("final", &text).await?;
             run.show_label(State::Stopped, None).await
         };
@@ -98,6 +99,10 @@ async fn withdraw(run: &mut Run, reason: &str, item_exists: bool) -> Ending {
 }
 
 async fn fail(run: &mut Run, failure: Failure) -> Ending {
+    let failure = Failure {
+        text: run.workshop.redactor.clean(&failure.text).into_string(),
+        ..failure
+    };
     run.note(Fact::Failed {
         reason: failure.text.clone(),
     });
