@@ -19,22 +19,18 @@ pub fn harmless(text: &str) -> String {
     let mut lines: Vec<Cow<'_, str>> = Vec::new();
     let mut open: Option<Fence<'_>> = None;
     for line in text.trim().lines() {
-        match &open {
-            Some(fence) => {
-                if fence.is_closed_by(line) {
-                    open = None;
-                }
-                lines.push(Cow::Borrowed(line));
+        if let Some(fence) = &open {
+            if fence.is_closed_by(line) {
+                open = None;
             }
-            None => {
-                open = Fence::opened_by(line);
-                lines.push(if open.is_some() {
-                    Cow::Borrowed(line)
-                } else {
-                    Cow::Owned(prose(line))
-                });
-            }
+            lines.push(Cow::Borrowed(line));
+            continue;
         }
+        open = Fence::opened_by(line);
+        lines.push(match open {
+            Some(_) => Cow::Borrowed(line),
+            None => Cow::Owned(prose(line)),
+        });
     }
     if let Some(fence) = open {
         lines.push(Cow::Borrowed(fence.0));
@@ -80,7 +76,11 @@ fn prose(line: &str) -> String {
     let mut rest = line.as_ref();
     while let Some(start) = rest.find('`') {
         let is_escaped = rest[..start].chars().rev().take_while(|sign| *sign == '\\').count() % 2 == 1;
-        let end = if is_escaped { start + 1 } else { start + span(&rest[start..]) };
+        let end = if is_escaped {
+            start + 1
+        } else {
+            start + span(&rest[start..])
+        };
         safe.push_str(&plain(&rest[..start]));
         safe.push_str(&rest[start..end]);
         rest = &rest[end..];
@@ -122,7 +122,10 @@ fn plain(text: &str) -> String {
     CLOSING.replace_all(&text, format!("${{1}}{GAP}$2")).into_owned()
 }
 
-#[expect(clippy::expect_used, reason = "the patterns are written above, and the tests use them all")]
+#[expect(
+    clippy::expect_used,
+    reason = "the patterns are written above, and the tests use them all"
+)]
 fn pattern(text: &str) -> Regex {
     Regex::new(text).expect("a pattern of this file")
 }
@@ -138,9 +141,15 @@ mod tests {
 
     #[test]
     fn nobody_is_called() {
-        check("@all, cc (@acme/owners) and \\@bob", "@~all, cc (@~acme/owners) and \\@~bob");
+        check(
+            "@all, cc (@acme/owners) and \\@bob",
+            "@~all, cc (@~acme/owners) and \\@~bob",
+        );
         check("mail bob@example.com at 5 @ noon", "mail bob@example.com at 5 @ noon");
-        check("`@pytest.fixture` and ``a ` @all``", "`@pytest.fixture` and ``a ` @all``");
+        check(
+            "`@pytest.fixture` and ``a ` @all``",
+            "`@pytest.fixture` and ``a ` @all``",
+        );
         check("`@all and ``@all", "`@~all and ``@~all");
         check("\\`@all\\`", "\\`@~all\\`");
         check("| `a | @all` |", "| `a | @~all` |");
@@ -148,7 +157,10 @@ mod tests {
 
     #[test]
     fn no_bot_is_commanded() {
-        check("/merge now\n> /retest\nsee /etc/passwd", "\\/merge now\n> \\/retest\nsee /etc/passwd");
+        check(
+            "/merge now\n> /retest\nsee /etc/passwd",
+            "\\/merge now\n> \\/retest\nsee /etc/passwd",
+        );
         check("@dependabot merge", "@~dependabot merge");
     }
 
@@ -156,9 +168,15 @@ mod tests {
     fn nothing_is_closed_but_references_stay() {
         check("Fixes #7, see #8", "Fixes~ #7, see #8");
         check("closes: acme/widgets#7", "closes~: acme/widgets#7");
-        check("Resolved https://forge.example/a/b/issues/7", "Resolved~ https://forge.example/a/b/issues/7");
+        check(
+            "Resolved https://forge.example/a/b/issues/7",
+            "Resolved~ https://forge.example/a/b/issues/7",
+        );
         check("it fixes\n#7", "it fixes~\n#7");
-        check("Fixed the prefix of `#7`, closed 3 files", "Fixed the prefix of `#7`, closed 3 files");
+        check(
+            "Fixed the prefix of `#7`, closed 3 files",
+            "Fixed the prefix of `#7`, closed 3 files",
+        );
     }
 
     #[test]

@@ -8,7 +8,7 @@ use super::look::Look;
 use super::prompt::{self, EnvironmentRow, PlanningPrompt};
 use super::run::Run;
 use super::setback::Setback;
-use super::source::Source;
+use super::source::{Source, may_be_pushed};
 use super::thread::Thread;
 use crate::conversation::decode::{self, Unreadable};
 use crate::conversation::{Reply, Turn};
@@ -45,6 +45,7 @@ async fn read_item(run: &mut Run, item: &Item) -> Result<Source, Setback> {
     // The producer swapped the labels already, unless it was interrupted: the store decides, the labels follow.
     run.show_label(State::Planning, Some(&item.labels)).await?;
     run.take_trigger_off(item).await?;
+    may_be_pushed(item)?;
     let Thread::Item { forge, .. } = &run.thread else {
         return Err(Setback::failed("a local task has no item"));
     };

@@ -138,11 +138,10 @@ pub fn failed(
         let _ = writeln!(text, "\nThe work so far is on the branch {}.", code(branch));
     }
     notes(&mut text, &record.notes);
-    let _ = write!(
-        text,
-        "\nTo start a new run, put the label `{trigger}` on again.\n\n<sub>{}</sub>",
-        spent(record, settings)
-    );
+    let _ = write!(text, "\nTo start a new run, put the label `{trigger}` on again.");
+    if record.turns > 0 {
+        let _ = write!(text, "\n\n<sub>{}</sub>", spent(record, settings));
+    }
     text
 }
 
@@ -208,7 +207,11 @@ fn code(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let fence = "`".repeat(longest_run(&line) + 1);
     // A space is taken off by Markdown; without it the signs would join.
-    let pad = if line.starts_with('`') || line.ends_with('`') { " " } else { "" };
+    let pad = if line.starts_with('`') || line.ends_with('`') {
+        " "
+    } else {
+        ""
+    };
     format!("{fence}{pad}{line}{pad}{fence}")
 }
 
@@ -261,7 +264,10 @@ mod tests {
 
     #[test]
     fn large_numbers_can_be_read() {
-        assert_eq!([7, 999, 1_000, 1_234_567].map(grouped), ["7", "999", "1,000", "1,234,567"]);
+        assert_eq!(
+            [7, 999, 1_000, 1_234_567].map(grouped),
+            ["7", "999", "1,000", "1,234,567"]
+        );
     }
 
     #[test]

@@ -6,11 +6,18 @@
     reason = "a test that cannot go on says so by panicking, and a test binary exports nothing"
 )]
 
+mod changes;
+mod command_line;
+mod credentials;
+mod doctor;
 mod environment;
 mod executor;
 mod fake;
+mod gitlab_items;
 mod guard;
 mod issues;
 mod mcp_servers;
 mod processes;
+mod reading;
+mod sources;
 mod world;
