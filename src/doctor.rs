@@ -1,39 +1,59 @@
 //! Is everything there that a run needs? One finding for each thing, with the mend. Changes nothing.
 
 use std::fmt::Display;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Instant;
+
+use tokio_util::sync::CancellationToken;
 
 use crate::config::Config;
-use crate::environment::Environment;
+use crate::conversation::excerpt;
 use crate::environment::docker::Docker;
+use crate::environment::{Environment, EnvironmentError};
 use crate::forge::{Finding, Verdict};
+use crate::llm::LlmError;
 use crate::llm::chat::Model;
+use crate::secret::Redactor;
 use crate::service::forges::Forges;
-use crate::service::instance;
-use crate::tool::ToolServer;
+use crate::service::{Host, instance};
 use crate::tool::mcp::McpServer;
+use crate::tool::{ToolError, ToolServer};
+
+/// Most bytes of the model's reply that are shown.
+const LONGEST_REPLY: usize = 60;
+
+/// How far the model is examined.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ModelCheck {
+    /// The server is asked about itself, which costs nothing.
+    Server,
+    /// The model is asked for a short reply, too.
+    Reply,
+}
 
 /// Examines everything the configuration names, in the order in which a run needs it.
-pub async fn examine(config: &Config, docker_host: Option<&str>, program: &Path) -> Vec<Finding> {
+pub async fn examine(config: &Config, host: &Host, check: ModelCheck) -> Vec<Finding> {
     let mut findings = vec![state_dir(&config.state_dir)];
     findings.extend(forges(config).await);
-    findings.extend(environments(config, docker_host).await);
-    findings.extend(tool_servers(config, program).await);
-    findings.push(model(config).await);
+    findings.extend(environments(config, host.docker_host.as_deref()).await);
+    findings.extend(tool_servers(config, &host.program).await);
+    findings.extend(model(config, check).await);
     findings
 }
 
 fn state_dir(path: &Path) -> Finding {
+    // Without the `.` of a configured `./state`.
+    let shown: PathBuf = path.components().collect();
     let probe = path.join(".doctor");
     let written = std::fs::create_dir_all(path)
         .and_then(|()| std::fs::write(&probe, b""))
         .and_then(|()| std::fs::remove_file(&probe));
     match written {
-        Ok(()) => good("state directory", path.display()),
+        Ok(()) => good("state directory", shown.display()),
         Err(error) => bad(
             "state directory",
-            format!("{} cannot be written to: {error}", path.display()),
+            format!("{} cannot be written to: {error}", shown.display()),
             "let state_dir name a folder this user may write to",
         ),
     }
@@ -48,7 +68,7 @@ async fn forges(config: &Config) -> Vec<Finding> {
             }
             findings
         }
-        Err(error) => vec![bad(
+        Err(error) => vec![told_apart(
             "forges",
             error,
             "mend the section github or gitlab of the configuration",
@@ -60,20 +80,19 @@ async fn environments(config: &Config, docker_host: Option<&str>) -> Vec<Finding
     let section = &config.command_executor;
     let mut findings = vec![match section.executor_file() {
         Ok(path) => good("executor", path.display()),
-        Err(reason) => bad(
-            "executor",
-            reason,
-            "build it, or name it in command_executor.executor_path",
-        ),
+        Err(reason) => told_apart("executor", reason, "name it in command_executor.executor_path"),
     }];
     let docker = match Docker::connect(section, docker_host, &instance(&config.state_dir)).await {
         Ok(docker) => docker,
         Err(error) => {
-            findings.push(bad(
-                "Docker",
-                error,
-                "start the Docker engine, let this user into its group, or set DOCKER_HOST",
-            ));
+            findings.push(match error {
+                EnvironmentError::NoDocker { address, reason } => bad(
+                    "Docker",
+                    format!("the engine at {address} cannot be used: {reason}"),
+                    "start it, let this user into the group docker, or set DOCKER_HOST",
+                ),
+                other => told_apart("Docker", other, "look at the Docker engine's log"),
+            });
             return findings;
         }
     };
@@ -99,9 +118,13 @@ async fn image(docker: &Docker, name: &str, environment: &Environment) -> Findin
                 "{} is not there; it will be pulled at the first need if a registry has it",
                 environment.image
             ),
-            format!("build it: docker compose --profile executor-build build executor-{name}"),
+            if environment.image.starts_with("coding-agent-executor-") {
+                format!("build it: docker compose --profile executor-build build executor-{name}")
+            } else {
+                format!("pull it, or say in command_executor.environments.{name}.build how it is built")
+            },
         ),
-        Err(error) => bad(subject, error, "look at the Docker engine's log"),
+        Err(error) => told_apart(subject, error, "look at the Docker engine's log"),
     }
 }
 
@@ -120,28 +143,74 @@ async fn tool_servers(config: &Config, program: &Path) -> Vec<Finding> {
                 let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
                 good(subject, names.join(", "))
             }
-            Err(error) => bad(subject, error, "run its command by hand; its stderr is in the log"),
+            Err(ToolError::Lost { reason, .. } | ToolError::TellModel(reason)) => bad(
+                subject,
+                reason,
+                "run its command by hand: it should wait for input and print nothing",
+            ),
         });
         server.close().await;
     }
     findings
 }
 
-async fn model(config: &Config) -> Finding {
+async fn model(config: &Config, check: ModelCheck) -> Vec<Finding> {
     let model = match Model::new(&config.llm) {
         Ok(model) => model,
-        Err(error) => return bad("model", error, "mend the section llm of the configuration"),
+        Err(error) => return vec![no_model("model", &error)],
     };
-    match model.examine().await {
-        Ok(said) => good(
-            "model",
-            format!("{}: {said}; window {} tokens", model.describe(), model.window()),
+    let (finding, answers) = match model.examine().await {
+        Ok(said) => (good("model", said), true),
+        // What the server cannot tell about itself, the reply may: unless there is nobody to give it.
+        Err(error) => (
+            no_model("model", &error),
+            !matches!(error, LlmError::Unreachable { .. }),
         ),
-        Err(error) => bad(
-            "model",
-            error,
-            "start the model's server, or mend the section llm of the configuration",
+    };
+    let mut findings = vec![finding];
+    if check == ModelCheck::Reply && answers {
+        findings.push(reply(&model).await);
+    }
+    findings
+}
+
+/// Asks for one word, in the protocol that runs use.
+async fn reply(model: &Model) -> Finding {
+    const SUBJECT: &str = "model's reply";
+    let nothing_to_hide = Redactor::default();
+    let mut chat = model.chat(Arc::from([]), false, CancellationToken::new());
+    chat.send_system_prompt(&nothing_to_hide.clean("You are asked whether you are there. Answer in one word."));
+    chat.send_user_message(&nothing_to_hide.clean("Reply with the word: ready"));
+    let begun = Instant::now();
+    match chat.get_response().await {
+        Ok(reply) => good(
+            SUBJECT,
+            format!(
+                "\"{}\" after {:.1} s; {} tokens in, {} out",
+                excerpt::middle_cut(reply.text.trim(), LONGEST_REPLY, None).replace('\n', " "),
+                begun.elapsed().as_secs_f64(),
+                reply.usage.input,
+                reply.usage.output
+            ),
         ),
+        Err(error) => no_model(SUBJECT, &error),
+    }
+}
+
+fn no_model(subject: &str, error: &LlmError) -> Finding {
+    let usual = "start the model's server, or mend the section llm of the configuration";
+    match error {
+        LlmError::Refused { what, mend } => bad(subject, what, mend),
+        LlmError::Truncated { sent, counted, mend } => bad(
+            subject,
+            format!("the prompt was cut: about {sent} tokens were sent, the server counted {counted}"),
+            mend,
+        ),
+        LlmError::RateLimited { .. } => doubtful(subject, error, "nothing to do: runs wait until then"),
+        LlmError::Unreachable { .. }
+        | LlmError::TooLong { .. }
+        | LlmError::ToolsUnsupported(_)
+        | LlmError::Cancelled => bad(subject, error, usual),
     }
 }
 
@@ -171,5 +240,14 @@ fn bad(subject: impl Into<String>, detail: impl Display, mend: impl Display) -> 
             detail: detail.to_string(),
             mend: mend.to_string(),
         },
+    }
+}
+
+/// Our errors say what is wrong and, after a semicolon, how to mend it. The `usual` mend is for those that do not.
+fn told_apart(subject: impl Into<String>, error: impl Display, usual: &str) -> Finding {
+    let error = error.to_string();
+    match error.split_once("; ") {
+        Some((what, mend)) => bad(subject, what, mend),
+        None => bad(subject, error, usual),
     }
 }

@@ -8,6 +8,7 @@ use super::talk;
 use super::thread::Thread;
 use crate::forge::{Item, NewChange};
 use crate::journal::fact::Fact;
+use crate::repository::RepositoryError;
 use crate::task::state::{Signal, State};
 
 /// Pushes, opens, says so and sets the final label. Every step may be repeated after a crash.
@@ -52,7 +53,22 @@ async fn push(run: &mut Run, item: &Item) -> Result<(), Setback> {
     };
     let source = run.source(Some(item)).await?;
     let Some(remote) = &source.remote else { return Ok(()) };
-    source.mirror.push(remote, &head, &base.head_branch).await?;
+    let branch = &base.head_branch;
+    // A push would make it again, against the will of whoever deleted it.
+    if item.change.is_some() && source.mirror.branch(branch).await?.is_none() {
+        return Err(Setback::failed(format!(
+            "the branch `{branch}` was deleted while this was worked on; restore it to go on with it"
+        )));
+    }
+    match source.mirror.push(remote, &head, branch).await {
+        Err(RepositoryError::Moved { .. }) => {
+            return Err(Setback::failed(format!(
+                "the branch `{branch}` got other commits while this was worked on, so nothing was pushed to it and nothing \
+                 of it was overwritten"
+            )));
+        }
+        pushed => pushed?,
+    }
     run.note(Fact::Pushed {
         branch: base.head_branch.clone(),
         commit: head.as_str().to_owned(),

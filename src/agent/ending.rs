@@ -11,6 +11,7 @@ use super::source::branch_name;
 use super::talk;
 use super::thread::Thread;
 use crate::journal::fact::Fact;
+use crate::repository::RepositoryError;
 use crate::task::state::{Signal, State};
 
 /// How often in a row a run is put back before it fails.
@@ -102,6 +103,10 @@ async fn withdraw(run: &mut Run, reason: &str, item_exists: bool) -> Ending {
 }
 
 async fn fail(run: &mut Run, failure: Failure) -> Ending {
+    let failure = Failure {
+        text: run.workshop.redactor.clean(&failure.text).into_string(),
+        ..failure
+    };
     run.note(Fact::Failed {
         reason: failure.text.clone(),
     });
@@ -134,26 +139,36 @@ async fn show_failure(run: &mut Run, failure: &Failure) -> Result<(), Setback> {
     run.show_label(State::Failed, None).await
 }
 
-/// Pushes what was done so far to a branch of the program's own, so that a failure after real work loses nothing.
+/// Pushes what was done so far to a branch of the program's own, so that a failure after real work loses nothing. Where
+/// somebody else's commits are on that branch already, it goes beside it.
 async fn rescue(run: &mut Run) -> Option<String> {
     let rescued = async {
         let base = run.record.base.clone()?;
-        let is_change = matches!(run.record.base, Some(ref base) if !base.head_branch.starts_with("coding-agent/"));
-        let branch = if is_change {
-            format!("{}-unfinished", branch_name(&run.lease.task, &run.record.title))
-        } else {
-            base.head_branch
-        };
         take_result(run).await;
         let head = run.record.head.clone().filter(|head| *head != base.commit)?;
         let item = run.item().await.ok()??;
-        let source = run.source(Some(&item)).await.ok()?;
-        source.mirror.push(source.remote.as_ref()?, &head, &branch).await.ok()?;
-        run.note(Fact::Pushed {
-            branch: branch.clone(),
-            commit: head.as_str().to_owned(),
-        });
-        Some(branch)
+        let mirror = run.source(Some(&item)).await.ok()?.mirror;
+        let home = run.home(&item).await.ok()?;
+        let beside = format!("{}-unfinished", branch_name(&run.lease.task, &run.record.title));
+        let own = (item.change.is_none()).then_some(base.head_branch);
+        let last_resort = format!("{beside}-{}", run.lease.run);
+        for branch in own.into_iter().chain([beside, last_resort]) {
+            match mirror.push(&home, &head, &branch).await {
+                Ok(()) => {
+                    run.note(Fact::Pushed {
+                        branch: branch.clone(),
+                        commit: head.as_str().to_owned(),
+                    });
+                    return Some(branch);
+                }
+                Err(RepositoryError::Moved { .. }) => {}
+                Err(error) => {
+                    tracing::warn!(task = %run.lease.task, "the work so far could not be pushed: {error}");
+                    return None;
+                }
+            }
+        }
+        None
     };
     tokio::time::timeout(RESCUE_TIME, rescued).await.ok().flatten()
 }

@@ -7,6 +7,7 @@ pub mod budget; // what a run may use
 pub mod record; // what a run has produced so far
 pub mod workspace; // container and repository together
 pub mod setback; // why a stage ended without its result
+pub mod harmless; // a model's words, fit to be shown
 pub mod talk; // what people read
 pub mod report; // what the person who gave a local task reads
 pub mod prompt; // what the model reads

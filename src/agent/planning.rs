@@ -8,13 +8,14 @@ use super::look::Look;
 use super::prompt::{self, EnvironmentRow, PlanningPrompt};
 use super::run::Run;
 use super::setback::Setback;
-use super::source::Source;
+use super::source::{Source, may_be_pushed};
 use super::thread::Thread;
 use crate::conversation::decode::{self, Unreadable};
 use crate::conversation::{Reply, Turn};
 use crate::forge::Item;
 use crate::journal::fact::Fact;
 use crate::plan::{self, Plan};
+use crate::secret::Redactor;
 use crate::task::state::{Signal, State};
 use crate::tool::toolbox::Toolbox;
 
@@ -44,6 +45,7 @@ async fn read_item(run: &mut Run, item: &Item) -> Result<Source, Setback> {
     // The producer swapped the labels already, unless it was interrupted: the store decides, the labels follow.
     run.show_label(State::Planning, Some(&item.labels)).await?;
     run.take_trigger_off(item).await?;
+    may_be_pushed(item)?;
     let Thread::Item { forge, .. } = &run.thread else {
         return Err(Setback::failed("a local task has no item"));
     };
@@ -92,7 +94,7 @@ async fn make_plan(run: &mut Run, source: Source) -> Result<Plan, Setback> {
             .ask(&mut chat, |reply| read_step(reply, most_subtasks, may_look))
             .await?
         {
-            Step::Plan(plan) => return Ok(*plan),
+            Step::Plan(plan) => return Ok(cleaned(*plan, &run.workshop.redactor)),
             Step::Look(turn) => {
                 looks += 1;
                 let results = run.call_all(&toolbox, turn.calls).await?;
@@ -100,6 +102,15 @@ async fn make_plan(run: &mut Run, source: Source) -> Result<Plan, Setback> {
             }
         }
     }
+}
+
+/// Takes secrets out of what people are shown of the plan.
+fn cleaned(mut plan: Plan, redactor: &Redactor) -> Plan {
+    plan.comment = redactor.clean(&plan.comment).into_string();
+    for subtask in &mut plan.task_decomposition.subtasks {
+        subtask.description = redactor.clean(&subtask.description).into_string();
+    }
+    plan
 }
 
 fn read_step(reply: &Reply, most_subtasks: usize, may_look: bool) -> Result<Step, Unreadable> {

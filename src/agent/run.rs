@@ -208,7 +208,8 @@ impl Run {
 
     /// Notes something people should know, in the journal and for the comments.
     pub(super) fn warn(&mut self, text: impl Into<String>) {
-        let text = text.into();
+        // The record is shown to people, and what is made fit for them later must not hide a secret from the redactor.
+        let text = self.workshop.redactor.clean(&text.into()).into_string();
         self.note(Fact::Warned { text: text.clone() });
         if !self.record.notes.contains(&text) {
             self.record.notes.push(text);

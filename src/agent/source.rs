@@ -38,16 +38,25 @@ impl Run {
     }
 
     async fn remote(&self, item: &Item) -> Result<Remote, Setback> {
-        let Thread::Item { forge, .. } = &self.thread else {
-            return Err(Setback::failed("a local task has no remote repository"));
-        };
         let url = item
             .change
             .as_ref()
             .map_or(&item.clone_url, |change| &change.head_clone_url);
+        self.remote_at(url, item).await
+    }
+
+    /// Returns the repository the item itself lives in, which for a change from a fork is not where its branch is.
+    pub(super) async fn home(&self, item: &Item) -> Result<Remote, Setback> {
+        self.remote_at(&item.clone_url, item).await
+    }
+
+    async fn remote_at(&self, url: &str, item: &Item) -> Result<Remote, Setback> {
+        let Thread::Item { forge, .. } = &self.thread else {
+            return Err(Setback::failed("a local task has no remote repository"));
+        };
         let credentials = forge.git_credentials(&item.task).await?;
         Ok(Remote {
-            url: url.clone(),
+            url: url.to_owned(),
             login: Some((credentials.username, credentials.password)),
         })
     }
@@ -71,12 +80,6 @@ impl Run {
     /// Decides on which commit the work starts and to which branch it goes.
     pub(super) async fn find_base(&self, item: &Item, mirror: &Mirror) -> Result<Base, Setback> {
         if let Some(change) = &item.change {
-            if !change.may_push {
-                return Err(Setback::refused_by_policy(format!(
-                    "the branch `{}` of {} may not be pushed to by this program; let its owner allow edits by maintainers, or open the change from a branch of this repository",
-                    change.head_branch, change.head_clone_url
-                )));
-            }
             let commit = mirror.branch(&change.head_branch).await?.ok_or_else(|| {
                 Setback::failed(format!("the branch `{}` does not exist any more", change.head_branch))
             })?;
@@ -158,6 +161,17 @@ impl Run {
         Ok(earlier.is_some_and(|run| {
             matches!(run.state, State::Failed | State::Stopped) && run.record["base"]["head_branch"] == branch
         }))
+    }
+}
+
+/// Refuses a change whose branch this program may not push to, before anything is fetched or paid for.
+pub(super) fn may_be_pushed(item: &Item) -> Result<(), Setback> {
+    match &item.change {
+        Some(change) if !change.may_push => Err(Setback::refused_by_policy(format!(
+            "the branch `{}` of {} may not be pushed to by this program; let its owner allow edits by maintainers, or open the change from a branch of this repository",
+            change.head_branch, change.head_clone_url
+        ))),
+        Some(_) | None => Ok(()),
     }
 }
 

@@ -1,30 +1,49 @@
 //! What people read on the item: each text is one function, so that all of them can be seen in one place.
+//!
+//! The program's own words are Markdown that GitHub and GitLab render alike. What a model said stands in them only
+//! through [`harmless`], and what a command said only in a block of code that it cannot close.
 
 use std::fmt::Write as _;
 
 use chrono::Utc;
 
+use super::harmless::{harmless, harmless_line};
 use super::record::{Checked, Failure, Record};
 use super::run::Settings;
+use crate::plan::Plan;
 use crate::task::id::RunId;
 use crate::task::state::{Stage, State};
 
-/// Returns the one progress comment.
-pub fn progress(run: RunId, state: State, record: &Record, settings: &Settings) -> String {
-    let mut text = format!("### 🛠️ {}\n\n", headline(state));
+/// Most characters of what the model says it is doing.
+const LONGEST_DOING: usize = 200;
+
+/// Returns the one progress comment. At the end of the run it folds up: the final comment below it says what counts.
+pub fn progress(run: RunId, state: State, record: &Record, settings: &Settings, processing: &str) -> String {
+    let mut text = if state.is_final() {
+        format!("<details><summary>🛠️ {}: how it went</summary>\n", headline(state))
+    } else {
+        format!("### 🛠️ {}\n", headline(state))
+    };
     if let Some(plan) = &record.plan {
         if !plan.comment.trim().is_empty() {
-            let _ = writeln!(text, "{}\n", plan.comment.trim());
+            let _ = write!(text, "\n{}\n", harmless(&plan.comment));
         }
-        let _ = writeln!(text, "{}", plan.checklist());
+        let is_ticked = state == State::Done && record.is_verified();
+        let _ = write!(text, "\n{}", checklist(plan, is_ticked));
     }
-    if let Some(environment) = &record.environment {
-        let _ = writeln!(text, "Environment: `{environment}`");
+    if state == State::Working && !record.doing.is_empty() {
+        let _ = write!(text, "\n**Now:** {}\n", harmless_line(&record.doing, LONGEST_DOING));
     }
     notes(&mut text, &record.notes);
-    let _ = write!(text, "\n<sub>{} · run `{run}`</sub>", spent(record, settings));
-    if !state.is_final() {
-        text.push_str("\n<sub>Take the processing label off to stop it.</sub>");
+    text.push_str("\n<sub>");
+    if let Some(environment) = &record.environment {
+        let _ = write!(text, "Environment {} · ", code(environment));
+    }
+    let _ = write!(text, "{} · run `{run}`", spent(record, settings));
+    if state.is_final() {
+        text.push_str("</sub>\n\n</details>");
+    } else {
+        let _ = write!(text, "<br>To stop it, take the label `{processing}` off.</sub>");
     }
     text
 }
@@ -47,9 +66,20 @@ pub fn headline(state: State) -> &'static str {
     }
 }
 
+/// Which of the subtasks are done, only the model could say; so all are ticked or none.
+fn checklist(plan: &Plan, is_ticked: bool) -> String {
+    let tick = if is_ticked { "- [x] " } else { "- [ ] " };
+    let lines = plan.checklist();
+    let subtasks = lines.lines().filter_map(|line| line.strip_prefix("- [ ] "));
+    subtasks.fold(String::new(), |mut list, subtask| {
+        let _ = writeln!(list, "{tick}{}", harmless(subtask));
+        list
+    })
+}
+
 fn notes(text: &mut String, notes: &[String]) {
     for note in notes {
-        let _ = writeln!(text, "\n> ⚠️ {note}");
+        let _ = writeln!(text, "\n> ⚠️ {}", harmless(note).replace('\n', "\n> "));
     }
 }
 
@@ -57,16 +87,20 @@ fn notes(text: &mut String, notes: &[String]) {
 pub fn spent(record: &Record, settings: &Settings) -> String {
     let usage = &record.usage;
     let turns = counted(record.turns, "model turn");
-    let mut text = format!("{turns} · {} tokens in, {} out", usage.input, usage.output);
+    let mut text = format!("{turns} · {} tokens in", grouped(usage.input));
     if usage.cached > 0 {
-        let _ = write!(text, ", {} from the cache", usage.cached);
+        let _ = write!(text, " ({} from the cache)", grouped(usage.cached));
     }
+    let _ = write!(text, ", {} out", grouped(usage.output));
     if let Some(cost) = settings.budget.cost(usage) {
         let _ = write!(text, " · ${cost:.2}");
     }
     if let Some(started_at) = record.started_at {
-        let minutes = (Utc::now() - started_at).num_minutes().max(0);
-        let _ = write!(text, " · {minutes} min");
+        let seconds = (Utc::now() - started_at).num_seconds().max(0);
+        let _ = match seconds {
+            0..120 => write!(text, " · {seconds} s"),
+            _ => write!(text, " · {} min", seconds / 60),
+        };
     }
     text
 }
@@ -79,23 +113,16 @@ pub fn counted(number: u32, what: &str) -> String {
 
 /// Returns the final comment of a run that came to its end.
 pub fn done(record: &Record, settings: &Settings) -> String {
-    let result = match (&record.change, record.has_changes()) {
-        (Some(change), _) => change.url.clone(),
-        (None, true) => {
-            let branch = record.base.as_ref().map_or("", |base| base.head_branch.as_str());
-            format!("pushed to `{branch}`")
-        }
-        (None, false) => "nothing had to be changed".to_owned(),
+    let branch = record.base.as_ref().map_or("", |base| base.head_branch.as_str());
+    let mut text = match (&record.change, record.has_changes(), record.is_verified()) {
+        (Some(change), _, true) => format!("### ✅ Done: {}\n", change.url),
+        (Some(change), _, false) => format!("### ⚠️ Done, but the checks do not pass: {} is a draft\n", change.url),
+        (None, true, true) => format!("### ✅ Done: pushed to {}\n", code(branch)),
+        (None, true, false) => format!("### ⚠️ Pushed to {}, but the checks do not pass\n", code(branch)),
+        (None, false, true) => "### ✅ Done: nothing had to be changed\n".to_owned(),
+        (None, false, false) => "### ⚠️ Nothing was changed, and the checks do not pass\n".to_owned(),
     };
-    let verdict = if record.is_verified() {
-        "✅ Done"
-    } else {
-        "⚠️ Done, but not every check passes"
-    };
-    let mut text = format!("### {verdict}: {result}\n\n");
-    if let Some(summary) = &record.summary {
-        let _ = writeln!(text, "{}\n", summary.trim());
-    }
+    summary(&mut text, record);
     text.push_str(&verification(&record.checks));
     notes(&mut text, &record.notes);
     let _ = write!(text, "\n<sub>{}</sub>", spent(record, settings));
@@ -110,67 +137,68 @@ pub fn failed(
     trigger: &str,
     saved_branch: Option<&str>,
 ) -> String {
-    let mut text = format!("### ❌ This could not be done\n\n{}\n", sentence(&failure.text));
+    let mut text = format!(
+        "### ❌ This could not be done\n\n{}\n",
+        harmless(&sentence(&failure.text))
+    );
     if let Some(branch) = saved_branch {
-        let _ = writeln!(text, "\nThe work so far is on the branch `{branch}`.");
+        let _ = writeln!(text, "\nThe work so far is on the branch {}.", code(branch));
     }
     notes(&mut text, &record.notes);
-    let _ = write!(
-        text,
-        "\nPut the label `{trigger}` on again to start a new run.\n\n<sub>{}</sub>",
-        spent(record, settings)
-    );
+    let _ = write!(text, "\nTo start a new run, put the label `{trigger}` on again.");
+    if record.turns > 0 {
+        let _ = write!(text, "\n\n<sub>{}</sub>", spent(record, settings));
+    }
     text
 }
 
 /// Returns the final comment of a run that people did not want any more.
 pub fn withdrawn(reason: &str, trigger: &str) -> String {
     format!(
-        "### ⏹️ Stopped\n\nThe run was ended because {reason}. Put the label `{trigger}` on again to start a new one."
+        "### ⏹️ Stopped\n\nThe run was ended because {reason}. To start a new one, put the label `{trigger}` on again."
     )
 }
 
 /// Returns the comment on a run that is put back because of the worker's own trouble.
 pub fn postponed(reason: &str, trigger: &str) -> String {
     format!(
-        "### ⏳ Waiting\n\nThe work cannot go on at the moment and will be tried again by itself: {}\n\nPut the label \
-         `{trigger}` on again to have it tried at once.",
-        sentence(reason)
+        "### ⏳ Waiting\n\nThe work cannot go on at the moment. It will be tried again by itself; put the label `{trigger}` on \
+         again to have it tried at once.\n\n{}",
+        harmless(&sentence(reason))
     )
 }
 
 /// Returns the text of a pull/merge request.
 pub fn change_body(record: &Record, settings: &Settings, closes: Option<u64>, run: RunId) -> String {
     let mut text = String::new();
-    if let Some(summary) = &record.summary {
-        let _ = writeln!(text, "{}\n", summary.trim());
-    }
+    summary(&mut text, record);
     text.push_str(&verification(&record.checks));
-    let open: Vec<&Checked> = record.checks.iter().filter(|check| !check.passed()).collect();
-    if !open.is_empty() {
-        text.push_str("\n### What is open\n");
-        for check in open {
-            let _ = writeln!(
-                text,
-                "- {} does not pass:\n\n{}",
-                code(&check.command),
-                fenced(&check.tail)
-            );
-        }
+    for check in record.checks.iter().filter(|check| !check.passed()) {
+        let _ = write!(
+            text,
+            "\n<details><summary>What the failing check said</summary>\n\n{}\n\n</details>\n",
+            fenced(&format!("$ {}\n{}", check.command, check.tail))
+        );
     }
     notes(&mut text, &record.notes);
     if let Some(number) = closes {
         let _ = write!(text, "\nCloses #{number}\n");
     }
     let _ = write!(text, "\n<sub>{} · run `{run}`</sub>", spent(record, settings));
-    text
+    text.trim_start().to_owned()
+}
+
+fn summary(text: &mut String, record: &Record) {
+    if let Some(summary) = record.summary.as_deref().filter(|summary| !summary.trim().is_empty()) {
+        let _ = write!(text, "\n{}\n", harmless(summary));
+    }
 }
 
 fn verification(checks: &[Checked]) -> String {
     if checks.is_empty() {
-        return "No verification command was run.\n".to_owned();
+        return "\nNothing was checked: the plan names no command for it.\n".to_owned();
     }
-    let mut text = "### How it was verified\n".to_owned();
+    let mut text = "\n**How it was verified**\n\n".to_owned();
     for check in checks {
         let mark = if check.passed() { "✅" } else { "❌" };
         let _ = writeln!(text, "- {mark} {} {}", code(&check.command), outcome(check));
@@ -187,21 +215,41 @@ pub fn outcome(check: &Checked) -> String {
     }
 }
 
-/// Returns `text` as code within a line, which nothing in it can end.
+/// Returns `text` on one line in a span of code that nothing in it can close.
 fn code(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    format!("`{}`", line.replace('`', "'"))
+    let fence = "`".repeat(longest_run(&line) + 1);
+    // A space is taken off by Markdown; without it the signs would join.
+    let pad = if line.starts_with('`') || line.ends_with('`') {
+        " "
+    } else {
+        ""
+    };
+    format!("{fence}{pad}{line}{pad}{fence}")
 }
 
 /// Returns `text` in a code block that nothing in it can close.
 fn fenced(text: &str) -> String {
-    let longest = text
-        .split(|character| character != '`')
-        .map(str::len)
-        .max()
-        .unwrap_or(0);
-    let fence = "`".repeat(longest.max(2) + 1);
+    let fence = "`".repeat(longest_run(text).max(2) + 1);
     format!("{fence}\n{}\n{fence}", text.trim_end())
+}
+
+fn longest_run(text: &str) -> usize {
+    let runs = text.split(|character| character != '`');
+    runs.map(str::len).max().unwrap_or(0)
+}
+
+/// Returns a number with its thousands set apart.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (place, digit) in digits.char_indices() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
 }
 
 /// Returns an error text as a sentence: capital letter, full stop.
@@ -223,6 +271,16 @@ mod tests {
     #[test]
     fn a_code_block_cannot_be_closed_from_inside() {
         assert_eq!(fenced("a\n```\nb"), "````\na\n```\nb\n````");
+        assert_eq!(code("a ``b``\nc"), "```a ``b`` c```");
+        assert_eq!(code("`a`"), "`` `a` ``");
+    }
+
+    #[test]
+    fn large_numbers_can_be_read() {
+        assert_eq!(
+            [7, 999, 1_000, 1_234_567].map(grouped),
+            ["7", "999", "1,000", "1,234,567"]
+        );
     }
 
     #[test]

@@ -82,11 +82,10 @@ impl Run {
 
     /// Writes the one progress comment, or edits it.
     pub(super) async fn show_progress(&mut self) -> Result<(), Setback> {
-        if matches!(self.thread, Thread::Terminal { .. }) {
+        let Some(text) = self.progress_text(self.state) else {
             return Ok(());
-        }
+        };
         self.shown_at = Some(Instant::now());
-        let text = talk::progress(self.lease.run, self.state, &self.record, &self.workshop.settings);
         self.write("progress", &text, Again::Edit).await
     }
 
@@ -94,12 +93,24 @@ impl Run {
     pub(super) async fn show_final(&mut self, state: State) -> Result<(), Setback> {
         self.record.doing.clear();
         let has_comment = self.record.comments.keys().any(|marker| marker.ends_with(":progress"));
-        let text = talk::progress(self.lease.run, state, &self.record, &self.workshop.settings);
-        if has_comment {
-            self.write("progress", &text, Again::Edit).await
-        } else {
-            Ok(())
+        match self.progress_text(state) {
+            Some(text) if has_comment => self.write("progress", &text, Again::Edit).await,
+            Some(_) | None => Ok(()),
         }
+    }
+
+    /// Returns the text of the progress comment; a terminal has none.
+    fn progress_text(&self, state: State) -> Option<String> {
+        let Thread::Item { labels, .. } = &self.thread else {
+            return None;
+        };
+        Some(talk::progress(
+            self.lease.run,
+            state,
+            &self.record,
+            &self.workshop.settings,
+            &labels.processing,
+        ))
     }
 
     /// Shows what the model does now: at once on a terminal, on the item ever more rarely the longer the run lasts (at

@@ -3,17 +3,28 @@
 use std::io;
 use std::io::Write;
 
-use clap::CommandFactory;
+use clap::{Command, CommandFactory};
 use clap_complete::Shell;
 
 use super::arguments::Arguments;
+
+const NAME: &str = "coding-agent";
 
 /// Writes the script for `shell`.
 pub fn write(shell: Shell, output: &mut dyn Write) -> io::Result<()> {
     // The generator panics where it cannot write, so it gets a place that takes everything.
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Arguments::command(), "coding-agent", &mut script);
+    clap_complete::generate(shell, &mut offered(), NAME, &mut script);
     output.write_all(&script)
+}
+
+/// Returns the command line without what only the program itself calls: generators offer hidden commands, too.
+fn offered() -> Command {
+    let all = Arguments::command();
+    let shown = all.get_subcommands().filter(|command| !command.is_hide_set());
+    Command::new(NAME)
+        .args(all.get_arguments().cloned())
+        .subcommands(shown.cloned())
 }
 
 #[cfg(test)]

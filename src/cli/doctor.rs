@@ -1,37 +1,84 @@
-//! `doctor`: one line for each thing a run needs, with the mend.
+//! `doctor`: one line for each thing a run needs, with the mend below it.
 
+use std::io::IsTerminal;
 use std::path::Path;
 use std::process::ExitCode;
 
+use clap::builder::styling::{AnsiColor, Style};
+
+use super::arguments::Doctor;
 use super::exit;
-use super::session::{forge_configuration, host, print};
-use crate::doctor;
-use crate::forge::Verdict;
+use super::session::{environment, forge_configuration, host, print};
+use crate::doctor::{self, ModelCheck};
+use crate::forge::{Finding, Verdict};
 use crate::secret::Redactor;
 
+/// Subjects longer than this do not push all the others to the right.
+const WIDEST_SUBJECT: usize = 40;
+
 /// Prints the findings; a bad one makes the exit code 1.
-pub async fn examine(config: Option<&Path>) -> ExitCode {
+pub async fn examine(config: Option<&Path>, asked: &Doctor) -> ExitCode {
     let config = match forge_configuration(config) {
         Ok(config) => config,
         Err(code) => return code,
     };
-    let redactor = Redactor::new(&config.secrets());
-    let host = host();
-    let mut is_healthy = true;
-    for finding in doctor::examine(&config, host.docker_host.as_deref(), &host.program).await {
-        let line = match &finding.verdict {
-            Verdict::Good { detail } => format!("ok    {}: {detail}", finding.subject),
-            Verdict::Doubtful { detail, mend } => format!("look  {}: {detail} -> {mend}", finding.subject),
+    let check = if asked.model {
+        ModelCheck::Reply
+    } else {
+        ModelCheck::Server
+    };
+    let findings = doctor::examine(&config, &host(), check).await;
+    let is_coloured = std::io::stdout().is_terminal() && environment("NO_COLOR").is_none_or(|value| value.is_empty());
+    print(Redactor::new(&config.secrets()).clean(&report(&findings, is_coloured)));
+    let is_bad = |finding: &Finding| matches!(finding.verdict, Verdict::Bad { .. });
+    if findings.iter().any(is_bad) {
+        exit::FAILED.into()
+    } else {
+        exit::SUCCESS.into()
+    }
+}
+
+fn report(findings: &[Finding], is_coloured: bool) -> String {
+    let widths = findings.iter().map(|finding| finding.subject.chars().count());
+    let width = widths.filter(|width| *width <= WIDEST_SUBJECT).max().unwrap_or(0);
+    let mut lines = Vec::new();
+    let (mut looks, mut bads) = (0, 0);
+    for finding in findings {
+        let (word, colour, detail, mend) = match &finding.verdict {
+            Verdict::Good { detail } => ("ok", AnsiColor::Green, detail, None),
+            Verdict::Doubtful { detail, mend } => {
+                looks += 1;
+                ("look", AnsiColor::Yellow, detail, Some(mend))
+            }
             Verdict::Bad { detail, mend } => {
-                is_healthy = false;
-                format!("BAD   {}: {detail} -> {mend}", finding.subject)
+                bads += 1;
+                ("BAD", AnsiColor::Red, detail, Some(mend))
             }
         };
-        print(redactor.clean(&line));
+        let style = if is_coloured {
+            Style::new().bold().fg_color(Some(colour.into()))
+        } else {
+            Style::new()
+        };
+        lines.push(format!(
+            "{style}{word:<4}{style:#}  {:<width$}  {}",
+            finding.subject,
+            one_line(detail)
+        ));
+        if let Some(mend) = mend {
+            lines.push(format!("      {:<width$}  -> {}", "", one_line(mend)));
+        }
     }
-    if is_healthy {
-        exit::SUCCESS.into()
-    } else {
-        exit::FAILED.into()
-    }
+    lines.push(String::new());
+    lines.push(match (bads, looks) {
+        (0, 0) => "Everything is there.".to_owned(),
+        (0, looks) => format!("Everything is there; {looks} to look at."),
+        (bads, 0) => format!("{bads} to mend."),
+        (bads, looks) => format!("{bads} to mend, {looks} to look at."),
+    });
+    lines.join("\n")
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -41,7 +41,7 @@ pub fn main() -> ExitCode {
         Command::Consume => session::on_runtime(work::consume(config)),
         Command::Status(status) => session::on_runtime(status::show(config, &status)),
         Command::Logs(logs) => session::on_runtime(logs::show(config, &logs)),
-        Command::Doctor(_) => session::on_runtime(doctor::examine(config)),
+        Command::Doctor(asked) => session::on_runtime(doctor::examine(config, &asked)),
         Command::Config { command } => configuration::run(config, &command),
         Command::Completions { shell } => match completions::write(shell, &mut std::io::stdout()) {
             Ok(()) => exit::SUCCESS.into(),

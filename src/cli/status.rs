@@ -22,7 +22,8 @@ pub async fn show(config: Option<&Path>, status: &Status) -> ExitCode {
         Err(code) => return code,
     };
     match read(&config).await {
-        Ok(_) if status.quiet => exit::SUCCESS.into(),
+        Ok((_, true)) if status.quiet => exit::SUCCESS.into(),
+        Ok((_, false)) if status.quiet => exit::FAILED.into(),
         Ok((runs, is_served)) => {
             if status.json {
                 print(as_json(&runs, is_served));

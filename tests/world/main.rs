@@ -6,10 +6,15 @@
     reason = "a test that cannot go on says so by panicking, and a test binary exports nothing"
 )]
 
+mod changes;
+mod command_line;
+mod credentials;
+mod doctor;
 mod endings;
 mod environment;
 mod executor;
 mod fake;
+mod gitlab_items;
 mod guard;
 mod issues;
 mod killed;
@@ -19,5 +24,7 @@ mod lost_container;
 mod mcp_servers;
 mod orphans;
 mod processes;
+mod reading;
+mod sources;
 mod stopping;
 mod world;

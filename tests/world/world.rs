@@ -29,6 +29,7 @@ pub struct World {
     pub model: Model,
     folder: TempDir,
     config: Value,
+    variables: Vec<(&'static str, String)>,
 }
 
 /// How a command of the program ended.
@@ -94,6 +95,7 @@ impl World {
             model,
             folder,
             config,
+            variables: Vec::new(),
         }
     }
 
@@ -107,6 +109,28 @@ impl World {
     /// Changes the configuration.
     pub fn configure(&mut self, change: impl FnOnce(&mut Value)) {
         change(&mut self.config);
+    }
+
+    /// Sets an environment variable of the program.
+    pub fn sets(&mut self, name: &'static str, value: &str) {
+        self.variables.push((name, value.to_owned()));
+    }
+
+    /// Returns `text` with everything that differs from run to run replaced by a name.
+    pub fn settled(&self, text: &str) -> String {
+        let executor = executor();
+        let known = [
+            (self.folder().to_str().unwrap(), "FOLDER"),
+            (executor.to_str().unwrap(), "EXECUTOR"),
+            (&self.github.api_url(), "GITHUB/api/v3"),
+            (&self.gitlab.api_url(), "GITLAB/api/v4"),
+            (self.github.url(), "GITHUB"),
+            (self.gitlab.url(), "GITLAB"),
+            (&self.model.address(), "MODEL"),
+        ];
+        known
+            .iter()
+            .fold(text.to_owned(), |text, (own, name)| text.replace(own, name))
     }
 
     /// The folder with configuration, state and logs.
@@ -149,6 +173,7 @@ impl World {
         }
         command
             .env("HOME", self.folder())
+            .envs(self.variables.iter().map(|(name, value)| (name, value)))
             .current_dir(self.folder())
             .stdin(Stdio::null());
         command

@@ -163,10 +163,10 @@ impl GitHub {
             .into_iter()
             .filter(|label| !known.contains(&label.to_lowercase()))
             .collect();
-        let detail = if missing.is_empty() {
-            "are there".to_owned()
-        } else {
-            format!("will be made when they are needed: {}", missing.join(", "))
+        let detail = match missing.len() {
+            0 => "are there".to_owned(),
+            count if count == self.labels.all().len() => "will be made when they are needed".to_owned(),
+            _ => format!("{} will be made when they are needed", missing.join(", ")),
         };
         Ok(Verdict::Good { detail })
     }

@@ -94,6 +94,14 @@ impl Item {
         })
     }
 
+    /// Makes the last remark on a line older.
+    pub fn minutes_ago(&self, minutes: i64) -> Self {
+        self.alter(|item| {
+            let remarks = &mut item.pull.as_mut().expect("a pull request").line_comments;
+            remarks.last_mut().expect("a remark was written").created -= chrono::Duration::minutes(minutes);
+        })
+    }
+
     fn pull<R>(&self, look: impl FnOnce(&Pull) -> R) -> R {
         self.with(|item| look(item.pull.as_ref().expect("a pull request")))
     }

@@ -105,6 +105,15 @@ impl Repository {
         self.with(|place| place.labels.iter().map(|label| label.name.clone()).collect())
     }
 
+    /// Returns what a label looks like: its colour and its description.
+    pub fn label_look(&self, name: &str) -> Option<(String, Option<String>)> {
+        self.with(|place| {
+            place
+                .label(name)
+                .map(|label| (label.color.clone(), label.description.clone()))
+        })
+    }
+
     pub fn open_issue(&self, title: &str) -> Item {
         let draft = Draft {
             title: title.to_owned(),

@@ -1,0 +1,111 @@
+//! Tokens: where they are used, and where they never are.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::fake::model::Plan;
+use crate::world::World;
+
+fn writes(world: &World) {
+    world
+        .model
+        .plans(Plan::of(&["greet"]).in_environment("python"))
+        .calls(
+            "workspace/write_file",
+            json!({"path": "README.md", "content": "Hello\n", "mode": "overwrite"}),
+        )
+        .done("Greeted.");
+}
+
+/// Returns the command lines of all processes below `parent`.
+fn descendants(parent: u32) -> Vec<String> {
+    let mut found = Vec::new();
+    let children = std::fs::read_dir(format!("/proc/{parent}/task"))
+        .into_iter()
+        .flatten()
+        .flatten();
+    for thread in children {
+        let list = std::fs::read_to_string(thread.path().join("children")).unwrap_or_default();
+        for child in list.split_whitespace().filter_map(|child| child.parse().ok()) {
+            let line = std::fs::read(format!("/proc/{child}/cmdline")).unwrap_or_default();
+            found.push(String::from_utf8_lossy(&line).replace('\0', " "));
+            found.extend(descendants(child));
+        }
+    }
+    found
+}
+
+#[tokio::test]
+async fn no_command_line_and_no_address_holds_a_token() {
+    let world = World::start().await;
+    writes(&world);
+    world.github.open_issue("Greet").label("coding agent");
+    // Long enough for each git that talks to the forge to be seen.
+    world
+        .github
+        .slow("GET /acme/widgets.git/info/refs", Duration::from_millis(300));
+
+    let run = world.spawn(&["run"]);
+    let pid = run.pid();
+    let mut seen = BTreeSet::new();
+    let ended = {
+        let mut ended = std::pin::pin!(run.ended());
+        loop {
+            tokio::select! {
+                ended = &mut ended => break ended,
+                () = tokio::time::sleep(Duration::from_millis(10)) => seen.extend(descendants(pid)),
+            }
+        }
+    };
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    for verb in [" fetch ", " push ", "git-remote-http"] {
+        assert!(seen.iter().any(|line| line.contains(verb)), "no {verb} in {seen:#?}");
+    }
+    let shown: Vec<_> = seen.iter().filter(|line| line.contains(world.github.token())).collect();
+    assert!(shown.is_empty(), "{shown:?}");
+    // And `finish` looks for it in everything that was written.
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn an_app_works_with_the_token_of_its_installation_only() {
+    let mut world = World::start().await;
+    writes(&world);
+    let app = world.github.install_app(7);
+    let key = world.folder().join("app.pem");
+    let lines: Vec<&str> = include_str!("../data/app-key.base64")
+        .trim()
+        .as_bytes()
+        .chunks(64)
+        .map(|line| std::str::from_utf8(line).unwrap())
+        .collect();
+    let kind = "RSA PRIVATE KEY";
+    let pem = format!("-----BEGIN {kind}-----\n{}\n-----END {kind}-----\n", lines.join("\n"));
+    std::fs::write(&key, pem).unwrap();
+    world.configure(|config| {
+        let github = config["github"].as_object_mut().unwrap();
+        github.remove("token");
+        github.insert("app".to_owned(), json!({"id": app.id, "private_key_file": key}));
+    });
+    world.github.revokes_tokens();
+    let issue = world.github.open_issue("Greet").label("coding agent");
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    let pull = world.github.pull_request_for(&issue).await;
+    assert_eq!(pull.file("README.md").as_deref(), Some("Hello\n"));
+    assert_eq!(issue.labels(), ["coding agent done"]);
+    assert_eq!(issue.comments_of("coding-agent[bot]").len(), 2);
+    assert_eq!(world.github.count("POST /app/installations/*/access_tokens"), 1);
+    let left = std::process::Command::new("grep")
+        .args(["-rlE", "ghs_|PRIVATE KEY"])
+        .args([world.state_dir(), world.folder().join("logs")])
+        .output()
+        .unwrap();
+    assert_eq!(String::from_utf8_lossy(&left.stdout), "");
+    world.finish().await;
+}

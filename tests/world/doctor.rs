@@ -1,0 +1,210 @@
+//! `doctor`: what it says on a healthy machine, and on broken ones.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+use serde_json::json;
+
+use crate::fake::github::Permission;
+use crate::world::{Ended, World};
+
+/// Returns what it printed, without what differs from machine to machine.
+fn said(world: &World, ended: &Ended) -> String {
+    static PATTERNS: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
+        [
+            (r"(?m)^(ok    Docker +).*$", "${1}ENGINE"),
+            (r"after \d+\.\d s", "after TIME"),
+            (r"127\.0\.0\.1:\d+", "ADDRESS"),
+        ]
+        .map(|(pattern, name)| (Regex::new(pattern).unwrap(), name))
+        .into()
+    });
+    assert_eq!(ended.stderr, "");
+    PATTERNS
+        .iter()
+        .fold(world.settled(&ended.stdout), |text, (pattern, name)| {
+            pattern.replace_all(&text, *name).into_owned()
+        })
+}
+
+/// A server with one tool, in the protocol's own words.
+const CLOCK: &str = r#"
+import json, sys
+for line in sys.stdin:
+    asked = json.loads(line)
+    answers = {
+        "initialize": {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "clock", "version": "1"}},
+        "tools/list": {"tools": [{"name": "now", "inputSchema": {"type": "object"}}]},
+    }
+    if "id" in asked:
+        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": answers.get(asked["method"], {})}), flush=True)
+"#;
+
+#[tokio::test]
+async fn a_healthy_world_is_told_line_by_line() {
+    let mut world = World::start().await;
+    world.configure(|config| {
+        config["task_sources"] = json!(["github", "gitlab"]);
+        config["github"]["repositories"] = json!(["acme/widgets", "acme/*"]);
+        config["mcp_servers"] = json!([{"mcp_server_name": "clock", "command": ["python3", "-c", CLOCK]}]);
+    });
+    world.model.says("ready");
+
+    let ended = world.command(&["doctor", "--model"]).await;
+
+    insta::assert_snapshot!(said(&world, &ended), @r#"
+    ok    state directory                 FOLDER/state
+    ok    GitHub token                    works, as coding-agent-bot
+    ok    GitHub repository acme/widgets  can be read and pushed to
+    ok    GitHub labels in acme/widgets   will be made when they are needed
+    ok    GitHub repositories acme/*      can be searched; 0 items carry the trigger label now
+    ok    GitLab token                    works, as coding-agent-bot
+    ok    GitLab project acme/widgets     can be read and pushed to
+    ok    GitLab labels in acme/widgets   will be made when they are needed
+    ok    executor                        EXECUTOR
+    ok    Docker                          ENGINE
+    ok    environment python              coding-agent-executor-python:latest
+    ok    MCP server clock                clock/now
+    ok    model                           openai at MODEL/v1 has scripted, window 128000 as configured (the server does not tell)
+    ok    model's reply                   "ready" after TIME; 21 tokens in, 2 out
+
+    Everything is there.
+    "#);
+    assert_eq!(ended.code, Some(0));
+    // Nothing was changed: not even a label was made.
+    let written = [world.github.requests(), world.gitlab.requests()].concat();
+    assert!(written.iter().all(|request| request.method == "GET"), "{written:?}");
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn wrong_tokens_are_told_once() {
+    let mut world = World::start().await;
+    world.configure(|config| config["task_sources"] = json!(["github", "gitlab"]));
+    world.github.revokes_tokens();
+    world.gitlab.revokes_tokens();
+
+    let ended = world.command(&["doctor"]).await;
+
+    insta::assert_snapshot!(said(&world, &ended), @"
+    ok    state directory     FOLDER/state
+    BAD   GitHub token        the answer was 401 Unauthorized: Bad credentials
+                              -> the token is wrong, expired or revoked; make a new one and set github.token (for an App: check github.app)
+    BAD   GitLab token        the answer was 401 Unauthorized: 401 Unauthorized
+                              -> the token is wrong, expired or revoked; make a new one with the scope 'api' and set gitlab.token
+    ok    executor            EXECUTOR
+    ok    Docker              ENGINE
+    ok    environment python  coding-agent-executor-python:latest
+    ok    model               openai at MODEL/v1 has scripted, window 128000 as configured (the server does not tell)
+
+    2 to mend.
+    ");
+    assert_eq!(ended.code, Some(1));
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn missing_and_needless_rights_are_told() {
+    let mut world = World::start().await;
+    world.configure(|config| {
+        config["task_sources"] = json!(["github", "gitlab"]);
+        config["github"]["repositories"] = json!(["acme/widgets", "acme/nowhere"]);
+        config["gitlab"]["projects"] = json!(["acme/widgets", "nobody/*"]);
+    });
+    world.github.scopes("repo, delete_repo, admin:org");
+    let bot = world.github.bot();
+    world.github.default_repository().member(bot, Permission::Read);
+    world.gitlab.scopes(&["read_api"]);
+
+    let ended = world.command(&["doctor"]).await;
+
+    insta::assert_snapshot!(said(&world, &ended), @"
+    ok    state directory                 FOLDER/state
+    look  GitHub token                    works, as coding-agent-bot; it may do more than the program needs: delete_repo, admin:org
+                                          -> use a fine-grained token with Contents, Issues and Pull requests (read and write)
+    BAD   GitHub repository acme/widgets  can be read, but the token's account may not push to it
+                                          -> give the account the role Write, and a fine-grained token the permission 'Contents' (Read and write)
+    BAD   GitHub repository acme/nowhere  the answer was 404 Not Found: Not Found
+                                          -> see that acme/nowhere exists and give the token access to it: a fine-grained token or an App needs the repository permission 'Issues' (Read-only), a classic token the scope 'repo'
+    BAD   GitLab token                    works, as coding-agent-bot, but without the scope 'api'
+                                          -> make a token with the scope 'api'
+    ok    executor                        EXECUTOR
+    ok    Docker                          ENGINE
+    ok    environment python              coding-agent-executor-python:latest
+    ok    model                           openai at MODEL/v1 has scripted, window 128000 as configured (the server does not tell)
+
+    3 to mend, 1 to look at.
+    ");
+    assert_eq!(ended.code, Some(1));
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_machine_without_docker_executor_tools_and_model_is_told_what_to_mend() {
+    let mut world = World::start().await;
+    world.sets("DOCKER_HOST", "tcp://127.0.0.1:1");
+    world.configure(|config| {
+        config["command_executor"]["executor_path"] = json!("/nowhere/executor");
+        config["mcp_servers"] = json!([
+            {"mcp_server_name": "gone", "command": ["/nowhere/server"]},
+            {"mcp_server_name": "silent", "command": ["true"]},
+        ]);
+        config["llm"]["openai"]["base_url"] = json!("http://127.0.0.1:1/v1");
+    });
+
+    let ended = world.command(&["doctor", "--model"]).await;
+
+    insta::assert_snapshot!(said(&world, &ended), @"
+    ok    state directory                 FOLDER/state
+    ok    GitHub token                    works, as coding-agent-bot
+    ok    GitHub repository acme/widgets  can be read and pushed to
+    ok    GitHub labels in acme/widgets   will be made when they are needed
+    BAD   executor                        the executor /nowhere/executor cannot be read: No such file or directory (os error 2)
+                                          -> build it with `cargo rustc --release --bin coding-agent-executor -- -C target-feature=+crt-static` and put it beside the program, or set command_executor.executor_path
+    BAD   Docker                          the engine at tcp://ADDRESS cannot be used: Connection refused (os error 111)
+                                          -> start it, let this user into the group docker, or set DOCKER_HOST
+    BAD   MCP server gone                 `/nowhere/server` (which said last: mcp-guard: /nowhere/server cannot be started: No such file or directory (os error 2)) did not shake hands: connection closed: initialize response
+                                          -> run its command by hand: it should wait for input and print nothing
+    BAD   MCP server silent               `true` did not shake hands: connection closed: initialize response
+                                          -> run its command by hand: it should wait for input and print nothing
+    BAD   model                           the model at http://ADDRESS/v1 cannot be reached: Connection refused (os error 111)
+                                          -> start the model's server, or mend the section llm of the configuration
+
+    5 to mend.
+    ");
+    assert_eq!(ended.code, Some(1));
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_missing_image_and_a_missing_model_are_named() {
+    let mut world = World::start().await;
+    world.configure(|config| {
+        config["command_executor"]["environments"] = json!({
+            "python": "coding-agent-executor-that-never-was:latest",
+            "built": {"image": "coding-agent-executor-not-built-yet:latest", "build": {"dockerfile": "Dockerfile"}},
+        });
+        config["llm"]["openai"]["model"] = json!("missing-model");
+    });
+
+    let ended = world.command(&["doctor"]).await;
+
+    insta::assert_snapshot!(said(&world, &ended), @"
+    ok    state directory                 FOLDER/state
+    ok    GitHub token                    works, as coding-agent-bot
+    ok    GitHub repository acme/widgets  can be read and pushed to
+    ok    GitHub labels in acme/widgets   will be made when they are needed
+    ok    executor                        EXECUTOR
+    ok    Docker                          ENGINE
+    look  environment built               coding-agent-executor-not-built-yet:latest is not there yet
+                                          -> nothing to do: it is built at the first need
+    look  environment python              coding-agent-executor-that-never-was:latest is not there; it will be pulled at the first need if a registry has it
+                                          -> build it: docker compose --profile executor-build build executor-python
+    BAD   model                           the openai server at MODEL/v1 does not list the model 'missing-model' (it has: scripted, qwen3-coder:30b, qwen/qwen3-coder-30b, gpt-5-mini, claude-sonnet-4-5)
+                                          -> choose a model the server has in llm.openai.model (MODEL/v1/models lists them)
+
+    1 to mend, 2 to look at.
+    ");
+    assert_eq!(ended.code, Some(1));
+    world.finish().await;
+}

@@ -1,0 +1,30 @@
+//! What people read, with everything replaced that differs from run to run.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use crate::world::World;
+
+/// Returns `text` without addresses, ids, times and counts of tokens.
+pub fn told(world: &World, text: &str) -> String {
+    static PATTERNS: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
+        [
+            (r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}", "RUN"),
+            (
+                r"[\d,]+ tokens in \([\d,]+ from the cache\), [\d,]+ out · \d+ s",
+                "TOKENS · TIME",
+            ),
+            (r"data-[0-9a-f]{8}", "data-FENCE"),
+            (r", \d+ ms\]", ", TIME]"),
+            // What breaks a mention is not seen; here it is.
+            ("\u{200b}", "~"),
+            (r"\d{4}-\d\d-\d\d \d\d:\d\d", "TIME"),
+        ]
+        .map(|(pattern, name)| (Regex::new(pattern).unwrap(), name))
+        .into()
+    });
+    PATTERNS.iter().fold(world.settled(text), |text, (pattern, name)| {
+        pattern.replace_all(&text, *name).into_owned()
+    })
+}
