@@ -297,6 +297,12 @@ async fn a_paused_run_waits_for_a_person_and_a_parked_one_for_its_time() {
         .release(&lease, Some(Utc::now() - TimeDelta::seconds(1)))
         .await
         .unwrap();
+    let lease = claim(&store).await;
+    assert_eq!(lease.run, run);
+
+    // Whoever asks again does not want to wait.
+    store.release(&lease, Some(due)).await.unwrap();
+    store.admit(&issue(1), "Greet the reader", &Value::Null).await.unwrap();
     assert_eq!(claim(&store).await.run, run);
 }
 

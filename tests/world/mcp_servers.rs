@@ -72,10 +72,15 @@ async fn a_killed_server_is_started_again_once() {
     let time = time_server(zone);
     convert(&time).await.unwrap();
 
-    // Killed between two calls: nothing was under way, so the next call just works.
+    // Killed between two calls: the next one just works, unless it was sent before the end of the stream was seen; then it
+    // says so, and is not sent twice.
     with_mark(zone).into_iter().for_each(kill_if_server);
     until(zone, 0).await;
-    assert!(convert(&time).await.unwrap().contains("21:00"));
+    let answer = match convert(&time).await {
+        Err(ToolError::TellModel(text)) if text.contains("was started again") => convert(&time).await,
+        answer => answer,
+    };
+    assert!(answer.unwrap().contains("21:00"));
 
     with_mark(zone).into_iter().for_each(kill_if_server);
     until(zone, 0).await;

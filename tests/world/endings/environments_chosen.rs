@@ -64,7 +64,9 @@ async fn an_unknown_environment_gives_way_to_the_default_and_people_are_told() {
 
 #[tokio::test]
 async fn a_plan_without_a_readable_environment_gets_the_default() {
-    let world = World::start().await;
+    let mut world = World::start().await;
+    // One after the other, so that the numbers of the pull requests are known.
+    world.configure(|config| config["consumers"] = json!(1));
     let without = world.github.open_issue("Without").label("coding agent");
     greets(world.model.for_task("Title: Without").plans(Plan::of(&["greet"])));
     let malformed = world.github.open_issue("Malformed").label("coding agent");

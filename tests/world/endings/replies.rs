@@ -4,17 +4,13 @@ use insta::assert_snapshot;
 use serde_json::json;
 
 use super::{executes, greeting, greets, plan, steady, told, writes};
-use crate::fake::model::Plan;
+use crate::fake::model::{Plan, Request};
 use crate::world::World;
 
 /// Returns what the model was told last in each of its requests, without the first.
 fn re_asks(world: &World) -> String {
     let requests = world.model.requests();
-    let texts: Vec<_> = requests
-        .iter()
-        .skip(1)
-        .map(|request| request.last_user_message())
-        .collect();
+    let texts: Vec<_> = requests.iter().skip(1).map(Request::last_user_message).collect();
     steady(&texts.join("\n-----\n"))
 }
 
@@ -106,6 +102,51 @@ async fn replies_that_stay_unreadable_fail_the_task_after_five_re_asks() {
 }
 
 #[tokio::test]
+async fn replies_that_become_unreadable_lose_nothing_that_was_done() {
+    let world = World::start().await;
+    let mut script = writes(world.model.plans(plan()), "README.md", "Hello\n");
+    for _ in 0..6 {
+        script = script.says("I am tired.");
+    }
+    let issue = greeting(&world);
+
+    let ended = world.run().await;
+
+    assert_snapshot!(told(&ended, &issue), @r"
+    exit code: 3
+    labels: coding agent failed
+    -----
+    ### 🛠️ Failed
+
+    Planned.
+
+    - [ ] greet the reader
+
+    Environment: `python`
+
+    <sub>8 model turns · <tokens> · <minutes> · run `<run>`</sub>
+
+    <!-- coding-agent:<run>:progress -->
+    -----
+    ### ❌ This could not be done
+
+    The model's replies could not be read, 5 re-asks included; the last error was: The reply holds no JSON object.
+
+    The work so far is on the branch `coding-agent/1-greet-the-reader`.
+
+    Put the label `coding agent` on again to start a new run.
+
+    <sub>8 model turns · <tokens> · <minutes></sub>
+
+    <!-- coding-agent:<run>:final -->
+    ");
+    let repository = world.github.default_repository();
+    let saved = repository.file("coding-agent/1-greet-the-reader", "README.md");
+    assert_eq!(saved.as_deref(), Some("Hello\n"));
+    world.finish().await;
+}
+
+#[tokio::test]
 async fn a_plan_with_faults_is_asked_for_again_with_each_fault() {
     let world = World::start().await;
     let subtask =
@@ -186,10 +227,7 @@ async fn done_beside_a_failing_call_does_not_count() {
         (Some(0), vec!["coding agent done".to_owned()])
     );
     let requests = world.model.requests();
-    let told: Vec<_> = requests[2..4]
-        .iter()
-        .map(|request| request.last_user_message())
-        .collect();
+    let told: Vec<_> = requests[2..4].iter().map(Request::last_user_message).collect();
     assert_snapshot!(steady(&told.join("\n-----\n")), @r#"
     {"previous_output":[{"args":{"command":"echo broken >&2; false"},"is_error":true,"output":"broken\n[exit code 1, <time>]","tool":"workspace/execute_command"}]}
 
