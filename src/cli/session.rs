@@ -142,6 +142,7 @@ impl Session {
     }
 
     /// Has the first signal give everything up, for a command somebody waits for.
+    #[must_use]
     pub fn ends_at_once(self) -> Self {
         Self {
             grace: Grace::for_clearing_up(CLEARING_UP),

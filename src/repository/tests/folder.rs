@@ -327,7 +327,7 @@ async fn a_part_of_a_repository_goes_in_without_what_the_repository_ignores() {
     );
     assert_eq!(changed_since(&before, &outer), NONE);
     let result = worked(&world, &mirror, &commit, |container| {
-        write(container, "deep/b.txt", "B\n")
+        write(container, "deep/b.txt", "B\n");
     })
     .await;
     mirror.apply(&commit, &result, &part).await.unwrap();
