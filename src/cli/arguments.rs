@@ -294,8 +294,8 @@ mod tests {
         With --task it works on a folder of this machine instead: on a copy of it, in a container. The
         changes are shown and, unless --dry-run is given, applied to the folder. Only the changes go to
         stdout, as a patch. No configuration file is needed for that: the model is taken from
-        OPENAI_API_KEY, OPENAI_BASE_URL, OLLAMA_HOST, LMSTUDIO_BASE_URL or ANTHROPIC_API_KEY, the first
-        that is set. A config.yaml in the folder that is worked on counts only if --config names it.
+        OPENAI_API_KEY, OPENAI_BASE_URL, OLLAMA_HOST, LMSTUDIO_BASE_URL or ANTHROPIC_API_KEY, the first that
+        is set. A config.yaml in the folder that is worked on counts only if --config names it.
 
         Usage: coding-agent run [OPTIONS]
 

@@ -16,21 +16,21 @@ async fn an_unknown_environment_gives_way_to_the_default_and_people_are_told() {
 
     let ended = world.run().await;
 
-    assert_snapshot!(told(&ended, &issue), @r"
+    assert_snapshot!(told(&ended, &issue), @"
     exit code: 0
     labels: coding agent done
     -----
-    ### 🛠️ Done
+    <details><summary>🛠️ Done: how it went</summary>
 
     Planned.
 
-    - [ ] greet the reader
-
-    Environment: `python`
+    - [x] greet the reader
 
     > ⚠️ The plan selected the environment `cobol`, which is not configured (there are: python); the default `python` is used.
 
-    <sub>3 model turns · <tokens> · <minutes> · run `<run>`</sub>
+    <sub>Environment `python` · 3 model turns · 1,899 tokens in (948 from the cache), 158 out · 3 s · run `<run>`</sub>
+
+    </details>
 
     <!-- coding-agent:<run>:progress -->
     -----
@@ -38,26 +38,26 @@ async fn an_unknown_environment_gives_way_to_the_default_and_people_are_told() {
 
     The README greets its reader now.
 
-    No verification command was run.
+    Nothing was checked: the plan names no command for it.
 
     > ⚠️ The plan selected the environment `cobol`, which is not configured (there are: python); the default `python` is used.
 
-    <sub>3 model turns · <tokens> · <minutes></sub>
+    <sub>3 model turns · 1,899 tokens in (948 from the cache), 158 out · 3 s</sub>
 
     <!-- coding-agent:<run>:final -->
     ");
-    assert_snapshot!(offered(&world.github.pulls()[0]), @r"
+    assert_snapshot!(offered(&world.github.pulls()[0]), @"
     pull request from coding-agent/1-greet-the-reader into main: Greet the reader
     -----
     The README greets its reader now.
 
-    No verification command was run.
+    Nothing was checked: the plan names no command for it.
 
     > ⚠️ The plan selected the environment `cobol`, which is not configured (there are: python); the default `python` is used.
 
     Closes #1
 
-    <sub>3 model turns · <tokens> · <minutes> · run `<run>`</sub>
+    <sub>3 model turns · 1,899 tokens in (948 from the cache), 158 out · 3 s · run `<run>`</sub>
     ");
     world.finish().await;
 }
@@ -75,21 +75,21 @@ async fn a_plan_without_a_readable_environment_gets_the_default() {
 
     let ended = world.run().await;
 
-    assert_snapshot!(told(&ended, &without), @r"
+    assert_snapshot!(told(&ended, &without), @"
     exit code: 0
     labels: coding agent done
     -----
-    ### 🛠️ Done
+    <details><summary>🛠️ Done: how it went</summary>
 
     Planned.
 
-    - [ ] greet
-
-    Environment: `python`
+    - [x] greet
 
     > ⚠️ The plan selected no environment; the default `python` is used.
 
-    <sub>3 model turns · <tokens> · <minutes> · run `<run>`</sub>
+    <sub>Environment `python` · 3 model turns · 1,876 tokens in (937 from the cache), 137 out · 3 s · run `<run>`</sub>
+
+    </details>
 
     <!-- coding-agent:<run>:progress -->
     -----
@@ -97,29 +97,29 @@ async fn a_plan_without_a_readable_environment_gets_the_default() {
 
     The README greets its reader now.
 
-    No verification command was run.
+    Nothing was checked: the plan names no command for it.
 
     > ⚠️ The plan selected no environment; the default `python` is used.
 
-    <sub>3 model turns · <tokens> · <minutes></sub>
+    <sub>3 model turns · 1,876 tokens in (937 from the cache), 137 out · 3 s</sub>
 
     <!-- coding-agent:<run>:final -->
     ");
-    assert_snapshot!(told(&ended, &malformed), @r"
+    assert_snapshot!(told(&ended, &malformed), @"
     exit code: 0
     labels: coding agent done
     -----
-    ### 🛠️ Done
+    <details><summary>🛠️ Done: how it went</summary>
 
     Planned.
 
-    - [ ] greet
-
-    Environment: `python`
+    - [x] greet
 
     > ⚠️ The plan's `selected_environment` could not be read (it is not an object); the default environment `python` is used.
 
-    <sub>3 model turns · <tokens> · <minutes> · run `<run>`</sub>
+    <sub>Environment `python` · 3 model turns · 1,878 tokens in (938 from the cache), 145 out · 2 s · run `<run>`</sub>
+
+    </details>
 
     <!-- coding-agent:<run>:progress -->
     -----
@@ -127,11 +127,11 @@ async fn a_plan_without_a_readable_environment_gets_the_default() {
 
     The README greets its reader now.
 
-    No verification command was run.
+    Nothing was checked: the plan names no command for it.
 
     > ⚠️ The plan's `selected_environment` could not be read (it is not an object); the default environment `python` is used.
 
-    <sub>3 model turns · <tokens> · <minutes></sub>
+    <sub>3 model turns · 1,878 tokens in (938 from the cache), 145 out · 2 s</sub>
 
     <!-- coding-agent:<run>:final -->
     ");
@@ -151,19 +151,19 @@ async fn a_missing_image_fails_the_task_and_says_how_to_get_it() {
     let told = told(&ended, &issue);
     // Each version of Docker has words of its own for it.
     let reason = Regex::new(r"is missing: .*connect.*?; ").unwrap();
-    assert_snapshot!(reason.replace_all(&told, "is missing: <reason>; "), @r"
+    assert_snapshot!(reason.replace_all(&told, "is missing: <reason>; "), @"
     exit code: 1
     labels: coding agent failed
     -----
-    ### 🛠️ Failed
+    <details><summary>🛠️ Failed: how it went</summary>
 
     Planned.
 
     - [ ] greet the reader
 
-    Environment: `python`
+    <sub>Environment `python` · 1 model turn · 550 tokens in (275 from the cache), 105 out · 0 s · run `<run>`</sub>
 
-    <sub>1 model turn · <tokens> · <minutes> · run `<run>`</sub>
+    </details>
 
     <!-- coding-agent:<run>:progress -->
     -----
@@ -171,9 +171,9 @@ async fn a_missing_image_fails_the_task_and_says_how_to_get_it() {
 
     The image <address>/missing:1 is missing: <reason>; bring it with `docker pull <address>/missing:1`, or give the environment a `build` section.
 
-    Put the label `coding agent` on again to start a new run.
+    To start a new run, put the label `coding agent` on again.
 
-    <sub>1 model turn · <tokens> · <minutes></sub>
+    <sub>1 model turn · 550 tokens in (275 from the cache), 105 out · 0 s</sub>
 
     <!-- coding-agent:<run>:final -->
     ");
@@ -193,21 +193,21 @@ async fn a_set_up_command_that_fails_is_told_to_the_model_and_noted() {
 
     let ended = world.run().await;
 
-    assert_snapshot!(told(&ended, &issue), @r"
+    assert_snapshot!(told(&ended, &issue), @"
     exit code: 0
     labels: coding agent done
     -----
-    ### 🛠️ Done
+    <details><summary>🛠️ Done: how it went</summary>
 
     Planned.
 
-    - [ ] greet the reader
-
-    Environment: `python`
+    - [x] greet the reader
 
     > ⚠️ The set-up command `echo no such package >&2; exit 7` failed; the work went on without it.
 
-    <sub>3 model turns · <tokens> · <minutes> · run `<run>`</sub>
+    <sub>Environment `python` · 3 model turns · 1,982 tokens in (990 from the cache), 178 out · 2 s · run `<run>`</sub>
+
+    </details>
 
     <!-- coding-agent:<run>:progress -->
     -----
@@ -215,11 +215,11 @@ async fn a_set_up_command_that_fails_is_told_to_the_model_and_noted() {
 
     The README greets its reader now.
 
-    No verification command was run.
+    Nothing was checked: the plan names no command for it.
 
     > ⚠️ The set-up command `echo no such package >&2; exit 7` failed; the work went on without it.
 
-    <sub>3 model turns · <tokens> · <minutes></sub>
+    <sub>3 model turns · 1,982 tokens in (990 from the cache), 178 out · 2 s</sub>
 
     <!-- coding-agent:<run>:final -->
     ");
@@ -249,15 +249,15 @@ async fn without_planning_the_work_begins_at_once_in_the_default_environment() {
 
     let ended = world.run().await;
 
-    assert_snapshot!(told(&ended, &issue), @r"
+    assert_snapshot!(told(&ended, &issue), @"
     exit code: 0
     labels: coding agent done
     -----
-    ### 🛠️ Done
+    <details><summary>🛠️ Done: how it went</summary>
 
-    Environment: `python`
+    <sub>Environment `python` · 2 model turns · 1,329 tokens in (664 from the cache), 53 out · 2 s · run `<run>`</sub>
 
-    <sub>2 model turns · <tokens> · <minutes> · run `<run>`</sub>
+    </details>
 
     <!-- coding-agent:<run>:progress -->
     -----
@@ -265,9 +265,9 @@ async fn without_planning_the_work_begins_at_once_in_the_default_environment() {
 
     The README greets its reader now.
 
-    No verification command was run.
+    Nothing was checked: the plan names no command for it.
 
-    <sub>2 model turns · <tokens> · <minutes></sub>
+    <sub>2 model turns · 1,329 tokens in (664 from the cache), 53 out · 2 s</sub>
 
     <!-- coding-agent:<run>:final -->
     ");

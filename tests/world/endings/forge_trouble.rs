@@ -56,15 +56,15 @@ async fn a_pull_request_that_is_refused_fails_the_task_and_the_branch_stays() {
     exit code: 1
     labels: coding agent failed
     -----
-    ### 🛠️ Failed
+    <details><summary>🛠️ Failed: how it went</summary>
 
     Planned.
 
     - [ ] greet the reader
 
-    Environment: `python`
+    <sub>Environment `python` · 3 model turns · 1,899 tokens in (948 from the cache), 158 out · 3 s · run `<run>`</sub>
 
-    <sub>3 model turns · <tokens> · <minutes> · run `<run>`</sub>
+    </details>
 
     <!-- coding-agent:<run>:progress -->
     -----
@@ -74,9 +74,9 @@ async fn a_pull_request_that_is_refused_fails_the_task_and_the_branch_stays() {
 
     The work so far is on the branch `coding-agent/1-greet-the-reader`.
 
-    Put the label `coding agent` on again to start a new run.
+    To start a new run, put the label `coding agent` on again.
 
-    <sub>3 model turns · <tokens> · <minutes></sub>
+    <sub>3 model turns · 1,899 tokens in (948 from the cache), 158 out · 3 s</sub>
 
     <!-- coding-agent:<run>:final -->
     "#);
@@ -100,19 +100,19 @@ async fn a_push_that_is_refused_fails_the_task_with_what_the_forge_said() {
 
     let ended = world.run().await;
 
-    assert_snapshot!(told(&ended, &issue), @r"
+    assert_snapshot!(told(&ended, &issue), @"
     exit code: 1
     labels: coding agent failed
     -----
-    ### 🛠️ Failed
+    <details><summary>🛠️ Failed: how it went</summary>
 
     Planned.
 
     - [ ] greet the reader
 
-    Environment: `python`
+    <sub>Environment `python` · 3 model turns · 1,899 tokens in (948 from the cache), 158 out · 3 s · run `<run>`</sub>
 
-    <sub>3 model turns · <tokens> · <minutes> · run `<run>`</sub>
+    </details>
 
     <!-- coding-agent:<run>:progress -->
     -----
@@ -120,9 +120,9 @@ async fn a_push_that_is_refused_fails_the_task_with_what_the_forge_said() {
 
     Pushing to coding-agent/1-greet-the-reader of http://<address>/acme/widgets.git: access refused: GH006: Protected branch update failed; hook declined to update refs/heads/coding-agent/1-greet-the-reader; [remote rejected] (hook declined).
 
-    Put the label `coding agent` on again to start a new run.
+    To start a new run, put the label `coding agent` on again.
 
-    <sub>3 model turns · <tokens> · <minutes></sub>
+    <sub>3 model turns · 1,899 tokens in (948 from the cache), 158 out · 3 s</sub>
 
     <!-- coding-agent:<run>:final -->
     ");
@@ -167,19 +167,19 @@ async fn a_rate_limit_in_the_middle_parks_the_task_and_nothing_is_done_twice() {
     issue.label("coding agent");
     let ended = world.run().await;
 
-    assert_snapshot!(told(&ended, &issue), @r"
+    assert_snapshot!(told(&ended, &issue), @"
     exit code: 0
     labels: coding agent done
     -----
-    ### 🛠️ Done
+    <details><summary>🛠️ Done: how it went</summary>
 
     Planned.
 
-    - [ ] greet the reader
+    - [x] greet the reader
 
-    Environment: `python`
+    <sub>Environment `python` · 3 model turns · 1,899 tokens in (948 from the cache), 158 out · 4 s · run `<run>`</sub>
 
-    <sub>3 model turns · <tokens> · <minutes> · run `<run>`</sub>
+    </details>
 
     <!-- coding-agent:<run>:progress -->
     -----
@@ -187,9 +187,9 @@ async fn a_rate_limit_in_the_middle_parks_the_task_and_nothing_is_done_twice() {
 
     The README greets its reader now.
 
-    No verification command was run.
+    Nothing was checked: the plan names no command for it.
 
-    <sub>3 model turns · <tokens> · <minutes></sub>
+    <sub>3 model turns · 1,899 tokens in (948 from the cache), 158 out · 4 s</sub>
 
     <!-- coding-agent:<run>:final -->
     ");

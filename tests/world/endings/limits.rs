@@ -18,19 +18,19 @@ async fn after_the_last_turn_the_work_so_far_is_pushed() {
 
     let ended = world.run().await;
 
-    assert_snapshot!(told(&ended, &issue), @r"
+    assert_snapshot!(told(&ended, &issue), @"
     exit code: 1
     labels: coding agent failed
     -----
-    ### 🛠️ Failed
+    <details><summary>🛠️ Failed: how it went</summary>
 
     Planned.
 
     - [ ] greet the reader
 
-    Environment: `python`
+    <sub>Environment `python` · 3 model turns · 1,899 tokens in (948 from the cache), 176 out · 2 s · run `<run>`</sub>
 
-    <sub>3 model turns · <tokens> · <minutes> · run `<run>`</sub>
+    </details>
 
     <!-- coding-agent:<run>:progress -->
     -----
@@ -40,9 +40,9 @@ async fn after_the_last_turn_the_work_so_far_is_pushed() {
 
     The work so far is on the branch `coding-agent/1-greet-the-reader`.
 
-    Put the label `coding agent` on again to start a new run.
+    To start a new run, put the label `coding agent` on again.
 
-    <sub>3 model turns · <tokens> · <minutes></sub>
+    <sub>3 model turns · 1,899 tokens in (948 from the cache), 176 out · 2 s</sub>
 
     <!-- coding-agent:<run>:final -->
     ");
@@ -77,19 +77,19 @@ async fn a_used_up_budget_ends_the_run_and_the_work_so_far_is_pushed() {
 
     let told = told(&ended, &issue);
     let used = regex::Regex::new(r"\(\d+ used\)").unwrap();
-    assert_snapshot!(used.replace(&told, "(<n> used)"), @r"
+    assert_snapshot!(used.replace(&told, "(<n> used)"), @"
     exit code: 1
     labels: coding agent failed
     -----
-    ### 🛠️ Failed
+    <details><summary>🛠️ Failed: how it went</summary>
 
     Planned.
 
     - [ ] greet the reader
 
-    Environment: `python`
+    <sub>Environment `python` · 2 model turns · 30,553 tokens in (15,276 from the cache), 143 out · 3 s · run `<run>`</sub>
 
-    <sub>2 model turns · <tokens> · <minutes> · run `<run>`</sub>
+    </details>
 
     <!-- coding-agent:<run>:progress -->
     -----
@@ -99,9 +99,9 @@ async fn a_used_up_budget_ends_the_run_and_the_work_so_far_is_pushed() {
 
     The work so far is on the branch `coding-agent/1-greet-the-reader`.
 
-    Put the label `coding agent` on again to start a new run.
+    To start a new run, put the label `coding agent` on again.
 
-    <sub>2 model turns · <tokens> · <minutes></sub>
+    <sub>2 model turns · 30,553 tokens in (15,276 from the cache), 143 out · 3 s</sub>
 
     <!-- coding-agent:<run>:final -->
     ");
@@ -119,19 +119,19 @@ async fn a_limit_before_any_work_leaves_no_branch() {
 
     let ended = world.run().await;
 
-    assert_snapshot!(told(&ended, &issue), @r"
+    assert_snapshot!(told(&ended, &issue), @"
     exit code: 1
     labels: coding agent failed
     -----
-    ### 🛠️ Failed
+    <details><summary>🛠️ Failed: how it went</summary>
 
     Planned.
 
     - [ ] greet the reader
 
-    Environment: `python`
+    <sub>Environment `python` · 1 model turn · 553 tokens in (276 from the cache), 105 out · 2 s · run `<run>`</sub>
 
-    <sub>1 model turn · <tokens> · <minutes> · run `<run>`</sub>
+    </details>
 
     <!-- coding-agent:<run>:progress -->
     -----
@@ -139,9 +139,9 @@ async fn a_limit_before_any_work_leaves_no_branch() {
 
     The limit of 1 model turn is reached before the task was done; raise max_llm_process_num to allow more.
 
-    Put the label `coding agent` on again to start a new run.
+    To start a new run, put the label `coding agent` on again.
 
-    <sub>1 model turn · <tokens> · <minutes></sub>
+    <sub>1 model turn · 553 tokens in (276 from the cache), 105 out · 2 s</sub>
 
     <!-- coding-agent:<run>:final -->
     ");

@@ -17,19 +17,19 @@ async fn trouble_that_passes_is_noticed_by_nobody() {
 
     let ended = world.run().await;
 
-    assert_snapshot!(told(&ended, &issue), @r"
+    assert_snapshot!(told(&ended, &issue), @"
     exit code: 0
     labels: coding agent done
     -----
-    ### 🛠️ Done
+    <details><summary>🛠️ Done: how it went</summary>
 
     Planned.
 
-    - [ ] greet the reader
+    - [x] greet the reader
 
-    Environment: `python`
+    <sub>Environment `python` · 3 model turns · 1,899 tokens in (948 from the cache), 158 out · 5 s · run `<run>`</sub>
 
-    <sub>3 model turns · <tokens> · <minutes> · run `<run>`</sub>
+    </details>
 
     <!-- coding-agent:<run>:progress -->
     -----
@@ -37,9 +37,9 @@ async fn trouble_that_passes_is_noticed_by_nobody() {
 
     The README greets its reader now.
 
-    No verification command was run.
+    Nothing was checked: the plan names no command for it.
 
-    <sub>3 model turns · <tokens> · <minutes></sub>
+    <sub>3 model turns · 1,899 tokens in (948 from the cache), 158 out · 5 s</sub>
 
     <!-- coding-agent:<run>:final -->
     ");
@@ -54,7 +54,7 @@ async fn a_refused_key_fails_the_task_and_is_not_shown() {
 
     let ended = world.run().await;
 
-    assert_snapshot!(told(&ended, &issue), @r"
+    assert_snapshot!(told(&ended, &issue), @"
     exit code: 1
     labels: coding agent failed
     -----
@@ -62,9 +62,7 @@ async fn a_refused_key_fails_the_task_and_is_not_shown() {
 
     The openai server at http://<address>/v1 answered 401 Unauthorized to a request for 'scripted': Incorrect API key provided: Bearer ***; check llm.openai.api_key and what the key may do.
 
-    Put the label `coding agent` on again to start a new run.
-
-    <sub>0 model turns · <tokens> · <minutes></sub>
+    To start a new run, put the label `coding agent` on again.
 
     <!-- coding-agent:<run>:final -->
     ");
@@ -79,7 +77,7 @@ async fn a_model_the_server_does_not_have_fails_the_task() {
 
     let ended = world.run().await;
 
-    assert_snapshot!(told(&ended, &issue), @r"
+    assert_snapshot!(told(&ended, &issue), @"
     exit code: 1
     labels: coding agent failed
     -----
@@ -87,9 +85,7 @@ async fn a_model_the_server_does_not_have_fails_the_task() {
 
     The openai server at http://<address>/v1 answered 404 Not Found to a request for 'missing-model': model 'missing-model' not found; choose a model the server has in llm.openai.model (http://<address>/v1/models lists them).
 
-    Put the label `coding agent` on again to start a new run.
-
-    <sub>0 model turns · <tokens> · <minutes></sub>
+    To start a new run, put the label `coding agent` on again.
 
     <!-- coding-agent:<run>:final -->
     ");
@@ -105,15 +101,15 @@ async fn a_server_that_is_down_keeps_the_task_waiting_until_it_is_back() {
 
     let ended = world.run().await;
 
-    assert_snapshot!(told(&ended, &issue), @r"
+    assert_snapshot!(told(&ended, &issue), @"
     exit code: 1
     labels: coding agent processing
     -----
     ### ⏳ Waiting
 
-    The work cannot go on at the moment and will be tried again by itself: The model at http://<address>/v1 cannot be reached: Connection refused (os error 111) (tried four times).
+    The work cannot go on at the moment. It will be tried again by itself; put the label `coding agent` on again to have it tried at once.
 
-    Put the label `coding agent` on again to have it tried at once.
+    The model at http://<address>/v1 cannot be reached: Connection refused (os error 111) (tried four times).
 
     <!-- coding-agent:<run>:postponed -->
     ");
@@ -132,26 +128,26 @@ async fn a_server_that_is_down_keeps_the_task_waiting_until_it_is_back() {
 
     assert_eq!(ended.code, Some(0), "{}", world.story());
     assert_eq!(only_run(&world).await["run"], waiting["run"], "it is the same run");
-    assert_snapshot!(left_on(&issue), @r"
+    assert_snapshot!(left_on(&issue), @"
     labels: coding agent done
     -----
     ### ⏳ Waiting
 
-    The work cannot go on at the moment and will be tried again by itself: The model at http://<address>/v1 cannot be reached: Connection refused (os error 111) (tried four times).
+    The work cannot go on at the moment. It will be tried again by itself; put the label `coding agent` on again to have it tried at once.
 
-    Put the label `coding agent` on again to have it tried at once.
+    The model at http://<address>/v1 cannot be reached: Connection refused (os error 111) (tried four times).
 
     <!-- coding-agent:<run>:postponed -->
     -----
-    ### 🛠️ Done
+    <details><summary>🛠️ Done: how it went</summary>
 
     Planned.
 
-    - [ ] greet the reader
+    - [x] greet the reader
 
-    Environment: `python`
+    <sub>Environment `python` · 3 model turns · 1,899 tokens in (948 from the cache), 158 out · 9 s · run `<run>`</sub>
 
-    <sub>3 model turns · <tokens> · <minutes> · run `<run>`</sub>
+    </details>
 
     <!-- coding-agent:<run>:progress -->
     -----
@@ -159,9 +155,9 @@ async fn a_server_that_is_down_keeps_the_task_waiting_until_it_is_back() {
 
     The README greets its reader now.
 
-    No verification command was run.
+    Nothing was checked: the plan names no command for it.
 
-    <sub>3 model turns · <tokens> · <minutes></sub>
+    <sub>3 model turns · 1,899 tokens in (948 from the cache), 158 out · 9 s</sub>
 
     <!-- coding-agent:<run>:final -->
     ");
@@ -177,7 +173,7 @@ async fn a_rate_limit_with_a_known_end_parks_the_task_until_then() {
 
     let ended = world.run().await;
 
-    assert_snapshot!(told(&ended, &issue), @r"
+    assert_snapshot!(told(&ended, &issue), @"
     exit code: 1
     labels: coding agent processing
     -----
@@ -187,18 +183,15 @@ async fn a_rate_limit_with_a_known_end_parks_the_task_until_then() {
 
     - [ ] greet the reader
 
-    Environment: `python`
-
-    <sub>1 model turn · <tokens> · <minutes> · run `<run>`</sub>
-    <sub>Take the processing label off to stop it.</sub>
+    <sub>Environment `python` · 1 model turn · 553 tokens in (276 from the cache), 105 out · 2 s · run `<run>`<br>To stop it, take the label `coding agent processing` off.</sub>
 
     <!-- coding-agent:<run>:progress -->
     -----
     ### ⏳ Waiting
 
-    The work cannot go on at the moment and will be tried again by itself: The model's rate limit is reached until <time>.
+    The work cannot go on at the moment. It will be tried again by itself; put the label `coding agent` on again to have it tried at once.
 
-    Put the label `coding agent` on again to have it tried at once.
+    The model's rate limit is reached until <time>.
 
     <!-- coding-agent:<run>:postponed -->
     ");
@@ -223,7 +216,7 @@ async fn a_prompt_that_the_server_cut_ends_the_run_instead_of_going_on_blind() {
 
     let ended = world.run().await;
 
-    assert_snapshot!(about(&told(&ended, &issue)), @r"
+    assert_snapshot!(about(&told(&ended, &issue)), @"
     exit code: 1
     labels: coding agent failed
     -----
@@ -231,9 +224,7 @@ async fn a_prompt_that_the_server_cut_ends_the_run_instead_of_going_on_blind() {
 
     The prompt was truncated: about <n> tokens were sent, the server counted 90; start the server with a larger window, or lower llm.openai.context_length to the one it has.
 
-    Put the label `coding agent` on again to start a new run.
-
-    <sub>0 model turns · <tokens> · <minutes></sub>
+    To start a new run, put the label `coding agent` on again.
 
     <!-- coding-agent:<run>:final -->
     ");
@@ -256,7 +247,7 @@ async fn a_prompt_that_the_server_finds_too_long_fails_the_task() {
 
     let ended = world.run().await;
 
-    assert_snapshot!(about(&told(&ended, &issue)), @r"
+    assert_snapshot!(about(&told(&ended, &issue)), @"
     exit code: 1
     labels: coding agent failed
     -----
@@ -264,9 +255,7 @@ async fn a_prompt_that_the_server_finds_too_long_fails_the_task() {
 
     The conversation needs about <n> tokens and the model's window has 128000; split the task, or use a model with a larger window and say so in its context_length.
 
-    Put the label `coding agent` on again to start a new run.
-
-    <sub>0 model turns · <tokens> · <minutes></sub>
+    To start a new run, put the label `coding agent` on again.
 
     <!-- coding-agent:<run>:final -->
     ");
@@ -286,19 +275,19 @@ async fn a_conversation_that_outgrows_a_small_window_ends_before_it_is_sent() {
 
     let ended = world.run().await;
 
-    assert_snapshot!(about(&told(&ended, &issue)), @r"
+    assert_snapshot!(about(&told(&ended, &issue)), @"
     exit code: 1
     labels: coding agent failed
     -----
-    ### 🛠️ Failed
+    <details><summary>🛠️ Failed: how it went</summary>
 
     Planned.
 
     - [ ] greet the reader
 
-    Environment: `python`
+    <sub>Environment `python` · 5 model turns · 7,274 tokens in (3,635 from the cache), 239 out · 3 s · run `<run>`</sub>
 
-    <sub>5 model turns · <tokens> · <minutes> · run `<run>`</sub>
+    </details>
 
     <!-- coding-agent:<run>:progress -->
     -----
@@ -308,9 +297,9 @@ async fn a_conversation_that_outgrows_a_small_window_ends_before_it_is_sent() {
 
     The work so far is on the branch `coding-agent/1-greet-the-reader`.
 
-    Put the label `coding agent` on again to start a new run.
+    To start a new run, put the label `coding agent` on again.
 
-    <sub>5 model turns · <tokens> · <minutes></sub>
+    <sub>5 model turns · 7,274 tokens in (3,635 from the cache), 239 out · 3 s</sub>
 
     <!-- coding-agent:<run>:final -->
     ");

@@ -67,7 +67,7 @@ async fn replies_that_stay_unreadable_fail_the_task_after_five_re_asks() {
 
     let ended = world.run().await;
 
-    assert_snapshot!(told(&ended, &issue), @r"
+    assert_snapshot!(told(&ended, &issue), @"
     exit code: 3
     labels: coding agent failed
     -----
@@ -75,9 +75,9 @@ async fn replies_that_stay_unreadable_fail_the_task_after_five_re_asks() {
 
     The model's replies could not be read, 5 re-asks included; the last error was: The reply holds no plan.
 
-    Put the label `coding agent` on again to start a new run.
+    To start a new run, put the label `coding agent` on again.
 
-    <sub>6 model turns · <tokens> · <minutes></sub>
+    <sub>6 model turns · 5,099 tokens in (2,548 from the cache), 26 out · 0 s</sub>
 
     <!-- coding-agent:<run>:final -->
     ");
@@ -112,19 +112,19 @@ async fn replies_that_become_unreadable_lose_nothing_that_was_done() {
 
     let ended = world.run().await;
 
-    assert_snapshot!(told(&ended, &issue), @r"
+    assert_snapshot!(told(&ended, &issue), @"
     exit code: 3
     labels: coding agent failed
     -----
-    ### 🛠️ Failed
+    <details><summary>🛠️ Failed: how it went</summary>
 
     Planned.
 
     - [ ] greet the reader
 
-    Environment: `python`
+    <sub>Environment `python` · 8 model turns · 6,588 tokens in (3,291 from the cache), 161 out · 2 s · run `<run>`</sub>
 
-    <sub>8 model turns · <tokens> · <minutes> · run `<run>`</sub>
+    </details>
 
     <!-- coding-agent:<run>:progress -->
     -----
@@ -134,9 +134,9 @@ async fn replies_that_become_unreadable_lose_nothing_that_was_done() {
 
     The work so far is on the branch `coding-agent/1-greet-the-reader`.
 
-    Put the label `coding agent` on again to start a new run.
+    To start a new run, put the label `coding agent` on again.
 
-    <sub>8 model turns · <tokens> · <minutes></sub>
+    <sub>8 model turns · 6,588 tokens in (3,291 from the cache), 161 out · 2 s</sub>
 
     <!-- coding-agent:<run>:final -->
     ");

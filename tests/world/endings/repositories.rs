@@ -14,7 +14,7 @@ async fn an_empty_repository_has_nothing_to_start_from() {
 
     let ended = world.run().await;
 
-    assert_snapshot!(told(&ended, &issue), @r"
+    assert_snapshot!(told(&ended, &issue), @"
     exit code: 1
     labels: coding agent failed
     -----
@@ -22,9 +22,7 @@ async fn an_empty_repository_has_nothing_to_start_from() {
 
     The repository has no commit yet, so there is nothing a pull request could be based on; push a first commit (a README is enough).
 
-    Put the label `coding agent` on again to start a new run.
-
-    <sub>0 model turns · <tokens> · <minutes></sub>
+    To start a new run, put the label `coding agent` on again.
 
     <!-- coding-agent:<run>:final -->
     ");
@@ -39,7 +37,7 @@ async fn a_default_branch_that_is_not_there_is_named() {
 
     let ended = world.run().await;
 
-    assert_snapshot!(told(&ended, &issue), @r"
+    assert_snapshot!(told(&ended, &issue), @"
     exit code: 1
     labels: coding agent failed
     -----
@@ -47,9 +45,7 @@ async fn a_default_branch_that_is_not_there_is_named() {
 
     The repository's default branch `trunk` does not exist; push it, or choose another one in the repository's settings.
 
-    Put the label `coding agent` on again to start a new run.
-
-    <sub>0 model turns · <tokens> · <minutes></sub>
+    To start a new run, put the label `coding agent` on again.
 
     <!-- coding-agent:<run>:final -->
     ");
@@ -156,19 +152,19 @@ async fn what_the_model_may_not_deliver_is_refused_by_policy() {
 
     let ended = world.run().await;
 
-    assert_snapshot!(told(&ended, &issue), @r"
+    assert_snapshot!(told(&ended, &issue), @"
     exit code: 2
     labels: coding agent failed
     -----
-    ### 🛠️ Failed
+    <details><summary>🛠️ Failed: how it went</summary>
 
     Planned.
 
     - [ ] greet the reader
 
-    Environment: `python`
+    <sub>Environment `python` · 4 model turns · 2,703 tokens in (1,350 from the cache), 198 out · 2 s · run `<run>`</sub>
 
-    <sub>4 model turns · <tokens> · <minutes> · run `<run>`</sub>
+    </details>
 
     <!-- coding-agent:<run>:progress -->
     -----
@@ -176,9 +172,9 @@ async fn what_the_model_may_not_deliver_is_refused_by_policy() {
 
     The commits from the container were refused: outside: the link points to an absolute path.
 
-    Put the label `coding agent` on again to start a new run.
+    To start a new run, put the label `coding agent` on again.
 
-    <sub>4 model turns · <tokens> · <minutes></sub>
+    <sub>4 model turns · 2,703 tokens in (1,350 from the cache), 198 out · 2 s</sub>
 
     <!-- coding-agent:<run>:final -->
     ");

@@ -93,19 +93,19 @@ async fn a_server_that_does_not_start_fails_the_task_and_says_why() {
 
     let ended = world.run().await;
 
-    assert_snapshot!(told(&ended, &issue), @r"
+    assert_snapshot!(told(&ended, &issue), @"
     exit code: 1
     labels: coding agent failed
     -----
-    ### 🛠️ Failed
+    <details><summary>🛠️ Failed: how it went</summary>
 
     Planned.
 
     - [ ] greet the reader
 
-    Environment: `python`
+    <sub>Environment `python` · 1 model turn · 553 tokens in (276 from the cache), 105 out · 2 s · run `<run>`</sub>
 
-    <sub>1 model turn · <tokens> · <minutes> · run `<run>`</sub>
+    </details>
 
     <!-- coding-agent:<run>:progress -->
     -----
@@ -113,9 +113,9 @@ async fn a_server_that_does_not_start_fails_the_task_and_says_why() {
 
     The tool server 'clock' is lost: `sh -c echo 'no licence' >&2; exit 3` (which said last: no licence) did not shake hands: connection closed: initialize response; mend its entry in mcp_servers (`coding-agent doctor` tries each of them).
 
-    Put the label `coding agent` on again to start a new run.
+    To start a new run, put the label `coding agent` on again.
 
-    <sub>1 model turn · <tokens> · <minutes></sub>
+    <sub>1 model turn · 553 tokens in (276 from the cache), 105 out · 2 s</sub>
 
     <!-- coding-agent:<run>:final -->
     ");

@@ -18,19 +18,19 @@ async fn what_verification_finds_the_model_may_repair() {
 
     let ended = world.run().await;
 
-    assert_snapshot!(told(&ended, &issue), @r"
+    assert_snapshot!(told(&ended, &issue), @"
     exit code: 0
     labels: coding agent done
     -----
-    ### 🛠️ Done
+    <details><summary>🛠️ Done: how it went</summary>
 
     Planned.
 
-    - [ ] greet the reader
+    - [x] greet the reader
 
-    Environment: `python`
+    <sub>Environment `python` · 5 model turns · 3,655 tokens in (1,826 from the cache), 226 out · 3 s · run `<run>`</sub>
 
-    <sub>5 model turns · <tokens> · <minutes> · run `<run>`</sub>
+    </details>
 
     <!-- coding-agent:<run>:progress -->
     -----
@@ -38,24 +38,26 @@ async fn what_verification_finds_the_model_may_repair() {
 
     The README greets its reader now.
 
-    ### How it was verified
+    **How it was verified**
+
     - ✅ `grep -q Hello README.md || { echo no greeting; exit 4; }` passed
 
-    <sub>5 model turns · <tokens> · <minutes></sub>
+    <sub>5 model turns · 3,655 tokens in (1,826 from the cache), 226 out · 3 s</sub>
 
     <!-- coding-agent:<run>:final -->
     ");
-    assert_snapshot!(offered(&world.github.pulls()[0]), @r"
+    assert_snapshot!(offered(&world.github.pulls()[0]), @"
     pull request from coding-agent/1-greet-the-reader into main: Greet the reader
     -----
     The README greets its reader now.
 
-    ### How it was verified
+    **How it was verified**
+
     - ✅ `grep -q Hello README.md || { echo no greeting; exit 4; }` passed
 
     Closes #1
 
-    <sub>5 model turns · <tokens> · <minutes> · run `<run>`</sub>
+    <sub>5 model turns · 3,655 tokens in (1,826 from the cache), 226 out · 3 s · run `<run>`</sub>
     ");
     assert_snapshot!(steady(&world.model.requests()[3].last_user_message()), @r"
     The program checked the result, and it does not pass yet:
@@ -83,54 +85,58 @@ async fn what_stays_unverified_becomes_a_draft_that_says_so() {
 
     let ended = world.run().await;
 
-    assert_snapshot!(told(&ended, &issue), @r"
+    assert_snapshot!(told(&ended, &issue), @"
     exit code: 0
     labels: coding agent done
     -----
-    ### 🛠️ Done
+    <details><summary>🛠️ Done: how it went</summary>
 
     Planned.
 
     - [ ] greet the reader
 
-    Environment: `python`
+    <sub>Environment `python` · 4 model turns · 2,772 tokens in (1,385 from the cache), 188 out · 3 s · run `<run>`</sub>
 
-    <sub>4 model turns · <tokens> · <minutes> · run `<run>`</sub>
+    </details>
 
     <!-- coding-agent:<run>:progress -->
     -----
-    ### ⚠️ Done, but not every check passes: http://<address>/acme/widgets/pull/2
+    ### ⚠️ Done, but the checks do not pass: http://<address>/acme/widgets/pull/2 is a draft
 
     It is as polite as can be.
 
-    ### How it was verified
-    - ✅ `test -s README.md` passed
-    - ❌ `echo '''' no greeting'; exit 4` ended with 4 instead of 0
+    **How it was verified**
 
-    <sub>4 model turns · <tokens> · <minutes></sub>
+    - ✅ `test -s README.md` passed
+    - ❌ ````echo '``` no greeting'; exit 4```` ended with 4 instead of 0
+
+    <sub>4 model turns · 2,772 tokens in (1,385 from the cache), 188 out · 3 s</sub>
 
     <!-- coding-agent:<run>:final -->
     ");
-    assert_snapshot!(offered(&world.github.pulls()[0]), @r"
+    assert_snapshot!(offered(&world.github.pulls()[0]), @"
     draft from coding-agent/1-greet-the-reader into main: Greet the reader
     -----
     It is as polite as can be.
 
-    ### How it was verified
-    - ✅ `test -s README.md` passed
-    - ❌ `echo '''' no greeting'; exit 4` ended with 4 instead of 0
+    **How it was verified**
 
-    ### What is open
-    - `echo '''' no greeting'; exit 4` does not pass:
+    - ✅ `test -s README.md` passed
+    - ❌ ````echo '``` no greeting'; exit 4```` ended with 4 instead of 0
+
+    <details><summary>What the failing check said</summary>
 
     ````
+    $ echo '``` no greeting'; exit 4
     ``` no greeting
     [exit code 4, <time>]
     ````
 
+    </details>
+
     Closes #1
 
-    <sub>4 model turns · <tokens> · <minutes> · run `<run>`</sub>
+    <sub>4 model turns · 2,772 tokens in (1,385 from the cache), 188 out · 3 s · run `<run>`</sub>
     ");
     world.finish().await;
 }
@@ -147,30 +153,31 @@ async fn a_check_that_does_not_end_is_no_pass() {
 
     let ended = world.run().await;
 
-    assert_snapshot!(told(&ended, &issue), @r"
+    assert_snapshot!(told(&ended, &issue), @"
     exit code: 0
     labels: coding agent done
     -----
-    ### 🛠️ Done
+    <details><summary>🛠️ Done: how it went</summary>
 
     Planned.
 
     - [ ] greet the reader
 
-    Environment: `python`
+    <sub>Environment `python` · 3 model turns · 1,934 tokens in (966 from the cache), 164 out · 4 s · run `<run>`</sub>
 
-    <sub>3 model turns · <tokens> · <minutes> · run `<run>`</sub>
+    </details>
 
     <!-- coding-agent:<run>:progress -->
     -----
-    ### ⚠️ Done, but not every check passes: http://<address>/acme/widgets/pull/2
+    ### ⚠️ Done, but the checks do not pass: http://<address>/acme/widgets/pull/2 is a draft
 
     The README greets its reader now.
 
-    ### How it was verified
+    **How it was verified**
+
     - ❌ `sleep 600` did not come to an end
 
-    <sub>3 model turns · <tokens> · <minutes></sub>
+    <sub>3 model turns · 1,934 tokens in (966 from the cache), 164 out · 4 s</sub>
 
     <!-- coding-agent:<run>:final -->
     ");
@@ -187,19 +194,19 @@ async fn no_change_at_all_is_a_legitimate_end() {
 
     let ended = world.run().await;
 
-    assert_snapshot!(told(&ended, &issue), @r"
+    assert_snapshot!(told(&ended, &issue), @"
     exit code: 0
     labels: coding agent done
     -----
-    ### 🛠️ Done
+    <details><summary>🛠️ Done: how it went</summary>
 
     Planned.
 
-    - [ ] greet the reader
+    - [x] greet the reader
 
-    Environment: `python`
+    <sub>Environment `python` · 3 model turns · 1,922 tokens in (960 from the cache), 159 out · 2 s · run `<run>`</sub>
 
-    <sub>3 model turns · <tokens> · <minutes> · run `<run>`</sub>
+    </details>
 
     <!-- coding-agent:<run>:progress -->
     -----
@@ -207,10 +214,11 @@ async fn no_change_at_all_is_a_legitimate_end() {
 
     The README greets its reader already.
 
-    ### How it was verified
+    **How it was verified**
+
     - ✅ `true` passed
 
-    <sub>3 model turns · <tokens> · <minutes></sub>
+    <sub>3 model turns · 1,922 tokens in (960 from the cache), 159 out · 2 s</sub>
 
     <!-- coding-agent:<run>:final -->
     ");

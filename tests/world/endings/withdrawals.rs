@@ -29,25 +29,25 @@ async fn nothing_was_delivered(world: World) {
 async fn an_item_that_was_closed_is_not_worked_on() {
     let world = World::start().await;
     let (ended, issue) = while_working(&world, |issue| _ = issue.close()).await;
-    assert_snapshot!(told(&ended, &issue), @r"
+    assert_snapshot!(told(&ended, &issue), @"
     exit code: 0
     labels: coding agent stopped
     -----
-    ### 🛠️ Stopped
+    <details><summary>🛠️ Stopped: how it went</summary>
 
     Planned.
 
     - [ ] greet the reader
 
-    Environment: `python`
+    <sub>Environment `python` · 3 model turns · 1,899 tokens in (948 from the cache), 158 out · 2 s · run `<run>`</sub>
 
-    <sub>3 model turns · <tokens> · <minutes> · run `<run>`</sub>
+    </details>
 
     <!-- coding-agent:<run>:progress -->
     -----
     ### ⏹️ Stopped
 
-    The run was ended because it was closed. Put the label `coding agent` on again to start a new one.
+    The run was ended because it was closed. To start a new one, put the label `coding agent` on again.
 
     <!-- coding-agent:<run>:final -->
     ");
@@ -70,25 +70,25 @@ async fn an_item_that_was_deleted_is_left_in_peace() {
 async fn taking_the_processing_label_off_stops_the_run() {
     let world = World::start().await;
     let (ended, issue) = while_working(&world, |issue| _ = issue.unlabel("coding agent processing")).await;
-    assert_snapshot!(told(&ended, &issue), @r"
+    assert_snapshot!(told(&ended, &issue), @"
     exit code: 0
     labels: coding agent stopped
     -----
-    ### 🛠️ Stopped
+    <details><summary>🛠️ Stopped: how it went</summary>
 
     Planned.
 
     - [ ] greet the reader
 
-    Environment: `python`
+    <sub>Environment `python` · 3 model turns · 1,899 tokens in (948 from the cache), 158 out · 3 s · run `<run>`</sub>
 
-    <sub>3 model turns · <tokens> · <minutes> · run `<run>`</sub>
+    </details>
 
     <!-- coding-agent:<run>:progress -->
     -----
     ### ⏹️ Stopped
 
-    The run was ended because the label `coding agent processing` was taken off. Put the label `coding agent` on again to start a new one.
+    The run was ended because the label `coding agent processing` was taken off. To start a new one, put the label `coding agent` on again.
 
     <!-- coding-agent:<run>:final -->
     ");
@@ -108,13 +108,13 @@ async fn an_item_that_was_closed_before_the_run_began_is_not_planned() {
 
     let ended = world.run().await;
 
-    assert_snapshot!(told(&ended, &issue), @r"
+    assert_snapshot!(told(&ended, &issue), @"
     exit code: 0
     labels: coding agent stopped
     -----
     ### ⏹️ Stopped
 
-    The run was ended because it was closed. Put the label `coding agent` on again to start a new one.
+    The run was ended because it was closed. To start a new one, put the label `coding agent` on again.
 
     <!-- coding-agent:<run>:final -->
     ");
