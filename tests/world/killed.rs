@@ -225,7 +225,7 @@ fn expect_one_of_everything(world: &World, issue: &Item, story: &dyn Fn() -> Str
         .map(|text| text.lines().next().unwrap_or_default().to_owned())
         .collect();
     assert_eq!(headlines.len(), 2, "{}", story());
-    assert!(headlines[0].ends_with("Done"), "{headlines:?}");
+    assert!(headlines[0].contains("Done: how it went"), "{headlines:?}");
     assert!(headlines[1].starts_with("### ✅ Done: http"), "{headlines:?}");
     let locks: Vec<_> = std::fs::read_dir(world.state_dir().join("workers"))
         .unwrap()

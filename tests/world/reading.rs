@@ -12,7 +12,7 @@ pub fn told(world: &World, text: &str) -> String {
         [
             (r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}", "RUN"),
             (
-                r"[\d,]+ tokens in \([\d,]+ from the cache\), [\d,]+ out · \d+ s",
+                r"[\d,]+ tokens in( \([\d,]+ from the cache\))?, [\d,]+ out · (\d+ min )?\d+ (s|min)\b",
                 "TOKENS · TIME",
             ),
             (r"data-[0-9a-f]{8}", "data-FENCE"),

@@ -28,7 +28,7 @@ async fn an_unknown_environment_gives_way_to_the_default_and_people_are_told() {
 
     > ⚠️ The plan selected the environment `cobol`, which is not configured (there are: python); the default `python` is used.
 
-    <sub>Environment `python` · 3 model turns · 1,899 tokens in (948 from the cache), 158 out · 3 s · run `<run>`</sub>
+    <sub>Environment `python` · 3 model turns · <tokens> · <time> · run `<run>`</sub>
 
     </details>
 
@@ -42,7 +42,7 @@ async fn an_unknown_environment_gives_way_to_the_default_and_people_are_told() {
 
     > ⚠️ The plan selected the environment `cobol`, which is not configured (there are: python); the default `python` is used.
 
-    <sub>3 model turns · 1,899 tokens in (948 from the cache), 158 out · 3 s</sub>
+    <sub>3 model turns · <tokens> · <time></sub>
 
     <!-- coding-agent:<run>:final -->
     ");
@@ -57,7 +57,7 @@ async fn an_unknown_environment_gives_way_to_the_default_and_people_are_told() {
 
     Closes #1
 
-    <sub>3 model turns · 1,899 tokens in (948 from the cache), 158 out · 3 s · run `<run>`</sub>
+    <sub>3 model turns · <tokens> · <time> · run `<run>`</sub>
     ");
     world.finish().await;
 }
@@ -87,7 +87,7 @@ async fn a_plan_without_a_readable_environment_gets_the_default() {
 
     > ⚠️ The plan selected no environment; the default `python` is used.
 
-    <sub>Environment `python` · 3 model turns · 1,876 tokens in (937 from the cache), 137 out · 3 s · run `<run>`</sub>
+    <sub>Environment `python` · 3 model turns · <tokens> · <time> · run `<run>`</sub>
 
     </details>
 
@@ -101,7 +101,7 @@ async fn a_plan_without_a_readable_environment_gets_the_default() {
 
     > ⚠️ The plan selected no environment; the default `python` is used.
 
-    <sub>3 model turns · 1,876 tokens in (937 from the cache), 137 out · 3 s</sub>
+    <sub>3 model turns · <tokens> · <time></sub>
 
     <!-- coding-agent:<run>:final -->
     ");
@@ -117,7 +117,7 @@ async fn a_plan_without_a_readable_environment_gets_the_default() {
 
     > ⚠️ The plan's `selected_environment` could not be read (it is not an object); the default environment `python` is used.
 
-    <sub>Environment `python` · 3 model turns · 1,878 tokens in (938 from the cache), 145 out · 2 s · run `<run>`</sub>
+    <sub>Environment `python` · 3 model turns · <tokens> · <time> · run `<run>`</sub>
 
     </details>
 
@@ -131,7 +131,7 @@ async fn a_plan_without_a_readable_environment_gets_the_default() {
 
     > ⚠️ The plan's `selected_environment` could not be read (it is not an object); the default environment `python` is used.
 
-    <sub>3 model turns · 1,878 tokens in (938 from the cache), 145 out · 2 s</sub>
+    <sub>3 model turns · <tokens> · <time></sub>
 
     <!-- coding-agent:<run>:final -->
     ");
@@ -161,7 +161,7 @@ async fn a_missing_image_fails_the_task_and_says_how_to_get_it() {
 
     - [ ] greet the reader
 
-    <sub>Environment `python` · 1 model turn · 550 tokens in (275 from the cache), 105 out · 0 s · run `<run>`</sub>
+    <sub>Environment `python` · 1 model turn · <tokens> · <time> · run `<run>`</sub>
 
     </details>
 
@@ -173,7 +173,7 @@ async fn a_missing_image_fails_the_task_and_says_how_to_get_it() {
 
     To start a new run, put the label `coding agent` on again.
 
-    <sub>1 model turn · 550 tokens in (275 from the cache), 105 out · 0 s</sub>
+    <sub>1 model turn · <tokens> · <time></sub>
 
     <!-- coding-agent:<run>:final -->
     ");
@@ -205,7 +205,7 @@ async fn a_set_up_command_that_fails_is_told_to_the_model_and_noted() {
 
     > ⚠️ The set-up command `echo no such package >&2; exit 7` failed; the work went on without it.
 
-    <sub>Environment `python` · 3 model turns · 1,982 tokens in (990 from the cache), 178 out · 2 s · run `<run>`</sub>
+    <sub>Environment `python` · 3 model turns · <tokens> · <time> · run `<run>`</sub>
 
     </details>
 
@@ -219,7 +219,7 @@ async fn a_set_up_command_that_fails_is_told_to_the_model_and_noted() {
 
     > ⚠️ The set-up command `echo no such package >&2; exit 7` failed; the work went on without it.
 
-    <sub>3 model turns · 1,982 tokens in (990 from the cache), 178 out · 2 s</sub>
+    <sub>3 model turns · <tokens> · <time></sub>
 
     <!-- coding-agent:<run>:final -->
     ");
@@ -255,7 +255,7 @@ async fn without_planning_the_work_begins_at_once_in_the_default_environment() {
     -----
     <details><summary>🛠️ Done: how it went</summary>
 
-    <sub>Environment `python` · 2 model turns · 1,329 tokens in (664 from the cache), 53 out · 2 s · run `<run>`</sub>
+    <sub>Environment `python` · 2 model turns · <tokens> · <time> · run `<run>`</sub>
 
     </details>
 
@@ -267,7 +267,7 @@ async fn without_planning_the_work_begins_at_once_in_the_default_environment() {
 
     Nothing was checked: the plan names no command for it.
 
-    <sub>2 model turns · 1,329 tokens in (664 from the cache), 53 out · 2 s</sub>
+    <sub>2 model turns · <tokens> · <time></sub>
 
     <!-- coding-agent:<run>:final -->
     ");

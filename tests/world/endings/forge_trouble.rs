@@ -62,7 +62,7 @@ async fn a_pull_request_that_is_refused_fails_the_task_and_the_branch_stays() {
 
     - [ ] greet the reader
 
-    <sub>Environment `python` · 3 model turns · 1,899 tokens in (948 from the cache), 158 out · 3 s · run `<run>`</sub>
+    <sub>Environment `python` · 3 model turns · <tokens> · <time> · run `<run>`</sub>
 
     </details>
 
@@ -76,7 +76,7 @@ async fn a_pull_request_that_is_refused_fails_the_task_and_the_branch_stays() {
 
     To start a new run, put the label `coding agent` on again.
 
-    <sub>3 model turns · 1,899 tokens in (948 from the cache), 158 out · 3 s</sub>
+    <sub>3 model turns · <tokens> · <time></sub>
 
     <!-- coding-agent:<run>:final -->
     "#);
@@ -110,7 +110,7 @@ async fn a_push_that_is_refused_fails_the_task_with_what_the_forge_said() {
 
     - [ ] greet the reader
 
-    <sub>Environment `python` · 3 model turns · 1,899 tokens in (948 from the cache), 158 out · 3 s · run `<run>`</sub>
+    <sub>Environment `python` · 3 model turns · <tokens> · <time> · run `<run>`</sub>
 
     </details>
 
@@ -122,7 +122,7 @@ async fn a_push_that_is_refused_fails_the_task_with_what_the_forge_said() {
 
     To start a new run, put the label `coding agent` on again.
 
-    <sub>3 model turns · 1,899 tokens in (948 from the cache), 158 out · 3 s</sub>
+    <sub>3 model turns · <tokens> · <time></sub>
 
     <!-- coding-agent:<run>:final -->
     ");
@@ -177,7 +177,7 @@ async fn a_rate_limit_in_the_middle_parks_the_task_and_nothing_is_done_twice() {
 
     - [x] greet the reader
 
-    <sub>Environment `python` · 3 model turns · 1,899 tokens in (948 from the cache), 158 out · 4 s · run `<run>`</sub>
+    <sub>Environment `python` · 3 model turns · <tokens> · <time> · run `<run>`</sub>
 
     </details>
 
@@ -189,7 +189,7 @@ async fn a_rate_limit_in_the_middle_parks_the_task_and_nothing_is_done_twice() {
 
     Nothing was checked: the plan names no command for it.
 
-    <sub>3 model turns · 1,899 tokens in (948 from the cache), 158 out · 4 s</sub>
+    <sub>3 model turns · <tokens> · <time></sub>
 
     <!-- coding-agent:<run>:final -->
     ");

@@ -28,7 +28,7 @@ async fn after_the_last_turn_the_work_so_far_is_pushed() {
 
     - [ ] greet the reader
 
-    <sub>Environment `python` · 3 model turns · 1,899 tokens in (948 from the cache), 176 out · 2 s · run `<run>`</sub>
+    <sub>Environment `python` · 3 model turns · <tokens> · <time> · run `<run>`</sub>
 
     </details>
 
@@ -42,7 +42,7 @@ async fn after_the_last_turn_the_work_so_far_is_pushed() {
 
     To start a new run, put the label `coding agent` on again.
 
-    <sub>3 model turns · 1,899 tokens in (948 from the cache), 176 out · 2 s</sub>
+    <sub>3 model turns · <tokens> · <time></sub>
 
     <!-- coding-agent:<run>:final -->
     ");
@@ -87,7 +87,7 @@ async fn a_used_up_budget_ends_the_run_and_the_work_so_far_is_pushed() {
 
     - [ ] greet the reader
 
-    <sub>Environment `python` · 2 model turns · 30,553 tokens in (15,276 from the cache), 143 out · 3 s · run `<run>`</sub>
+    <sub>Environment `python` · 2 model turns · <tokens> · <time> · run `<run>`</sub>
 
     </details>
 
@@ -101,7 +101,7 @@ async fn a_used_up_budget_ends_the_run_and_the_work_so_far_is_pushed() {
 
     To start a new run, put the label `coding agent` on again.
 
-    <sub>2 model turns · 30,553 tokens in (15,276 from the cache), 143 out · 3 s</sub>
+    <sub>2 model turns · <tokens> · <time></sub>
 
     <!-- coding-agent:<run>:final -->
     ");
@@ -129,7 +129,7 @@ async fn a_limit_before_any_work_leaves_no_branch() {
 
     - [ ] greet the reader
 
-    <sub>Environment `python` · 1 model turn · 553 tokens in (276 from the cache), 105 out · 2 s · run `<run>`</sub>
+    <sub>Environment `python` · 1 model turn · <tokens> · <time> · run `<run>`</sub>
 
     </details>
 
@@ -141,7 +141,7 @@ async fn a_limit_before_any_work_leaves_no_branch() {
 
     To start a new run, put the label `coding agent` on again.
 
-    <sub>1 model turn · 553 tokens in (276 from the cache), 105 out · 2 s</sub>
+    <sub>1 model turn · <tokens> · <time></sub>
 
     <!-- coding-agent:<run>:final -->
     ");

@@ -27,7 +27,7 @@ async fn trouble_that_passes_is_noticed_by_nobody() {
 
     - [x] greet the reader
 
-    <sub>Environment `python` · 3 model turns · 1,899 tokens in (948 from the cache), 158 out · 5 s · run `<run>`</sub>
+    <sub>Environment `python` · 3 model turns · <tokens> · <time> · run `<run>`</sub>
 
     </details>
 
@@ -39,7 +39,7 @@ async fn trouble_that_passes_is_noticed_by_nobody() {
 
     Nothing was checked: the plan names no command for it.
 
-    <sub>3 model turns · 1,899 tokens in (948 from the cache), 158 out · 5 s</sub>
+    <sub>3 model turns · <tokens> · <time></sub>
 
     <!-- coding-agent:<run>:final -->
     ");
@@ -145,7 +145,7 @@ async fn a_server_that_is_down_keeps_the_task_waiting_until_it_is_back() {
 
     - [x] greet the reader
 
-    <sub>Environment `python` · 3 model turns · 1,899 tokens in (948 from the cache), 158 out · 9 s · run `<run>`</sub>
+    <sub>Environment `python` · 3 model turns · <tokens> · <time> · run `<run>`</sub>
 
     </details>
 
@@ -157,7 +157,7 @@ async fn a_server_that_is_down_keeps_the_task_waiting_until_it_is_back() {
 
     Nothing was checked: the plan names no command for it.
 
-    <sub>3 model turns · 1,899 tokens in (948 from the cache), 158 out · 9 s</sub>
+    <sub>3 model turns · <tokens> · <time></sub>
 
     <!-- coding-agent:<run>:final -->
     ");
@@ -183,7 +183,7 @@ async fn a_rate_limit_with_a_known_end_parks_the_task_until_then() {
 
     - [ ] greet the reader
 
-    <sub>Environment `python` · 1 model turn · 553 tokens in (276 from the cache), 105 out · 2 s · run `<run>`<br>To stop it, take the label `coding agent processing` off.</sub>
+    <sub>Environment `python` · 1 model turn · <tokens> · <time> · run `<run>`<br>To stop it, take the label `coding agent processing` off.</sub>
 
     <!-- coding-agent:<run>:progress -->
     -----
@@ -285,7 +285,7 @@ async fn a_conversation_that_outgrows_a_small_window_ends_before_it_is_sent() {
 
     - [ ] greet the reader
 
-    <sub>Environment `python` · 5 model turns · 7,274 tokens in (3,635 from the cache), 239 out · 3 s · run `<run>`</sub>
+    <sub>Environment `python` · 5 model turns · <tokens> · <time> · run `<run>`</sub>
 
     </details>
 
@@ -299,7 +299,7 @@ async fn a_conversation_that_outgrows_a_small_window_ends_before_it_is_sent() {
 
     To start a new run, put the label `coding agent` on again.
 
-    <sub>5 model turns · 7,274 tokens in (3,635 from the cache), 239 out · 3 s</sub>
+    <sub>5 model turns · <tokens> · <time></sub>
 
     <!-- coding-agent:<run>:final -->
     ");

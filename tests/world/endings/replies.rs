@@ -77,7 +77,7 @@ async fn replies_that_stay_unreadable_fail_the_task_after_five_re_asks() {
 
     To start a new run, put the label `coding agent` on again.
 
-    <sub>6 model turns · 5,099 tokens in (2,548 from the cache), 26 out · 0 s</sub>
+    <sub>6 model turns · <tokens> · <time></sub>
 
     <!-- coding-agent:<run>:final -->
     ");
@@ -122,7 +122,7 @@ async fn replies_that_become_unreadable_lose_nothing_that_was_done() {
 
     - [ ] greet the reader
 
-    <sub>Environment `python` · 8 model turns · 6,588 tokens in (3,291 from the cache), 161 out · 2 s · run `<run>`</sub>
+    <sub>Environment `python` · 8 model turns · <tokens> · <time> · run `<run>`</sub>
 
     </details>
 
@@ -136,7 +136,7 @@ async fn replies_that_become_unreadable_lose_nothing_that_was_done() {
 
     To start a new run, put the label `coding agent` on again.
 
-    <sub>8 model turns · 6,588 tokens in (3,291 from the cache), 161 out · 2 s</sub>
+    <sub>8 model turns · <tokens> · <time></sub>
 
     <!-- coding-agent:<run>:final -->
     ");

@@ -162,7 +162,7 @@ async fn what_the_model_may_not_deliver_is_refused_by_policy() {
 
     - [ ] greet the reader
 
-    <sub>Environment `python` · 4 model turns · 2,703 tokens in (1,350 from the cache), 198 out · 2 s · run `<run>`</sub>
+    <sub>Environment `python` · 4 model turns · <tokens> · <time> · run `<run>`</sub>
 
     </details>
 
@@ -174,7 +174,7 @@ async fn what_the_model_may_not_deliver_is_refused_by_policy() {
 
     To start a new run, put the label `coding agent` on again.
 
-    <sub>4 model turns · 2,703 tokens in (1,350 from the cache), 198 out · 2 s</sub>
+    <sub>4 model turns · <tokens> · <time></sub>
 
     <!-- coding-agent:<run>:final -->
     ");

@@ -103,7 +103,7 @@ async fn a_server_that_does_not_start_fails_the_task_and_says_why() {
 
     - [ ] greet the reader
 
-    <sub>Environment `python` · 1 model turn · 553 tokens in (276 from the cache), 105 out · 2 s · run `<run>`</sub>
+    <sub>Environment `python` · 1 model turn · <tokens> · <time> · run `<run>`</sub>
 
     </details>
 
@@ -115,7 +115,7 @@ async fn a_server_that_does_not_start_fails_the_task_and_says_why() {
 
     To start a new run, put the label `coding agent` on again.
 
-    <sub>1 model turn · 553 tokens in (276 from the cache), 105 out · 2 s</sub>
+    <sub>1 model turn · <tokens> · <time></sub>
 
     <!-- coding-agent:<run>:final -->
     ");

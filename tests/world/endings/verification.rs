@@ -28,7 +28,7 @@ async fn what_verification_finds_the_model_may_repair() {
 
     - [x] greet the reader
 
-    <sub>Environment `python` · 5 model turns · 3,655 tokens in (1,826 from the cache), 226 out · 3 s · run `<run>`</sub>
+    <sub>Environment `python` · 5 model turns · <tokens> · <time> · run `<run>`</sub>
 
     </details>
 
@@ -42,7 +42,7 @@ async fn what_verification_finds_the_model_may_repair() {
 
     - ✅ `grep -q Hello README.md || { echo no greeting; exit 4; }` passed
 
-    <sub>5 model turns · 3,655 tokens in (1,826 from the cache), 226 out · 3 s</sub>
+    <sub>5 model turns · <tokens> · <time></sub>
 
     <!-- coding-agent:<run>:final -->
     ");
@@ -57,7 +57,7 @@ async fn what_verification_finds_the_model_may_repair() {
 
     Closes #1
 
-    <sub>5 model turns · 3,655 tokens in (1,826 from the cache), 226 out · 3 s · run `<run>`</sub>
+    <sub>5 model turns · <tokens> · <time> · run `<run>`</sub>
     ");
     assert_snapshot!(steady(&world.model.requests()[3].last_user_message()), @r"
     The program checked the result, and it does not pass yet:
@@ -95,7 +95,7 @@ async fn what_stays_unverified_becomes_a_draft_that_says_so() {
 
     - [ ] greet the reader
 
-    <sub>Environment `python` · 4 model turns · 2,772 tokens in (1,385 from the cache), 188 out · 3 s · run `<run>`</sub>
+    <sub>Environment `python` · 4 model turns · <tokens> · <time> · run `<run>`</sub>
 
     </details>
 
@@ -110,7 +110,7 @@ async fn what_stays_unverified_becomes_a_draft_that_says_so() {
     - ✅ `test -s README.md` passed
     - ❌ ````echo '``` no greeting'; exit 4```` ended with 4 instead of 0
 
-    <sub>4 model turns · 2,772 tokens in (1,385 from the cache), 188 out · 3 s</sub>
+    <sub>4 model turns · <tokens> · <time></sub>
 
     <!-- coding-agent:<run>:final -->
     ");
@@ -136,7 +136,7 @@ async fn what_stays_unverified_becomes_a_draft_that_says_so() {
 
     Closes #1
 
-    <sub>4 model turns · 2,772 tokens in (1,385 from the cache), 188 out · 3 s · run `<run>`</sub>
+    <sub>4 model turns · <tokens> · <time> · run `<run>`</sub>
     ");
     world.finish().await;
 }
@@ -163,7 +163,7 @@ async fn a_check_that_does_not_end_is_no_pass() {
 
     - [ ] greet the reader
 
-    <sub>Environment `python` · 3 model turns · 1,934 tokens in (966 from the cache), 164 out · 4 s · run `<run>`</sub>
+    <sub>Environment `python` · 3 model turns · <tokens> · <time> · run `<run>`</sub>
 
     </details>
 
@@ -177,7 +177,7 @@ async fn a_check_that_does_not_end_is_no_pass() {
 
     - ❌ `sleep 600` did not come to an end
 
-    <sub>3 model turns · 1,934 tokens in (966 from the cache), 164 out · 4 s</sub>
+    <sub>3 model turns · <tokens> · <time></sub>
 
     <!-- coding-agent:<run>:final -->
     ");
@@ -204,7 +204,7 @@ async fn no_change_at_all_is_a_legitimate_end() {
 
     - [x] greet the reader
 
-    <sub>Environment `python` · 3 model turns · 1,922 tokens in (960 from the cache), 159 out · 2 s · run `<run>`</sub>
+    <sub>Environment `python` · 3 model turns · <tokens> · <time> · run `<run>`</sub>
 
     </details>
 
@@ -218,7 +218,7 @@ async fn no_change_at_all_is_a_legitimate_end() {
 
     - ✅ `true` passed
 
-    <sub>3 model turns · 1,922 tokens in (960 from the cache), 159 out · 2 s</sub>
+    <sub>3 model turns · <tokens> · <time></sub>
 
     <!-- coding-agent:<run>:final -->
     ");

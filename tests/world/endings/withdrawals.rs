@@ -39,7 +39,7 @@ async fn an_item_that_was_closed_is_not_worked_on() {
 
     - [ ] greet the reader
 
-    <sub>Environment `python` · 3 model turns · 1,899 tokens in (948 from the cache), 158 out · 2 s · run `<run>`</sub>
+    <sub>Environment `python` · 3 model turns · <tokens> · <time> · run `<run>`</sub>
 
     </details>
 
@@ -80,7 +80,7 @@ async fn taking_the_processing_label_off_stops_the_run() {
 
     - [ ] greet the reader
 
-    <sub>Environment `python` · 3 model turns · 1,899 tokens in (948 from the cache), 158 out · 3 s · run `<run>`</sub>
+    <sub>Environment `python` · 3 model turns · <tokens> · <time> · run `<run>`</sub>
 
     </details>
 
