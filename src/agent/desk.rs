@@ -31,11 +31,12 @@ pub struct Desk {
 }
 
 impl Desk {
-    /// Ends the tool servers and removes the container.
-    pub async fn clear(mut self) {
+    /// Ends the tool servers and removes the container; returns which it was.
+    pub async fn clear(mut self) -> String {
         self.keeping.finish().await;
         self.toolbox.close().await;
         self.workspace.remove().await;
+        self.workspace.container().to_owned()
     }
 }
 

@@ -233,7 +233,8 @@ impl Run {
     /// Closes what is open; the container goes. So does the one an earlier process left, when nobody needs it any more.
     pub(super) async fn leave(&mut self) {
         if let Some(desk) = self.desk.take() {
-            desk.clear().await;
+            let container = desk.clear().await;
+            self.note(Fact::EnvironmentRemoved { container });
         } else if self.was_taken_up && self.state.is_final() {
             self.remove_left_container().await;
         }

@@ -206,6 +206,11 @@ impl Workspace {
         &self.mirror
     }
 
+    /// Returns the container's id.
+    pub fn container(&self) -> &str {
+        self.container.id()
+    }
+
     /// Removes the container; one that cannot be removed now is swept later.
     pub async fn remove(&self) {
         if let Err(error) = self.container.remove().await {

@@ -163,8 +163,9 @@ impl Config {
 
     fn resolve_paths(&mut self, folder: &Path) {
         // `join` leaves absolute paths as they are.
-        self.state_dir = folder.join(&self.state_dir);
-        self.logs.directory = folder.join(&self.logs.directory);
+        // By its parts, so that `./state` is shown without the dot.
+        self.state_dir = folder.join(&self.state_dir).components().collect();
+        self.logs.directory = folder.join(&self.logs.directory).components().collect();
         if let Some(app) = &mut self.github.app {
             app.private_key_file = folder.join(&app.private_key_file);
         }

@@ -9,13 +9,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use bollard::body_full;
+use bollard::body_try_stream;
 use bollard::models::ContainerCreateBody;
 use bollard::query_parameters::{
     CreateContainerOptionsBuilder, DownloadFromContainerOptionsBuilder, ListContainersOptionsBuilder,
     UploadToContainerOptionsBuilder,
 };
 use chrono::Utc;
+use tokio_util::io::ReaderStream;
 
 use super::container::{self, Container};
 use super::engine::{Engine, Facts, Failure};
@@ -83,16 +84,10 @@ impl Docker {
             user: &user,
         };
         let body = specification::container(&self.shared.config, &self.shared.facts, &order)?;
-        let executor = tokio::fs::read(executor)
-            .await
-            .map_err(|error| EnvironmentError::Unexpected {
-                what: format!("reading the executor {}", executor.display()),
-                reason: error.to_string(),
-            })?;
         let name = container_name(run);
         container::remove(&self.engine, &name).await?;
         let id = self.create(&name, image, body).await?;
-        match self.furnish_and_start(&id, &user, &executor).await {
+        match self.furnish_and_start(&id, &user, executor).await {
             Ok(()) => Ok(self.container(id)),
             Err(error) => {
                 if let Err(removal) = container::remove(&self.engine, &id).await {
@@ -182,21 +177,24 @@ impl Docker {
         }
     }
 
-    async fn furnish_and_start(&self, id: &str, user: &User, executor: &[u8]) -> Result<(), EnvironmentError> {
+    async fn furnish_and_start(&self, id: &str, user: &User, executor: &Path) -> Result<(), EnvironmentError> {
         let what = "furnishing a container";
         let owner = match user.numbers() {
             Some(owner) => owner,
             None => self.look_up(id, user).await?,
         };
-        let furniture = furniture(executor, owner).map_err(|error| EnvironmentError::Unexpected {
-            what: what.to_owned(),
+        let unreadable = |error: std::io::Error| EnvironmentError::Unexpected {
+            what: format!("reading the executor {}", executor.display()),
             reason: error.to_string(),
-        })?;
+        };
+        let file = tokio::fs::File::open(executor).await.map_err(unreadable)?;
+        let size = file.metadata().await.map_err(unreadable)?.len();
+        let furniture = ReaderStream::new(furniture(file, size, owner).map_err(unreadable)?);
         let options = UploadToContainerOptionsBuilder::default().path("/").build();
         let upload = self
             .engine
             .client
-            .upload_to_container(id, Some(options), body_full(furniture.into()));
+            .upload_to_container(id, Some(options), body_try_stream(furniture));
         self.engine
             .ask(upload)
             .await

@@ -3,28 +3,45 @@
 
 use std::io::{self, Read};
 
+use tar::{EntryType, Header};
+use tokio::io::{AsyncRead, AsyncReadExt};
+
 use super::specification::{EXECUTOR, WORKSPACE};
 use super::user::Owner;
 
-/// Returns the archive that is laid over the container's files before it starts.
-pub(super) fn furniture(executor: &[u8], owner: Owner) -> io::Result<Vec<u8>> {
-    let mut archive = tar::Builder::new(Vec::new());
+/// Size of a tar block; what is shorter is filled up, and two empty ones are the end.
+const BLOCK: u64 = 512;
+
+/// Reads as the archive that is laid over the container's files before it starts: the workspace and the executor, whose
+/// bytes pass through and are never held as a whole.
+pub(super) fn furniture(
+    executor: impl AsyncRead + Send + Unpin + 'static,
+    size: u64,
+    owner: Owner,
+) -> io::Result<impl AsyncRead + Send + Unpin + 'static> {
+    let mut archive = Vec::new();
     for folder in [WORKSPACE.to_owned(), format!("{WORKSPACE}/project")] {
-        let mut header = tar::Header::new_gnu();
-        header.set_entry_type(tar::EntryType::Directory);
-        header.set_mode(0o755);
-        header.set_uid(owner.uid);
-        header.set_gid(owner.gid);
-        header.set_size(0);
-        archive.append_data(&mut header, format!("{}/", folder.trim_start_matches('/')), io::empty())?;
+        let path = format!("{}/", folder.trim_start_matches('/'));
+        archive.extend(header(EntryType::Directory, &path, 0, owner)?.as_bytes());
     }
-    let mut header = tar::Header::new_gnu();
+    let root = Owner { uid: 0, gid: 0 };
+    let path = EXECUTOR.trim_start_matches('/');
+    archive.extend(header(EntryType::Regular, path, size, root)?.as_bytes());
+    let filling = size.next_multiple_of(BLOCK) - size;
+    let body = AsyncReadExt::chain(io::Cursor::new(archive), executor.take(size));
+    Ok(body.chain(tokio::io::repeat(0).take(filling + 2 * BLOCK)))
+}
+
+fn header(kind: EntryType, path: &str, size: u64, owner: Owner) -> io::Result<Header> {
+    let mut header = Header::new_gnu();
+    header.set_entry_type(kind);
+    header.set_path(path)?;
     header.set_mode(0o755);
-    header.set_uid(0);
-    header.set_gid(0);
-    header.set_size(executor.len() as u64);
-    archive.append_data(&mut header, EXECUTOR.trim_start_matches('/'), executor)?;
-    archive.into_inner()
+    header.set_uid(owner.uid);
+    header.set_gid(owner.gid);
+    header.set_size(size);
+    header.set_cksum();
+    Ok(header)
 }
 
 /// Returns the text of the first file of an archive, and nothing where there is none.
@@ -43,34 +60,44 @@ pub(super) fn first_file(archive: &[u8]) -> String {
 mod tests {
     use super::*;
 
-    #[test]
-    fn the_workspace_is_its_users_and_the_executor_is_not() {
-        let archive = furniture(b"program", Owner { uid: 7, gid: 8 }).unwrap();
+    async fn whole(executor: &'static [u8], owner: Owner) -> Vec<u8> {
+        let mut archive = Vec::new();
+        let mut furniture = furniture(executor, executor.len() as u64, owner).unwrap();
+        furniture.read_to_end(&mut archive).await.unwrap();
+        archive
+    }
+
+    #[tokio::test]
+    async fn the_workspace_is_its_users_and_the_executor_is_not() {
+        let archive = whole(b"program", Owner { uid: 7, gid: 8 }).await;
+        assert_eq!(archive.len() % 512, 0);
         let mut archive = tar::Archive::new(&archive[..]);
         let laid: Vec<String> = archive
             .entries()
             .unwrap()
             .map(|entry| {
-                let entry = entry.unwrap();
+                let mut entry = entry.unwrap();
+                let mut text = String::new();
+                Read::read_to_string(&mut entry, &mut text).unwrap();
                 let (header, path) = (entry.header(), entry.path().unwrap());
                 let (uid, gid, mode) = (header.uid().unwrap(), header.gid().unwrap(), header.mode().unwrap());
-                format!("{} {uid}:{gid} {mode:o}", path.display())
+                format!("{} {uid}:{gid} {mode:o} {text:?}", path.display())
             })
             .collect();
         assert_eq!(
             laid,
             [
-                "workspace/ 7:8 755",
-                "workspace/project/ 7:8 755",
-                "usr/local/bin/coding-agent-executor 0:0 755"
+                "workspace/ 7:8 755 \"\"",
+                "workspace/project/ 7:8 755 \"\"",
+                "usr/local/bin/coding-agent-executor 0:0 755 \"program\""
             ]
         );
     }
 
-    #[test]
-    fn of_a_broken_archive_there_is_no_text() {
+    #[tokio::test]
+    async fn of_a_broken_archive_there_is_no_text() {
         assert_eq!(first_file(b"no archive"), "");
-        let archive = furniture(b"", Owner { uid: 0, gid: 0 }).unwrap();
+        let archive = whole(b"", Owner { uid: 0, gid: 0 }).await;
         assert_eq!(first_file(&archive), "", "a folder has no text");
     }
 }

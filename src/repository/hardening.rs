@@ -41,7 +41,7 @@ pub(super) const ENVIRONMENT: [(&str, &str); 16] = [
 
 /// Outranks the configuration of any repository. Redirects are not followed because git would take the
 /// authorisation header along to the new host.
-pub(super) const SETTINGS: [&str; 40] = [
+pub(super) const SETTINGS: [&str; 41] = [
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
     "core.untrackedCache=false",
@@ -60,6 +60,8 @@ pub(super) const SETTINGS: [&str; 40] = [
     "safe.bareRepository=all",
     "gc.auto=0",
     "maintenance.auto=false",
+    // What came as a pack stays one: large files taken apart are compressed again on each way into a container.
+    "transfer.unpackLimit=1",
     "transfer.fsckObjects=true",
     "fetch.fsckObjects=true",
     "receive.fsckObjects=true",

@@ -63,6 +63,13 @@ impl Service {
         forge.add_label(&item.task, &connected.labels.processing).await?;
         let admission = self.workshop.store.admit(&item.task, &item.title, &record).await?;
         forge.remove_label(&item.task, &connected.labels.trigger).await?;
+        let admission = match admission {
+            // It ended meanwhile, so nothing would take the label off again: what was asked for is another run.
+            Admission::Known(run) if self.is_over(run).await? => {
+                self.workshop.store.admit(&item.task, &item.title, &record).await?
+            }
+            other => other,
+        };
         self.bell.ring();
         match admission {
             Admission::Known(_) => Ok(None),
@@ -80,6 +87,11 @@ impl Service {
                 Ok(Some(run))
             }
         }
+    }
+
+    async fn is_over(&self, run: RunId) -> Result<bool, StoreError> {
+        let run = self.workshop.store.run(run).await?;
+        Ok(run.is_none_or(|run| run.state.is_final()))
     }
 
     /// Lists of items may be older than their labels. An item that was worked on before is looked at itself, so that a

@@ -1,4 +1,5 @@
-//! A container that dies by itself, or by somebody's hand: another one takes its place, with the work as it was last kept.
+//! A container that dies by itself, by somebody's hand, or because the run has to wait: another one takes its place, with
+//! the work as it was last kept.
 
 use serde_json::json;
 
@@ -109,5 +110,40 @@ async fn a_container_that_dies_again_and_again_fails_the_run() {
         world.story()
     );
     assert_eq!(issue.labels(), ["coding agent failed"]);
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_forge_that_is_away_at_the_delivery_costs_no_work() {
+    let world = World::start().await;
+    world
+        .model
+        .plans(Plan::of(&["count"]).in_environment("python"))
+        .calls(COMMAND, json!({ "command": "echo one > one.txt" }))
+        .done("Counted.")
+        .holds();
+    let issue = world.github.open_issue("Count to one").label("coding agent");
+
+    let program = world.spawn(&["run"]);
+    world.model.until_held(1).await;
+    // As often as one request is tried.
+    world.github.fails_next("GET /repos/*/*/issues/*", 502, 4);
+    world.model.release();
+    let ended = program.ended().await;
+
+    assert!(
+        ended.stdout.starts_with("run: put back until"),
+        "{ended:?}\n{}",
+        world.story()
+    );
+    assert_eq!(world.containers().await, [""; 0]);
+    world.make_everything_due().await;
+    let ended = world.run().await;
+
+    assert_eq!(ended.stdout, "run: done\n", "{ended:?}\n{}", world.story());
+    let pulls = world.github.pulls();
+    assert_eq!(pulls.len(), 1, "{}", world.story());
+    assert_eq!(pulls[0].file("one.txt").as_deref(), Some("one\n"));
+    assert_eq!(issue.labels(), ["coding agent done"]);
     world.finish().await;
 }

@@ -6,6 +6,7 @@
     reason = "a test that cannot go on says so by panicking, and a test binary exports nothing"
 )]
 
+mod big;
 mod changes;
 mod command_line;
 mod credentials;
@@ -19,12 +20,14 @@ mod guard;
 mod issues;
 mod killed;
 mod local_tasks;
+mod logs;
 mod long_conversations;
 mod lost_container;
 mod mcp_servers;
 mod orphans;
 mod processes;
 mod reading;
+mod side_by_side;
 mod sources;
 mod stopping;
 mod world;

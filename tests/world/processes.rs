@@ -45,7 +45,7 @@ pub(crate) fn kill(id: u32) {
 
 /// Waits until any process has `mark`.
 pub(crate) async fn until_some(mark: &str) {
-    let deadline = Instant::now() + Duration::from_secs(60);
+    let deadline = Instant::now() + Duration::from_mins(1);
     while with_mark(mark).is_empty() {
         assert!(Instant::now() < deadline, "no process with {mark} came");
         tokio::time::sleep(Duration::from_millis(20)).await;

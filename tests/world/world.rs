@@ -142,6 +142,11 @@ impl World {
         self.folder().join("state")
     }
 
+    /// Where the program and what it starts may put temporary files.
+    pub fn temporary(&self) -> PathBuf {
+        self.folder().join("tmp")
+    }
+
     /// Runs `coding-agent run` to its end.
     pub async fn run(&self) -> Ended {
         self.command(&["run"]).await
@@ -171,8 +176,10 @@ impl World {
                 command.env(name, value);
             }
         }
+        std::fs::create_dir_all(self.temporary()).unwrap();
         command
             .env("HOME", self.folder())
+            .env("TMPDIR", self.temporary())
             .envs(self.variables.iter().map(|(name, value)| (name, value)))
             .current_dir(self.folder())
             .stdin(Stdio::null());
@@ -198,6 +205,17 @@ impl World {
             .into_iter()
             .map(|container| container.names.unwrap_or_default().join(" "))
             .collect()
+    }
+
+    /// Makes the runs that were put back due now, as the passing of time would.
+    pub async fn make_everything_due(&self) {
+        let book = format!("sqlite://{}", self.state_dir().join("coding-agent.db").display());
+        let pool = sqlx::SqlitePool::connect(&book).await.unwrap();
+        sqlx::query("UPDATE runs SET not_before = NULL")
+            .execute(&pool)
+            .await
+            .unwrap();
+        pool.close().await;
     }
 
     /// Kills the containers of this world, as the kernel does it when memory runs out.
@@ -229,7 +247,7 @@ impl World {
     }
 
     /// Waits for something on the disk, which rings no bell.
-    async fn until(&self, what: &str, is_so: impl Fn() -> bool) {
+    pub async fn until(&self, what: &str, is_so: impl Fn() -> bool) {
         let waiting = async {
             while !is_so() {
                 tokio::time::sleep(Duration::from_millis(20)).await;
@@ -295,6 +313,12 @@ impl World {
         assert!(processes.is_empty(), "processes are left: {processes:?}");
         let unknown = [self.github.unknown_requests(), self.gitlab.unknown_requests()].concat();
         assert!(unknown.is_empty(), "requests the forge does not know: {unknown:?}");
+        let temporary: Vec<_> = std::fs::read_dir(self.temporary())
+            .into_iter()
+            .flatten()
+            .flatten()
+            .collect();
+        assert!(temporary.is_empty(), "temporary files are left: {temporary:?}");
         self.assert_no_secret();
     }
 
@@ -314,23 +338,25 @@ impl World {
         found
     }
 
-    /// Nothing the program wrote holds a secret.
+    /// Nothing the program wrote holds a secret. A mirror holds what the repository holds, whatever that is.
     fn assert_no_secret(&self) {
-        let secrets = [self.github.token(), self.gitlab.token(), MODEL_KEY];
-        let mut folders = vec![self.folder().join("logs"), self.state_dir()];
-        while let Some(folder) = folders.pop() {
-            for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
-                if entry.path().is_dir() {
-                    folders.push(entry.path());
-                    continue;
-                }
-                let content = std::fs::read(entry.path()).unwrap_or_default();
-                for secret in secrets {
-                    let is_there = content.windows(secret.len()).any(|window| window == secret.as_bytes());
-                    assert!(!is_there, "{} holds a secret", entry.path().display());
-                }
-            }
+        let mut search = std::process::Command::new("grep");
+        search.args(["-rlF", "--binary-files=text", "--exclude-dir=mirrors"]);
+        for secret in [self.github.token(), self.gitlab.token(), MODEL_KEY] {
+            search.args(["-e", secret]);
         }
+        let found = search
+            .arg(self.folder().join("logs"))
+            .arg(self.state_dir())
+            .output()
+            .unwrap();
+        // 1 is the answer "none"; 2 comes of a folder that is not there.
+        assert_ne!(
+            found.status.code(),
+            Some(0),
+            "{} holds a secret",
+            String::from_utf8_lossy(&found.stdout)
+        );
     }
 }
 

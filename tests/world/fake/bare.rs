@@ -51,6 +51,10 @@ impl Bare {
             "receive.autogc=false",
             "http.receivepack=true",
             "uploadpack.allowFilter=true",
+            // As real forges keep them: packed, and large files as they are.
+            "fastimport.unpackLimit=1",
+            "core.bigFileThreshold=1m",
+            "core.compression=0",
         ] {
             let (name, value) = setting.split_once('=').expect("every setting has a value");
             bare.git(&["config", name, value]);
