@@ -273,6 +273,14 @@ impl Program {
         }
     }
 
+    /// Waits for what must happen before the program ends; an early end fails the test with the world's story.
+    pub async fn until(&mut self, world: &World, event: impl Future<Output = ()>) {
+        tokio::select! {
+            () = event => {}
+            ended = self.child.wait() => panic!("the program ended early, with {ended:?}\n{}", world.story()),
+        }
+    }
+
     pub fn pid(&self) -> u32 {
         self.child.id().unwrap()
     }
