@@ -150,8 +150,8 @@ async fn a_rate_limit_in_the_middle_parks_the_task_and_nothing_is_done_twice() {
     greets(world.model.plans(plan())).holds();
     let issue = greeting(&world);
 
-    let running = world.spawn(&["run"]);
-    world.model.until_held(1).await;
+    let mut running = world.spawn(&["run"]);
+    running.until(&world, world.model.until_held(1)).await;
     world.github.rate_limited(0, Duration::from_hours(1));
     world.model.release();
     let ended = running.ended().await;

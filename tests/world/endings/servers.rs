@@ -54,8 +54,8 @@ async fn a_server_that_dies_once_is_started_again() {
     greets(script.calls("time/convert_time", noon));
     greeting(&world);
 
-    let running = world.spawn(&["run"]);
-    world.model.until_held(1).await;
+    let mut running = world.spawn(&["run"]);
+    running.until(&world, world.model.until_held(1)).await;
     for id in with_mark(zone) {
         // Not the guard, which has the server's arguments too.
         let program = std::fs::read_link(format!("/proc/{id}/exe")).unwrap();

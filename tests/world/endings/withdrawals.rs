@@ -10,8 +10,8 @@ use crate::world::{Ended, World};
 async fn while_working(world: &World, deed: impl FnOnce(&Item)) -> (Ended, Item) {
     greets(world.model.plans(plan())).holds();
     let issue = greeting(world);
-    let running = world.spawn(&["run"]);
-    world.model.until_held(1).await;
+    let mut running = world.spawn(&["run"]);
+    running.until(world, world.model.until_held(1)).await;
     deed(&issue);
     world.model.release();
     (running.ended().await, issue)
