@@ -50,14 +50,18 @@ async fn peak(command: &'static str, prepare: impl FnOnce(&Site) -> anyhow::Resu
 fn grow(site: &Site) -> anyhow::Result<()> {
     let repository = site.github.default_repository();
     let project = site.folder().join("project");
-    let clone = project.to_string_lossy().into_owned();
-    git(
-        site.folder(),
-        &["clone", "-q", &repository.git().path().to_string_lossy(), &clone],
-    )?;
+    let (bare, clone) = (
+        repository.git().path().to_owned(),
+        project.to_string_lossy().into_owned(),
+    );
+    // Noise does not compress, and trying to is most of what git would do here.
+    git(&bare, &["config", "core.compression", "0"])?;
+    git(site.folder(), &["clone", "-q", &bare.to_string_lossy(), &clone])?;
+    let mut noise = vec![0; FILE_BYTES];
+    let mut random = fastrand::Rng::new();
     for number in 0..FILES {
-        let noise: Vec<u8> = std::iter::repeat_with(|| fastrand::u8(..)).take(FILE_BYTES).collect();
-        std::fs::write(project.join(format!("noise-{number}.bin")), noise)?;
+        random.fill(&mut noise);
+        std::fs::write(project.join(format!("noise-{number}.bin")), &noise)?;
     }
     git(&project, &["add", "."])?;
     let identity = ["-c", "user.name=alice", "-c", "user.email=alice@example.org"];
