@@ -78,7 +78,7 @@ impl Floor {
         }
         drop(turns);
         self.server.close().await;
-        self.docker.sweep(&HashSet::new()).await?;
+        self.docker.sweep(self.docker.all().await?, &HashSet::new()).await?;
         outcome
     }
 
