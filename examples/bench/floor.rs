@@ -78,8 +78,7 @@ impl Floor {
         }
         drop(turns);
         self.server.close().await;
-        let all = self.docker.all().await?;
-        self.docker.sweep(all, &HashSet::new()).await?;
+        self.docker.sweep(self.docker.all().await?, &HashSet::new()).await?;
         outcome
     }
 

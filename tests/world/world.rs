@@ -382,6 +382,8 @@ impl Program {
     /// Takes the writing end of a piped stdin.
     pub fn stdin(&mut self) -> tokio::process::ChildStdin {
         self.child.stdin.take().unwrap()
+    }
+
     /// Waits for what must happen before the program ends; an early end fails the test with the world's story.
     pub async fn until(&mut self, world: &World, event: impl Future<Output = ()>) {
         tokio::select! {
