@@ -45,7 +45,7 @@ fn no_pull(program: &Program, journal: &[Entry]) -> ExitCode {
     for entry in journal {
         match &entry.fact {
             Fact::Failed { reason } | Fact::Postponed { reason, .. } => {
-                screen::line(screen::red(&screen::harmless(reason)))
+                screen::line(screen::red(&screen::harmless(reason)));
             }
             _ => {}
         }
