@@ -14,12 +14,12 @@ fn the_example_holds_the_defaults() {
     let folder = given.folder.path();
     let mut expected = Config {
         task_sources: vec![TaskSource::Github],
-        state_dir: folder.join("./state"),
+        state_dir: folder.join("state"),
         ..Config::default()
     };
     expected.github.token = Some("a-token".into());
     expected.github.repositories = vec!["owner/repo".to_owned()];
-    expected.logs.directory = folder.join("./logs");
+    expected.logs.directory = folder.join("logs");
     // Built images name their Dockerfiles relative to the file.
     for environment in expected.command_executor.environments.values_mut() {
         if let Some(build) = &mut environment.build {
