@@ -62,10 +62,10 @@ async fn logs_and_status_tell_the_story_of_a_run() {
         [time]  environment started  container: [id]  environment: python  image: coding-agent-executor-python:latest  milliseconds: [n]
         [time]  stage changed  from: preparing  to: working
         [time]  model called  cached: [n]  input: [n]  milliseconds: [n]  output: [n]  turn: 2
-        [time]  tool called  bytes: [n]  is_error: false  milliseconds: [n]  tool: workspace/execute_command
+        [time]  tool called  about: echo Hello > README.md  bytes: [n]  is_error: false  milliseconds: [n]  tool: workspace/execute_command
         [time]  model called  cached: [n]  input: [n]  milliseconds: [n]  output: [n]  turn: 3
         [time]  stage changed  from: working  to: verifying
-        [time]  tool called  bytes: [n]  is_error: false  milliseconds: [n]  tool: workspace/execute_command
+        [time]  tool called  about: grep -q Hello README.md  bytes: [n]  is_error: false  milliseconds: [n]  tool: workspace/execute_command
         [time]  verified  command: grep -q Hello README.md  exit_code: 0  passed: true
         [time]  stage changed  from: verifying  to: delivering
         [time]  pushed  branch: coding-agent/1-greet-the-reader  commit: [id]
