@@ -23,7 +23,10 @@ pub async fn measure() -> anyhow::Result<Vec<Figure>> {
         ),
         1 => Answer::calls("workspace/write_file", file("A line.\n")),
         TURNS => Answer::done("The note is written."),
-        _ => Answer::calls("workspace/execute_command", json!({ "command": COMMAND })),
+        turn => Answer::calls(
+            "workspace/execute_command",
+            json!({ "command": format!("{COMMAND} {turn}") }),
+        ),
     })
     .await;
     let site = Site::new(&model).await?;

@@ -24,7 +24,8 @@ use tokio::sync::oneshot;
 
 use crate::site::{IMAGE, executor};
 
-/// The command of every turn: it does nothing, so what is left is the way there and back.
+/// The command of every turn: it does nothing, so what is left is the way there and back. The program gets it with a number
+/// behind it, because it stops a model that makes the same call again and again.
 pub const COMMAND: &str = "true";
 
 /// The bare loop, waiting to be asked.

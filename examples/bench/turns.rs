@@ -79,7 +79,10 @@ fn answer(seen: &mut Seen, request: &Request, asking: &Asking) -> Answer {
         reply if reply <= 2 + WARMING + TURNS => {
             // Missing turns are noticed when they are counted.
             seen.floor.extend(asking.turn(request.body.clone()));
-            Answer::calls("workspace/execute_command", json!({ "command": COMMAND }))
+            Answer::calls(
+                "workspace/execute_command",
+                json!({ "command": format!("{COMMAND} {reply}") }),
+            )
         }
         _ => Answer::done("Stood still."),
     }
