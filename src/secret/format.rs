@@ -188,7 +188,7 @@ mod tests {
             "risk-assessment task-0123456789abcdef0123456789abcdef",
             "if text.contains(\"-----BEGIN PRIVATE KEY-----\") {",
             "ssh://git@host/a/b git@github.com:owner/repo.git user@example.com",
-            "http://127.0.0.1:8080/a?mail=a@b.c https://registry.npmjs.org/@scope/name",
+            "http://127.0.0.1:8080/a?mail=a@b.c https://registry.example/@scope/name",
             "Authorization: Bearer ${TOKEN}, authorization: basic authentication",
             "use a bearer authentication-mechanism-of-your-choice",
         ] {
