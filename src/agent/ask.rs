@@ -49,14 +49,15 @@ impl Run {
     }
 
     pub(super) async fn get_response(&mut self, chat: &mut Chat) -> Result<Reply, Setback> {
-        self.check_limits()?;
         if self.stop.asked.is_cancelled() {
             return Err(Setback::Interrupted);
         }
+        self.check_limits()?;
         let begun = Instant::now();
         let reply = chat.get_response().await?;
         self.record.turns += 1;
         self.record.usage += reply.usage;
+        self.record.postponed = 0;
         self.note(Fact::ModelCalled {
             turn: self.record.turns,
             input: reply.usage.input,

@@ -101,15 +101,7 @@ impl Run {
         if text.len() <= most {
             return text;
         }
-        let folder = self.workshop.settings.outputs_dir.join(self.lease.run.to_string());
-        let file = folder.join(format!("turn-{:04}.txt", self.record.turns));
-        let kept = async {
-            tokio::fs::create_dir_all(&folder).await?;
-            tokio::fs::write(&file, &text).await
-        };
-        if let Err(error) = kept.await {
-            tracing::warn!("the whole output could not be kept in {}: {error}", file.display());
-        }
+        self.outputs.keep(self.record.turns, &text).await;
         excerpt::middle_cut(&text, most, None)
     }
 

@@ -10,7 +10,6 @@ use super::setback::Setback;
 use super::workspace::{self, Workspace};
 use crate::conversation::{ToolCall, ToolSpec};
 use crate::environment::Environment;
-use crate::environment::docker::Docker;
 use crate::journal::fact::Fact;
 use crate::llm::chat::Chat;
 use crate::task::state::State;
@@ -38,6 +37,12 @@ impl Desk {
         self.workspace.remove().await;
         self.workspace.container().to_owned()
     }
+
+    /// Ends the tool servers and leaves the container as it is.
+    async fn abandon(mut self) {
+        self.keeping.finish().await;
+        self.toolbox.close().await;
+    }
 }
 
 impl Run {
@@ -63,7 +68,11 @@ impl Run {
                 is_replacement,
                 keeping: Keeping::default(),
             });
-            desk.specs = desk.toolbox.specs().await?;
+            let toolbox = Arc::clone(&desk.toolbox);
+            let specs = self.unless_stopped(toolbox.specs()).await?;
+            if let Some(desk) = &mut self.desk {
+                desk.specs = specs;
+            }
             if is_replacement {
                 // What the commands set up went with the container that was there before. Boxed: they need the desk.
                 Box::pin(preparing::set_up(self)).await?;
@@ -85,14 +94,14 @@ impl Run {
         let Some(base) = self.record.base.clone() else {
             return Err(Setback::failed("there is no commit to work on"));
         };
-        let docker = Docker::connect(
-            &settings.environments,
-            settings.docker_host.as_deref(),
-            &settings.instance,
-        )
-        .await?;
-        let item = self.item().await?;
-        let mirror = self.source(item.as_ref()).await?.mirror;
+        let workshop = Arc::clone(&self.workshop);
+        let docker = workshop.docker().await?;
+        let mirror = if let Some(mirror) = &self.mirror {
+            mirror.clone()
+        } else {
+            let item = self.item().await?;
+            self.source(item.as_ref()).await?.mirror
+        };
         let run = self.lease.run.to_string();
         if self.is_prepared()
             && let Some(container) = docker.find(self.lease.run).await?
@@ -100,17 +109,26 @@ impl Run {
             return Ok((Workspace::take_over(container, mirror, base, run), false));
         }
         let (name, environment) = self.environment()?;
-        let lease = Arc::clone(&self.lease);
-        let progress = move |line: String| tracing::info!(task = %lease.task, "{line}");
-        docker.ensure_image(&environment, &progress).await?;
+        let progress = |line: String| {
+            tracing::info!(task = %self.lease.task, "{line}");
+            self.tell_terminal(&line);
+        };
+        self.unless_stopped(docker.ensure_image(&environment, &progress))
+            .await?;
         let executor = settings.environments.executor_file().map_err(Setback::failed)?;
         let begun = std::time::Instant::now();
         let container = docker
             .start(&self.lease.task, self.lease.run, &environment.image, &executor)
             .await?;
         let id = container.id().to_owned();
-        let handed_in = Workspace::hand_in(container.clone(), mirror, base, &settings.repository, run).await;
-        let workspace = match handed_in {
+        let handing_in = Box::pin(Workspace::hand_in(
+            container.clone(),
+            mirror,
+            base,
+            &settings.repository,
+            run,
+        ));
+        let workspace = match self.unless_stopped(handing_in).await {
             Ok(workspace) => workspace,
             Err(setback) => {
                 if let Err(error) = container.remove().await {
@@ -128,19 +146,16 @@ impl Run {
         Ok((workspace, true))
     }
 
+    /// Closes what is open but the container: what it holds is nowhere else.
+    pub(super) async fn leave_container(&mut self) {
+        if let Some(desk) = self.desk.take() {
+            desk.abandon().await;
+        }
+    }
+
     /// Removes the container of an earlier process that this one had no use for; the sweep of a later start would, too.
     pub(super) async fn remove_left_container(&self) {
-        let settings = &self.workshop.settings;
-        let removed = async {
-            Docker::connect(
-                &settings.environments,
-                settings.docker_host.as_deref(),
-                &settings.instance,
-            )
-            .await?
-            .remove(self.lease.run)
-            .await
-        };
+        let removed = async { self.workshop.docker().await?.remove(self.lease.run).await };
         if let Err(error) = removed.await {
             tracing::warn!(task = %self.lease.task, "a container could not be removed, the next start sweeps it: {error}");
         }

@@ -18,6 +18,8 @@ use crate::task::state::{Signal, State};
 const MOST_POSTPONEMENTS: u32 = 50;
 /// Longest time between two tries, unless the outside names a later one.
 const LONGEST_WAIT_MINUTES: i64 = 60;
+/// How long a run waits whose store could not be written, so that the model is not paid for the same step again and again.
+const UNSAVED_WAIT_MINUTES: i64 = 2;
 /// How long saving the work may take when a run is put down.
 const RESCUE_TIME: Duration = Duration::from_mins(1);
 
@@ -29,6 +31,10 @@ pub(super) async fn put_down(mut run: Run, setback: Setback) -> Ending {
             tracing::error!(task = %run.lease.task, "the run was given up: {error}");
             run.desk = None;
             return Ending::Disowned;
+        }
+        Setback::Unsaved(error) => {
+            tracing::error!(task = %run.lease.task, "the run could not be saved and is put down: {error}");
+            unsaved(&mut run).await
         }
         Setback::Interrupted => interrupt(&mut run).await,
         Setback::Postponed { until, reason } => postpone(&mut run, until, &reason).await,
@@ -44,6 +50,7 @@ pub(super) async fn put_down(mut run: Run, setback: Setback) -> Ending {
     run.leave().await;
     let until = match &ending {
         Ending::Postponed(until) => Some(*until),
+        Ending::Unsaved => Some(Utc::now() + TimeDelta::minutes(UNSAVED_WAIT_MINUTES)),
         _ => None,
     };
     if let Err(error) = run.workshop.store.release(&run.lease, until).await {
@@ -52,13 +59,21 @@ pub(super) async fn put_down(mut run: Run, setback: Setback) -> Ending {
     ending
 }
 
+/// The container holds more than the store knows, so it stays for whoever takes the run up. A local task's has no heir.
+async fn unsaved(run: &mut Run) -> Ending {
+    if run.record.local.is_none() {
+        run.leave_container().await;
+    }
+    Ending::Unsaved
+}
+
 /// Keeps the work for the next process. A local task has none: it ends with the command that gave it.
 async fn interrupt(run: &mut Run) -> Ending {
     if run.record.local.is_some() {
         return conclude(run, Signal::StopAsked, Ending::Interrupted).await;
     }
-    keep_work(run).await;
     save_or_log(run).await;
+    keep_work(run).await;
     run.note(Fact::Interrupted);
     Ending::Interrupted
 }
@@ -73,13 +88,13 @@ async fn postpone(run: &mut Run, until: DateTime<Utc>, reason: &str) -> Ending {
     run.record.postponed += 1;
     let wait = (1_i64 << run.record.postponed.min(10)).min(LONGEST_WAIT_MINUTES);
     let until = until.max(Utc::now() + TimeDelta::minutes(wait));
+    save_or_log(run).await;
     keep_work(run).await;
     run.note(Fact::Postponed {
         until,
         reason: reason.to_owned(),
     });
     run.say_postponed(reason).await;
-    save_or_log(run).await;
     Ending::Postponed(until)
 }
 
@@ -189,7 +204,10 @@ async fn conclude(run: &mut Run, signal: Signal, ending: Ending) -> Ending {
         Ok(()) => ending,
         Err(setback) => {
             tracing::error!(task = %run.lease.task, "the end of the run could not be saved: {setback:?}");
-            Ending::Disowned
+            match setback {
+                Setback::Unsaved(_) => Ending::Unsaved,
+                _ => Ending::Disowned,
+            }
         }
     }
 }
@@ -206,10 +224,12 @@ async fn keep_work(run: &mut Run) {
     };
     desk.keeping.finish().await;
     match tokio::time::timeout(RESCUE_TIME, desk.workspace.keep()).await {
-        Ok(Ok(())) => {}
+        Ok(Ok(())) => return,
         Ok(Err(setback)) => tracing::warn!(task = %run.lease.task, "the work could not be kept: {setback:?}"),
         Err(_) => tracing::warn!(task = %run.lease.task, "the work could not be kept in time"),
     }
+    // It is nowhere but in the container, which stays for whoever takes the run up.
+    run.leave_container().await;
 }
 
 async fn save_or_log(run: &mut Run) {

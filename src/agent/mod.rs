@@ -17,6 +17,7 @@ pub mod thread; // where people are told
 pub mod source; // where the work starts and where its result goes
 mod ask; // one question to the model, until it can be read
 mod compacting; // what to do when the conversation outgrows the window
+mod outputs; // what was too long for the model
 mod calls; // the tool calls of one reply
 mod keeping; // the work is kept while the model thinks
 pub mod desk; // what the model works at

@@ -67,7 +67,7 @@ fn headline(record: &Record, local: &LocalTask, ending: &Ending, changed: &[Chan
             let reason = record.failure.as_ref().map_or("", |failure| failure.text.as_str());
             format!("This could not be done: {}\n", talk::sentence(reason))
         }
-        Ending::Stopped | Ending::Postponed(_) | Ending::Disowned => {
+        Ending::Stopped | Ending::Postponed(_) | Ending::Disowned | Ending::Unsaved => {
             format!("This was {ending}; {folder} is as it was.\n")
         }
     }

@@ -1,23 +1,28 @@
 //! The loop: one stage after the other until the run ends or has to be put down.
 
+use std::future::Future;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
 use chrono::{DateTime, Utc};
+use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
 use super::budget::Budget;
 use super::desk::Desk;
-use super::record::{FailureKind, Record};
+use super::outputs::Outputs;
+use super::record::{Failure, FailureKind, Record};
 use super::setback::Setback;
 use super::thread::Thread;
 use super::{Planning, delivering, ending, planning, preparing, talk, verifying, working};
-use crate::environment;
+use crate::environment::docker::Docker;
+use crate::environment::{self, EnvironmentError};
 use crate::journal::Journal;
 use crate::journal::fact::{Fact, Subject};
 use crate::llm::chat::Model;
 use crate::repository;
+use crate::repository::mirror::Mirror;
 use crate::secret::Redactor;
 use crate::store::{Lease, Run as StoredRun, Store};
 use crate::task::state::{Signal, State};
@@ -33,6 +38,33 @@ pub struct Workshop {
     pub redactor: Arc<Redactor>,
     pub model: Model,
     pub settings: Settings,
+    docker: OnceCell<Docker>,
+}
+
+impl Workshop {
+    pub fn new(store: Store, journal: Journal, redactor: Arc<Redactor>, model: Model, settings: Settings) -> Self {
+        Self {
+            store,
+            journal,
+            redactor,
+            model,
+            settings,
+            docker: OnceCell::new(),
+        }
+    }
+
+    /// Returns the connection to the engine, made at the first need; an engine that did not answer is asked again.
+    pub async fn docker(&self) -> Result<&Docker, EnvironmentError> {
+        let settings = &self.settings;
+        let connect = || {
+            Docker::connect(
+                &settings.environments,
+                settings.docker_host.as_deref(),
+                &settings.instance,
+            )
+        };
+        self.docker.get_or_try_init(connect).await
+    }
 }
 
 /// The part of the configuration that runs depend on.
@@ -76,6 +108,8 @@ pub enum Ending {
     Interrupted,
     /// Another worker has it.
     Disowned,
+    /// The store could not be written: the run goes on from what it holds, when it can be written again.
+    Unsaved,
 }
 
 impl std::fmt::Display for Ending {
@@ -89,6 +123,7 @@ impl std::fmt::Display for Ending {
             Self::Postponed(until) => write!(formatter, "put back until {}", until.format("%Y-%m-%d %H:%M UTC")),
             Self::Interrupted => formatter.write_str("interrupted"),
             Self::Disowned => formatter.write_str("given up to another worker"),
+            Self::Unsaved => formatter.write_str("put down, because the store cannot be written or read"),
         }
     }
 }
@@ -102,8 +137,11 @@ pub struct Run {
     pub(super) record: Record,
     pub(super) thread: Thread,
     pub(super) stop: Stop,
+    /// The repository, once it was fetched by this process.
+    pub(super) mirror: Option<Mirror>,
     /// Container, tools and conversation, once they are open.
     pub(super) desk: Option<Desk>,
+    pub(super) outputs: Outputs,
     /// When the item was last looked at.
     pub(super) looked_at: Option<Instant>,
     /// When the progress comment was last written.
@@ -117,8 +155,8 @@ pub struct Run {
 impl Run {
     /// Takes up a claimed run where it stands.
     pub fn new(workshop: Arc<Workshop>, lease: Arc<Lease>, stored: &StoredRun, thread: Thread, stop: Stop) -> Self {
-        // The document is this program's own; one that cannot be read is of a version that never was, and begins anew.
-        let record = serde_json::from_value(stored.record.clone()).unwrap_or_default();
+        let record = serde_json::from_value(stored.record.clone()).unwrap_or_else(|error| unreadable(stored, &error));
+        let outputs = Outputs::new(workshop.settings.outputs_dir.join(lease.run.to_string()));
         let subject = Subject {
             task: Some(lease.task.clone()),
             run: Some(lease.run),
@@ -132,12 +170,24 @@ impl Run {
             record,
             thread,
             stop,
+            mirror: None,
             desk: None,
+            outputs,
             looked_at: None,
             shown_at: None,
             begun,
             was_taken_up: stored.state != State::Queued,
         }
+    }
+
+    /// Takes up a run that broke off by a fault of this program. It is not tried again: it would only break off again.
+    pub fn broken(workshop: Arc<Workshop>, lease: Arc<Lease>, stored: &StoredRun, thread: Thread, stop: Stop) -> Self {
+        let mut run = Self::new(workshop, lease, stored, thread, stop);
+        run.record.failure.get_or_insert(Failure {
+            kind: FailureKind::Task,
+            text: "a fault of this program broke the run off; its log says where, please report it".to_owned(),
+        });
+        run
     }
 
     /// Works on the run until it ends, is put back or the program stops. The lease is given back in every case.
@@ -181,7 +231,12 @@ impl Run {
     pub(super) async fn step(&mut self, signal: Signal) -> Result<(), Setback> {
         let from = self.state;
         self.state = from.on(signal).map_err(|error| Setback::failed(error.to_string()))?;
-        self.save().await?;
+        self.record.postponed = 0;
+        if let Err(setback) = self.save().await {
+            // What is not saved has not happened.
+            self.state = from;
+            return Err(setback);
+        }
         self.note(Fact::StageChanged { from, to: self.state });
         if !self.state.is_final() {
             self.tell_terminal(talk::headline(self.state));
@@ -190,6 +245,18 @@ impl Run {
             return Err(Setback::Interrupted);
         }
         Ok(())
+    }
+
+    /// Gives `work` up when the program is asked to stop: for what may take long and is simply done again.
+    pub(super) async fn unless_stopped<T, E: Into<Setback>>(
+        &self,
+        work: impl Future<Output = Result<T, E>>,
+    ) -> Result<T, Setback> {
+        tokio::select! {
+            biased;
+            () = self.stop.asked.cancelled() => Err(Setback::Interrupted),
+            result = work => result.map_err(Into::into),
+        }
     }
 
     /// Saves the record in the state the run is in.
@@ -232,11 +299,29 @@ impl Run {
 
     /// Closes what is open; the container goes. So does the one an earlier process left, when nobody needs it any more.
     pub(super) async fn leave(&mut self) {
+        if self.state == State::Done {
+            self.forget_commits().await;
+        }
         if let Some(desk) = self.desk.take() {
             let container = desk.clear().await;
             self.note(Fact::EnvironmentRemoved { container });
         } else if self.was_taken_up && self.state.is_final() {
             self.remove_left_container().await;
         }
+    }
+}
+
+/// Returns the record of a run whose own cannot be read: one that only fails, visibly. To begin anew would comment, pay and
+/// perhaps push a second time.
+fn unreadable(stored: &StoredRun, error: &serde_json::Error) -> Record {
+    Record {
+        title: stored.title.clone(),
+        failure: Some(Failure {
+            kind: FailureKind::Task,
+            text: format!(
+                "what was saved of the run cannot be read ({error}); was it written by a newer version of the program?"
+            ),
+        }),
+        ..Record::default()
     }
 }

@@ -25,8 +25,10 @@ pub enum Setback {
     WorkspaceLost(String),
     /// The model does not take native tool calls: the conversation begins again with JSON.
     NoNativeCalls(String),
-    /// Another worker has the run, or the store cannot be written: touch nothing, say nothing.
+    /// Another worker has the run: touch nothing, say nothing.
     Disowned(StoreError),
+    /// The store cannot be written: the work stays where it is, and goes on from what the store holds.
+    Unsaved(StoreError),
 }
 
 impl Setback {
@@ -61,7 +63,10 @@ impl Setback {
 
 impl From<StoreError> for Setback {
     fn from(error: StoreError) -> Self {
-        Self::Disowned(error)
+        match error {
+            StoreError::LeaseLost(_) => Self::Disowned(error),
+            StoreError::Database { .. } | StoreError::Unusable { .. } => Self::Unsaved(error),
+        }
     }
 }
 

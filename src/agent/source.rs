@@ -1,5 +1,7 @@
 //! Where the work starts and where its result goes: mirror, remote, base commit and branches.
 
+use std::time::Duration;
+
 use super::record::Base;
 use super::run::Run;
 use super::setback::Setback;
@@ -11,7 +13,10 @@ use crate::store::Run as StoredRun;
 use crate::task::id::TaskId;
 use crate::task::state::State;
 
-/// The repository of a run, freshly fetched.
+/// How long a finished run waits for a mirror that another one is fetching; what is not forgotten is only litter.
+const FORGETTING_TIME: Duration = Duration::from_secs(10);
+
+/// The repository of a run.
 pub struct Source {
     pub mirror: Mirror,
     /// `None` for a local task.
@@ -19,22 +24,37 @@ pub struct Source {
 }
 
 impl Run {
-    /// Fetches the repository of the item; for a local task opens the snapshot made of its folder.
+    /// Returns the repository of the item, fetched once in each process; for a local task the snapshot made of its folder.
+    /// Nothing later needs it fresher: a push is refused where the branch has moved.
     pub(super) async fn source(&mut self, item: Option<&Item>) -> Result<Source, Setback> {
         let config = &self.workshop.settings.repository;
         let state_dir = &self.workshop.settings.state_dir;
-        let Some(item) = item else {
-            let name = self.lease.run.to_string();
-            return Ok(Source {
-                mirror: Mirror::local(config, state_dir, &name).await?,
-                remote: None,
-            });
+        let remote = match item {
+            Some(item) => Some(self.remote(item).await?),
+            None => None,
         };
-        let remote = self.remote(item).await?;
-        Ok(Source {
-            mirror: Mirror::fetch(config, state_dir, &remote).await?,
-            remote: Some(remote),
-        })
+        let mirror = match (&self.mirror, &remote) {
+            (Some(mirror), _) => mirror.clone(),
+            (None, Some(remote)) => {
+                self.unless_stopped(Box::pin(Mirror::fetch(config, state_dir, remote)))
+                    .await?
+            }
+            (None, None) => Mirror::local(config, state_dir, &self.lease.run.to_string()).await?,
+        };
+        self.mirror = Some(mirror.clone());
+        Ok(Source { mirror, remote })
+    }
+
+    /// Forgets the commits that were kept of a run whose result was delivered.
+    pub(super) async fn forget_commits(&self) {
+        let Some(mirror) = self.mirror.as_ref().filter(|_| self.record.local.is_none()) else {
+            return;
+        };
+        let run = self.lease.run.to_string();
+        match tokio::time::timeout(FORGETTING_TIME, mirror.forget(&run)).await {
+            Ok(Ok(())) | Err(_) => {}
+            Ok(Err(error)) => tracing::warn!(task = %self.lease.task, "kept commits could not be forgotten: {error}"),
+        }
     }
 
     async fn remote(&self, item: &Item) -> Result<Remote, Setback> {
@@ -68,7 +88,13 @@ impl Run {
         };
         let settings = &self.workshop.settings;
         let name = self.lease.run.to_string();
-        let (_, commit) = Mirror::snapshot(&settings.repository, &settings.state_dir, &name, &local.folder).await?;
+        let copying = Box::pin(Mirror::snapshot(
+            &settings.repository,
+            &settings.state_dir,
+            &name,
+            &local.folder,
+        ));
+        let (_, commit) = self.unless_stopped(copying).await?;
         Ok(Base {
             commit,
             branch: "main".to_owned(),

@@ -67,7 +67,7 @@ impl Run {
         self.looked_at = Some(Instant::now());
         match self.item().await {
             Ok(_) => Ok(()),
-            Err(setback @ (Setback::Withdrawn { .. } | Setback::Disowned(_))) => Err(setback),
+            Err(setback @ Setback::Withdrawn { .. }) => Err(setback),
             Err(other) => {
                 tracing::warn!(task = %self.lease.task, "the item could not be looked at: {other:?}");
                 Ok(())

@@ -14,7 +14,6 @@ const TAIL_BYTES: usize = 4_000;
 
 /// Leaves the outcome of every check in the record; sends the model back to work while it may still repair.
 pub(super) async fn verify(run: &mut Run) -> Result<Signal, Setback> {
-    run.show_progress().await?;
     let settings = run.workshop.settings.planning.verification.clone();
     let checks = run
         .record
@@ -23,9 +22,10 @@ pub(super) async fn verify(run: &mut Run) -> Result<Signal, Setback> {
         .map(|plan| plan.verification.clone())
         .unwrap_or_default();
     run.record.checks.clear();
-    if !settings.enabled {
+    if !settings.enabled || checks.is_empty() {
         return Ok(Signal::Finished);
     }
+    run.show_progress().await?;
     // The checks are the program's heaviest commands; a container that they take down must not take the work along.
     run.keep_before_checks(&checks).await?;
     for check in &checks {

@@ -24,7 +24,7 @@ pub const KILLED: u8 = 130;
 pub fn of(ending: &Ending) -> u8 {
     match ending {
         Ending::Done | Ending::Stopped | Ending::Interrupted | Ending::Disowned => SUCCESS,
-        Ending::Failed(FailureKind::Task) | Ending::Postponed(_) => FAILED,
+        Ending::Failed(FailureKind::Task) | Ending::Postponed(_) | Ending::Unsaved => FAILED,
         Ending::Failed(FailureKind::Policy) => REFUSED,
         Ending::Failed(FailureKind::Unreadable) => UNREADABLE,
     }

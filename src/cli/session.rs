@@ -99,6 +99,15 @@ pub fn host() -> Host {
     }
 }
 
+/// A panic's message can hold whatever was being read at that moment: it goes through the redactor like all that is written.
+fn say_panics_without_secrets(redactor: Arc<Redactor>) {
+    std::panic::set_hook(Box::new(move |panic| {
+        let text = redactor.clean(&format!("a fault of this program, please report it: {panic}"));
+        tracing::error!("{text}");
+        complain(text);
+    }));
+}
+
 /// An assembled service with its logs open.
 pub struct Session {
     pub service: Arc<Service>,
@@ -122,6 +131,7 @@ impl Session {
                 return Err(exit::CONFIGURATION.into());
             }
         };
+        say_panics_without_secrets(Arc::clone(&redactor));
         let stop = Stop::default();
         match Service::open(config, host(), journal.clone(), Arc::clone(&redactor), stop.clone()).await {
             Ok(service) => {

@@ -268,6 +268,11 @@ pub struct Found {
 }
 
 impl Found {
+    /// Returns the run it was started for.
+    pub fn run(&self) -> Option<RunId> {
+        self.run
+    }
+
     fn is_kept(&self, keep: &HashSet<RunId>, oldest: i64) -> bool {
         self.run.is_some_and(|run| keep.contains(&run)) && self.created >= oldest
     }

@@ -82,7 +82,9 @@ fn tidy_daily(config: LogConfig) -> io::Result<mpsc::Sender<()>> {
         loop {
             let day = old_file::first_open_day(Utc::now());
             if tidied != Some(day) {
-                for problem in old_file::tidy(&config.directory, day, config.retention_days) {
+                let (directory, days) = (&config.directory, config.retention_days);
+                let problems = old_file::tidy(directory, day, days);
+                for problem in problems.into_iter().chain(old_file::tidy_outputs(directory, day, days)) {
                     tracing::warn!("{problem}");
                 }
                 tidied = Some(day);

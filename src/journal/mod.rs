@@ -65,6 +65,13 @@ impl Default for LogConfig {
     }
 }
 
+impl LogConfig {
+    /// Returns where the whole of long tool outputs is kept, a folder for each run. They go with the logs of their day.
+    pub fn outputs(&self) -> PathBuf {
+        self.directory.join(old_file::OUTPUTS)
+    }
+}
+
 /// Why there are no logs. The operator must act.
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {

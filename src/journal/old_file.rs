@@ -4,6 +4,7 @@
 //! killed in any moment: a file is there plain, compressed or (until the next time) both, never half and never not at all.
 
 use std::fs;
+use std::fs::DirEntry;
 use std::fs::File;
 use std::fs::TryLockError;
 use std::io;
@@ -41,6 +42,40 @@ pub(super) fn first_open_day(now: DateTime<Utc>) -> NaiveDate {
     (now - MARGIN).date_naive()
 }
 
+/// Where the whole outputs of tools are kept, a folder for each run.
+pub(super) const OUTPUTS: &str = "outputs";
+
+/// Deletes the outputs of runs whose last one is older than the retention. Returns what could not be done.
+pub(super) fn tidy_outputs(directory: &Path, first_open_day: NaiveDate, retention_days: u32) -> Vec<String> {
+    let oldest = oldest_day(first_open_day, retention_days);
+    let Ok(entries) = fs::read_dir(directory.join(OUTPUTS)) else {
+        // No output was ever too long.
+        return Vec::new();
+    };
+    let tidy_one = |entry: &DirEntry| {
+        let metadata = entry.metadata()?;
+        // Only folders are ours; adding a file sets a folder's time.
+        if metadata.is_dir() && DateTime::<Utc>::from(metadata.modified()?).date_naive() < oldest {
+            gone(fs::remove_dir_all(entry.path()))
+        } else {
+            Ok(())
+        }
+    };
+    entries
+        .flatten()
+        .filter_map(|entry| {
+            let error = tidy_one(&entry).err()?;
+            Some(format!("{} cannot be tidied away: {error}", entry.path().display()))
+        })
+        .collect()
+}
+
+fn oldest_day(first_open_day: NaiveDate, retention_days: u32) -> NaiveDate {
+    first_open_day
+        .checked_sub_days(Days::new(retention_days.into()))
+        .unwrap_or(NaiveDate::MIN)
+}
+
 /// Compresses files of days before `first_open_day` and deletes those that are more than `retention_days` older.
 /// Returns what could not be done; the rest is done anyway.
 pub(super) fn tidy(directory: &Path, first_open_day: NaiveDate, retention_days: u32) -> Vec<String> {
@@ -48,9 +83,7 @@ pub(super) fn tidy(directory: &Path, first_open_day: NaiveDate, retention_days: 
         Ok(files) => files,
         Err(error) => return vec![format!("{} cannot be read: {error}", directory.display())],
     };
-    let oldest = first_open_day
-        .checked_sub_days(Days::new(retention_days.into()))
-        .unwrap_or(NaiveDate::MIN);
+    let oldest = oldest_day(first_open_day, retention_days);
     let tidy_one = |file: &OldFile| {
         if file.day < oldest {
             gone(fs::remove_file(&file.path))
@@ -248,6 +281,25 @@ mod tests {
         let day = |text: &str| first_open_day(text.parse().unwrap()).to_string();
         assert_eq!(day("2026-03-01T00:04:59Z"), "2026-02-28");
         assert_eq!(day("2026-03-01T00:05:00Z"), "2026-03-01");
+    }
+
+    #[test]
+    fn the_outputs_of_a_run_go_when_the_last_of_them_is_too_old() {
+        let folder = folder(&[]);
+        assert_eq!(tidy_outputs(folder.path(), TODAY, 30), Vec::<String>::new());
+        for (name, day) in [("old", "2026-01-29T12:00:00Z"), ("kept", "2026-01-30T12:00:00Z")] {
+            let run = folder.path().join(OUTPUTS).join(name);
+            fs::create_dir_all(&run).unwrap();
+            fs::write(run.join("turn-0001-0001.txt"), "long").unwrap();
+            let day: DateTime<Utc> = day.parse().unwrap();
+            File::open(&run).unwrap().set_modified(day.into()).unwrap();
+        }
+        assert_eq!(tidy_outputs(folder.path(), TODAY, 30), Vec::<String>::new());
+        let left: Vec<_> = fs::read_dir(folder.path().join(OUTPUTS))
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name())
+            .collect();
+        assert_eq!(left, ["kept"]);
     }
 
     #[test]

@@ -1,10 +1,12 @@
 //! The consumers: claim a run, work on it, give it back.
 
+use std::future::Future;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use chrono::{TimeDelta, Utc};
 use tokio::task::JoinSet;
+use tokio_util::task::AbortOnDropHandle;
 
 use super::Service;
 use crate::agent::run::{Ending, Run};
@@ -27,7 +29,11 @@ impl Service {
             consumers.spawn(async move {
                 let mut endings = Vec::new();
                 while let Some(ending) = service.work_on_next().await {
+                    let goes_on = !must_pause(&ending);
                     endings.push(ending);
+                    if !goes_on {
+                        break;
+                    }
                 }
                 endings
             });
@@ -42,18 +48,24 @@ impl Service {
             let service = Arc::clone(self);
             consumers.spawn(async move {
                 while !service.stop.asked.is_cancelled() {
-                    if service.work_on_next().await.is_some() {
-                        continue;
-                    }
-                    tokio::select! {
-                        () = service.bell.heard() => {}
-                        () = tokio::time::sleep(LOOK_EVERY) => {}
-                        () = service.stop.asked.cancelled() => {}
+                    match service.work_on_next().await {
+                        Some(ending) if must_pause(&ending) => service.pause(std::future::pending()).await,
+                        Some(_) => {}
+                        None => service.pause(service.bell.heard()).await,
                     }
                 }
             });
         }
         consumers.join_all().await;
+    }
+
+    /// Waits until the bell rings, some time has passed, or the program stops.
+    async fn pause(&self, bell: impl Future<Output = ()>) {
+        tokio::select! {
+            () = bell => {}
+            () = tokio::time::sleep(LOOK_EVERY) => {}
+            () = self.stop.asked.cancelled() => {}
+        }
     }
 
     /// Claims the next run that is due and works on it; `None` when there is none.
@@ -65,7 +77,7 @@ impl Service {
             Ok(claimed) => claimed?,
             Err(error) => {
                 tracing::error!("no run could be claimed: {error}");
-                return None;
+                return Some(Ending::Unsaved);
             }
         };
         let (lease, stored) = claimed;
@@ -86,25 +98,14 @@ impl Service {
             run: Some(lease.run),
         };
         self.workshop.journal.record(&subject, Fact::Claimed);
-        let heart = tokio::spawn(beat(self.workshop.store.clone(), Arc::clone(&lease)));
-        let run = Run::new(
-            Arc::clone(&self.workshop),
-            Arc::clone(&lease),
-            &stored,
-            thread,
-            self.stop.clone(),
-        );
-        // A task of its own, so that a panic ends one run and not the service.
-        let ending = match tokio::spawn(run.advance()).await {
-            Ok(ending) => ending,
-            Err(panic) => {
-                let until = Utc::now() + TimeDelta::minutes(10);
-                tracing::error!(task = %lease.task, "the run broke off by a fault of this program: {panic}");
-                self.release(&lease, Some(until)).await;
-                Ending::Postponed(until)
+        let ending = tokio::select! {
+            ending = self.advance(&lease, stored, thread) => ending,
+            () = beat(&self.workshop.store, &lease) => {
+                // What the run had in hand is dropped where it stands: somebody else may have it by now.
+                tracing::error!(task = %lease.task, "the lease was lost; the run is given up");
+                Ending::Disowned
             }
         };
-        heart.abort();
         self.workshop.journal.record(
             &subject,
             Fact::PutDown {
@@ -114,6 +115,41 @@ impl Service {
         ending
     }
 
+    /// Works on the run in a task of its own, so that a panic ends one run and not the service.
+    async fn advance(&self, lease: &Arc<Lease>, stored: StoredRun, thread: Thread) -> Ending {
+        let workshop = || Arc::clone(&self.workshop);
+        let run = Run::new(
+            workshop(),
+            Arc::clone(lease),
+            &stored,
+            thread.clone(),
+            self.stop.clone(),
+        );
+        let panic = match apart(run).await {
+            Ok(ending) => return ending,
+            Err(panic) => panic,
+        };
+        tracing::error!(task = %lease.task, "the run broke off by a fault of this program: {panic}");
+        let saved = self
+            .workshop
+            .store
+            .run(lease.run)
+            .await
+            .ok()
+            .flatten()
+            .unwrap_or(stored);
+        let run = Run::broken(workshop(), Arc::clone(lease), &saved, thread, self.stop.clone());
+        match apart(run).await {
+            Ok(ending) => ending,
+            Err(panic) => {
+                let until = Utc::now() + TimeDelta::minutes(10);
+                tracing::error!(task = %lease.task, "and it could not be ended: {panic}");
+                self.release(lease, Some(until)).await;
+                Ending::Postponed(until)
+            }
+        }
+    }
+
     async fn release(&self, lease: &Lease, until: Option<chrono::DateTime<Utc>>) {
         if let Err(error) = self.workshop.store.release(lease, until).await {
             tracing::error!(task = %lease.task, "the lease could not be given back, it runs out by itself: {error}");
@@ -121,14 +157,28 @@ impl Service {
     }
 }
 
-/// Extends the lease until it is lost; the run notices a loss itself at its next save.
-async fn beat(store: Store, lease: Arc<Lease>) {
+/// Tells whether it is no use to claim a run at once.
+fn must_pause(ending: &Ending) -> bool {
+    matches!(ending, Ending::Unsaved)
+}
+
+/// Advances the run in a task that ends with the caller's.
+async fn apart(run: Run) -> Result<Ending, tokio::task::JoinError> {
+    AbortOnDropHandle::new(tokio::spawn(run.advance())).await
+}
+
+/// Extends the lease; ends when it is lost, or when nobody can know that it is not.
+async fn beat(store: &Store, lease: &Lease) {
+    let mut extended_at = Instant::now();
     loop {
         tokio::time::sleep(HEARTBEAT).await;
-        match store.heartbeat(&lease, LEASE).await {
-            Ok(()) => {}
+        match store.heartbeat(lease, LEASE).await {
+            Ok(()) => extended_at = Instant::now(),
             Err(StoreError::LeaseLost(_)) => return,
-            Err(error) => tracing::warn!(task = %lease.task, "the heartbeat failed: {error}"),
+            Err(error) if extended_at.elapsed() < LEASE => {
+                tracing::warn!(task = %lease.task, "the heartbeat failed: {error}");
+            }
+            Err(_) => return,
         }
     }
 }

@@ -49,13 +49,7 @@ impl Service {
         let store = Store::open(&config.state_dir).await?;
         let model = Model::new(&config.llm)?;
         let forges = Forges::connect(&config).await?;
-        let workshop = Workshop {
-            store,
-            journal,
-            redactor,
-            model,
-            settings: settings(&config, host),
-        };
+        let workshop = Workshop::new(store, journal, redactor, model, settings(&config, host));
         let bell = Doorbell::new(config.consumers);
         Ok(Self {
             workshop: Arc::new(workshop),
@@ -74,7 +68,7 @@ impl Service {
 fn settings(config: &Config, host: Host) -> Settings {
     Settings {
         state_dir: config.state_dir.clone(),
-        outputs_dir: config.logs.directory.join("outputs"),
+        outputs_dir: config.logs.outputs(),
         program: host.program,
         docker_host: host.docker_host,
         instance: instance(&config.state_dir),

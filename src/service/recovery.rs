@@ -28,7 +28,12 @@ impl Service {
         }
         let keep: HashSet<_> = unfinished.iter().map(|run| run.id).collect();
         let swept = match left {
-            Ok((docker, left)) => docker.sweep(left, &keep).await,
+            Ok((docker, mut left)) => {
+                // However old: somebody is at work in them.
+                let held = self.workshop.store.held_elsewhere().await?;
+                left.retain(|container| container.run().is_none_or(|run| !held.contains(&run)));
+                docker.sweep(left, &keep).await
+            }
             Err(error) => Err(error),
         };
         match swept {
@@ -42,16 +47,9 @@ impl Service {
         Ok(())
     }
 
-    async fn containers(&self) -> Result<(Docker, Vec<Found>), EnvironmentError> {
-        let settings = &self.workshop.settings;
-        let docker = Docker::connect(
-            &settings.environments,
-            settings.docker_host.as_deref(),
-            &settings.instance,
-        )
-        .await?;
-        let found = docker.all().await?;
-        Ok((docker, found))
+    async fn containers(&self) -> Result<(&Docker, Vec<Found>), EnvironmentError> {
+        let docker = self.workshop.docker().await?;
+        Ok((docker, docker.all().await?))
     }
 
     /// A local task lives and dies with the command that gave it: what a killed one left is closed, and its copy of the

@@ -7,10 +7,12 @@
 )]
 
 mod big;
+mod book;
 mod changes;
 mod command_line;
 mod credentials;
 mod doctor;
+mod early_stops;
 mod endings;
 mod environment;
 mod executor;
@@ -27,6 +29,7 @@ mod mcp_servers;
 mod orphans;
 mod processes;
 mod reading;
+mod requests;
 mod side_by_side;
 mod sources;
 mod stopping;

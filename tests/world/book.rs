@@ -1,0 +1,139 @@
+//! What becomes of runs when the book cannot be written or read, or says that somebody else has them.
+
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
+use sqlx::{ConnectOptions, Executor};
+
+use crate::fake::model::Plan;
+use crate::world::World;
+
+async fn book(world: &World) -> SqliteConnection {
+    let file = world.state_dir().join("coding-agent.db");
+    SqliteConnectOptions::new().filename(file).connect().await.unwrap()
+}
+
+/// Does something to the book behind the program's back.
+async fn tamper(world: &World, statement: &'static str) {
+    book(world).await.execute(statement).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_book_that_cannot_be_written_costs_neither_work_nor_money() {
+    let world = World::start().await;
+    world.model.allows_restarts();
+    world
+        .model
+        .plans(Plan::of(&["greet"]))
+        .calls(
+            "workspace/execute_command",
+            json!({ "command": "echo Hello > hello.txt" }),
+        )
+        .done("Never saved.")
+        .holds();
+    let issue = world.github.open_issue("Greet").label("coding agent");
+    let program = world.spawn(&["run"]);
+    world.model.until_held(1).await;
+    tamper(
+        &world,
+        "CREATE TRIGGER full BEFORE INSERT ON messages BEGIN SELECT RAISE(FAIL, 'the disk is full'); END",
+    )
+    .await;
+    world.model.release();
+
+    let ended = program.ended().await;
+
+    assert_eq!(ended.code, Some(1), "{ended:?}\n{}", world.story());
+    assert_eq!(
+        ended.stdout,
+        "run: put down, because the store cannot be written or read\n"
+    );
+    assert_eq!(world.model.requests().len(), 3, "{}", world.model.dump());
+    // It holds what the book does not.
+    assert_eq!(world.containers().await.len(), 1);
+
+    tamper(&world, "DROP TRIGGER full").await;
+    tamper(&world, "UPDATE runs SET not_before = NULL").await;
+    world.model.done("Greeted.");
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    let pulls = world.github.pulls();
+    assert_eq!(
+        pulls[0].file("hello.txt").as_deref(),
+        Some("Hello\n"),
+        "{}",
+        world.story()
+    );
+    assert_eq!(issue.labels(), ["coding agent done"]);
+    let journal = world.journal();
+    let started = journal
+        .iter()
+        .filter(|entry| entry["fact"] == "environment_started")
+        .count();
+    assert_eq!(started, 1, "the container was not taken over");
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_run_whose_record_cannot_be_read_ends_where_people_see_it() {
+    let world = World::start().await;
+    world.model.plans(Plan::of(&["greet"])).done("Never read.").holds();
+    let issue = world.github.open_issue("Greet").label("coding agent");
+    let program = world.spawn(&["run"]);
+    world.model.until_held(1).await;
+    program.kill().await;
+    world.model.release();
+    tamper(&world, r#"UPDATE runs SET record = '{"turns": "many"}'"#).await;
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(1), "{ended:?}\n{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent failed"], "{}", world.story());
+    let comments = issue.comments();
+    let last = &comments.last().unwrap().body;
+    assert!(last.contains("What was saved of the run cannot be read"), "{last}");
+    assert!(world.github.pulls().is_empty());
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_run_that_somebody_else_has_is_let_go_while_the_model_thinks() {
+    let world = World::start().await;
+    world.model.plans(Plan::of(&["greet"])).done("Never heard.").holds();
+    let issue = world.github.open_issue("Greet").label("coding agent");
+    let program = world.spawn(&["run"]);
+    world.model.until_held(1).await;
+    let (comments, containers) = (issue.comments().len(), world.containers().await);
+    tamper(
+        &world,
+        "UPDATE runs SET lease_token = '11111111-1111-4111-8111-111111111111', lease_host = 'elsewhere',
+                lease_worker = '0198c0de-0000-7000-8000-000000000000', lease_expires_at = 9000000000000000",
+    )
+    .await;
+    let taken = Instant::now();
+
+    let ended = program.ended().await;
+
+    // The model never answers: what ends it is the heartbeat.
+    assert!(taken.elapsed() < Duration::from_secs(25), "{:?}", taken.elapsed());
+    assert_eq!(
+        ended.stdout,
+        "run: given up to another worker\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
+    assert_eq!(world.containers().await, containers);
+    assert_eq!(issue.comments().len(), comments);
+    assert_eq!(issue.labels(), ["coding agent processing"]);
+    world.model.release();
+    // The other one has ended it; its container is swept.
+    tamper(
+        &world,
+        "UPDATE runs SET state = 'done', finished_at = 1, lease_token = NULL",
+    )
+    .await;
+    assert_eq!(world.run().await.code, Some(0));
+    world.finish().await;
+}
