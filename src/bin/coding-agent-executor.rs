@@ -34,7 +34,8 @@ fn main() -> ExitCode {
     // Before the options are looked at: this happens with every command, and has to be quick.
     let mut words = std::env::args_os().skip(1);
     if words.next().is_some_and(|word| word == "supervise") {
-        return executor::supervise(&words.next().unwrap_or_default());
+        let (folder, command) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+        return executor::supervise(&folder, &command);
     }
     match serve(Arguments::parse()) {
         Ok(()) => ExitCode::SUCCESS,

@@ -86,8 +86,10 @@ impl Running {
         let (output, stdout) = io::pipe().context("no pipe for the command's output could be made")?;
         let stderr = stdout.try_clone()?;
         let supervisor = Command::new(&options.supervisor)
-            .args(["supervise", command])
-            .current_dir(folder)
+            .arg("supervise")
+            // The supervisor goes there itself: with a folder to change to this process would be copied for every command,
+            // its memory tables and all, only to be replaced at once.
+            .args([folder.as_os_str(), command.as_ref()])
             .envs(ENVIRONMENT)
             .stdin(Stdio::from(OwnedFd::from(theirs)))
             .stdout(stdout)

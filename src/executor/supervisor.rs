@@ -31,32 +31,37 @@ pub(super) enum Ending {
     NotStarted(String),
 }
 
-/// Runs `command` in a shell and stays until everything it started has ended.
-pub fn supervise(command: &OsStr) -> ExitCode {
-    match try_supervise(command) {
+/// Runs `command` in a shell in `folder` and stays until everything it started has ended.
+pub fn supervise(folder: &OsStr, command: &OsStr) -> ExitCode {
+    match try_supervise(folder, command) {
         Ok(()) => ExitCode::SUCCESS,
         // The executor sees a socket that ended without a word.
         Err(_) => ExitCode::FAILURE,
     }
 }
 
-fn try_supervise(command: &OsStr) -> io::Result<()> {
+fn try_supervise(folder: &OsStr, command: &OsStr) -> io::Result<()> {
     adopt_orphans()?;
     // A session of its own: no terminal, and signals to the executor's group do not reach the command.
     rustix::process::setsid()?;
-    let mut executor = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
-    let shell = match start(command) {
+    let executor = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
+    let shell = match std::env::set_current_dir(folder).and_then(|()| start(command)) {
         Ok(shell) => shell,
-        Err(error) => return writeln!(executor, "{}", Ending::NotStarted(error.to_string())),
+        Err(error) => return say(&executor, &Ending::NotStarted(error.to_string())),
     };
     end_with_the_executor(executor.try_clone()?);
     while let Some((child, status)) = bury_any_child()? {
         if child == shell {
             // With the executor gone there is nobody to tell.
-            let _ = writeln!(executor, "{}", Ending::from(status));
+            let _ = say(&executor, &Ending::from(status));
         }
     }
     Ok(())
+}
+
+/// One write, so that the executor wakes once.
+fn say(mut executor: &UnixStream, ending: &Ending) -> io::Result<()> {
+    executor.write_all(format!("{ending}\n").as_bytes())
 }
 
 fn start(command: &OsStr) -> io::Result<u32> {
