@@ -36,9 +36,16 @@ pub struct Floor {
     address: String,
 }
 
+/// One turn of the floor.
+#[derive(Debug, Clone, Copy)]
+pub struct Turn {
+    pub exchange: Duration,
+    pub call: Duration,
+}
+
 /// How the thread of the model asks for one turn of the floor.
 pub struct Asking {
-    turns: Mutex<mpsc::Receiver<Duration>>,
+    turns: Mutex<mpsc::Receiver<Turn>>,
     bodies: tokio::sync::mpsc::Sender<Value>,
 }
 
@@ -65,7 +72,7 @@ impl Floor {
     pub async fn serve(
         self,
         mut asked: tokio::sync::mpsc::Receiver<Value>,
-        turns: mpsc::Sender<Duration>,
+        turns: mpsc::Sender<Turn>,
     ) -> anyhow::Result<()> {
         let mut outcome = Ok(());
         while let Some(body) = asked.recv().await {
@@ -84,20 +91,24 @@ impl Floor {
     }
 
     /// The same conversation is sent as the program has sent, and the same command run.
-    async fn turn(&self, body: &Value) -> anyhow::Result<Duration> {
+    async fn turn(&self, body: &Value) -> anyhow::Result<Turn> {
         let begun = Instant::now();
         let answer = self.client.post(&self.address).json(body).send().await?;
         let _: Value = answer.json().await?;
+        let answered = Instant::now();
         let output = self.server.call("execute_command", &arguments()).await?;
-        let took = begun.elapsed();
+        let call = answered.elapsed();
         anyhow::ensure!(!output.is_error, "the floor's command failed: {}", output.text);
-        Ok(took)
+        Ok(Turn {
+            exchange: answered - begun,
+            call,
+        })
     }
 }
 
 impl Asking {
     /// Returns how the model asks, and the two ends for [`Floor::serve`].
-    pub fn channel() -> (Self, tokio::sync::mpsc::Receiver<Value>, mpsc::Sender<Duration>) {
+    pub fn channel() -> (Self, tokio::sync::mpsc::Receiver<Value>, mpsc::Sender<Turn>) {
         let (bodies, asked) = tokio::sync::mpsc::channel(1);
         let (sender, turns) = mpsc::channel();
         let turns = Mutex::new(turns);
@@ -105,7 +116,7 @@ impl Asking {
     }
 
     /// Has one turn made and waits for it; `None` when the floor has broken off.
-    pub fn turn(&self, body: Value) -> Option<Duration> {
+    pub fn turn(&self, body: Value) -> Option<Turn> {
         self.bodies.try_send(body).ok()?;
         self.turns.lock().ok()?.recv_timeout(Duration::from_mins(2)).ok()
     }

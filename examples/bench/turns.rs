@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::fake::model::{Answer, Model, Plan, Request};
 use crate::figure::Figure;
-use crate::floor::{Asking, COMMAND, Floor};
+use crate::floor::{Asking, COMMAND, Floor, Turn};
 use crate::site::Site;
 
 const TURNS: usize = 200;
@@ -20,7 +20,7 @@ const WARMING: usize = 10;
 #[derive(Default)]
 struct Seen {
     replies: usize,
-    floor: Vec<Duration>,
+    floor: Vec<Turn>,
 }
 
 pub async fn measure() -> anyhow::Result<Vec<Figure>> {
@@ -55,7 +55,12 @@ pub async fn measure() -> anyhow::Result<Vec<Figure>> {
     drop(model);
     serving.await??;
     let floor = std::mem::take(&mut seen.lock().unwrap_or_else(PoisonError::into_inner).floor);
-    let floor: Vec<f64> = floor.into_iter().skip(WARMING).take(TURNS).map(milliseconds).collect();
+    let part = |part: fn(&Turn) -> Duration| -> Vec<f64> {
+        let turns = floor.iter().skip(WARMING).take(TURNS);
+        turns.map(|turn| milliseconds(part(turn))).collect()
+    };
+    let (exchange, call) = (part(|turn| turn.exchange), part(|turn| turn.call));
+    let floor = part(|turn| turn.exchange + turn.call);
     anyhow::ensure!(
         took.len() == TURNS && floor.len() == TURNS,
         "{} turns of the program and {} of the floor were measured instead of {TURNS}",
@@ -67,6 +72,8 @@ pub async fn measure() -> anyhow::Result<Vec<Figure>> {
             .over(&took, &floor)
             .at_most(5.0)
             .at_most_times(1.5),
+        Figure::of("the floor, HTTP exchange", "ms", &exchange)?,
+        Figure::of("the floor, command in the container", "ms", &call)?,
     ])
 }
 
