@@ -54,19 +54,13 @@ async fn push(run: &mut Run, item: &Item) -> Result<(), Setback> {
     let source = run.source(Some(item)).await?;
     let Some(remote) = &source.remote else { return Ok(()) };
     let branch = &base.head_branch;
-    // A push would make it again, against the will of whoever deleted it.
-    if item.change.is_some() && source.mirror.branch(branch).await?.is_none() {
-        return Err(Setback::failed(format!(
-            "the branch `{branch}` was deleted while this was worked on; restore it to go on with it"
-        )));
-    }
-    match source.mirror.push(remote, &head, branch).await {
-        Err(RepositoryError::Moved { .. }) => {
-            return Err(Setback::failed(format!(
-                "the branch `{branch}` got other commits while this was worked on, so nothing was pushed to it and nothing \
-                 of it was overwritten"
-            )));
-        }
+    let pushed = if item.change.is_some() {
+        source.mirror.advance(remote, &base.commit, &head, branch).await
+    } else {
+        source.mirror.push(remote, &head, branch).await
+    };
+    match pushed {
+        Err(RepositoryError::Moved { .. }) => return Err(run.why_moved(remote, branch).await?),
         pushed => pushed?,
     }
     run.note(Fact::Pushed {

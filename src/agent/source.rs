@@ -57,6 +57,23 @@ impl Run {
         }
     }
 
+    /// Looks at a branch that could not be pushed to, and says what became of it.
+    pub(super) async fn why_moved(&self, remote: &Remote, branch: &str) -> Result<Setback, Setback> {
+        let settings = &self.workshop.settings;
+        let fetching = Box::pin(Mirror::fetch(&settings.repository, &settings.state_dir, remote));
+        let mirror = self.unless_stopped(fetching).await?;
+        Ok(if mirror.branch(branch).await?.is_some() {
+            Setback::failed(format!(
+                "the branch `{branch}` got other commits while this was worked on, so nothing was pushed to it and nothing \
+                 of it was overwritten"
+            ))
+        } else {
+            Setback::failed(format!(
+                "the branch `{branch}` was deleted while this was worked on; restore it to go on with it"
+            ))
+        })
+    }
+
     async fn remote(&self, item: &Item) -> Result<Remote, Setback> {
         let url = item
             .change

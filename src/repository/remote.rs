@@ -152,8 +152,31 @@ impl Mirror {
 
     /// Pushes a commit of the mirror by id to `branch` of `remote`, fast-forward only. Pushing what is there already is no error.
     pub async fn push(&self, remote: &Remote, commit: &CommitId, branch: &str) -> Result<(), RepositoryError> {
+        self.push_with(remote, commit, branch, None).await
+    }
+
+    /// Moves `branch` of `remote` on from `from`, of which `commit` is a descendant. `Moved` where the branch is elsewhere or
+    /// gone: the other side compares and sets in one step, so a look beforehand would only be older.
+    pub async fn advance(
+        &self,
+        remote: &Remote,
+        from: &CommitId,
+        commit: &CommitId,
+        branch: &str,
+    ) -> Result<(), RepositoryError> {
+        self.push_with(remote, commit, branch, Some(from)).await
+    }
+
+    async fn push_with(
+        &self,
+        remote: &Remote,
+        commit: &CommitId,
+        branch: &str,
+        expected: Option<&CommitId>,
+    ) -> Result<(), RepositoryError> {
         let branch = branch_name(branch)?;
         let address = Address::of(remote)?;
+        let lease = expected.map(|commit| format!("--force-with-lease=refs/heads/{branch}:{commit}"));
         let push = || {
             self.retried(|| {
                 let git = address.reach(self.git(format!("pushing to {branch} of {}", address.url)), remote);
@@ -164,9 +187,9 @@ impl Mirror {
                         "--no-verify",
                         "--no-follow-tags",
                         "--no-recurse-submodules",
-                        "--",
                     ])
-                    .arg(&address.url)
+                    .args(&lease)
+                    .args(["--", &address.url])
                     .arg(format!("{commit}:refs/heads/{branch}")))
             })
         };

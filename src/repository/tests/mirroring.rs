@@ -181,6 +181,31 @@ async fn a_push_never_overwrites_and_may_be_repeated() {
 }
 
 #[tokio::test]
+async fn a_branch_is_moved_on_only_from_where_it_was_seen() {
+    let world = World::with_a_commit();
+    let mirror = world.mirror().await;
+    let base = mirror.branch("main").await.unwrap();
+    let container = world.container(&mirror, base.as_ref()).await;
+    write(&container, "a.txt", "a\n");
+    commit_all(&container, "Add a");
+    let incoming = world.receive(&mirror, &container, base.as_ref()).await.unwrap();
+    let accepted = incoming
+        .accept(&World::acceptance(&container, base.as_ref()))
+        .await
+        .unwrap();
+    let (base, head, remote) = (base.unwrap(), accepted.head, world.remote());
+
+    let made_anew = mirror.advance(&remote, &base, &head, "deleted").await;
+    assert!(matches!(made_anew, Err(RepositoryError::Moved { .. })), "{made_anew:?}");
+    for _ in 0..2 {
+        mirror.advance(&remote, &base, &head, "main").await.unwrap();
+    }
+    world.upstream_commit("b.txt", "b\n");
+    let moved = mirror.advance(&remote, &base, &head, "main").await;
+    assert!(matches!(moved, Err(RepositoryError::Moved { .. })), "{moved:?}");
+}
+
+#[tokio::test]
 async fn a_hook_on_the_forge_that_declines_is_a_refusal() {
     let world = World::with_a_commit();
     let mirror = world.mirror().await;
