@@ -33,7 +33,10 @@ async fn a_ten_turn_run_costs_at_most_25_requests() {
     assert_eq!(world.model.requests().len(), 10);
     assert_eq!(issue.labels(), ["coding agent done"]);
     assert!(world.github.requests().len() <= 25);
-    insta::assert_snapshot!(lines(&world.github.requests()), @"
+    // The progress comment is edited once when the plan is there, and again by the clock: a slow machine edits more often.
+    let mut requests: Vec<String> = lines(&world.github.requests()).lines().map(str::to_owned).collect();
+    requests.dedup_by(|one, before| one == before && one.starts_with("PATCH"));
+    insta::assert_snapshot!(requests.join("\n"), @"
     GET /repos/acme/widgets/issues?labels=coding%20agent&state=open&sort=created&direction=asc&per_page=100 200
     GET /repos/acme/widgets 200
     GET /repos/acme/widgets/labels?per_page=100 200
@@ -43,8 +46,6 @@ async fn a_ten_turn_run_costs_at_most_25_requests() {
     GET /repos/acme/widgets/issues/1 200
     GET /repos/acme/widgets/issues/1/comments?per_page=100 200
     POST /repos/acme/widgets/issues/1/comments 201
-    GET /repos/acme/widgets/issues/1 200
-    PATCH /repos/acme/widgets/issues/comments/1009 200
     PATCH /repos/acme/widgets/issues/comments/1009 200
     GET /repos/acme/widgets/issues/1 200
     GET /repos/acme/widgets/pulls?state=open&head=acme:coding-agent%2F1-count&per_page=100 200
