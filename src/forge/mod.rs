@@ -12,9 +12,13 @@ mod source;
 mod test_server;
 mod validators;
 
+use std::fmt;
+use std::str::FromStr;
+
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use secrecy::SecretString;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::secret::Clean;
 use crate::task::id::TaskId;
@@ -31,8 +35,21 @@ pub trait Forge: Send + Sync {
     /// Returns the item as it is now.
     async fn item(&self, task: &TaskId) -> Result<Item, ForgeError>;
 
-    /// Returns all comments in order of their making, review comments included, all pages, never the bot's own.
+    /// Returns all comments in order of their making: those on the changes and the reviews' own texts included, all
+    /// pages, never the bot's own, never what the forge wrote itself. Looking again costs next to nothing: unchanged
+    /// pages are only confirmed.
     async fn comments(&self, task: &TaskId) -> Result<Vec<Comment>, ForgeError>;
+
+    /// Tells whether `user` may write to the task's repository, by themselves or through a team or group. Somebody whom
+    /// the forge does not know may not.
+    async fn may_write(&self, task: &TaskId, user: &str) -> Result<bool, ForgeError>;
+
+    /// Puts the bot's reaction below a comment, once. One that is there already is no error, nor is a comment that is
+    /// gone, nor one of a kind that takes none (a GitHub review's own text): then nothing is done.
+    async fn react(&self, task: &TaskId, comment: CommentKey, reaction: Reaction) -> Result<(), ForgeError>;
+
+    /// Returns the name of the bot's account.
+    async fn bot_name(&self) -> Result<String, ForgeError>;
 
     /// Puts a single label on the item; makes the label in the repository if it is missing. Repeating changes nothing.
     async fn add_label(&self, task: &TaskId, label: &str) -> Result<(), ForgeError>;
@@ -78,7 +95,10 @@ pub struct Item {
     pub body: String,
     pub author: String,
     pub labels: Vec<String>,
+    pub assignees: Vec<String>,
     pub is_open: bool,
+    /// Moves with comments, edits and labels.
+    pub updated_at: DateTime<Utc>,
     /// The page a person opens.
     pub url: String,
     /// Where git clones the repository from, as the forge's API gives it.
@@ -104,11 +124,90 @@ pub struct ChangeHead {
 /// What a person wrote below an item.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Comment {
+    pub key: CommentKey,
     pub author: String,
     pub body: String,
     pub created_at: DateTime<Utc>,
-    /// File and line, of a review comment.
+    /// Moves with an edit, but for a GitHub review's own text: there only the body tells.
+    pub updated_at: DateTime<Utc>,
+    /// File and line, of a comment on the changes.
     pub place: Option<Place>,
+}
+
+/// Which comment it is, whatever its text becomes; written `comment-12`, `inline-12` or `review-12`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CommentKey {
+    pub kind: CommentKind,
+    pub number: u64,
+}
+
+/// What a comment stands below; GitHub numbers each kind apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum CommentKind {
+    /// The item itself.
+    Comment,
+    /// A line or a file of the changes.
+    Inline,
+    /// A review, as its own text. GitLab has none.
+    Review,
+}
+
+/// Why a text is not the key of a comment.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("'{0}' is not the key of a comment; write comment-12, inline-12 or review-12")]
+pub struct NotACommentKey(String);
+
+impl fmt::Display for CommentKey {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = match self.kind {
+            CommentKind::Comment => "comment",
+            CommentKind::Inline => "inline",
+            CommentKind::Review => "review",
+        };
+        write!(formatter, "{kind}-{}", self.number)
+    }
+}
+
+impl FromStr for CommentKey {
+    type Err = NotACommentKey;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let fault = || NotACommentKey(text.to_owned());
+        let (kind, number) = text.split_once('-').ok_or_else(fault)?;
+        let kind = match kind {
+            "comment" => CommentKind::Comment,
+            "inline" => CommentKind::Inline,
+            "review" => CommentKind::Review,
+            _ => return Err(fault()),
+        };
+        let number = number.parse().map_err(|_| fault())?;
+        Ok(Self { kind, number })
+    }
+}
+
+impl Serialize for CommentKey {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for CommentKey {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?
+            .parse()
+            .map_err(serde::de::Error::custom)
+    }
+}
+
+/// What the bot says about a comment without words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reaction {
+    /// Eyes: it was read and is taken up.
+    Seen,
+    /// A thumb up: what it asks for was done.
+    Done,
+    /// A confused face: what it asks for is not done.
+    Refused,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -118,7 +217,7 @@ pub struct Place {
     pub line: Option<u64>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct CommentId(pub u64);
 
@@ -143,7 +242,7 @@ pub struct NewChange {
 }
 
 /// A pull/merge request that exists.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Change {
     pub number: u64,
     pub url: String,
@@ -202,4 +301,26 @@ pub enum ForgeError {
     /// The developers: the forge said something this program did not expect.
     #[error("{what}: {reason}")]
     Unexpected { what: String, reason: String },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_of_comment_key_is_read_back_as_it_was_written() {
+        let keys = ["comment-12", "inline-1", "review-18446744073709551615"];
+        let written = format!("{keys:?}");
+        let read: Vec<CommentKey> = serde_json::from_str(&written).unwrap();
+        assert_eq!(read.iter().map(ToString::to_string).collect::<Vec<_>>(), keys);
+        assert_eq!(serde_json::to_string(&read).unwrap(), written.replace(", ", ","));
+    }
+
+    #[test]
+    fn what_is_not_a_comment_key_is_refused_with_the_forms_that_are() {
+        for text in ["", "12", "comment", "note-1", "Comment-1", "comment--1", "comment-1 "] {
+            let error = text.parse::<CommentKey>().unwrap_err().to_string();
+            assert!(error.contains("inline-12"), "{error}");
+        }
+    }
 }

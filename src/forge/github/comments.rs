@@ -9,7 +9,7 @@ use super::{Address, GitHub, Kind, attempt, wire};
 use crate::forge::failure::Failure;
 use crate::forge::marker::{is_marked, marked};
 use crate::forge::retry::{Repeat, once};
-use crate::forge::{Comment, CommentId, ForgeError, Post};
+use crate::forge::{Comment, CommentId, CommentKey, CommentKind, ForgeError, Place, Post};
 
 /// The longest body that GitHub takes.
 pub(super) const LONGEST_BODY: usize = 65_536;
@@ -21,11 +21,11 @@ impl GitHub {
         let on_pull = |part: &str| path(address.repository, &format!("/pulls/{number}/{part}?per_page=100"));
         let mut comments = Vec::new();
         for comment in self.conversation(address).await? {
-            self.take_over(&mut comments, comment).await?;
+            self.take_over(&mut comments, CommentKind::Comment, comment).await?;
         }
         if self.kind(address).await? == Kind::PullRequest {
             for comment in self.client.list::<wire::Comment>(rights, &on_pull("comments")).await? {
-                self.take_over(&mut comments, comment).await?;
+                self.take_over(&mut comments, CommentKind::Inline, comment).await?;
             }
             for review in self.client.list::<wire::Review>(rights, &on_pull("reviews")).await? {
                 let (Some(body), Some(created_at)) = (review.body, review.submitted_at) else {
@@ -35,14 +35,20 @@ impl GitHub {
                     continue;
                 }
                 comments.push(Comment {
+                    key: CommentKey {
+                        kind: CommentKind::Review,
+                        number: review.id,
+                    },
                     author: review.user.map(|user| user.login).unwrap_or_default(),
                     body,
                     created_at,
+                    // GitHub does not tell when a review's text was edited.
+                    updated_at: created_at,
                     place: None,
                 });
             }
         }
-        comments.sort_by_key(|comment| comment.created_at);
+        comments.sort_by_key(|comment| (comment.created_at, comment.key));
         Ok(comments)
     }
 
@@ -54,16 +60,26 @@ impl GitHub {
         self.client.list(Rights::Repository(address.repository), &at).await
     }
 
-    async fn take_over(&self, comments: &mut Vec<Comment>, comment: wire::Comment) -> Result<(), Failure> {
+    async fn take_over(
+        &self,
+        comments: &mut Vec<Comment>,
+        kind: CommentKind,
+        comment: wire::Comment,
+    ) -> Result<(), Failure> {
         if self.is_bot(comment.user.as_ref()).await? {
             return Ok(());
         }
         let line = comment.line;
         comments.push(Comment {
+            key: CommentKey {
+                kind,
+                number: comment.id,
+            },
             author: comment.user.map(|user| user.login).unwrap_or_default(),
             body: comment.body.unwrap_or_default(),
             created_at: comment.created_at,
-            place: comment.path.map(|path| crate::forge::Place { path, line }),
+            updated_at: comment.updated_at,
+            place: comment.path.map(|path| Place { path, line }),
         });
         Ok(())
     }

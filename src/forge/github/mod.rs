@@ -11,6 +11,8 @@ mod comments;
 mod examine;
 mod items;
 mod labels;
+mod people;
+mod reactions;
 mod rights;
 #[cfg(test)]
 mod tests;
@@ -32,7 +34,10 @@ use self::rights::{RENEW, Right};
 use super::cache::Cache;
 use super::failure::{Attempt, Failure};
 use super::source::Source;
-use super::{Change, Comment, CommentId, Finding, Forge, ForgeError, GitCredentials, Item, NewChange, Post, Triggered};
+use super::{
+    Change, Comment, CommentId, CommentKey, Finding, Forge, ForgeError, GitCredentials, Item, NewChange, Post,
+    Reaction, Triggered,
+};
 use crate::task::id::TaskId;
 use crate::task::labels::Labels;
 
@@ -266,6 +271,18 @@ impl Forge for GitHub {
                 Err(self.explain(failure, address, &what, Right::ReadIssues).await)
             }
         }
+    }
+
+    async fn may_write(&self, task: &TaskId, user: &str) -> Result<bool, ForgeError> {
+        self.look_up_role(Address::of(task)?, user).await
+    }
+
+    async fn react(&self, task: &TaskId, comment: CommentKey, reaction: Reaction) -> Result<(), ForgeError> {
+        self.put_reaction(Address::of(task)?, comment, reaction).await
+    }
+
+    async fn bot_name(&self) -> Result<String, ForgeError> {
+        self.own_name().await
     }
 
     async fn add_label(&self, task: &TaskId, label: &str) -> Result<(), ForgeError> {

@@ -8,6 +8,7 @@ pub(super) enum Right {
     ReadPulls,
     WritePulls,
     ReadContents,
+    ReadRoles,
 }
 
 impl Right {
@@ -19,6 +20,13 @@ impl Right {
             Self::ReadPulls => ("Pull requests", "Read-only"),
             Self::WritePulls => ("Pull requests", "Read and write"),
             Self::ReadContents => ("Contents", "Read-only"),
+            Self::ReadRoles => {
+                return format!(
+                    "give the token's account the role Write in {repository}: GitHub tells nobody else who may write; a \
+                     fine-grained token or an App needs the repository permission 'Metadata' (Read-only), a classic \
+                     token the scope 'repo'"
+                );
+            }
         };
         format!(
             "see that {repository} exists and give the token access to it: a fine-grained token or an App needs the \

@@ -42,6 +42,9 @@ pub(super) struct Issue {
     pub(super) user: Option<User>,
     #[serde(default)]
     pub(super) labels: Vec<Label>,
+    #[serde(default)]
+    pub(super) assignees: Vec<User>,
+    pub(super) updated_at: DateTime<Utc>,
     /// Present where it is a pull request.
     pub(super) pull_request: Option<Value>,
 }
@@ -103,6 +106,7 @@ pub(super) struct Comment {
     pub(super) user: Option<User>,
     pub(super) body: Option<String>,
     pub(super) created_at: DateTime<Utc>,
+    pub(super) updated_at: DateTime<Utc>,
     /// Of a comment on the changes.
     pub(super) path: Option<String>,
     /// Nothing where the line is not there any more.
@@ -111,10 +115,18 @@ pub(super) struct Comment {
 
 #[derive(Deserialize)]
 pub(super) struct Review {
+    pub(super) id: u64,
     pub(super) user: Option<User>,
     pub(super) body: Option<String>,
     /// Nothing while the review is being written.
     pub(super) submitted_at: Option<DateTime<Utc>>,
+}
+
+/// What a user may do in a repository, by all ways together.
+#[derive(Deserialize)]
+pub(super) struct Access {
+    /// `admin`, `write`, `read` or `none`; finer roles are shown as the one that they are built on.
+    pub(super) permission: String,
 }
 
 #[derive(Deserialize)]

@@ -10,7 +10,9 @@ mod examine;
 mod items;
 mod labels;
 mod notes;
+mod people;
 mod quick_actions;
+mod reactions;
 mod rights;
 #[cfg(test)]
 mod tests;
@@ -34,7 +36,10 @@ use self::rights::{RENEW, Right};
 use super::cache::Cache;
 use super::failure::{Attempt, Failure};
 use super::source::Source;
-use super::{Change, Comment, CommentId, Finding, Forge, ForgeError, GitCredentials, Item, NewChange, Post, Triggered};
+use super::{
+    Change, Comment, CommentId, CommentKey, Finding, Forge, ForgeError, GitCredentials, Item, NewChange, Post,
+    Reaction, Triggered,
+};
 use crate::task::id::TaskId;
 use crate::task::labels::Labels;
 
@@ -227,6 +232,18 @@ impl Forge for GitLab {
                 Err(self.explain(failure, address, &what, Right::Read).await)
             }
         }
+    }
+
+    async fn may_write(&self, task: &TaskId, user: &str) -> Result<bool, ForgeError> {
+        self.look_up_role(Address::of(task)?, user).await
+    }
+
+    async fn react(&self, task: &TaskId, comment: CommentKey, reaction: Reaction) -> Result<(), ForgeError> {
+        self.put_award(Address::of(task)?, comment, reaction).await
+    }
+
+    async fn bot_name(&self) -> Result<String, ForgeError> {
+        self.own_name().await
     }
 
     async fn add_label(&self, task: &TaskId, label: &str) -> Result<(), ForgeError> {

@@ -11,7 +11,7 @@ use super::{Address, GitLab, Kind, attempt, wire};
 use crate::forge::failure::Failure;
 use crate::forge::marker::{is_marked, marked};
 use crate::forge::retry::once;
-use crate::forge::{Comment, CommentId, ForgeError, Post};
+use crate::forge::{Comment, CommentId, CommentKey, CommentKind, ForgeError, Place, Post};
 
 /// The longest body that GitLab takes.
 pub(super) const LONGEST_BODY: usize = 1_000_000;
@@ -24,18 +24,24 @@ impl GitLab {
             if note.system || self.is_bot(note.author.as_ref()).await? {
                 continue;
             }
+            let kind = match note.position {
+                Some(_) => CommentKind::Inline,
+                None => CommentKind::Comment,
+            };
             comments.push(Comment {
+                key: CommentKey { kind, number: note.id },
                 author: note.author.map(|author| author.username).unwrap_or_default(),
                 body: note.body,
                 created_at: note.created_at,
+                updated_at: note.updated_at,
                 place: note.position.and_then(place_of),
             });
         }
-        comments.sort_by_key(|comment| comment.created_at);
+        comments.sort_by_key(|comment| (comment.created_at, comment.key.number));
         Ok(comments)
     }
 
-    async fn notes(&self, address: Address<'_>) -> Result<Vec<wire::Note>, Failure> {
+    pub(super) async fn notes(&self, address: Address<'_>) -> Result<Vec<wire::Note>, Failure> {
         let (order, sort) = (NoteOrderBy::CreatedAt, SortOrder::Ascending);
         match address.kind {
             Kind::Issue => {
@@ -145,8 +151,8 @@ fn body(post: &Post<'_>) -> String {
     marked(&disarmed(post.body.as_str()), post.marker, LONGEST_BODY)
 }
 
-fn place_of(position: wire::Position) -> Option<crate::forge::Place> {
-    Some(crate::forge::Place {
+fn place_of(position: wire::Position) -> Option<Place> {
+    Some(Place {
         path: position.new_path.or(position.old_path)?,
         line: position.new_line.or(position.old_line),
     })

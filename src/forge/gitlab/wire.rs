@@ -19,6 +19,9 @@ pub(super) struct Item {
     pub(super) author: Option<User>,
     #[serde(default)]
     pub(super) labels: Vec<String>,
+    #[serde(default)]
+    pub(super) assignees: Vec<User>,
+    pub(super) updated_at: DateTime<Utc>,
     pub(super) references: Option<References>,
     /// The rest is a merge request's only. Nothing, where the fork was deleted.
     pub(super) source_project_id: Option<u64>,
@@ -62,6 +65,17 @@ pub(super) struct Access {
     pub(super) access_level: u64,
 }
 
+/// A member of a project, of one of its groups or of a group that was invited.
+#[derive(Deserialize)]
+pub(super) struct Member {
+    pub(super) username: String,
+    pub(super) access_level: u64,
+    /// Of the account: `active`, `blocked`, ...
+    pub(super) state: Option<String>,
+    /// Of the membership: `active`, or `awaiting` approval.
+    pub(super) membership_state: Option<String>,
+}
+
 #[derive(Deserialize)]
 pub(super) struct Group {
     pub(super) full_path: String,
@@ -73,6 +87,7 @@ pub(super) struct Note {
     pub(super) body: String,
     pub(super) author: Option<User>,
     pub(super) created_at: DateTime<Utc>,
+    pub(super) updated_at: DateTime<Utc>,
     /// Written by GitLab itself: "added the label ...".
     #[serde(default)]
     pub(super) system: bool,

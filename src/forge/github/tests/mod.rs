@@ -1,5 +1,6 @@
 //! The client against a server that answers as GitHub documents it.
 mod account;
+mod people;
 mod reading;
 mod searching;
 mod writing;
@@ -34,7 +35,8 @@ fn issue(number: u64) -> Value {
         "number": number, "title": "Greet", "body": null, "state": "open", "user": {"login": "ann"},
         "html_url": format!("https://github.com/o/r/issues/{number}"),
         "repository_url": "https://api.github.com/repos/o/r",
-        "labels": [{"name": "Coding Agent"}],
+        "labels": [{"name": "Coding Agent"}], "assignees": [{"login": "bot"}],
+        "updated_at": "2026-01-03T00:00:00Z",
     })
 }
 
@@ -54,7 +56,7 @@ fn pull(number: u64, head: &str) -> Value {
 
 fn comment(id: u64, login: &str, body: &str) -> Value {
     let created_at = format!("2026-01-01T{:02}:{:02}:00Z", id / 60, id % 60);
-    json!({"id": id, "user": {"login": login}, "body": body, "created_at": created_at})
+    json!({"id": id, "user": {"login": login}, "body": body, "created_at": created_at, "updated_at": created_at})
 }
 
 fn refused(status: u16, message: &str) -> Told {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{TOKEN, comment, config, github, issue, pull, refused, repository, task, unknown};
 use crate::forge::github::GitHub;
 use crate::forge::test_server::{Server, Told};
-use crate::forge::{Forge, ForgeError, Item};
+use crate::forge::{Comment, Forge, ForgeError, Item};
 
 #[tokio::test]
 async fn an_item_is_read_anew_and_its_repository_once() {
@@ -24,7 +24,9 @@ async fn an_item_is_read_anew_and_its_repository_once() {
         body: String::new(),
         author: "ann".to_owned(),
         labels: vec!["Coding Agent".to_owned()],
+        assignees: vec!["bot".to_owned()],
         is_open: true,
+        updated_at: "2026-01-03T00:00:00Z".parse().unwrap(),
         url: "https://github.com/o/r/issues/1".to_owned(),
         clone_url: "https://github.com/o/r.git".to_owned(),
         default_branch: Some("main".to_owned()),
@@ -146,14 +148,15 @@ async fn all_comments_come_in_order_without_the_bots_own() {
                 let mut on_line = comment(3, "bea", "here");
                 on_line["path"] = "a.rs".into();
                 on_line["line"] = 5.into();
+                on_line["updated_at"] = "2026-01-09T00:00:00Z".into();
                 Told::json(200, &json!([on_line]))
             }
             "GET /api/v3/repos/o/r/pulls/1/reviews" => Told::json(
                 200,
                 &json!([
-                    {"user": {"login": "bea"}, "body": "", "submitted_at": "2026-01-01T00:00:00Z"},
-                    {"user": null, "body": "good", "submitted_at": "2026-01-02T00:00:00Z"},
-                    {"user": {"login": "bea"}, "body": "in the making"},
+                    {"id": 1, "user": {"login": "bea"}, "body": "", "submitted_at": "2026-01-01T00:00:00Z"},
+                    {"id": 2, "user": null, "body": "good", "submitted_at": "2026-01-02T00:00:00Z"},
+                    {"id": 3, "user": {"login": "bea"}, "body": "in the making"},
                 ]),
             ),
             _ => unknown(asked),
@@ -168,11 +171,41 @@ async fn all_comments_come_in_order_without_the_bots_own() {
         path: "a.rs".to_owned(),
         line: Some(5),
     };
-    assert_eq!(comments[4].place, Some(place));
-    assert_eq!(
-        comments.last().map(|last| (last.author.as_str(), last.body.as_str())),
-        Some(("", "good"))
-    );
+    let on_line = Comment {
+        key: "inline-3".parse().unwrap(),
+        author: "bea".to_owned(),
+        body: "here".to_owned(),
+        created_at: "2026-01-01T00:03:00Z".parse().unwrap(),
+        updated_at: "2026-01-09T00:00:00Z".parse().unwrap(),
+        place: Some(place),
+    };
+    assert_eq!(comments[4], on_line);
+    let review = Comment {
+        key: "review-2".parse().unwrap(),
+        author: String::new(),
+        body: "good".to_owned(),
+        created_at: "2026-01-02T00:00:00Z".parse().unwrap(),
+        updated_at: "2026-01-02T00:00:00Z".parse().unwrap(),
+        place: None,
+    };
+    assert_eq!(comments.last(), Some(&review));
+}
+
+#[tokio::test]
+async fn comments_that_nobody_changed_are_only_confirmed() {
+    let server = Server::start(|asked| match asked.line().as_str() {
+        "GET /api/v3/repos/o/r/issues/1" => Told::json(200, &issue(1)),
+        "GET /api/v3/repos/o/r/issues/1/comments" if asked.headers.contains_key("if-none-match") => Told::empty(304),
+        "GET /api/v3/repos/o/r/issues/1/comments" => {
+            Told::json(200, &json!([comment(1, "ann", "c1")])).with("etag", "W/\"1\"")
+        }
+        _ => unknown(asked),
+    })
+    .await;
+    let github = github(&server).await;
+    let first = github.comments(&task()).await.unwrap();
+    assert_eq!(github.comments(&task()).await.unwrap(), first);
+    assert_eq!((first.len(), github.requests()), (1, 3));
 }
 
 #[tokio::test]

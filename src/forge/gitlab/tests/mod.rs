@@ -1,5 +1,6 @@
 //! The client against a server that answers as GitLab documents it, below a sub-path.
 
+mod people;
 mod reading;
 mod writing;
 
@@ -37,7 +38,8 @@ fn merge_request() -> TaskId {
 fn item(iid: u64, sign: char) -> Value {
     json!({
         "id": 1000 + iid, "iid": iid, "title": "Greet", "description": null, "state": "opened",
-        "author": {"username": "ann"}, "labels": ["coding agent"], "web_url": format!("https://gitlab.com/{iid}"),
+        "author": {"username": "ann"}, "labels": ["coding agent"], "updated_at": "2026-01-03T00:00:00.000Z",
+        "assignees": [{"username": "bot"}], "web_url": format!("https://gitlab.com/{iid}"),
         "references": {"full": format!("g/s/p{sign}{iid}")},
         "source_project_id": 5, "target_project_id": 5, "source_branch": "fix", "target_branch": "main",
     })
@@ -52,7 +54,8 @@ fn project(id: u64) -> Value {
 
 fn note(id: u64, username: &str, body: &str) -> Value {
     let created_at = format!("2026-01-01T{:02}:{:02}:00.000Z", id / 60, id % 60);
-    json!({"id": id, "author": {"username": username}, "body": body, "created_at": created_at, "system": false})
+    json!({"id": id, "author": {"username": username}, "body": body, "created_at": created_at,
+        "updated_at": created_at, "system": false})
 }
 
 fn refused(status: u16, message: &str) -> Told {

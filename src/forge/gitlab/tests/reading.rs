@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{TOKEN, config, gitlab, issue, item, merge_request, note, project, refused, short, unknown};
 use crate::forge::gitlab::GitLab;
 use crate::forge::test_server::{Server, Told};
-use crate::forge::{ChangeHead, Forge, ForgeError, Place, Verdict};
+use crate::forge::{ChangeHead, Comment, Forge, ForgeError, Place, Verdict};
 
 #[tokio::test]
 async fn an_item_is_read_anew_and_its_project_once() {
@@ -26,6 +26,10 @@ async fn an_item_is_read_anew_and_its_project_once() {
         ("https://gitlab.com/5.git", Some("main"))
     );
     assert!(read.is_open && read.body.is_empty() && read.change.is_none());
+    assert_eq!(
+        (read.assignees.as_slice(), read.updated_at.to_rfc3339().as_str()),
+        (["bot".to_owned()].as_slice(), "2026-01-03T00:00:00+00:00")
+    );
     assert_eq!(gitlab.requests(), 3);
 }
 
@@ -90,6 +94,7 @@ async fn all_notes_come_in_order_without_the_bots_own_and_gitlabs() {
                 note["system"] = (id == 8).into();
                 if id == 9 {
                     note["type"] = "DiffNote".into();
+                    note["updated_at"] = "2026-01-09T00:00:00.000Z".into();
                     note["position"] = json!({"new_path": "a.rs", "old_path": "b.rs", "new_line": null, "old_line": 4});
                 }
                 note
@@ -104,7 +109,18 @@ async fn all_notes_come_in_order_without_the_bots_own_and_gitlabs() {
         path: "a.rs".to_owned(),
         line: Some(4),
     };
-    assert_eq!((comments[7].body.as_str(), &comments[7].place), ("n9", &Some(place)));
+    let on_line = Comment {
+        key: "inline-9".parse().unwrap(),
+        author: "ann".to_owned(),
+        body: "n9".to_owned(),
+        created_at: "2026-01-01T00:09:00Z".parse().unwrap(),
+        updated_at: "2026-01-09T00:00:00Z".parse().unwrap(),
+        place: Some(place),
+    };
+    assert_eq!(
+        (comments[6].key.to_string().as_str(), &comments[7]),
+        ("comment-6", &on_line)
+    );
 }
 
 #[tokio::test]

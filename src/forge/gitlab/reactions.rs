@@ -1,0 +1,82 @@
+//! The bot's reactions to what people wrote: GitLab's award emojis.
+
+use gitlab::api::projects::issues::notes::awards::CreateIssueNoteAward;
+use gitlab::api::projects::merge_requests::notes::awards::CreateMergeRequestNoteAward;
+use http::StatusCode;
+
+use super::rights::Right;
+use super::{Address, GitLab, Kind, attempt};
+use crate::forge::failure::Failure;
+use crate::forge::retry::once;
+use crate::forge::{CommentKey, CommentKind, ForgeError, Reaction};
+
+impl GitLab {
+    pub(super) async fn put_award(
+        &self,
+        address: Address<'_>,
+        comment: CommentKey,
+        reaction: Reaction,
+    ) -> Result<(), ForgeError> {
+        match comment.kind {
+            CommentKind::Comment | CommentKind::Inline => {}
+            CommentKind::Review => return Ok(()),
+        }
+        let (note, name) = (comment.number, name(reaction));
+        // GitLab keeps one award of a name for each account, so that there is no need to look before a repeat.
+        let put = once(
+            false,
+            || async { Ok(None) },
+            || async { taken_for_done(self.post_award(address, note, name).await) },
+        )
+        .await;
+        let Err(failure) = put else { return Ok(()) };
+        if failure.is_missing() && self.is_gone(address, note).await {
+            return Ok(());
+        }
+        let what = format!("reacting to {comment} on {address}");
+        Err(attempt(&what, &Right::WriteIssues.mend(address.project)).failed(failure))
+    }
+
+    async fn post_award(&self, address: Address<'_>, note: u64, name: &str) -> Result<(), Failure> {
+        match address.kind {
+            Kind::Issue => {
+                let mut award = CreateIssueNoteAward::builder();
+                let award = award.project(address.project).issue(address.iid).note(note).name(name);
+                self.client.order(award.build()).await
+            }
+            Kind::MergeRequest => {
+                let mut award = CreateMergeRequestNoteAward::builder();
+                let award = award
+                    .project(address.project)
+                    .merge_request(address.iid)
+                    .note(note)
+                    .name(name);
+                self.client.order(award.build()).await
+            }
+        }
+    }
+
+    /// GitLab hides what may not be awarded behind a 404 as well; what can be read is not gone.
+    async fn is_gone(&self, address: Address<'_>, note: u64) -> bool {
+        match self.notes(address).await {
+            Ok(notes) => notes.iter().all(|known| known.id != note),
+            Err(failure) => failure.is_missing(),
+        }
+    }
+}
+
+/// A second award of the same name is refused, with a 404 of all things.
+fn taken_for_done(put: Result<(), Failure>) -> Result<(), Failure> {
+    match put {
+        Err(failure) if failure.says(StatusCode::NOT_FOUND, "already been taken") => Ok(()),
+        put => put,
+    }
+}
+
+fn name(reaction: Reaction) -> &'static str {
+    match reaction {
+        Reaction::Seen => "eyes",
+        Reaction::Done => "thumbsup",
+        Reaction::Refused => "confused",
+    }
+}
