@@ -89,7 +89,7 @@ async fn environments(config: &Config, docker_host: Option<&str>) -> Vec<Finding
                 EnvironmentError::NoDocker { address, reason } => bad(
                     "Docker",
                     format!("the engine at {address} cannot be used: {reason}"),
-                    "start it, let this user into the group docker, or set DOCKER_HOST",
+                    "start it, let this user into the group docker (counts from the next login), or set DOCKER_HOST",
                 ),
                 other => told_apart("Docker", other, "look at the Docker engine's log"),
             });
