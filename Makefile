@@ -42,9 +42,12 @@ build: ## build the program and its static executor
 	scripts/setup executor
 
 PREFIX ?= /usr/local
+BIN = $(DESTDIR)$(PREFIX)/bin
+# The build is never root's: sudo would hide the toolchain.
+AS_ROOT = $(shell mkdir -p $(BIN) 2>/dev/null && test -w $(BIN) || echo sudo)
 
 install: ## build a release and install both programs below PREFIX (/usr/local)
 	cargo build --release --locked --bin coding-agent
 	cargo rustc --release --locked --bin coding-agent-executor -- -C target-feature=+crt-static
-	install -D target/release/coding-agent $(DESTDIR)$(PREFIX)/bin/coding-agent
-	install -D target/release/coding-agent-executor $(DESTDIR)$(PREFIX)/bin/coding-agent-executor
+	$(AS_ROOT) install -D target/release/coding-agent $(BIN)/coding-agent
+	$(AS_ROOT) install -D target/release/coding-agent-executor $(BIN)/coding-agent-executor
