@@ -119,7 +119,7 @@ async fn image(docker: &Docker, name: &str, environment: &Environment) -> Findin
                 environment.image
             ),
             if environment.image.starts_with("coding-agent-executor-") {
-                format!("build it: docker compose --profile executor-build build executor-{name}")
+                format!("build it in the folder of coding-agent's source: scripts/setup images {name}")
             } else {
                 format!("pull it, or say in command_executor.environments.{name}.build how it is built")
             },

@@ -166,7 +166,7 @@ fn how_to_get(image: &str) -> String {
         .strip_prefix("coding-agent-executor-")
         .and_then(|rest| rest.split(':').next());
     match own {
-        Some(name) => format!("build it with `docker compose --profile executor-build build executor-{name}`"),
+        Some(name) => format!("build it with `scripts/setup images {name}` in the folder of coding-agent's source"),
         None => format!("bring it with `docker pull {image}`, or give the environment a `build` section"),
     }
 }
@@ -222,7 +222,7 @@ mod tests {
 
     #[test]
     fn the_mend_fits_the_image() {
-        insta::assert_snapshot!(how_to_get("coding-agent-executor-go:latest"), @"build it with `docker compose --profile executor-build build executor-go`");
+        insta::assert_snapshot!(how_to_get("coding-agent-executor-go:latest"), @"build it with `scripts/setup images go` in the folder of coding-agent's source");
         insta::assert_snapshot!(how_to_get("rust:1"), @"bring it with `docker pull rust:1`, or give the environment a `build` section");
     }
 

@@ -199,7 +199,7 @@ async fn a_missing_image_and_a_missing_model_are_named() {
     look  environment built               coding-agent-executor-not-built-yet:latest is not there yet
                                           -> nothing to do: it is built at the first need
     look  environment python              coding-agent-executor-that-never-was:latest is not there; it will be pulled at the first need if a registry has it
-                                          -> build it: docker compose --profile executor-build build executor-python
+                                          -> build it in the folder of coding-agent's source: scripts/setup images python
     BAD   model                           the openai server at MODEL/v1 does not list the model 'missing-model' (it has: scripted, qwen3-coder:30b, qwen/qwen3-coder-30b, gpt-5-mini, claude-sonnet-4-5)
                                           -> choose a model the server has in llm.openai.model (MODEL/v1/models lists them)
 
