@@ -15,7 +15,8 @@ Exit codes:
    2  a policy refused the task
    3  the model's replies stayed unreadable
   64  wrong usage
-  78  wrong configuration";
+  78  wrong configuration
+ 130  ended by a second signal, or at the end of the grace period";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -281,6 +282,7 @@ mod tests {
            3  the model's replies stayed unreadable
           64  wrong usage
           78  wrong configuration
+         130  ended by a second signal, or at the end of the grace period
         "#);
     }
 
@@ -327,6 +329,7 @@ mod tests {
            3  the model's replies stayed unreadable
           64  wrong usage
           78  wrong configuration
+         130  ended by a second signal, or at the end of the grace period
         ");
     }
 }

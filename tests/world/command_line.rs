@@ -109,6 +109,7 @@ async fn each_command_explains_itself() {
        3  the model's replies stayed unreadable
       64  wrong usage
       78  wrong configuration
+     130  ended by a second signal, or at the end of the grace period
 
     ----
 
