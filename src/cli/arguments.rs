@@ -84,7 +84,7 @@ pub enum Command {
     },
     /// Print a completion script for a shell
     ///
-    /// For bash: coding-agent completions bash > ~/.local/share/bash-completion/completions/coding-agent
+    /// For bash, in ~/.bashrc: source <(coding-agent completions bash)
     Completions {
         /// The shell
         shell: Shell,
