@@ -97,7 +97,7 @@ pub struct Item {
     pub labels: Vec<String>,
     pub assignees: Vec<String>,
     pub is_open: bool,
-    /// Moves with comments, edits and labels.
+    /// Moves with edits and labels. With comments GitLab moves it once a minute at most: only `comments` tells of all.
     pub updated_at: DateTime<Utc>,
     /// The page a person opens.
     pub url: String,
@@ -128,7 +128,8 @@ pub struct Comment {
     pub author: String,
     pub body: String,
     pub created_at: DateTime<Utc>,
-    /// Moves with an edit, but for a GitHub review's own text: there only the body tells.
+    /// Moves with an edit, but only another body proves one: GitLab moves it with reactions as well (the bot's too),
+    /// GitHub counts whole seconds and has no such time for a review's own text.
     pub updated_at: DateTime<Utc>,
     /// File and line, of a comment on the changes.
     pub place: Option<Place>,

@@ -31,7 +31,7 @@ fits(rest.repos.list_for_user("acme"))
 fits(rest.repos.list_for_org("acme"))
 fits(rest.repos.list_branches(*place))
 fits(rest.repos.get_branch(*place, "main"))
-fits(rest.repos.get_collaborator_permission_level(*place, "alice"))
+assert fits(rest.repos.get_collaborator_permission_level(*place, "alice")).permission == "write"
 fits(rest.git.get_ref(*place, "heads/main"))
 
 issues = fits(rest.issues.list_for_repo(*place, state="all"))
@@ -72,7 +72,11 @@ assert fits(rest.pulls.get(*place, 3)).head.repo.fork
 fits(rest.pulls.list_files(*place, 2))
 fits(rest.pulls.list_commits(*place, 2))
 reviews = fits(rest.pulls.list_reviews(*place, 2))
-fits(rest.pulls.list_review_comments(*place, 2))
+(written,) = fits(rest.pulls.list_review_comments(*place, 2))
+fits(rest.reactions.create_for_pull_request_review_comment(*place, written.id, data={"content": "eyes"}))
+fits(rest.reactions.list_for_pull_request_review_comment(*place, written.id))
+fits(rest.pulls.update_review_comment(*place, written.id, data={"body": "Green, please."}))
+assert fits(rest.pulls.get_review_comment(*place, written.id)).reactions.eyes == 1
 fits(rest.pulls.list_comments_for_review(*place, 2, reviews[0].id))
 fits(rest.pulls.update(*place, 2, data={"title": "Colour it"}))
 sha = fits(rest.git.get_ref(*place, "heads/colour")).object_.sha

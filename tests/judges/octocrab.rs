@@ -3,6 +3,7 @@
 use futures_util::TryStreamExt as _;
 use octocrab::Octocrab;
 use octocrab::models::IssueState;
+use octocrab::models::pulls::ReviewState;
 use octocrab::models::reactions::ReactionContent;
 use octocrab::models::timelines::TimelineEvent;
 use octocrab::params::State;
@@ -11,6 +12,7 @@ use octocrab::service::middleware::cache::mem::InMemoryCache;
 use octocrab::service::middleware::retry::RetryConfig;
 
 use crate::fake::github::GitHub;
+use crate::fake::github::Permission;
 
 fn client(github: &GitHub) -> Octocrab {
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
@@ -40,6 +42,14 @@ async fn octocrab_finds_an_issue_by_its_label() {
         github.default_repository().clone_url()
     );
     assert!(repository.permissions.unwrap().push);
+    // Of the old names octocrab knows "admin" alone: it takes those of teams for them.
+    github.default_repository().member("adam", Permission::Admin);
+    let place = client.repos("acme", "widgets");
+    let asked = place.get_contributor_permission("adam").send().await.unwrap();
+    assert_eq!(
+        (asked.role_name.as_str(), asked.user.author.login.as_str()),
+        ("admin", "adam")
+    );
 
     let listed = issues.list().labels(&["coding agent".to_owned()]).send().await.unwrap();
     assert_eq!(listed.items.iter().map(|issue| issue.number).collect::<Vec<_>>(), [1]);
@@ -180,6 +190,57 @@ async fn octocrab_reads_what_reviewers_wrote() {
         files.iter().map(|file| file.filename.as_str()).collect::<Vec<_>>(),
         ["README.md"]
     );
+}
+
+#[tokio::test]
+async fn octocrab_reacts_to_what_people_wrote_and_edits_it() {
+    let github = GitHub::start().await;
+    let pull = github.open_pull("Greet", "greet", &[("README.md", "Hi\n")]);
+    pull.comment("alice", "/agent stop")
+        .line_comment("alice", "README.md", 1, "Say hello.")
+        .requests_changes("bob", "Not yet.");
+    let (said, remark) = (pull.last_comment(), pull.last_line_comment());
+    let client = client(&github);
+    let (issues, pulls) = (client.issues("acme", "widgets"), client.pulls("acme", "widgets"));
+
+    let first = issues.create_comment_reaction(said.id(), ReactionContent::PlusOne);
+    let first = first.await.unwrap().id;
+    let again = issues.create_comment_reaction(said.id(), ReactionContent::PlusOne);
+    assert_eq!(again.await.unwrap().id, first);
+    let comment = || pulls.comment(remark.id().into());
+    comment().create_reaction(ReactionContent::Confused).await.unwrap();
+    let given = comment().list_reactions().send().await.unwrap().items;
+    assert_eq!(given[0].content, ReactionContent::Confused);
+    assert_eq!(comment().update("Say hi.").await.unwrap().body, "Say hi.");
+    let elsewhere = issues.create_comment_reaction(remark.id(), ReactionContent::Eyes).await;
+    assert_eq!(status(&elsewhere.unwrap_err()).0, 404);
+    assert_eq!(
+        (said.reactions_of(github.bot()), remark.reactions_of(github.bot())),
+        (vec!["+1".to_owned()], vec!["confused".to_owned()])
+    );
+
+    let review = pulls.list_reviews(1).send().await.unwrap().items.remove(1);
+    assert_eq!(review.state, Some(ReviewState::ChangesRequested));
+    pull.last_review().edit("Not at all.");
+    let edited = pulls.list_reviews(1).send().await.unwrap().items.remove(1);
+    assert_eq!(
+        (edited.body.as_deref(), edited.submitted_at),
+        (Some("Not at all."), review.submitted_at)
+    );
+    comment().delete().await.unwrap();
+    assert_eq!(status(&comment().get().await.unwrap_err()).0, 404);
+    assert_eq!(github.unknown_requests(), Vec::<String>::new());
+    insta::assert_snapshot!(pull.timeline(), @r"
+    acme/widgets#1 Greet (open)
+      alice opened this pull request: greet -> main
+      alice commented
+        | /agent stop
+      bob requested changes
+        | Not at all.
+      coding-agent-bot reacted with :+1: to the comment of alice
+      bob edited the review of bob
+      coding-agent-bot deleted a comment
+    ");
 }
 
 #[tokio::test]

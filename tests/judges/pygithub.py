@@ -13,7 +13,14 @@ client = Github(auth=Auth.Token(os.environ["TOKEN"]), base_url=api, retry=None, 
 assert client.get_user().login == "coding-agent-bot"
 repository = client.get_repo("acme/widgets")
 assert repository.default_branch == "main" and repository.permissions.push
-assert repository.get_collaborator_permission("alice") == "write"
+levels = {"alice": "write", "dora": "write", "adam": "admin", "rita": "read", "trudy": "read", "mallory": "none"}
+assert {login: repository.get_collaborator_permission(login) for login in levels} == levels
+assert repository.get_collaborator_permission("Alice") == "write", "names are compared without regard to case"
+try:
+    repository.get_collaborator_permission("nobody")
+    raise AssertionError("somebody was found who is not there")
+except GithubException as error:
+    assert error.status == 404 and error.data["message"] == "nobody is not a user", error
 assert [found.full_name for found in client.get_user("acme").get_repos()] == ["acme/widgets"]
 
 (issue,) = repository.get_issues(labels=["coding agent"])
@@ -25,6 +32,18 @@ assert found.totalCount == 1 and found[0].number == 1
 comments = list(issue.get_comments())
 assert len(comments) == 300 and comments[-1].body == "remark 300"
 assert comments[0].create_reaction("eyes").content == "eyes"
+assert comments[0].create_reaction("eyes").id == comments[0].get_reactions()[0].id, "a reaction is there once"
+comments[1].create_reaction("confused")
+changed = issue.get_comment(comments[1].id)
+assert (changed.reactions["confused"], changed.updated_at) == (1, comments[1].updated_at), "a reaction is no edit"
+comments[2].edit("remark three")
+assert issue.get_comment(comments[2].id).body == "remark three"
+comments[3].delete()
+try:
+    comments[3].create_reaction("+1")
+    raise AssertionError("a reaction was put below a comment that is gone")
+except GithubException as error:
+    assert error.status == 404, error
 
 label = repository.create_label("coding agent processing", "1d76db", "Somebody works on it")
 assert label.name == "coding agent processing"
@@ -58,7 +77,22 @@ reference.delete()
 assert pull.mergeable and pull.commits == 1 and pull.changed_files == 1
 assert [file.filename for file in pull.get_files()] == ["COLOUR"]
 assert [written.body for written in pull.get_review_comments()] == ["Blue, please."]
-assert [review.body for review in pull.get_reviews()] == ["", "Nearly."]
+reviews = [(review.body, review.state) for review in pull.get_reviews()]
+assert reviews == [("", "COMMENTED"), ("Nearly.", "CHANGES_REQUESTED"), ("Fine.", "APPROVED")], reviews
+(written,) = pull.get_review_comments()
+assert written.create_reaction("+1").content == "+1" and written.reactions["+1"] == 0
+written.edit("Green, please.")
+written = pull.get_review_comment(written.id)
+assert (written.body, written.reactions["+1"]) == ("Green, please.", 1)
+try:
+    issue.get_comment(written.id)
+    raise AssertionError("a remark on a line was found among the comments")
+except GithubException as error:
+    assert error.status == 404, error
+issue.add_to_assignees("coding-agent-bot")
+assert [user.login for user in repository.get_issue(1).assignees] == ["coding-agent-bot"]
+issue.remove_from_assignees("coding-agent-bot")
+assert repository.get_issue(1).assignees == []
 pull.edit(title="Colour it", body="Closes #1")
 assert repository.get_pull(pull.number).title == "Colour it"
 try:

@@ -6,6 +6,8 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::fake::github::GitHub;
+use crate::fake::github::Permission;
+use crate::fake::gitlab::Access;
 use crate::fake::gitlab::GitLab;
 
 /// Runs a script of this folder, and fails with what it wrote.
@@ -41,7 +43,18 @@ async fn pygithub_carries_an_issue_to_a_pull_request() {
     }
     let pull = github.open_pull("Colour", "colour", &[("COLOUR", "red\n")]);
     pull.line_comment("alice", "COLOUR", 1, "Blue, please.")
-        .review("alice", "Nearly.");
+        .requests_changes("alice", "Nearly.")
+        .approves("bob", "Fine.");
+    let repository = github.default_repository();
+    for (login, permission) in [
+        ("dora", Permission::Maintain),
+        ("adam", Permission::Admin),
+        ("rita", Permission::Read),
+        ("trudy", Permission::Triage),
+        ("mallory", Permission::None),
+    ] {
+        repository.member(login, permission);
+    }
     let app = github.install_app(4711);
     judge(
         "pygithub.py",
@@ -93,6 +106,11 @@ async fn python_gitlab_carries_an_issue_to_a_merge_request() {
         .label("coding agent");
     let merge = gitlab.open_merge_request("Colour", "colour", &[("COLOUR", "red\n")]);
     merge.line_comment("alice", "COLOUR", 1, "Blue, please.");
+    let project = gitlab.default_project();
+    project
+        .member("rita", Access::Reporter)
+        .inherited_member("rita", Access::Developer)
+        .inherited_member("greta", Access::Guest);
     judge("python_gitlab.py", &[("URL", gitlab.url()), ("TOKEN", gitlab.token())]);
     assert_eq!(issue.labels(), ["coding agent done"]);
     assert_eq!(gitlab.unknown_requests(), Vec::<String>::new());

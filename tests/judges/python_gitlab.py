@@ -30,6 +30,17 @@ assert len(client.issues.list(scope="all", labels=["coding agent"], get_all=True
 assert client.issues.list(get_all=True) == []
 (alice,) = client.users.list(username="alice")
 assert project.members_all.get(alice.id).access_level == 40
+assert [(found.username, found.access_level) for found in project.members_all.list(query="RIT", get_all=True)] == [
+    ("rita", 30)
+], "the highest of all her roles"
+assert [found.access_level for found in project.members.list(query="rita", get_all=True)] == [20]
+(greta,) = client.users.list(username="Greta")
+assert project.members_all.get(greta.id).access_level == 10
+try:
+    project.members.get(greta.id)
+    raise AssertionError("a member of the group is a member of the project")
+except GitlabGetError as error:
+    assert error.response_code == 404
 try:
     project.members_all.get(1)
     raise AssertionError("a stranger is a member")
@@ -45,6 +56,19 @@ assert issue.notes.list(get_all=False)[0].body == "remark 300", "the newest come
 assert len(issue.notes.list(iterator=True)) == 300
 notes[0].awardemojis.create({"name": "eyes"})
 assert [award.name for award in notes[0].awardemojis.list(get_all=True)] == ["eyes"]
+assert issue.notes.get(notes[0].id).updated_at > notes[0].updated_at, "an emoji moves the time as an edit does"
+try:
+    notes[0].awardemojis.create({"name": "eyes"})
+    raise AssertionError("an emoji was given twice")
+except GitlabCreateError as error:
+    assert error.response_code == 404 and "has already been taken" in error.error_message, error
+gone = issue.notes.create({"body": "Never mind."})
+gone.delete()
+try:
+    gone.awardemojis.create({"name": "thumbsup"})
+    raise AssertionError("an emoji was put below a note that is gone")
+except GitlabCreateError as error:
+    assert (error.response_code, error.error_message) == (404, "404 Note Not Found"), error
 
 label = {"name": "coding agent processing", "color": "#1d76db", "description": "Somebody works on it"}
 project.labels.create(label)
@@ -72,10 +96,18 @@ assert merge.sha and merge.diff_refs["head_sha"] == merge.sha and not merge.has_
 assert merge.changes_count == "1" and [commit.title for commit in merge.commits()] == ["Colour"]
 (diff,) = merge.changes()["changes"]
 assert diff["new_path"] == "COLOUR" and "+red" in diff["diff"]
+(remark,) = merge.notes.list(get_all=True)
+assert remark.attributes["type"] == "DiffNote"
+remark.awardemojis.create({"name": "confused"})
+assert [award.user["username"] for award in remark.awardemojis.list(get_all=True)] == ["coding-agent-bot"]
 (discussion,) = merge.discussions.list(get_all=True)
 assert discussion.attributes["notes"][0]["position"]["new_line"] == 1
 discussion.notes.create({"body": "As you like."})
 assert len(merge.discussions.get(discussion.id).attributes["notes"]) == 2
+project.mergerequests.update(merge.iid, {"assignee_ids": [client.user.id]})
+assert [found["username"] for found in project.mergerequests.get(merge.iid).assignees] == ["coding-agent-bot"]
+project.mergerequests.update(merge.iid, {"assignee_ids": [0]})
+assert project.mergerequests.get(merge.iid).assignees == []
 
 opened = project.mergerequests.create({
     "source_branch": "feature/greet", "target_branch": "main", "title": "Draft: Greet", "description": "Closes #1",

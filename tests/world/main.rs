@@ -29,6 +29,7 @@ mod mcp_servers;
 mod orphans;
 mod processes;
 mod reading;
+mod remarks;
 mod requests;
 mod side_by_side;
 mod sources;

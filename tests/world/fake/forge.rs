@@ -133,6 +133,7 @@ pub async fn front_door<S: Host>(
         .map_or_else(String::new, ToString::to_string);
     let is_git = is_git(&path);
     let path = without_prefix(&path).to_owned();
+    let arrival = forge.traffic.arrive();
     let fault = forge.traffic.fault(&method, &path);
     let answer = match fault {
         None => Some(next.run(request).await),
@@ -162,6 +163,7 @@ pub async fn front_door<S: Host>(
         path,
         status,
         is_git,
+        arrival,
     });
     forge.ring();
     answer.unwrap_or_else(|| {

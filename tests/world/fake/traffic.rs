@@ -27,6 +27,8 @@ pub struct Request {
     pub status: Option<u16>,
     /// A part of the git protocol and no API request.
     pub is_git: bool,
+    /// Its place among all requests, in the order they came in; they are kept in the order they were answered.
+    pub arrival: usize,
 }
 
 /// What happens to a request instead of a plain answer.
@@ -53,6 +55,7 @@ pub struct Traffic {
     requests: Mutex<Vec<Request>>,
     unknown: Mutex<Vec<String>>,
     rules: Mutex<Vec<Rule>>,
+    arrived: AtomicUsize,
     hanging: AtomicUsize,
     are_cut_off: AtomicBool,
 }
@@ -67,6 +70,16 @@ struct Rule {
 }
 
 impl Traffic {
+    /// Counts a request that comes in, and returns its place in the order.
+    pub fn arrive(&self) -> usize {
+        self.arrived.fetch_add(1, Ordering::SeqCst)
+    }
+
+    /// Returns how many requests came in until now.
+    pub fn arrived(&self) -> usize {
+        self.arrived.load(Ordering::SeqCst)
+    }
+
     pub fn record(&self, request: Request) {
         self.requests.lock().expect("no panic holds it").push(request);
     }
@@ -135,6 +148,11 @@ impl Request {
     /// Says whether the request went to a route.
     pub fn is(&self, route: &str) -> bool {
         Route::new(route).matches(&self.method, &self.path)
+    }
+
+    /// Says whether a request to a route came in at that place of the order or later, and was answered well.
+    pub fn was_answered(&self, route: &str, since: usize) -> bool {
+        self.arrival >= since && matches!(self.status, Some(200 | 304)) && self.is(route)
     }
 }
 

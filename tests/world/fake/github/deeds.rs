@@ -4,12 +4,10 @@
 
 use crate::fake::forge::Host;
 use crate::fake::forge::Refusal;
-use crate::fake::github::state::Comment;
 use crate::fake::github::state::Item;
 use crate::fake::github::state::Label;
 use crate::fake::github::state::Permission;
 use crate::fake::github::state::Pull;
-use crate::fake::github::state::Reaction;
 use crate::fake::github::state::Repository;
 use crate::fake::github::state::State;
 use crate::fake::github::state::What;
@@ -113,72 +111,6 @@ impl State {
             place.labels.push(label);
         }
         name.to_owned()
-    }
-
-    pub fn comment(&mut self, repository: &str, number: u64, author: &str, body: &str) -> u64 {
-        let id = self.next_id();
-        let comment = Comment {
-            id,
-            author: author.to_owned(),
-            body: body.to_owned(),
-            earlier: Vec::new(),
-            reactions: Vec::new(),
-            created: now(),
-            updated: now(),
-        };
-        if let Some(item) = self.item_mut(repository, number) {
-            item.comments.push(comment);
-        }
-        self.happened(repository, number, author, What::Commented(id));
-        id
-    }
-
-    pub fn edit_comment(&mut self, repository: &str, number: u64, id: u64, actor: &str, body: &str) {
-        let Some(item) = self.item_mut(repository, number) else {
-            return;
-        };
-        let Some(comment) = item.comment_mut(id) else { return };
-        let earlier = std::mem::replace(&mut comment.body, body.to_owned());
-        comment.earlier.push(earlier);
-        comment.updated = now();
-        self.happened(repository, number, actor, What::CommentEdited(id));
-    }
-
-    pub fn delete_comment(&mut self, repository: &str, number: u64, id: u64, actor: &str) {
-        let Some(item) = self.item_mut(repository, number) else {
-            return;
-        };
-        item.comments.retain(|comment| comment.id != id);
-        let gone = [What::Commented(id), What::CommentEdited(id)];
-        item.history.retain(|happening| !gone.contains(&happening.what));
-        self.happened(repository, number, actor, What::CommentDeleted);
-    }
-
-    /// Returns the reaction, and whether it is new.
-    pub fn react(&mut self, place: (&str, u64, u64), author: &str, content: &str) -> Option<(Reaction, bool)> {
-        let (repository, number, comment) = place;
-        let reaction = Reaction {
-            id: self.next_id(),
-            author: author.to_owned(),
-            content: content.to_owned(),
-            created: now(),
-        };
-        let found = self.item_mut(repository, number)?.comment_mut(comment)?;
-        let same = |known: &&Reaction| known.author == author && known.content == content;
-        if let Some(known) = found.reactions.iter().find(same) {
-            return Some((known.clone(), false));
-        }
-        found.reactions.push(reaction.clone());
-        self.happened(
-            repository,
-            number,
-            author,
-            What::Reacted {
-                comment,
-                content: content.to_owned(),
-            },
-        );
-        Some((reaction, true))
     }
 
     pub fn rename(&mut self, repository: &str, number: u64, actor: &str, title: &str) {
@@ -353,7 +285,7 @@ impl Host for State {
             Permission::Read | Permission::Triage => Err(Refusal::Forbidden(format!(
                 "Permission to {repository}.git denied to {login}."
             ))),
-            Permission::Write | Permission::Admin => Ok(login),
+            Permission::Write | Permission::Maintain | Permission::Admin => Ok(login),
         }
     }
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use crate::fake::forge::Forge;
 use crate::fake::github::Comment;
 use crate::fake::github::HUMAN;
+use crate::fake::github::Remark;
 use crate::fake::github::state;
 use crate::fake::github::state::State;
 use crate::fake::github::state::What;
@@ -124,12 +125,27 @@ impl Item {
         self.act(|state| _ = state.comment(&self.repository, self.number, author, text))
     }
 
-    pub fn edit_comment(&self, id: u64, text: &str) -> Self {
-        self.act(|state| state.edit_comment(&self.repository, self.number, id, HUMAN, text))
+    /// Returns the newest comment, to be edited, deleted or looked at.
+    pub fn last_comment(&self) -> Remark {
+        let id = self.with(|item| item.comments.last().map(|comment| comment.id));
+        Remark::at(self, id.expect("a comment was written"))
     }
 
-    pub fn delete_comment(&self, id: u64) -> Self {
-        self.act(|state| state.delete_comment(&self.repository, self.number, id, HUMAN))
+    /// Waits until all kinds of comments are asked for once more, from now on.
+    pub async fn until_comments_are_read(&self) {
+        let arrived = self.forge.traffic.arrived();
+        let (place, number) = (&self.repository, self.number);
+        let mut routes = vec![format!("GET /repos/{place}/issues/{number}/comments")];
+        if self.is_pull() {
+            let parts = ["comments", "reviews"];
+            routes.extend(parts.map(|part| format!("GET /repos/{place}/pulls/{number}/{part}")));
+        }
+        self.until(|item| {
+            let requests = item.forge.traffic.requests();
+            let is_read = |route: &String| requests.iter().any(|request| request.was_answered(route, arrived));
+            routes.iter().all(is_read)
+        })
+        .await;
     }
 
     pub fn rename(&self, title: &str) -> Self {
@@ -144,6 +160,11 @@ impl Item {
     pub fn assign(&self, logins: &[&str]) -> Self {
         let logins: Vec<_> = logins.iter().map(|&login| login.to_owned()).collect();
         self.act(|state| state.assign(&self.repository, self.number, HUMAN, &logins))
+    }
+
+    pub fn unassign(&self, login: &str) -> Self {
+        let others: Vec<_> = self.assignees().into_iter().filter(|other| other != login).collect();
+        self.act(|state| state.assign(&self.repository, self.number, HUMAN, &others))
     }
 
     pub fn close(&self) -> Self {

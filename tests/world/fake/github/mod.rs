@@ -7,9 +7,11 @@ mod api;
 mod deeds;
 mod item;
 mod pull;
+mod remark;
 mod repository;
 mod state;
 mod story;
+mod written;
 
 use std::collections::BTreeMap;
 use std::net::TcpListener;
@@ -30,6 +32,7 @@ use crate::fake::traffic::Fault;
 use crate::fake::traffic::Request;
 
 pub use crate::fake::github::item::Item;
+pub use crate::fake::github::remark::Remark;
 pub use crate::fake::github::repository::Repository;
 pub use crate::fake::github::state::App;
 pub use crate::fake::github::state::Comment;

@@ -3,11 +3,9 @@
 use crate::fake::bare::Bare;
 use crate::fake::bare::Commit;
 use crate::fake::github::Item;
-use crate::fake::github::state::LineComment;
+use crate::fake::github::Remark;
 use crate::fake::github::state::Pull;
-use crate::fake::github::state::Review;
-use crate::fake::github::state::What;
-use crate::fake::github::state::now;
+use crate::fake::github::state::Verdict;
 
 impl Item {
     pub fn is_draft(&self) -> bool {
@@ -58,47 +56,46 @@ impl Item {
 
     /// Writes a review without remarks on lines.
     pub fn review(&self, author: &str, text: &str) -> Self {
-        self.act(|state| {
-            let id = state.next_id();
-            let review = new_review(id, author, text);
-            let item = state
-                .item_mut(self.repository(), self.number())
-                .expect("an item is never forgotten");
-            item.pull.as_mut().expect("a pull request").reviews.push(review);
-            state.happened(self.repository(), self.number(), author, What::Reviewed(id));
-        })
+        self.reviewed(author, Verdict::Commented, text)
+    }
+
+    pub fn requests_changes(&self, author: &str, text: &str) -> Self {
+        self.reviewed(author, Verdict::ChangesRequested, text)
+    }
+
+    pub fn approves(&self, author: &str, text: &str) -> Self {
+        self.reviewed(author, Verdict::Approved, text)
+    }
+
+    fn reviewed(&self, author: &str, verdict: Verdict, text: &str) -> Self {
+        self.act(|state| state.review((self.repository(), self.number()), author, verdict, text))
     }
 
     /// Writes a remark on a line of a file.
     pub fn line_comment(&self, author: &str, path: &str, line: u64, text: &str) -> Self {
-        self.act(|state| {
-            let (id, review) = (state.next_id(), state.next_id());
-            let comment = LineComment {
-                id,
-                review,
-                in_reply_to: None,
-                author: author.to_owned(),
-                body: text.to_owned(),
-                path: path.to_owned(),
-                line,
-                created: now(),
-            };
-            let item = state
-                .item_mut(self.repository(), self.number())
-                .expect("an item is never forgotten");
-            let pull = item.pull.as_mut().expect("a pull request");
-            // A single remark is a review of its own, with an empty text.
-            pull.reviews.push(new_review(review, author, ""));
-            pull.line_comments.push(comment);
-            state.happened(self.repository(), self.number(), author, What::LineCommented(id));
-        })
+        let place = (self.repository(), self.number());
+        self.act(|state| state.line_comment(place, author, (path, line), text))
+    }
+
+    /// Returns the newest remark on a line.
+    pub fn last_line_comment(&self) -> Remark {
+        let id = self.pull(|pull| pull.line_comments.last().map(|written| written.comment.id));
+        Remark::at(self, id.expect("a remark was written"))
+    }
+
+    /// Returns the text of the newest review.
+    pub fn last_review(&self) -> Remark {
+        let id = self.pull(|pull| pull.reviews.last().map(|review| review.id));
+        Remark::at(self, id.expect("a review was written"))
     }
 
     /// Makes the last remark on a line older.
     pub fn minutes_ago(&self, minutes: i64) -> Self {
         self.alter(|item| {
             let remarks = &mut item.pull.as_mut().expect("a pull request").line_comments;
-            remarks.last_mut().expect("a remark was written").created -= chrono::Duration::minutes(minutes);
+            let remark = &mut remarks.last_mut().expect("a remark was written").comment;
+            let earlier = chrono::Duration::minutes(minutes);
+            (remark.created, remark.updated) = (remark.created - earlier, remark.updated - earlier);
         })
     }
 
@@ -113,15 +110,5 @@ impl Item {
             format!("refs/pull/{}/head", self.number()),
         );
         look(&git.expect("a repository is never taken away"), &base, &head)
-    }
-}
-
-fn new_review(id: u64, author: &str, text: &str) -> Review {
-    Review {
-        id,
-        author: author.to_owned(),
-        body: text.to_owned(),
-        state: "COMMENTED",
-        submitted: now(),
     }
 }

@@ -55,6 +55,7 @@ pub enum Permission {
     Read,
     Triage,
     Write,
+    Maintain,
     Admin,
 }
 
@@ -121,6 +122,7 @@ pub struct Pull {
     pub line_comments: Vec<LineComment>,
 }
 
+/// What somebody wrote below an item or on a line of its changes.
 #[derive(Clone, Debug)]
 pub struct Comment {
     pub id: u64,
@@ -146,20 +148,26 @@ pub struct Review {
     pub id: u64,
     pub author: String,
     pub body: String,
-    pub state: &'static str,
+    pub state: Verdict,
+    /// Does not move when the text is edited, and there is no other time.
     pub submitted: Time,
+}
+
+/// What a reviewer thinks of a pull request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    Commented,
+    Approved,
+    ChangesRequested,
 }
 
 #[derive(Clone, Debug)]
 pub struct LineComment {
-    pub id: u64,
+    pub comment: Comment,
     pub review: u64,
     pub in_reply_to: Option<u64>,
-    pub author: String,
-    pub body: String,
     pub path: String,
     pub line: u64,
-    pub created: Time,
 }
 
 #[derive(Clone, Debug)]
@@ -257,7 +265,10 @@ impl State {
         self.people.insert(actor.to_owned());
         if let Some(item) = self.item_mut(full_name, number) {
             let when = now();
-            item.updated = when;
+            // A reaction is seen in the comment's counts only.
+            if !matches!(what, What::Reacted { .. }) {
+                item.updated = when;
+            }
             item.history.push(Happening {
                 id,
                 actor: actor.to_owned(),
@@ -303,8 +314,35 @@ impl Item {
         self.labels.iter().any(|label| label.eq_ignore_ascii_case(name))
     }
 
+    /// Finds a comment, also one on a line of the changes.
+    pub fn comment(&self, id: u64) -> Option<&Comment> {
+        let on_lines = self.pull.iter().flat_map(|pull| &pull.line_comments);
+        let mut all = self.comments.iter().chain(on_lines.map(|written| &written.comment));
+        all.find(|comment| comment.id == id)
+    }
+
     pub fn comment_mut(&mut self, id: u64) -> Option<&mut Comment> {
-        self.comments.iter_mut().find(|comment| comment.id == id)
+        let on_lines = self.pull.iter_mut().flat_map(|pull| &mut pull.line_comments);
+        let on_lines = on_lines.map(|written| &mut written.comment);
+        let mut all = self.comments.iter_mut().chain(on_lines);
+        all.find(|comment| comment.id == id)
+    }
+
+    pub fn review(&self, id: u64) -> Option<&Review> {
+        let mut reviews = self.pull.iter().flat_map(|pull| &pull.reviews);
+        reviews.find(|review| review.id == id)
+    }
+
+    pub fn review_mut(&mut self, id: u64) -> Option<&mut Review> {
+        let mut reviews = self.pull.iter_mut().flat_map(|pull| &mut pull.reviews);
+        reviews.find(|review| review.id == id)
+    }
+
+    /// Returns who wrote a comment or a review.
+    pub fn author_of(&self, id: u64) -> &str {
+        let review = self.review(id).map(|review| review.author.as_str());
+        let author = self.comment(id).map(|comment| comment.author.as_str()).or(review);
+        author.unwrap_or_default()
     }
 }
 
@@ -315,7 +353,27 @@ impl Permission {
             Self::Read => "read",
             Self::Triage => "triage",
             Self::Write => "write",
+            Self::Maintain => "maintain",
             Self::Admin => "admin",
+        }
+    }
+
+    /// Returns the name in the field that is older than the finer roles.
+    pub fn old_name(self) -> &'static str {
+        match self {
+            Self::Triage => Self::Read.name(),
+            Self::Maintain => Self::Write.name(),
+            Self::None | Self::Read | Self::Write | Self::Admin => self.name(),
+        }
+    }
+}
+
+impl Verdict {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Commented => "COMMENTED",
+            Self::Approved => "APPROVED",
+            Self::ChangesRequested => "CHANGES_REQUESTED",
         }
     }
 }

@@ -2,9 +2,11 @@
 
 use std::fmt::Write as _;
 
+use crate::fake::github::state::Comment;
 use crate::fake::github::state::Item;
 use crate::fake::github::state::Repository;
 use crate::fake::github::state::State;
+use crate::fake::github::state::Verdict;
 use crate::fake::github::state::What;
 
 /// Tells the history of everything that happened anywhere.
@@ -56,7 +58,7 @@ fn told(state: &State, place: &Repository, item: &Item) -> String {
 }
 
 fn deed(state: &State, place: &Repository, item: &Item, what: &What) -> (String, String) {
-    let comment = |id: &u64| item.comments.iter().find(|comment| comment.id == *id);
+    let comment = |id: &u64| item.comment(*id);
     let plain = |deed: &str| (deed.to_owned(), String::new());
     match what {
         What::Opened => opened(place, item),
@@ -78,12 +80,16 @@ fn deed(state: &State, place: &Repository, item: &Item, what: &What) -> (String,
             )
         }
         What::CommentEdited(id) => {
-            let author = comment(id).map(|comment| comment.author.as_str()).unwrap_or_default();
-            plain(&format!("edited the comment of {author}"))
+            let kind = if item.review(*id).is_some() {
+                "review"
+            } else {
+                "comment"
+            };
+            plain(&format!("edited the {kind} of {}", item.author_of(*id)))
         }
         What::CommentDeleted => plain("deleted a comment"),
         What::Reacted { comment: id, content } => {
-            let author = comment(id).map(|comment| comment.author.as_str()).unwrap_or_default();
+            let author = item.author_of(*id);
             plain(&format!("reacted with :{content}: to the comment of {author}"))
         }
         What::Renamed { from, .. } => plain(&format!("changed the title from \"{from}\"")),
@@ -111,33 +117,39 @@ fn deed(state: &State, place: &Repository, item: &Item, what: &What) -> (String,
             if *is_forced { "force-pushed" } else { "pushed" }
         )),
         What::Reviewed(id) => {
-            let review = item
-                .pull
-                .iter()
-                .flat_map(|pull| &pull.reviews)
-                .find(|review| review.id == *id);
-            (
-                "reviewed".to_owned(),
-                review.map(|review| review.body.clone()).unwrap_or_default(),
-            )
+            let review = item.review(*id).expect("a review is never taken away");
+            let deed = match review.state {
+                Verdict::Commented => "reviewed",
+                Verdict::Approved => "approved this",
+                Verdict::ChangesRequested => "requested changes",
+            };
+            (deed.to_owned(), review.body.clone())
         }
         What::LineCommented(id) => {
             let written = item
                 .pull
                 .iter()
                 .flat_map(|pull| &pull.line_comments)
-                .find(|written| written.id == *id);
+                .find(|written| written.comment.id == *id);
             written.map_or_else(
                 || plain("commented"),
                 |written| {
+                    let is_edited = !written.comment.earlier.is_empty();
+                    let edited = if is_edited { " (edited since)" } else { "" };
                     (
-                        format!("commented on {}:{}", written.path, written.line),
-                        written.body.clone(),
+                        format!("commented on {}:{}{edited}", written.path, written.line),
+                        written.comment.body.clone(),
                     )
                 },
             )
         }
     }
+}
+
+/// Returns what one account thinks of a comment, in the order it was given.
+pub fn reactions_of(comment: &Comment, login: &str) -> Vec<String> {
+    let given = comment.reactions.iter().filter(|reaction| reaction.author == login);
+    given.map(|reaction| reaction.content.clone()).collect()
 }
 
 fn opened(place: &Repository, item: &Item) -> (String, String) {

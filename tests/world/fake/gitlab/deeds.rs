@@ -169,7 +169,10 @@ impl State {
         let Some(item) = self.item_mut(place) else { return };
         item.notes.retain(|note| note.id != id);
         let gone = [What::Commented(id), What::NoteEdited(id)];
-        item.history.retain(|happening| !gone.contains(&happening.what));
+        item.history.retain(|happening| {
+            let is_award = matches!(happening.what, What::Awarded { note, .. } if note == id);
+            !is_award && !gone.contains(&happening.what)
+        });
         self.happened(place, actor, What::NoteDeleted);
     }
 
@@ -190,6 +193,8 @@ impl State {
             return None;
         }
         found.awards.push(award.clone());
+        // GitLab does not tell this from an edit.
+        found.updated = now();
         self.happened(
             place,
             author,

@@ -7,7 +7,9 @@ use std::sync::Arc;
 use crate::fake::forge::Forge;
 use crate::fake::gitlab::HUMAN;
 use crate::fake::gitlab::Note;
+use crate::fake::gitlab::Remark;
 use crate::fake::gitlab::state;
+use crate::fake::gitlab::state::Kind;
 use crate::fake::gitlab::state::Place;
 use crate::fake::gitlab::state::State;
 use crate::fake::gitlab::state::What;
@@ -128,12 +130,26 @@ impl Item {
         self.act(|state| _ = state.note(&self.place, author, text, None))
     }
 
-    pub fn edit_comment(&self, id: u64, text: &str) -> Self {
-        self.act(|state| state.edit_note(&self.place, id, HUMAN, text))
+    /// Returns the newest comment, to be edited, deleted or looked at.
+    pub fn last_comment(&self) -> Remark {
+        let newest = self.comments().into_iter().last().expect("a comment was written");
+        Remark::at(self, newest.id)
     }
 
-    pub fn delete_comment(&self, id: u64) -> Self {
-        self.act(|state| state.delete_note(&self.place, id, HUMAN))
+    /// Waits until the notes are asked for once more, from now on.
+    pub async fn until_comments_are_read(&self) {
+        let arrived = self.forge.traffic.arrived();
+        let kind = match self.place.kind {
+            Kind::Issue => "issues",
+            Kind::MergeRequest => "merge_requests",
+        };
+        let project = self.place.project.replace('/', "%2F");
+        let route = format!("GET /projects/{project}/{kind}/{}/notes", self.place.iid);
+        self.until(|item| {
+            let requests = item.forge.traffic.requests();
+            requests.iter().any(|request| request.was_answered(&route, arrived))
+        })
+        .await;
     }
 
     pub fn rename(&self, title: &str) -> Self {
@@ -148,6 +164,11 @@ impl Item {
     pub fn assign(&self, usernames: &[&str]) -> Self {
         let usernames: Vec<_> = usernames.iter().map(|&username| username.to_owned()).collect();
         self.act(|state| state.assign(&self.place, HUMAN, &usernames))
+    }
+
+    pub fn unassign(&self, username: &str) -> Self {
+        let others: Vec<_> = self.assignees().into_iter().filter(|other| other != username).collect();
+        self.act(|state| state.assign(&self.place, HUMAN, &others))
     }
 
     pub fn close(&self) -> Self {

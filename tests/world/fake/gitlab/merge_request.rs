@@ -3,6 +3,7 @@
 use crate::fake::bare::Bare;
 use crate::fake::bare::Commit;
 use crate::fake::gitlab::Item;
+use crate::fake::gitlab::Remark;
 use crate::fake::gitlab::state;
 use crate::fake::gitlab::state::Merge;
 
@@ -56,6 +57,13 @@ impl Item {
             let note = state.item_mut(self.place()).and_then(|item| item.note_mut(id));
             note.expect("the note was just written").position = Some((path.to_owned(), line));
         })
+    }
+
+    /// Returns the newest remark on a line.
+    pub fn last_line_comment(&self) -> Remark {
+        let mut remarks = self.notes().into_iter().filter(|note| note.position.is_some());
+        let newest = remarks.next_back().expect("a remark was written");
+        Remark::at(self, newest.id)
     }
 
     fn merge<R>(&self, look: impl FnOnce(&Merge) -> R) -> R {

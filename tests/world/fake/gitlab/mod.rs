@@ -8,6 +8,7 @@ mod deeds;
 mod item;
 mod merge_request;
 mod project;
+mod remark;
 mod state;
 mod story;
 
@@ -29,6 +30,7 @@ use crate::fake::traffic::Request;
 
 pub use crate::fake::gitlab::item::Item;
 pub use crate::fake::gitlab::project::Project;
+pub use crate::fake::gitlab::remark::Remark;
 pub use crate::fake::gitlab::state::Access;
 pub use crate::fake::gitlab::state::Note;
 

@@ -78,6 +78,12 @@ impl Project {
         self.alter(|project| branch.clone_into(&mut project.default_branch))
     }
 
+    /// Makes somebody a member of a group above the project.
+    pub fn inherited_member(&self, username: &str, access: Access) -> Self {
+        self.forge.change(|state| state.people.insert(username.to_owned()));
+        self.alter(|project| _ = project.inherited.insert(username.to_owned(), access))
+    }
+
     pub fn member(&self, username: &str, access: Access) -> Self {
         self.forge.change(|state| state.people.insert(username.to_owned()));
         self.alter(|project| _ = project.members.insert(username.to_owned(), access))
@@ -169,6 +175,7 @@ impl Project {
                         .keys()
                         .map(|name| (name.clone(), Access::Reporter))
                         .collect(),
+                    inherited: BTreeMap::new(),
                     git,
                     heads,
                     ..parent.clone()
@@ -234,6 +241,7 @@ fn create(state: &mut State, path: &str) {
             (BOT.to_owned(), Access::Developer),
             (HUMAN.to_owned(), Access::Maintainer),
         ]),
+        inherited: BTreeMap::new(),
         issues: BTreeMap::new(),
         merge_requests: BTreeMap::new(),
         git,

@@ -51,6 +51,8 @@ pub struct Project {
     pub parent: Option<String>,
     pub labels: Vec<Label>,
     pub members: BTreeMap<String, Access>,
+    /// Members of the groups above it.
+    pub inherited: BTreeMap<String, Access>,
     pub issues: BTreeMap<u64, Item>,
     pub merge_requests: BTreeMap<u64, Item>,
     pub git: Bare,
@@ -182,6 +184,19 @@ pub enum What {
     BranchDeleted,
 }
 
+impl What {
+    /// Returns the time of the last change of an item to which this happens. What people write below it moves the time
+    /// once a minute at most, and an emoji moves that of the note alone.
+    fn moves(&self, before: Time, when: Time) -> Time {
+        let is_recent = when - before <= chrono::Duration::minutes(1);
+        match self {
+            Self::Awarded { .. } => before,
+            Self::Commented(_) | Self::NoteEdited(_) | Self::NoteDeleted if is_recent => before,
+            _ => when,
+        }
+    }
+}
+
 /// Returns the present time, in milliseconds as GitLab keeps it.
 pub fn now() -> Time {
     Utc::now().trunc_subsecs(3)
@@ -218,7 +233,7 @@ impl State {
         self.people.insert(actor.to_owned());
         if let Some(item) = self.item_mut(place) {
             let when = now();
-            item.updated = when;
+            item.updated = what.moves(item.updated, when);
             item.history.push(Happening {
                 id,
                 actor: actor.to_owned(),
@@ -251,7 +266,19 @@ impl Project {
         } else {
             Access::None
         };
-        self.members.get(username).copied().unwrap_or(given).max(least)
+        let direct = self.members.get(username).copied().unwrap_or(given);
+        let inherited = self.inherited.get(username).copied().unwrap_or(Access::None);
+        direct.max(inherited).max(least)
+    }
+
+    /// Returns all members, each with the highest access that they have by any way.
+    pub fn all_members(&self) -> BTreeMap<String, Access> {
+        let mut all = self.inherited.clone();
+        for (username, access) in &self.members {
+            let known = all.entry(username.clone()).or_insert(*access);
+            *known = (*known).max(*access);
+        }
+        all
     }
 
     pub fn label(&self, name: &str) -> Option<&Label> {

@@ -25,6 +25,10 @@ use crate::fake::request::Fields;
 use crate::fake::request::Query;
 
 type Numbered = Path<(String, String, u64)>;
+/// A comment, and what it stands below.
+pub type Written<'a> = (&'a Item, &'a Comment);
+/// Finds a comment of one kind: each kind has its own numbers.
+type Seek = for<'a> fn(&'a Repository, u64) -> Result<Written<'a>, Problem>;
 
 pub async fn list(
     Shared(hub): Shared<Hub>,
@@ -65,7 +69,7 @@ pub async fn create(
         }
         Ok(())
     })?;
-    let body = body(&fields)?;
+    let body = body(&fields, "IssueComment")?;
     let id = hub.change(|state| state.comment(&repository, number, &viewer.login, body));
     created(shown(&hub, &viewer, &place, id)?)
 }
@@ -77,14 +81,14 @@ pub async fn edit(
     fields: Fields,
 ) -> Answer {
     let place = (owner, name);
-    let (repository, number) = own(&hub, &viewer, &place, id)?;
-    let body = body(&fields)?;
+    let (repository, number) = own(&hub, &viewer, &place, id, find_comment)?;
+    let body = body(&fields, "IssueComment")?;
     hub.change(|state| state.edit_comment(&repository, number, id, &viewer.login, body));
     ok(shown(&hub, &viewer, &place, id)?)
 }
 
 pub async fn delete(Shared(hub): Shared<Hub>, viewer: Viewer, Path((owner, name, id)): Numbered) -> Answer {
-    let (repository, number) = own(&hub, &viewer, &(owner, name), id)?;
+    let (repository, number) = own(&hub, &viewer, &(owner, name), id, find_comment)?;
     hub.change(|state| state.delete_comment(&repository, number, id, &viewer.login));
     no_content()
 }
@@ -95,16 +99,7 @@ pub async fn reactions(
     Path((owner, name, id)): Numbered,
     query: Query,
 ) -> Answer {
-    let reactions = hub.show(&viewer, |view| {
-        let place = find(view.state, &viewer, &(owner, name))?;
-        let (_, comment) = find_comment(place, id)?;
-        let wanted = comment
-            .reactions
-            .iter()
-            .filter(|given| query.value("content").is_none_or(|c| given.content == c));
-        Ok(wanted.map(|reaction| view.reaction(reaction)).collect())
-    })?;
-    page(&query, &hub.api(), reactions)
+    given(&hub, &viewer, &(owner, name), (id, find_comment), &query)
 }
 
 pub async fn react(
@@ -113,30 +108,59 @@ pub async fn react(
     Path((owner, name, id)): Numbered,
     fields: Fields,
 ) -> Answer {
-    let place = (owner, name);
-    let repository = hub.allow(&viewer, &place, Permission::Read)?;
-    let number = hub.read(|state| Ok::<_, Problem>(find_comment(find(state, &viewer, &place)?, id)?.0.number))?;
+    put_reaction(&hub, &viewer, &(owner, name), (id, find_comment), &fields)
+}
+
+/// Answers with the reactions to a comment of either kind.
+pub fn given(hub: &Hub, viewer: &Viewer, place: &(String, String), (id, seek): (u64, Seek), query: &Query) -> Answer {
+    let reactions = hub.show(viewer, |view| {
+        let (_, comment) = seek(find(view.state, viewer, place)?, id)?;
+        let wanted = comment
+            .reactions
+            .iter()
+            .filter(|given| query.value("content").is_none_or(|c| given.content == c));
+        Ok(wanted.map(|reaction| view.reaction(reaction)).collect())
+    })?;
+    page(query, &hub.api(), reactions)
+}
+
+/// Reacts to a comment of either kind: 201 for a new reaction, 200 for one that is there already.
+pub fn put_reaction(
+    hub: &Hub,
+    viewer: &Viewer,
+    place: &(String, String),
+    (id, seek): (u64, Seek),
+    fields: &Fields,
+) -> Answer {
+    let repository = hub.allow(viewer, place, Permission::Read)?;
+    let number = hub.read(|state| Ok::<_, Problem>(seek(find(state, viewer, place)?, id)?.0.number))?;
     let content = fields.text("content").filter(|content| is_reaction(content));
     let content = content.ok_or_else(|| Problem::invalid("Reaction", "content", "invalid"))?;
     let reaction = hub.change(|state| state.react((&repository, number, id), &viewer.login, content));
     let (reaction, is_new) = reaction.ok_or_else(Problem::not_found)?;
-    let shown = hub.show(&viewer, |view| view.reaction(&reaction));
+    let shown = hub.show(viewer, |view| view.reaction(&reaction));
     if is_new { created(shown) } else { ok(shown) }
 }
 
-fn body(fields: &Fields) -> Result<&str, Problem> {
+pub fn body<'a>(fields: &'a Fields, resource: &str) -> Result<&'a str, Problem> {
     let body = fields.text("body").filter(|body| !body.trim().is_empty());
-    let body = body.ok_or_else(|| Problem::invalid("IssueComment", "body", "missing_field"))?;
+    let body = body.ok_or_else(|| Problem::invalid(resource, "body", "missing_field"))?;
     check_length(Some(body))?;
     Ok(body)
 }
 
 /// Finds the repository and number of a comment that the viewer may change.
-fn own(hub: &Hub, viewer: &Viewer, place: &(String, String), id: u64) -> Result<(String, u64), Problem> {
+pub fn own(
+    hub: &Hub,
+    viewer: &Viewer,
+    place: &(String, String),
+    id: u64,
+    seek: Seek,
+) -> Result<(String, u64), Problem> {
     let repository = hub.allow(viewer, place, Permission::Read)?;
     hub.read(|state| {
         let place = find(state, viewer, place)?;
-        let (item, comment) = find_comment(place, id)?;
+        let (item, comment) = seek(place, id)?;
         if comment.author != viewer.login && place.permission(&viewer.login) < Permission::Write {
             return Err(Problem::forbidden("Must have admin rights to Repository."));
         }
@@ -144,7 +168,7 @@ fn own(hub: &Hub, viewer: &Viewer, place: &(String, String), id: u64) -> Result<
     })
 }
 
-fn find_comment(place: &Repository, id: u64) -> Result<(&Item, &Comment), Problem> {
+fn find_comment(place: &Repository, id: u64) -> Result<Written<'_>, Problem> {
     let items = place.items.values().filter(|item| !item.is_deleted);
     let mut comments = items.flat_map(|item| item.comments.iter().map(move |comment| (item, comment)));
     comments

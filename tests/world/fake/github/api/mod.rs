@@ -6,6 +6,7 @@ mod comments;
 mod hub;
 mod issues;
 mod labels;
+mod line_comments;
 mod pulls;
 mod refs;
 mod repositories;
@@ -136,12 +137,23 @@ fn pull() -> Router<Hub> {
         .route("/repos/{owner}/{name}/pulls/{number}/commits", get(pulls::commits))
         .route(
             "/repos/{owner}/{name}/pulls/{number}/comments",
-            get(pulls::line_comments),
+            get(line_comments::list),
+        )
+        .route(
+            "/repos/{owner}/{name}/pulls/comments/{id}",
+            get(line_comments::one)
+                .patch(line_comments::edit)
+                .post(line_comments::edit)
+                .delete(line_comments::delete),
+        )
+        .route(
+            "/repos/{owner}/{name}/pulls/comments/{id}/reactions",
+            get(line_comments::reactions).post(line_comments::react),
         )
         .route("/repos/{owner}/{name}/pulls/{number}/reviews", get(pulls::reviews))
         .route(
             "/repos/{owner}/{name}/pulls/{number}/reviews/{id}/comments",
-            get(pulls::review_comments),
+            get(line_comments::of_review),
         )
 }
 

@@ -23,7 +23,6 @@ use crate::fake::github::api::view_pull::head_of;
 use crate::fake::github::deeds::Draft;
 use crate::fake::github::state::Permission;
 use crate::fake::github::state::Pull;
-use crate::fake::github::state::Repository;
 use crate::fake::github::state::State;
 use crate::fake::request::Fields;
 use crate::fake::request::Query;
@@ -238,50 +237,6 @@ pub async fn commits(
         Ok(commits.iter().map(|commit| view.commit(place, commit)).collect())
     })?;
     page(&query, &hub.api(), commits)
-}
-
-pub async fn line_comments(
-    Shared(hub): Shared<Hub>,
-    viewer: Viewer,
-    Path((owner, name, number)): Numbered,
-    query: Query,
-) -> Answer {
-    page(
-        &query,
-        &hub.api(),
-        written(&hub, &viewer, &(owner, name), number, None)?,
-    )
-}
-
-pub async fn review_comments(
-    Shared(hub): Shared<Hub>,
-    viewer: Viewer,
-    Path((owner, name, number, review)): Path<(String, String, u64, u64)>,
-    query: Query,
-) -> Answer {
-    page(
-        &query,
-        &hub.api(),
-        written(&hub, &viewer, &(owner, name), number, Some(review))?,
-    )
-}
-
-fn written(
-    hub: &Hub,
-    viewer: &Viewer,
-    place: &(String, String),
-    number: u64,
-    review: Option<u64>,
-) -> Result<Vec<Value>, Problem> {
-    hub.show(viewer, |view| {
-        let place: &Repository = find(view.state, viewer, place)?;
-        let (item, pull) = find_pull(place, number)?;
-        let wanted = pull
-            .line_comments
-            .iter()
-            .filter(|comment| review.is_none_or(|review| comment.review == review));
-        Ok(wanted.map(|comment| view.line_comment(place, item, comment)).collect())
-    })
 }
 
 pub async fn reviews(

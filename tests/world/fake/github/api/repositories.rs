@@ -12,6 +12,7 @@ use crate::fake::github::api::hub::Hub;
 use crate::fake::github::api::hub::Viewer;
 use crate::fake::github::api::hub::find;
 use crate::fake::github::api::view::merge;
+use crate::fake::github::api::view::permissions;
 use crate::fake::github::state::Permission;
 use crate::fake::request::Query;
 
@@ -85,22 +86,21 @@ pub async fn permission(
                 "Must have push access to view collaborator permission.",
             ));
         }
-        if !view.state.people.contains(&login) {
+        let mut people = view.state.people.iter();
+        let Some(login) = people.find(|known| known.eq_ignore_ascii_case(&login)) else {
             return Err(Problem::new(
                 axum::http::StatusCode::NOT_FOUND,
                 &format!("{login} is not a user"),
             ));
-        }
-        let permission = place.permission(&login);
-        // The old field knows no "triage"; the new one says it as the role.
-        let old = if permission == Permission::Triage {
-            Permission::Read
-        } else {
-            permission
         };
-        let mut user = view.user(&login);
-        merge(&mut user, json!({"role_name": permission.name()}));
-        Ok(json!({"permission": old.name(), "role_name": permission.name(), "user": user}))
+        let permission = place.permission(login);
+        let role = permission.name();
+        let mut user = view.user(login);
+        merge(
+            &mut user,
+            json!({"role_name": role, "permissions": permissions(permission)}),
+        );
+        Ok(json!({"permission": permission.old_name(), "role_name": role, "user": user}))
     })?)
 }
 

@@ -83,7 +83,7 @@ fn in_timeline(view: View<'_>, place: &Repository, item: &Item, happening: &Happ
             let mut shown = view.review(place, item, review);
             merge(
                 &mut shown,
-                json!({"event": "reviewed", "state": review.state.to_lowercase()}),
+                json!({"event": "reviewed", "state": review.state.name().to_lowercase()}),
             );
             shown
         }

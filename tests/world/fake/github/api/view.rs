@@ -87,11 +87,7 @@ impl View<'_> {
             "default_branch": place.default_branch, "open_issues_count": open, "open_issues": open,
             "archived": place.is_archived, "visibility": if place.is_private { "private" } else { "public" },
             "pushed_at": text(place.created), "created_at": text(place.created), "updated_at": text(place.created),
-            "permissions": {
-                "admin": permission == Permission::Admin, "maintain": permission == Permission::Admin,
-                "push": permission >= Permission::Write, "triage": permission >= Permission::Triage,
-                "pull": permission >= Permission::Read,
-            },
+            "permissions": permissions(permission),
         });
         merge(
             &mut repository,
@@ -188,14 +184,15 @@ impl View<'_> {
         let pull = format!("{}/repos/{}/pulls/{}", self.api, place.full_name(), item.number);
         json!({
             "id": review.id, "node_id": node("PRR", review.id), "user": self.user(&review.author), "body": review.body,
-            "state": review.state, "html_url": page, "pull_request_url": pull,
+            "state": review.state.name(), "html_url": page, "pull_request_url": pull,
             "author_association": self.association(place, &review.author), "submitted_at": text(review.submitted),
             "commit_id": place.git.resolve(&format!("refs/pull/{}/head", item.number)),
             "_links": {"html": {"href": page}, "pull_request": {"href": pull}},
         })
     }
 
-    pub fn line_comment(&self, place: &Repository, item: &Item, comment: &LineComment) -> Value {
+    pub fn line_comment(&self, place: &Repository, item: &Item, written: &LineComment) -> Value {
+        let comment = &written.comment;
         let pulls = format!("{}/repos/{}/pulls", self.api, place.full_name());
         let (url, pull) = (
             format!("{pulls}/comments/{}", comment.id),
@@ -205,16 +202,16 @@ impl View<'_> {
         let commit = place.git.resolve(&format!("refs/pull/{}/head", item.number));
         let mut shown = json!({
             "id": comment.id, "node_id": node("PRRC", comment.id), "url": url, "html_url": page,
-            "pull_request_url": pull, "pull_request_review_id": comment.review, "diff_hunk": "@@ -1 +1 @@",
-            "path": comment.path, "position": comment.line, "original_position": comment.line, "line": comment.line,
-            "original_line": comment.line, "start_line": null, "original_start_line": null, "start_side": null,
+            "pull_request_url": pull, "pull_request_review_id": written.review, "diff_hunk": "@@ -1 +1 @@",
+            "path": written.path, "position": written.line, "original_position": written.line, "line": written.line,
+            "original_line": written.line, "start_line": null, "original_start_line": null, "start_side": null,
             "side": "RIGHT", "subject_type": "line", "commit_id": commit, "original_commit_id": commit,
             "user": self.user(&comment.author), "body": comment.body, "created_at": text(comment.created),
-            "updated_at": text(comment.created), "author_association": self.association(place, &comment.author),
-            "reactions": reactions(&url, &[]),
+            "updated_at": text(comment.updated), "author_association": self.association(place, &comment.author),
+            "reactions": reactions(&url, &comment.reactions),
             "_links": {"self": {"href": url}, "html": {"href": page}, "pull_request": {"href": pull}},
         });
-        if let Some(first) = comment.in_reply_to {
+        if let Some(first) = written.in_reply_to {
             shown["in_reply_to_id"] = json!(first);
         }
         shown
@@ -223,8 +220,12 @@ impl View<'_> {
     pub fn association(&self, place: &Repository, login: &str) -> &'static str {
         match place.permission(login) {
             _ if place.owner == login => "OWNER",
-            Permission::Admin | Permission::Write if self.state.organizations.contains(&place.owner) => "MEMBER",
-            Permission::Admin | Permission::Write | Permission::Triage => "COLLABORATOR",
+            Permission::Admin | Permission::Maintain | Permission::Write
+                if self.state.organizations.contains(&place.owner) =>
+            {
+                "MEMBER"
+            }
+            Permission::Admin | Permission::Maintain | Permission::Write | Permission::Triage => "COLLABORATOR",
             Permission::Read if place.is_private => "COLLABORATOR",
             Permission::Read | Permission::None => "NONE",
         }
@@ -235,6 +236,15 @@ impl View<'_> {
         let kind = if item.pull.is_some() { "pull" } else { "issues" };
         format!("{}/{}/{kind}/{}", self.web, place.full_name(), item.number)
     }
+}
+
+/// What somebody may do, in the five steps that GitHub tells.
+pub fn permissions(permission: Permission) -> Value {
+    json!({
+        "admin": permission == Permission::Admin, "maintain": permission >= Permission::Maintain,
+        "push": permission >= Permission::Write, "triage": permission >= Permission::Triage,
+        "pull": permission >= Permission::Read,
+    })
 }
 
 const REACTIONS: &[&str] = &["+1", "-1", "laugh", "confused", "heart", "hooray", "eyes", "rocket"];

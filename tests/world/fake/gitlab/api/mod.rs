@@ -64,9 +64,9 @@ fn project() -> Router<Lab> {
         .route("/projects/{project}/labels", get(labels::list).post(labels::create))
         .route("/projects/{project}/labels/{label}", get(labels::one))
         .route("/projects/{project}/members", get(projects::members))
-        .route("/projects/{project}/members/all", get(projects::members))
+        .route("/projects/{project}/members/all", get(projects::all_members))
         .route("/projects/{project}/members/{user}", get(projects::member))
-        .route("/projects/{project}/members/all/{user}", get(projects::member))
+        .route("/projects/{project}/members/all/{user}", get(projects::any_member))
         .route(
             "/projects/{project}/repository/branches",
             get(projects::branches).post(projects::create_branch),

@@ -1,5 +1,7 @@
 //! Users, groups, projects, members and branches.
 
+use std::collections::BTreeMap;
+
 use axum::extract::Path;
 use axum::extract::State as Shared;
 use axum::http::StatusCode;
@@ -51,11 +53,11 @@ pub async fn token(Shared(lab): Shared<Lab>, viewer: Viewer) -> Answer {
 
 pub async fn users(Shared(lab): Shared<Lab>, viewer: Viewer, query: Query) -> Answer {
     let found = lab.show(&viewer, |view| {
-        let people = view
-            .state
-            .people
-            .iter()
-            .filter(|name| query.value("username").is_none_or(|wanted| *name == wanted));
+        let people = view.state.people.iter().filter(|name| {
+            query
+                .value("username")
+                .is_none_or(|wanted| name.eq_ignore_ascii_case(wanted))
+        });
         people.map(|name| view.user(name)).collect()
     });
     page(&query, &lab.api(), found)
@@ -136,11 +138,20 @@ pub async fn one(Shared(lab): Shared<Lab>, viewer: Viewer, Path(project): Path<S
 pub async fn members(Shared(lab): Shared<Lab>, viewer: Viewer, Path(project): Path<String>, query: Query) -> Answer {
     let found = lab.show(&viewer, |view| {
         let project = find(view.state, &viewer, &project)?;
-        Ok(project
-            .members
-            .iter()
-            .map(|(name, access)| shown_member(view, name, *access))
-            .collect())
+        Ok(shown_members(view, &project.members, &query))
+    })?;
+    page(&query, &lab.api(), found)
+}
+
+pub async fn all_members(
+    Shared(lab): Shared<Lab>,
+    viewer: Viewer,
+    Path(project): Path<String>,
+    query: Query,
+) -> Answer {
+    let found = lab.show(&viewer, |view| {
+        let project = find(view.state, &viewer, &project)?;
+        Ok(shown_members(view, &project.all_members(), &query))
     })?;
     page(&query, &lab.api(), found)
 }
@@ -148,13 +159,33 @@ pub async fn members(Shared(lab): Shared<Lab>, viewer: Viewer, Path(project): Pa
 pub async fn member(Shared(lab): Shared<Lab>, viewer: Viewer, Path((project, user)): Path<(String, String)>) -> Answer {
     ok(lab.show(&viewer, |view| {
         let project = find(view.state, &viewer, &project)?;
-        let member = project
-            .members
-            .iter()
-            .find(|(name, _)| number_of(name).to_string() == user);
-        let (name, access) = member.ok_or_else(|| Problem::not_found(""))?;
-        Ok(shown_member(view, name, *access))
+        member_with_id(view, &project.members, &user)
     })?)
+}
+
+pub async fn any_member(
+    Shared(lab): Shared<Lab>,
+    viewer: Viewer,
+    Path((project, user)): Path<(String, String)>,
+) -> Answer {
+    ok(lab.show(&viewer, |view| {
+        let project = find(view.state, &viewer, &project)?;
+        member_with_id(view, &project.all_members(), &user)
+    })?)
+}
+
+/// Finds members as GitLab does: by any part of their names.
+fn shown_members(view: View<'_>, members: &BTreeMap<String, Access>, query: &Query) -> Vec<Value> {
+    let wanted = query.value("query").unwrap_or_default().to_lowercase();
+    let found = members.iter().filter(|(name, _)| name.to_lowercase().contains(&wanted));
+    found.map(|(name, access)| shown_member(view, name, *access)).collect()
+}
+
+fn member_with_id(view: View<'_>, members: &BTreeMap<String, Access>, user: &str) -> Result<Value, Problem> {
+    let mut members = members.iter();
+    let found = members.find(|(name, _)| number_of(name).to_string() == user);
+    let (name, access) = found.ok_or_else(|| Problem::not_found(""))?;
+    Ok(shown_member(view, name, *access))
 }
 
 fn shown_member(view: View<'_>, name: &str, access: Access) -> Value {
