@@ -193,6 +193,11 @@ impl Plan {
         ordered
     }
 
+    /// Returns the subtask with this id.
+    pub fn subtask(&self, id: &str) -> Option<&Subtask> {
+        self.task_decomposition.subtasks.iter().find(|subtask| subtask.id == id)
+    }
+
     fn wished_order(&self) -> Vec<&Subtask> {
         let place = |subtask: &&Subtask| {
             let order = &self.action_plan.execution_order;
@@ -201,18 +206,6 @@ impl Plan {
         let mut wished: Vec<_> = self.task_decomposition.subtasks.iter().collect();
         wished.sort_by_key(place);
         wished
-    }
-
-    /// Returns the subtasks as a Markdown checklist, nothing ticked.
-    pub fn checklist(&self) -> String {
-        let mut list = String::new();
-        for subtask in self.ordered() {
-            let words: Vec<_> = subtask.description.split_whitespace().collect();
-            list.push_str("- [ ] ");
-            list.push_str(&words.join(" "));
-            list.push('\n');
-        }
-        list
     }
 
     fn repeats_the_form(&self) -> bool {

@@ -2,13 +2,13 @@
 
 use std::time::Instant;
 
-use chrono::Utc;
+use chrono::{Days, NaiveTime, Utc};
 
+use super::budget::PerDay;
 use super::run::Run;
 use super::setback::Setback;
-use super::talk;
-use crate::conversation::Reply;
 use crate::conversation::decode::Unreadable;
+use crate::conversation::{Reply, Usage};
 use crate::journal::fact::Fact;
 use crate::llm::chat::Chat;
 
@@ -25,6 +25,16 @@ impl Run {
         chat: &mut Chat,
         read: impl Fn(&Reply) -> Result<T, Unreadable>,
     ) -> Result<T, Setback> {
+        self.ask_again(chat, read, RE_ASKS).await
+    }
+
+    /// The same with another number of re-asks.
+    pub(super) async fn ask_again<T>(
+        &mut self,
+        chat: &mut Chat,
+        read: impl Fn(&Reply) -> Result<T, Unreadable>,
+        re_asks: u32,
+    ) -> Result<T, Setback> {
         let mut attempt = 0;
         loop {
             let reply = self.get_response(chat).await?;
@@ -37,9 +47,9 @@ impl Run {
                 attempt,
                 reason: unreadable.to_string(),
             });
-            if attempt > RE_ASKS {
+            if attempt > re_asks {
                 return Err(Setback::unreadable(format!(
-                    "the model's replies could not be read, {RE_ASKS} re-asks included; the last error was: {}",
+                    "the model's replies could not be read, {re_asks} re-asks included; the last error was: {}",
                     unreadable.what
                 )));
             }
@@ -52,12 +62,14 @@ impl Run {
         if self.stop.asked.is_cancelled() {
             return Err(Setback::Interrupted);
         }
-        self.check_limits()?;
+        self.check_limits().await?;
         let begun = Instant::now();
         let reply = chat.get_response().await?;
         self.record.turns += 1;
         self.record.usage += reply.usage;
+        self.book(&reply.usage).await?;
         self.record.postponed = 0;
+        self.record.parked_since = None;
         self.note(Fact::ModelCalled {
             turn: self.record.turns,
             input: reply.usage.input,
@@ -68,20 +80,36 @@ impl Run {
         Ok(reply)
     }
 
-    fn check_limits(&self) -> Result<(), Setback> {
+    /// # Errors
+    /// At the end of the run's budget, and of the day's for all runs.
+    async fn check_limits(&self) -> Result<(), Setback> {
         let settings = &self.workshop.settings;
-        if self.record.turns >= settings.max_turns {
-            return Err(Setback::failed(format!(
-                "the limit of {} is reached before the task was done; raise max_llm_process_num to allow more",
-                talk::counted(settings.max_turns, "model turn")
-            )));
+        let allowance = self.record.allowance.as_ref();
+        if let Some(text) = settings.budget.exceeded(settings.max_turns, &self.spent(), allowance) {
+            return Err(Setback::limit(text));
+        }
+        let per_day = &settings.budget.per_day;
+        if *per_day == PerDay::default() {
+            return Ok(());
         }
         let now = Utc::now();
-        let started_at = self.record.started_at.unwrap_or(now);
-        settings
-            .budget
-            .exceeded(&self.record.usage, started_at, now)
-            .map_or(Ok(()), |text| Err(Setback::failed(text)))
+        let used = self.workshop.store.used_on(now.date_naive()).await?;
+        match per_day.exceeded(&settings.budget, &used) {
+            Some(reason) => Err(Setback::Postponed {
+                until: (now.date_naive() + Days::new(1)).and_time(NaiveTime::MIN).and_utc(),
+                reason,
+            }),
+            None => Ok(()),
+        }
+    }
+
+    /// Books what a call has cost on the day, where days have limits.
+    async fn book(&self, usage: &Usage) -> Result<(), Setback> {
+        if self.workshop.settings.budget.per_day == PerDay::default() {
+            return Ok(());
+        }
+        let today = Utc::now().date_naive();
+        Ok(self.workshop.store.use_on(today, usage).await?)
     }
 }
 

@@ -1,6 +1,5 @@
 //! What a run may use, and what it has used.
 
-use chrono::{DateTime, Utc};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -12,11 +11,23 @@ use crate::conversation::Usage;
 pub struct Budget {
     /// Tokens in and out together.
     pub tokens: Option<u64>,
-    /// Minutes from the first claim.
+    /// Minutes in which a worker has the run in hand; waiting does not count.
     pub minutes: Option<u64>,
     /// Cost in US dollars; needs `prices`.
     pub cost_usd: Option<f64>,
     pub prices: Option<Prices>,
+    /// What all runs together may use in a day (UTC); what comes later waits for the next day.
+    pub per_day: PerDay,
+}
+
+/// What all runs of an installation may use in a day.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct PerDay {
+    /// Tokens in and out together.
+    pub tokens: Option<u64>,
+    /// Cost in US dollars; needs `prices`.
+    pub cost_usd: Option<f64>,
 }
 
 /// US dollars for a million tokens.
@@ -44,32 +55,90 @@ impl Budget {
         )
     }
 
-    /// Returns the sentence that says which limit is reached, if one is.
-    pub fn exceeded(&self, usage: &Usage, started_at: DateTime<Utc>, now: DateTime<Utc>) -> Option<String> {
+    /// Returns the sentence that says which limit is reached, if one is. What was allowed takes the place of the limit on
+    /// tokens, and from that moment all limits count anew.
+    pub fn exceeded(&self, max_turns: u32, spent: &Spent, allowance: Option<&Allowance>) -> Option<String> {
+        let since = allowance.map_or(Spent::default(), |allowance| allowance.spent);
+        let spent = spent.since(&since);
+        let tokens = spent.usage.input + spent.usage.output;
+        let limit = allowance.map(|allowance| allowance.tokens);
+        if let Some(limit) = limit.filter(|limit| tokens >= *limit) {
+            return Some(format!(
+                "the {limit} tokens that were allowed are used up ({tokens} used)"
+            ));
+        }
+        if let Some(limit) = self.tokens.filter(|limit| allowance.is_none() && tokens >= *limit) {
+            return Some(format!(
+                "the budget of {limit} tokens is used up ({tokens} used; budget.tokens)"
+            ));
+        }
+        if spent.turns >= max_turns {
+            let plural = if max_turns == 1 { "" } else { "s" };
+            return Some(format!(
+                "the limit of {max_turns} model turn{plural} is reached before the task was done (max_llm_process_num)"
+            ));
+        }
+        if let Some(limit) = self.minutes.filter(|limit| spent.seconds >= limit * 60) {
+            return Some(format!("the budget of {limit} minutes is used up (budget.minutes)"));
+        }
+        let limit = self.cost_usd?;
+        let cost = self.cost(&spent.usage)?;
+        (cost >= limit).then(|| format!("the budget of ${limit:.2} is used up (${cost:.2} spent; budget.cost_usd)"))
+    }
+}
+
+impl PerDay {
+    /// Returns the sentence that says which limit of the day is reached, if one is. `budget` has the prices.
+    pub fn exceeded(&self, budget: &Budget, usage: &Usage) -> Option<String> {
         let tokens = usage.input + usage.output;
         if let Some(limit) = self.tokens.filter(|limit| tokens >= *limit) {
             return Some(format!(
-                "the budget of {limit} tokens is used up ({tokens} used); raise budget.tokens to allow more"
-            ));
-        }
-        let minutes = (now - started_at).num_minutes().max(0).unsigned_abs();
-        if let Some(limit) = self.minutes.filter(|limit| minutes >= *limit) {
-            return Some(format!(
-                "the budget of {limit} minutes is used up; raise budget.minutes to allow more"
+                "the {limit} tokens that all runs may use in a day are used up ({tokens} used; budget.per_day.tokens)"
             ));
         }
         let limit = self.cost_usd?;
-        let cost = self.cost(usage)?;
+        let cost = budget.cost(usage)?;
         (cost >= limit).then(|| {
-            format!("the budget of ${limit:.2} is used up (${cost:.2} spent); raise budget.cost_usd to allow more")
+            format!("the ${limit:.2} that all runs may cost in a day are used up (${cost:.2} spent; budget.per_day.cost_usd)")
         })
     }
+}
+
+/// What a run has used so far.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Spent {
+    pub usage: Usage,
+    pub turns: u32,
+    /// Time in which a worker had the run in hand.
+    pub seconds: u64,
+}
+
+impl Spent {
+    fn since(&self, before: &Self) -> Self {
+        Self {
+            usage: Usage {
+                input: self.usage.input.saturating_sub(before.usage.input),
+                output: self.usage.output.saturating_sub(before.usage.output),
+                cached: self.usage.cached.saturating_sub(before.usage.cached),
+            },
+            turns: self.turns.saturating_sub(before.turns),
+            seconds: self.seconds.saturating_sub(before.seconds),
+        }
+    }
+}
+
+/// What a person allowed when they were asked, or before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Allowance {
+    pub tokens: u64,
+    /// What the run had used at that moment.
+    pub spent: Spent,
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use chrono::TimeDelta;
 
     fn spent(input: u64, output: u64, cached: u64) -> Usage {
         Usage { input, output, cached }
@@ -92,48 +161,88 @@ mod tests {
 
     #[test]
     fn each_limit_stops_a_run_and_is_named() {
-        let now = Utc::now();
-        let check = |budget: Budget, age: i64| budget.exceeded(&spent(900, 100, 0), now - TimeDelta::minutes(age), now);
-        assert_eq!(check(Budget::default(), 10_000), None);
-        assert!(
-            check(
-                Budget {
-                    tokens: Some(1000),
-                    ..Budget::default()
-                },
-                0
-            )
-            .is_some_and(|text| text.contains("budget.tokens"))
-        );
-        assert_eq!(
-            check(
-                Budget {
-                    tokens: Some(1001),
-                    ..Budget::default()
-                },
-                0
-            ),
-            None
-        );
-        assert!(
-            check(
-                Budget {
-                    minutes: Some(30),
-                    ..Budget::default()
-                },
-                30
-            )
-            .is_some_and(|text| text.contains("budget.minutes"))
-        );
+        let so_far = Spent {
+            usage: spent(900, 100, 0),
+            turns: 10,
+            seconds: 30 * 60,
+        };
+        let check = |budget: Budget, max_turns| budget.exceeded(max_turns, &so_far, None);
+        assert_eq!(check(Budget::default(), 11), None);
+        assert!(check(Budget::default(), 10).is_some_and(|text| text.contains("max_llm_process_num")));
+        for (tokens, is_exceeded) in [(1000, true), (1001, false)] {
+            let budget = Budget {
+                tokens: Some(tokens),
+                ..Budget::default()
+            };
+            let text = check(budget, 100);
+            assert_eq!(text.is_some_and(|text| text.contains("budget.tokens")), is_exceeded);
+        }
+        for (minutes, is_exceeded) in [(30, true), (31, false)] {
+            let budget = Budget {
+                minutes: Some(minutes),
+                ..Budget::default()
+            };
+            let text = check(budget, 100);
+            assert_eq!(text.is_some_and(|text| text.contains("budget.minutes")), is_exceeded);
+        }
         let dear = Budget {
             cost_usd: Some(1.0),
-            prices: Some(Prices {
-                input: 1000.0,
-                output: 1000.0,
-                cached: None,
-            }),
+            prices: Some(dear_prices()),
             ..Budget::default()
         };
-        assert!(check(dear, 0).is_some_and(|text| text.contains("budget.cost_usd")));
+        assert!(check(dear, 100).is_some_and(|text| text.contains("budget.cost_usd")));
+    }
+
+    #[test]
+    fn what_a_person_allows_counts_from_that_moment() {
+        let at = |tokens, turns, seconds| Spent {
+            usage: spent(tokens, 0, 0),
+            turns,
+            seconds,
+        };
+        let budget = Budget {
+            tokens: Some(1000),
+            minutes: Some(1),
+            ..Budget::default()
+        };
+        assert!(budget.exceeded(5, &at(1000, 5, 60), None).is_some());
+        let allowance = Allowance {
+            tokens: 3000,
+            spent: at(1000, 5, 60),
+        };
+        let check = |spent| budget.exceeded(5, &spent, Some(&allowance));
+        assert_eq!(check(at(3999, 9, 119)), None);
+        assert!(check(at(4000, 5, 60)).is_some_and(|text| text.contains("3000 tokens that were allowed")));
+        assert!(check(at(1000, 10, 60)).is_some_and(|text| text.contains("5 model turns")));
+        assert!(check(at(1000, 5, 120)).is_some_and(|text| text.contains("budget.minutes")));
+    }
+
+    #[test]
+    fn the_day_has_limits_of_its_own() {
+        let budget = Budget {
+            prices: Some(dear_prices()),
+            ..Budget::default()
+        };
+        let check = |per_day: PerDay| per_day.exceeded(&budget, &spent(900, 100, 0));
+        let tokens = |tokens| PerDay {
+            tokens: Some(tokens),
+            cost_usd: None,
+        };
+        assert_eq!(check(PerDay::default()), None);
+        assert_eq!(check(tokens(1001)), None);
+        assert!(check(tokens(1000)).is_some_and(|text| text.contains("per_day.tokens")));
+        let cost = PerDay {
+            tokens: None,
+            cost_usd: Some(1.0),
+        };
+        assert!(check(cost).is_some_and(|text| text.contains("per_day.cost_usd")));
+    }
+
+    fn dear_prices() -> Prices {
+        Prices {
+            input: 1000.0,
+            output: 1000.0,
+            cached: None,
+        }
     }
 }

@@ -56,6 +56,9 @@ async fn push(run: &mut Run, item: &Item) -> Result<(), Setback> {
     let branch = &base.head_branch;
     let pushed = if item.change.is_some() {
         source.mirror.advance(remote, &base.commit, &head, branch).await
+    } else if let Some(unfinished) = &run.record.pushed {
+        // The finished work need not contain the commit that showed it half done.
+        source.mirror.advance(remote, unfinished, &head, branch).await
     } else {
         source.mirror.push(remote, &head, branch).await
     };

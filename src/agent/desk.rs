@@ -7,7 +7,8 @@ use super::keeping::Keeping;
 use super::preparing;
 use super::run::Run;
 use super::setback::Setback;
-use super::workspace::{self, Workspace};
+use super::wishes::WishBox;
+use super::workspace::Workspace;
 use crate::conversation::{ToolCall, ToolSpec};
 use crate::environment::Environment;
 use crate::journal::fact::Fact;
@@ -21,6 +22,7 @@ use crate::tool::{ToolOutput, ToolServer};
 pub struct Desk {
     pub workspace: Arc<Workspace>,
     pub toolbox: Arc<Toolbox>,
+    pub wishes: Arc<WishBox>,
     pub specs: Arc<[ToolSpec]>,
     /// `None` before the conversation is opened, and while a stage has it in hand.
     pub chat: Option<Chat>,
@@ -55,6 +57,9 @@ impl Run {
             let is_replacement = is_new && self.is_prepared();
             let mut servers: Vec<Arc<dyn ToolServer>> =
                 vec![Arc::new(workspace.server(&self.workshop.settings.environments))];
+            // Who gave a local task waits for its end, and cannot be asked.
+            let wishes = Arc::new(WishBox::new(self.record.local.is_none(), self.record.plan.is_some()));
+            servers.push(Arc::<WishBox>::clone(&wishes));
             for config in &self.workshop.settings.mcp_servers {
                 servers.push(Arc::new(McpServer::configured(config, &self.workshop.settings.program)));
             }
@@ -63,6 +68,7 @@ impl Run {
             let desk = self.desk.insert(Desk {
                 workspace: Arc::new(workspace),
                 toolbox,
+                wishes,
                 specs: Arc::from([]),
                 chat: None,
                 is_replacement,
@@ -189,7 +195,7 @@ impl Run {
         let args = serde_json::Map::from_iter([("command".to_owned(), command.into())]);
         let call = ToolCall {
             id: String::new(),
-            tool: format!("{}/execute_command", workspace::SERVER),
+            tool: format!("{}/execute_command", super::WORKSPACE),
             args,
         };
         let output = self.call(&toolbox, &call).await?;

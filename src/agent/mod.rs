@@ -1,32 +1,49 @@
 //! One run, from plan to delivery.
 //!
-//! [`run::Run::advance`] is the heart: one stage after the other, each result saved before the next begins. The
-//! stages are one file each; what they share is below them in this list.
+//! `Run::advance` (in `advancing`) is the heart: one stage after the other, each result saved before the next begins. The
+//! stages are one file each; what they share is above them in this list.
 
 pub mod budget; // what a run may use
 pub mod record; // what a run has produced so far
-pub mod workspace; // container and repository together
+pub mod stop; // how work is told to stop
+pub mod ending; // how the work on a run ended
+pub mod order; // what people say to a run
 pub mod setback; // why a stage ended without its result
+pub mod workspace; // container and repository together
 pub mod harmless; // a model's words, fit to be shown
+pub mod thread; // where people are told
+pub mod workshop; // what all runs share
 pub mod talk; // what people read
+pub mod answers; // what they read in answer to what they said
 pub mod report; // what the person who gave a local task reads
 pub mod prompt; // what the model reads
 pub mod look; // the tools that look into the bare repository
-pub mod run; // the loop
-pub mod thread; // where people are told
-pub mod source; // where the work starts and where its result goes
-mod ask; // one question to the model, until it can be read
-mod compacting; // what to do when the conversation outgrows the window
+pub mod wishes; // the tools that talk to the program itself
+pub mod mailbox; // what comes in while a run works
+pub mod listening; // who puts it in
 mod outputs; // what was too long for the model
-mod calls; // the tool calls of one reply
 mod keeping; // the work is kept while the model thinks
 pub mod desk; // what the model works at
+pub mod run; // a claimed run
+pub mod telling; // comments and labels
+pub mod source; // where the work starts and where its result goes
+mod steering; // people's words and orders take effect
+mod ask; // one question to the model, until it can be read
+mod compacting; // what to do when the conversation outgrows the window
+mod calls; // the tool calls of one reply
+mod revising; // a better plan
 mod planning;
 mod preparing;
 mod working;
 mod verifying;
 mod delivering;
-mod ending;
+mod saving; // unfinished work goes where people can see it
+mod putting_down; // the end of the work, for now or for good
+pub mod attending; // runs that nobody works on
+mod advancing; // the heart: one stage after the other
+
+/// Name of the built-in tool server in the container.
+const WORKSPACE: &str = "workspace";
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -41,7 +58,44 @@ pub struct Planning {
     pub max_subtasks: usize,
     /// Most model turns that look at the repository before the plan must be there.
     pub max_look_turns: u32,
+    pub replanning: Replanning,
     pub verification: Verification,
+}
+
+/// How often the plan may change while the work goes on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Replanning {
+    /// Most revisions of the plan in a run; 0 keeps the first plan.
+    pub max_revisions: usize,
+}
+
+impl Default for Replanning {
+    fn default() -> Self {
+        Self { max_revisions: 3 }
+    }
+}
+
+/// How people are heard while a run works, and how long a run waits for them and for the outside.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Steering {
+    /// How often the thread of a running task is looked at, in seconds.
+    pub interval_seconds: u64,
+    /// After how many hours of waiting for a model, a forge or Docker that does not answer the run fails.
+    pub give_up_hours: u32,
+    /// After how many days a run that waits for a person is closed.
+    pub expire_days: u32,
+}
+
+impl Default for Steering {
+    fn default() -> Self {
+        Self {
+            interval_seconds: 10,
+            give_up_hours: 24,
+            expire_days: 30,
+        }
+    }
 }
 
 /// What happens after the model says that it is done.
@@ -60,6 +114,7 @@ impl Default for Planning {
             enabled: true,
             max_subtasks: 20,
             max_look_turns: 10,
+            replanning: Replanning::default(),
             verification: Verification::default(),
         }
     }

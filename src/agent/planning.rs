@@ -50,6 +50,7 @@ async fn read_item(run: &mut Run, item: &Item) -> Result<Source, Setback> {
         return Err(Setback::failed("a local task has no item"));
     };
     let comments = forge.comments(&item.task).await?;
+    let comments = run.begin_to_listen(comments).await;
     let room = run.bytes_of_window(40);
     run.record.task_text = prompt::task(&prompt::fence(run.lease.run), item, &comments, room);
     let source = run.source(Some(item)).await?;
@@ -89,6 +90,7 @@ async fn make_plan(run: &mut Run, source: Source) -> Result<Plan, Setback> {
     );
     let mut looks = 0;
     loop {
+        run.hear_while_planning(&mut chat).await?;
         let may_look = looks < most_looks;
         match run
             .ask(&mut chat, |reply| read_step(reply, most_subtasks, may_look))
@@ -105,7 +107,7 @@ async fn make_plan(run: &mut Run, source: Source) -> Result<Plan, Setback> {
 }
 
 /// Takes secrets out of what people are shown of the plan.
-fn cleaned(mut plan: Plan, redactor: &Redactor) -> Plan {
+pub(super) fn cleaned(mut plan: Plan, redactor: &Redactor) -> Plan {
     plan.comment = redactor.clean(&plan.comment).into_string();
     for subtask in &mut plan.task_decomposition.subtasks {
         subtask.description = redactor.clean(&subtask.description).into_string();

@@ -9,7 +9,7 @@ use crate::task::state::Signal;
 
 /// Leaves an open desk with the project set up as the plan says.
 pub(super) async fn prepare(run: &mut Run) -> Result<Signal, Setback> {
-    run.check_still_wanted().await?;
+    run.listen_when_due().await;
     run.show_progress().await?;
     run.open_desk().await?;
     run.record.setup = set_up(run).await?;

@@ -7,6 +7,7 @@ use minijinja::{Environment, UndefinedBehavior, context};
 use serde::Serialize;
 use serde_json::Value;
 
+use super::order::Words;
 use crate::conversation::{ToolSpec, excerpt};
 use crate::forge::{Comment, Item};
 use crate::plan::Plan;
@@ -14,6 +15,9 @@ use crate::task::id::RunId;
 
 const WORK: &str = include_str!("prompts/work.txt");
 const PLANNING: &str = include_str!("prompts/planning.txt");
+
+/// Most bytes of one comment that comes in while the model works.
+const LONGEST_WORDS: usize = 16 * 1024;
 
 /// An execution environment, as the planner is told of it.
 #[derive(Serialize)]
@@ -207,19 +211,65 @@ pub fn local_task(text: &str) -> String {
 pub fn assignment(task: &str, plan: Option<&Plan>, setup: &str, branch: &str) -> String {
     let mut text = task.to_owned();
     if let Some(plan) = plan {
-        let _ = write!(text, "\nThe plan:\n{}\n", plan.checklist());
-        if !plan.verification.is_empty() {
-            text.push_str("\nThe program will check the result with:\n");
-            for check in &plan.verification {
-                let _ = writeln!(text, "- `{}` (exit code {})", check.command, check.expect_exit);
-            }
-        }
+        let _ = write!(text, "\nThe plan:\n{}\n", subtasks(plan));
+        checks(&mut text, plan);
     }
     if !setup.is_empty() {
         let _ = write!(text, "\nThe program has run the plan's set-up commands:\n{setup}");
     }
     let _ = write!(text, "\nThe branch `{branch}` is checked out. Begin.");
     text
+}
+
+/// Returns the subtasks, a line each, with the ids by which they are ticked.
+fn subtasks(plan: &Plan) -> String {
+    plan.ordered().into_iter().fold(String::new(), |mut list, subtask| {
+        let words: Vec<_> = subtask.description.split_whitespace().collect();
+        let _ = writeln!(list, "- {}: {}", subtask.id, words.join(" "));
+        list
+    })
+}
+
+/// Returns what people wrote while the model worked.
+pub fn words(fence: &str, words: &[Words]) -> String {
+    let mut text = format!("People wrote this below the task while you worked; take it into account.\n<{fence}>\n");
+    for words in words {
+        if words.is_edit {
+            text.push_str("(an earlier comment, edited)\n");
+        }
+        text.push_str(excerpt::middle_cut(&comment(&words.comment), LONGEST_WORDS, None).trim_end());
+        text.push('\n');
+    }
+    let _ = write!(text, "</{fence}>");
+    text
+}
+
+/// Asks for a better plan, for the reason `why`.
+pub fn revision(why: &str, most_subtasks: usize) -> String {
+    format!(
+        "The plan is to be revised: {why}\nReply with the whole new plan for what the task asks, as one JSON object and without \
+         a tool call, at most {most_subtasks} subtasks; a subtask that stays keeps its id: {{\"phase\": \"planning\", \
+         \"task_decomposition\": {{\"reasoning\": \"\", \"subtasks\": [{{\"id\": \"1\", \"description\": \"\", \
+         \"dependencies\": []}}]}}, \"verification\": [{{\"command\": \"\", \"expect_exit\": 0}}], \"comment\": \"\"}}"
+    )
+}
+
+/// Tells the model the plan that counts from here on.
+pub fn revised(plan: &Plan) -> String {
+    let mut text = format!("The plan is now:\n{}", subtasks(plan));
+    checks(&mut text, plan);
+    text.push_str("Go on.");
+    text
+}
+
+fn checks(text: &mut String, plan: &Plan) {
+    if plan.verification.is_empty() {
+        return;
+    }
+    text.push_str("\nThe program will check the result with:\n");
+    for check in &plan.verification {
+        let _ = writeln!(text, "- `{}` (exit code {})", check.command, check.expect_exit);
+    }
 }
 
 /// Asks for the summary that takes the place of the older part of the conversation.

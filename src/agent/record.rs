@@ -1,13 +1,15 @@
 //! What a run has produced so far: the document that is saved after every stage.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
+use uuid::Uuid;
 
+use super::budget::Allowance;
 use crate::conversation::Usage;
-use crate::forge::{Change, CommentId};
+use crate::forge::{Change, CommentId, CommentKey};
 use crate::plan::Plan;
 use crate::repository::CommitId;
 
@@ -37,6 +39,8 @@ pub struct Record {
     pub notes: Vec<String>,
     pub turns: u32,
     pub usage: Usage,
+    /// How long workers had the run in hand, before the one that has it now.
+    pub worked_seconds: u64,
     /// What the model said when it was done.
     pub summary: Option<String>,
     pub checks: Vec<Checked>,
@@ -47,8 +51,49 @@ pub struct Record {
     /// Comments by marker: `None` means that one was about to be written when this was saved.
     pub comments: BTreeMap<String, Option<CommentId>>,
     pub failure: Option<Failure>,
-    /// How often the run was put back because of the worker's own trouble.
+    /// How often in a row the run was put back because of the worker's own trouble.
     pub postponed: u32,
+    /// Since when it is put back again and again.
+    pub parked_since: Option<DateTime<Utc>>,
+    /// Comments whose text the model or the program knows, with the fingerprint of that text.
+    pub heard: BTreeMap<CommentKey, Uuid>,
+    /// Set while the run is set aside.
+    pub paused: Option<Paused>,
+    /// How often it was set aside for people.
+    pub set_aside: u32,
+    /// The label the item was last given.
+    pub shown: Option<String>,
+    /// What a person allowed beyond the configured budget.
+    pub allowance: Option<Allowance>,
+    /// The commit on the run's own branch, where unfinished work was pushed to it.
+    pub pushed: Option<CommitId>,
+    /// Subtasks that the model called finished.
+    pub finished_subtasks: BTreeSet<String>,
+    /// Plans that gave way to a better one, oldest first.
+    pub former_plans: Vec<Plan>,
+}
+
+/// Why a run does not go on by itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Paused {
+    pub by: PausedBy,
+    pub at: DateTime<Utc>,
+    /// Where the unfinished work can be seen.
+    pub branch: Option<String>,
+}
+
+/// Who or what paused a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PausedBy {
+    /// Named for people.
+    Person(String),
+    /// The pause file of the installation.
+    File,
+    /// A budget that is used up, as a sentence.
+    Limit(String),
+    /// A question of the model to people.
+    Question(String),
 }
 
 /// A task given on the command line.

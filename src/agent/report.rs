@@ -3,9 +3,10 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use super::ending::Ending;
 use super::record::{LocalTask, Record};
-use super::run::{Ending, Settings};
 use super::talk;
+use super::workshop::Settings;
 use crate::repository::mirror::{Changed, How};
 
 /// Most files that are named one by one.
@@ -67,7 +68,12 @@ fn headline(record: &Record, local: &LocalTask, ending: &Ending, changed: &[Chan
             let reason = record.failure.as_ref().map_or("", |failure| failure.text.as_str());
             format!("This could not be done: {}\n", talk::sentence(reason))
         }
-        Ending::Stopped | Ending::Postponed(_) | Ending::Disowned | Ending::Unsaved => {
+        Ending::Stopped
+        | Ending::Paused { .. }
+        | Ending::Waiting
+        | Ending::Postponed(_)
+        | Ending::Disowned
+        | Ending::Unsaved => {
             format!("This was {ending}; {folder} is as it was.\n")
         }
     }

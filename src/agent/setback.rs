@@ -2,8 +2,9 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-use super::record::{Failure, FailureKind};
-use super::workspace;
+use super::WORKSPACE;
+use super::order::Order;
+use super::record::{Failure, FailureKind, PausedBy};
 use crate::environment::EnvironmentError;
 use crate::forge::ForgeError;
 use crate::llm::LlmError;
@@ -21,6 +22,10 @@ pub enum Setback {
     Failed(Failure),
     /// The item was closed or deleted by people: nothing more is to be done for it.
     Withdrawn { reason: String, item_exists: bool },
+    /// A person ended the run.
+    Stopped { order: Order },
+    /// A person, the pause file or a used-up budget sets the run aside.
+    Paused { by: PausedBy, order: Option<Order> },
     /// The container is gone: another one can take its place.
     WorkspaceLost(String),
     /// The model does not take native tool calls: the conversation begins again with JSON.
@@ -51,6 +56,14 @@ impl Setback {
             kind: FailureKind::Unreadable,
             text: text.into(),
         })
+    }
+
+    /// Returns the setback of a run whose budget is used up, as `text` says.
+    pub fn limit(text: impl Into<String>) -> Self {
+        Self::Paused {
+            by: PausedBy::Limit(text.into()),
+            order: None,
+        }
     }
 
     fn postponed(minutes: i64, reason: impl Into<String>) -> Self {
@@ -131,7 +144,7 @@ impl From<RepositoryError> for Setback {
 impl From<ToolError> for Setback {
     fn from(error: ToolError) -> Self {
         match &error {
-            ToolError::Lost { server, .. } if server == workspace::SERVER => Self::WorkspaceLost(error.to_string()),
+            ToolError::Lost { server, .. } if server == WORKSPACE => Self::WorkspaceLost(error.to_string()),
             ToolError::Lost { .. } => Self::failed(format!(
                 "{error}; mend its entry in mcp_servers (`coding-agent doctor` tries each of them)"
             )),

@@ -3,16 +3,17 @@
 //! The program's own words are Markdown that GitHub and GitLab render alike. What a model said stands in them only
 //! through [`harmless`], and what a command said only in a block of code that it cannot close.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use chrono::Utc;
 
 use super::harmless::{harmless, harmless_line};
 use super::record::{Checked, Failure, Record};
-use super::run::Settings;
+use super::workshop::Settings;
 use crate::plan::Plan;
 use crate::task::id::RunId;
-use crate::task::state::{Stage, State};
+use crate::task::state::State;
 
 /// Most characters of what the model says it is doing.
 const LONGEST_DOING: usize = 200;
@@ -29,7 +30,14 @@ pub fn progress(run: RunId, state: State, record: &Record, settings: &Settings, 
             let _ = write!(text, "\n{}\n", harmless(&plan.comment));
         }
         let is_ticked = state == State::Done && record.is_verified();
-        let _ = write!(text, "\n{}", checklist(plan, is_ticked));
+        let _ = write!(text, "\n{}", checklist(plan, &record.finished_subtasks, is_ticked));
+        for former in record.former_plans.iter().rev() {
+            let _ = write!(
+                text,
+                "\n<details><summary>The plan before</summary>\n\n{}\n</details>\n",
+                checklist(former, &BTreeSet::new(), false)
+            );
+        }
     }
     if state == State::Working && !record.doing.is_empty() {
         let _ = write!(text, "\n**Now:** {}\n", harmless_line(&record.doing, LONGEST_DOING));
@@ -42,8 +50,14 @@ pub fn progress(run: RunId, state: State, record: &Record, settings: &Settings, 
     let _ = write!(text, "{} · run `{run}`", spent(record, settings));
     if state.is_final() {
         text.push_str("</sub>\n\n</details>");
+    } else if state.is_set_aside() {
+        text.push_str("</sub>");
     } else {
-        let _ = write!(text, "<br>To stop it, take the label `{processing}` off.</sub>");
+        let _ = write!(
+            text,
+            "<br>Comments are read before the next step. To stop it, write `/agent stop` or take the label `{processing}` \
+             off; `/agent help` tells more.</sub>"
+        );
     }
     text
 }
@@ -53,26 +67,27 @@ pub fn headline(state: State) -> &'static str {
     match state {
         State::Queued => "Waiting for a free worker",
         State::Planning => "Planning",
+        State::Reviewing => "Reviewing the plan",
+        State::AwaitingApproval => "Waiting for approval",
         State::Preparing => "Preparing the environment",
         State::Working => "Working",
+        State::AwaitingAnswer => "Waiting for an answer",
         State::Verifying => "Checking the result",
         State::Delivering => "Delivering",
-        State::Paused(Stage::Planning | Stage::Preparing | Stage::Working | Stage::Verifying | Stage::Delivering) => {
-            "Paused"
-        }
+        State::Paused(_) => "Paused",
         State::Done => "Done",
         State::Stopped => "Stopped",
         State::Failed => "Failed",
     }
 }
 
-/// Which of the subtasks are done, only the model could say; so all are ticked or none.
-fn checklist(plan: &Plan, is_ticked: bool) -> String {
-    let tick = if is_ticked { "- [x] " } else { "- [ ] " };
-    let lines = plan.checklist();
-    let subtasks = lines.lines().filter_map(|line| line.strip_prefix("- [ ] "));
-    subtasks.fold(String::new(), |mut list, subtask| {
-        let _ = writeln!(list, "{tick}{}", harmless(subtask));
+/// Ticks what the model called finished, and everything at the end of a run whose checks passed.
+fn checklist(plan: &Plan, finished: &BTreeSet<String>, is_all_done: bool) -> String {
+    plan.ordered().into_iter().fold(String::new(), |mut list, subtask| {
+        let is_ticked = is_all_done || finished.contains(&subtask.id);
+        let tick = if is_ticked { "[x]" } else { "[ ]" };
+        let words: Vec<_> = subtask.description.split_whitespace().collect();
+        let _ = writeln!(list, "- {tick} {}", harmless(&words.join(" ")));
         list
     })
 }
@@ -216,7 +231,7 @@ pub fn outcome(check: &Checked) -> String {
 }
 
 /// Returns `text` on one line in a span of code that nothing in it can close.
-fn code(text: &str) -> String {
+pub(super) fn code(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let fence = "`".repeat(longest_run(&line) + 1);
     // A space is taken off by Markdown; without it the signs would join.
@@ -240,7 +255,7 @@ fn longest_run(text: &str) -> usize {
 }
 
 /// Returns a number with its thousands set apart.
-fn grouped(number: u64) -> String {
+pub(super) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (place, digit) in digits.char_indices() {

@@ -2,10 +2,14 @@
 
 use std::sync::Arc;
 
+use chrono::Utc;
+
 use super::calls::UNKNOWN_OUTCOME;
 use super::prompt::{self, WorkPrompt};
+use super::record::{Paused, PausedBy};
 use super::run::Run;
 use super::setback::Setback;
+use super::wishes::Wishes;
 use crate::conversation::circling::{Verdict, Watch};
 use crate::conversation::{Message, Reply, ToolResult, decode};
 use crate::llm::chat::Chat;
@@ -44,35 +48,53 @@ async fn converse(run: &mut Run, chat: &mut Chat) -> Result<Signal, Setback> {
     let toolbox = Arc::clone(&run.open_desk().await?.toolbox);
     let mut watch = Watch::default();
     loop {
-        run.check_still_wanted().await?;
+        run.hear(chat).await?;
         run.compact_if_needed(chat).await?;
         let turn = run.ask(chat, decode::turn).await?;
         run.save_conversation(chat).await?;
         run.say_what_is_going_on(&turn.comment).await;
         run.finish_keeping().await;
         let results = run.call_all(&toolbox, turn.calls).await?;
+        let wishes = run.take_wishes();
         let has_failures = results.iter().any(|result| result.is_error);
         let verdict = watch.judge(&results);
         if !results.is_empty() {
             chat.send_tool_results(results);
             run.keep_now_and_then();
         }
+        if turn.done && !has_failures && run.hear(chat).await? {
+            // What people said in the meantime may be more than what is done.
+            run.save_conversation(chat).await?;
+            continue;
+        }
         if turn.done && !has_failures {
             run.record.summary = Some(run.workshop.redactor.clean(&turn.comment).into_string());
             return Ok(Signal::Finished);
         }
         if turn.done {
-            chat.send_user_message(
-                &run.workshop
-                    .redactor
-                    .clean("`done` did not count, because a call of the same reply failed. Read its result and go on."),
+            run.tell(
+                chat,
+                "`done` did not count, because a call of the same reply failed. Read its result and go on.",
             );
+        }
+        if let Some(question) = wishes.question {
+            run.save_conversation(chat).await?;
+            run.set_aside_for(question).await;
+            return Ok(Signal::AnswerNeeded);
+        }
+        if let Some(reason) = wishes.revision {
+            run.revise_plan_as_wished(chat, &reason).await?;
         }
         match verdict {
             Verdict::GoOn => {}
-            Verdict::Warn => chat.send_user_message(&run.workshop.redactor.clean(
-                "You repeat the same calls with the same results. Try another way, or finish and say what is open.",
-            )),
+            Verdict::Warn => {
+                run.tell(
+                    chat,
+                    "You repeat the same calls with the same results. Try another way, or finish and say what is open.",
+                );
+                run.revise_plan(chat, "the same calls were repeated with the same results")
+                    .await?;
+            }
             Verdict::Enough => {
                 return Err(Setback::failed(
                     "the model went round in circles and was told so, in vain",
@@ -132,6 +154,26 @@ impl Run {
             server_prompts: &desk.toolbox.system_prompts(),
         })
         .map_err(|error| Setback::failed(format!("the system prompt: {error:#}")))
+    }
+
+    /// Takes out what the model wished of the program, and ticks what it called finished.
+    fn take_wishes(&mut self) -> Wishes {
+        let mut wishes = self.desk.as_ref().map(|desk| desk.wishes.take()).unwrap_or_default();
+        let known = |id: &String| self.record.plan.as_ref().is_some_and(|plan| plan.subtask(id).is_some());
+        wishes.finished.retain(known);
+        self.record.finished_subtasks.append(&mut wishes.finished);
+        wishes
+    }
+
+    /// Keeps the work and notes the question, before the run is set aside for it.
+    async fn set_aside_for(&mut self, question: String) {
+        let branch = self.set_work_aside().await;
+        self.record.paused = Some(Paused {
+            by: PausedBy::Question(self.workshop.redactor.clean(&question).into_string()),
+            at: Utc::now(),
+            branch,
+        });
+        self.record.set_aside += 1;
     }
 
     /// Stores what was said since the last call, and what it has cost. Nothing is stored before the first reply: a conversation that the

@@ -6,6 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio::sync::Mutex;
 
+use super::WORKSPACE;
 use super::record::Base;
 use super::setback::Setback;
 use crate::environment::container::{Container, Ending};
@@ -17,9 +18,6 @@ use crate::tool::mcp::{Connect, Connection, McpServer};
 
 /// Where the project lies in the container.
 const PROJECT: &str = "/workspace/project";
-
-/// Name of the built-in tool server.
-pub const SERVER: &str = "workspace";
 
 /// Receives the pack on stdin. Arguments: branch, base commit, base branch's name and commit, author, address, commit of unfinished work or empty.
 const HAND_IN: &str = r#"
@@ -148,7 +146,7 @@ impl Workspace {
         };
         // The executor enforces the command's own time-out inside; this one is for a stream that says nothing any more.
         let patience = Duration::from_secs(config.timeout_seconds + 30);
-        McpServer::new(SERVER, None, None, patience, Box::new(connect))
+        McpServer::new(WORKSPACE, None, None, patience, Box::new(connect))
     }
 
     /// Commits what is left, takes all new commits out and has them judged.

@@ -30,6 +30,8 @@ Examples:
 const CONFIG_HELP: &str =
     "Configuration file [default: $CODING_AGENT_CONFIG, ./config.yaml or /etc/coding-agent/config.yaml]";
 
+const TASK_HELP: &str = "E.g. github:owner/repo#12, gitlab:group/project#34, gitlab:group/project!34, local:<id>";
+
 const RUN_HELP: &str = "\
 Find labelled items, work on them until none is left, and end.
 
@@ -70,6 +72,27 @@ pub enum Command {
     Produce,
     /// Only work on what has been found, until stopped
     Consume,
+    /// Set a task aside at its next safe point, or with --all every task
+    Pause(Which),
+    /// Let a paused task go on, or with --all every task that --all paused
+    Resume(Which),
+    /// End a task for good; what was done stays on a branch
+    Stop {
+        #[arg(help = TASK_HELP)]
+        task: String,
+    },
+    /// Allow a plan that waits for approval
+    Approve {
+        #[arg(help = TASK_HELP)]
+        task: String,
+    },
+    /// Refuse a plan that waits for approval
+    Deny {
+        #[arg(help = TASK_HELP)]
+        task: String,
+        /// Why
+        reason: Option<String>,
+    },
     /// Show what is queued, active and finished
     Status(Status),
     /// Show what happened in a task
@@ -118,6 +141,16 @@ pub struct Run {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Args)]
+pub struct Which {
+    #[arg(help = TASK_HELP, required_unless_present = "all")]
+    pub task: Option<String>,
+
+    /// All tasks: no new one is begun either, until `resume --all`
+    #[arg(long, conflicts_with = "task")]
+    pub all: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Args)]
 pub struct Status {
     /// Print JSON
     #[arg(long)]
@@ -130,7 +163,7 @@ pub struct Status {
 
 #[derive(Debug, Clone, PartialEq, Eq, Args)]
 pub struct Logs {
-    /// E.g. github:owner/repo#12, gitlab:group/project#34, gitlab:group/project!34, local:<id>
+    #[arg(help = TASK_HELP)]
     pub task: String,
 
     /// Go on until the run ends
@@ -255,6 +288,11 @@ mod tests {
           serve        Find and work on labelled items until stopped
           produce      Only find labelled items and queue them, until stopped
           consume      Only work on what has been found, until stopped
+          pause        Set a task aside at its next safe point, or with --all every task
+          resume       Let a paused task go on, or with --all every task that --all paused
+          stop         End a task for good; what was done stays on a branch
+          approve      Allow a plan that waits for approval
+          deny         Refuse a plan that waits for approval
           status       Show what is queued, active and finished
           logs         Show what happened in a task
           doctor       Check everything a run needs, and say how to mend what is missing

@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
+use crate::agent::ending::Ending;
 use crate::agent::record::FailureKind;
-use crate::agent::run::Ending;
 
 /// Everything that was asked for was done, or there was nothing to do.
 pub const SUCCESS: u8 = 0;
@@ -23,8 +23,16 @@ pub const KILLED: u8 = 130;
 /// Returns the code for how one run ended.
 pub fn of(ending: &Ending) -> u8 {
     match ending {
-        Ending::Done | Ending::Stopped | Ending::Interrupted | Ending::Disowned => SUCCESS,
-        Ending::Failed(FailureKind::Task) | Ending::Postponed(_) | Ending::Unsaved => FAILED,
+        Ending::Done
+        | Ending::Stopped
+        | Ending::Paused { by_limit: false }
+        | Ending::Waiting
+        | Ending::Interrupted
+        | Ending::Disowned => SUCCESS,
+        Ending::Failed(FailureKind::Task)
+        | Ending::Paused { by_limit: true }
+        | Ending::Postponed(_)
+        | Ending::Unsaved => FAILED,
         Ending::Failed(FailureKind::Policy) => REFUSED,
         Ending::Failed(FailureKind::Unreadable) => UNREADABLE,
     }

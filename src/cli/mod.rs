@@ -8,13 +8,17 @@ pub mod configuration;
 pub mod doctor;
 pub mod local;
 pub mod logs;
+pub mod order;
 pub mod progress;
 pub mod status;
 pub mod work;
 
+use std::path::Path;
 use std::process::ExitCode;
 
-use arguments::Command;
+use arguments::{Command, Which};
+
+use crate::task::command::Command as Order;
 
 /// Runs the program; the whole of `main`.
 pub fn main() -> ExitCode {
@@ -39,6 +43,13 @@ pub fn main() -> ExitCode {
         Command::Serve => session::on_runtime(work::serve(config)),
         Command::Produce => session::on_runtime(work::produce(config)),
         Command::Consume => session::on_runtime(work::consume(config)),
+        Command::Pause(Which { task: Some(task), .. }) => order(config, &task, Order::Pause),
+        Command::Resume(Which { task: Some(task), .. }) => order(config, &task, Order::Resume),
+        Command::Pause(Which { task: None, .. }) => order::all(config, true),
+        Command::Resume(Which { task: None, .. }) => order::all(config, false),
+        Command::Stop { task } => order(config, &task, Order::Stop),
+        Command::Approve { task } => order(config, &task, Order::Approve),
+        Command::Deny { task, reason } => order(config, &task, Order::Deny(reason)),
         Command::Status(status) => session::on_runtime(status::show(config, &status)),
         Command::Logs(logs) => session::on_runtime(logs::show(config, &logs)),
         Command::Doctor(asked) => session::on_runtime(doctor::examine(config, &asked)),
@@ -49,4 +60,9 @@ pub fn main() -> ExitCode {
         },
         Command::McpGuard { command } => crate::tool::guard::run(&command),
     }
+}
+
+fn order(config: Option<&Path>, task: &str, order: Order) -> ExitCode {
+    let (config, task) = (config.map(Path::to_owned), task.to_owned());
+    session::on_runtime(async move { order::tell(config.as_deref(), &task, &order).await })
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::exit;
-use crate::agent::run::Stop;
+use crate::agent::stop::Stop;
 use crate::config::Config;
 use crate::journal::fact::{Fact, Subject};
 use crate::journal::{Journal, log_file};

@@ -9,7 +9,7 @@ use tokio::time::MissedTickBehavior;
 
 use super::exit;
 use super::session::{Session, complain, forge_configuration, print};
-use crate::agent::run::Stop;
+use crate::agent::stop::Stop;
 use crate::service::Service;
 use crate::store::try_exclusive;
 
@@ -44,6 +44,7 @@ pub async fn run(config: Option<&Path>) -> ExitCode {
                 return exit::FAILED.into();
             }
             let faults = produce_once(&service).await;
+            attend(&service).await;
             let endings = service.work_until_idle().await;
             for ending in &endings {
                 print(format_args!("run: {ending}"));
@@ -125,6 +126,11 @@ async fn until_stopped(config: Option<&Path>, work: Work) -> ExitCode {
                 },
                 async {
                     if work.consumes {
+                        attend_again_and_again(&service, &stop, pause).await;
+                    }
+                },
+                async {
+                    if work.consumes {
                         service.work_until_stopped().await;
                     }
                 }
@@ -148,6 +154,25 @@ async fn produce_again_and_again(service: &Service, stop: &Stop, pause: Duration
             () = stop.asked.cancelled() => return,
         }
         produce_once(service).await;
+    }
+}
+
+async fn attend_again_and_again(service: &Service, stop: &Stop, pause: Duration) {
+    let mut ticks = tokio::time::interval(pause);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            _ = ticks.tick() => {}
+            () = stop.asked.cancelled() => return,
+        }
+        attend(service).await;
+    }
+}
+
+/// Looks after the runs that wait for people.
+async fn attend(service: &Service) {
+    if let Err(error) = service.attend_all().await {
+        tracing::error!("the runs that wait for people could not be looked after: {error}");
     }
 }
 

@@ -23,6 +23,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::agent::Planning;
+use crate::agent::Steering;
 use crate::agent::budget::Budget;
 use crate::environment;
 use crate::forge::github;
@@ -57,6 +58,8 @@ pub struct Config {
     pub command_executor: environment::Config,
     /// How a run is planned and checked.
     pub planning: Planning,
+    /// How people are heard while a run works, and how long a run waits.
+    pub steering: Steering,
     /// How commits are made and what they may hold.
     pub git: repository::Config,
     /// Tasks that are worked on at the same time.
@@ -237,6 +240,7 @@ impl Default for Config {
             mcp_servers: Vec::new(),
             command_executor: environment::Config::default(),
             planning: Planning::default(),
+            steering: Steering::default(),
             git: repository::Config::default(),
             consumers: 2,
             producer: Producer::default(),

@@ -120,6 +120,26 @@ pub enum Fact {
         until: DateTime<Utc>,
         reason: String,
     },
+    /// Somebody said something to the run: words for the model, or a command.
+    Heard {
+        author: String,
+        what: String,
+    },
+    /// Somebody said something that does not count.
+    Ignored {
+        author: String,
+        reason: String,
+    },
+    /// A command was obeyed.
+    Ordered {
+        by: String,
+        command: String,
+    },
+    /// Another plan took the place of the one before.
+    Replanned {
+        reason: String,
+        subtasks: usize,
+    },
     /// Saved for the next process, because this one was asked to stop.
     Interrupted,
     /// Something a person should know; the work went on.

@@ -9,7 +9,9 @@ use tokio::task::JoinSet;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::Service;
-use crate::agent::run::{Ending, Run};
+use crate::agent::ending::Ending;
+use crate::agent::listening::pause_file;
+use crate::agent::run::Run;
 use crate::agent::thread::Thread;
 use crate::journal::fact::{Fact, Subject};
 use crate::store::{Lease, Run as StoredRun, Store, StoreError};
@@ -70,7 +72,7 @@ impl Service {
 
     /// Claims the next run that is due and works on it; `None` when there is none.
     pub async fn work_on_next(&self) -> Option<Ending> {
-        if self.stop.asked.is_cancelled() {
+        if self.stop.asked.is_cancelled() || pause_file(&self.workshop.settings.state_dir).exists() {
             return None;
         }
         let claimed = match self.workshop.store.claim(LEASE).await {
@@ -118,13 +120,7 @@ impl Service {
     /// Works on the run in a task of its own, so that a panic ends one run and not the service.
     async fn advance(&self, lease: &Arc<Lease>, stored: StoredRun, thread: Thread) -> Ending {
         let workshop = || Arc::clone(&self.workshop);
-        let run = Run::new(
-            workshop(),
-            Arc::clone(lease),
-            &stored,
-            thread.clone(),
-            self.stop.clone(),
-        );
+        let run = Run::new(workshop(), Arc::clone(lease), &stored, thread.clone(), &self.stop);
         let panic = match apart(run).await {
             Ok(ending) => return ending,
             Err(panic) => panic,
@@ -138,7 +134,7 @@ impl Service {
             .ok()
             .flatten()
             .unwrap_or(stored);
-        let run = Run::broken(workshop(), Arc::clone(lease), &saved, thread, self.stop.clone());
+        let run = Run::broken(workshop(), Arc::clone(lease), &saved, thread, &self.stop);
         match apart(run).await {
             Ok(ending) => ending,
             Err(panic) => {

@@ -7,9 +7,9 @@ use anyhow::{Context, anyhow};
 use uuid::Uuid;
 
 use super::Service;
+use crate::agent::ending::Ending;
 use crate::agent::record::{LocalTask, Record};
 use crate::agent::report;
-use crate::agent::run::Ending;
 use crate::agent::thread::Thread;
 use crate::repository::mirror::Mirror;
 use crate::secret::Clean;

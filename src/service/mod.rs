@@ -1,6 +1,7 @@
 //! The service: the producer admits what people label, consumers work on it, recovery sees to it that nothing is
 //! forgotten. Start-up is recovery; there is no other recovery code.
 
+pub mod attending;
 pub mod consumer;
 pub mod forges;
 pub mod local;
@@ -11,7 +12,8 @@ pub mod shutdown;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::agent::run::{Settings, Stop, Workshop};
+use crate::agent::stop::Stop;
+use crate::agent::workshop::{Settings, Workshop};
 use crate::config::Config;
 use crate::journal::Journal;
 use crate::llm::chat::Model;
@@ -75,6 +77,7 @@ fn settings(config: &Config, host: Host) -> Settings {
         max_turns: config.max_llm_process_num,
         budget: config.budget.clone(),
         planning: config.planning.clone(),
+        steering: config.steering.clone(),
         environments: config.command_executor.clone(),
         repository: config.git.clone(),
         mcp_servers: config.mcp_servers.clone(),

@@ -1,12 +1,17 @@
 //! The producer: finds what people have labelled and writes it into the book, each item once.
 
+use std::collections::BTreeMap;
+
+use uuid::Uuid;
+
 use super::Service;
 use super::forges::Connected;
-use crate::agent::record::Record;
-use crate::forge::{ForgeError, Triggered};
+use crate::agent::record::{PausedBy, Record};
+use crate::forge::{CommentKey, ForgeError, Triggered};
 use crate::journal::fact::{Fact, Subject};
 use crate::store::{Admission, StoreError};
-use crate::task::id::RunId;
+use crate::task::command::Command;
+use crate::task::id::{RunId, TaskId};
 
 /// What one look at all forges brought.
 #[derive(Debug, Default)]
@@ -56,6 +61,7 @@ impl Service {
         }
         let record = Record {
             title: item.title.clone(),
+            heard: self.heard_before(&item.task).await?,
             ..Record::default()
         };
         let record = serde_json::to_value(record).map_err(|error| AdmitError::Record(error.to_string()))?;
@@ -68,7 +74,12 @@ impl Service {
             Admission::Known(run) if self.is_over(run).await? => {
                 self.workshop.store.admit(&item.task, &item.title, &record).await?
             }
-            other => other,
+            // Whoever puts the trigger on a run that waits wants it to go on.
+            Admission::Known(run) => {
+                self.let_go_on(run).await?;
+                admission
+            }
+            new @ Admission::New(_) => new,
         };
         self.bell.ring();
         match admission {
@@ -89,9 +100,32 @@ impl Service {
         }
     }
 
+    /// What was said to the run before was said to that one: a command in it is not obeyed again.
+    async fn heard_before(&self, task: &TaskId) -> Result<BTreeMap<CommentKey, Uuid>, StoreError> {
+        let before = self.workshop.store.runs(Some(task), 1).await?.pop();
+        let record = before.and_then(|run| serde_json::from_value::<Record>(run.record).ok());
+        Ok(record.map(|record| record.heard).unwrap_or_default())
+    }
+
     async fn is_over(&self, run: RunId) -> Result<bool, StoreError> {
         let run = self.workshop.store.run(run).await?;
         Ok(run.is_none_or(|run| run.state.is_final()))
+    }
+
+    async fn let_go_on(&self, run: RunId) -> Result<(), StoreError> {
+        let store = &self.workshop.store;
+        let Some(stored) = store.run(run).await?.filter(|run| run.state.is_set_aside()) else {
+            return Ok(());
+        };
+        let paused = serde_json::from_value::<Record>(stored.record)
+            .unwrap_or_default()
+            .paused;
+        let command = match paused.map(|paused| paused.by) {
+            // Asked for anew, it gets its budget anew.
+            Some(PausedBy::Limit(_)) => Command::Budget(self.config.budget.tokens.unwrap_or(u64::MAX)),
+            _ => Command::Resume,
+        };
+        store.ask(run, &command.to_string()).await
     }
 
     /// Lists of items may be older than their labels. An item that was worked on before is looked at itself, so that a

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use crate::agent::run::Stop;
+use crate::agent::stop::Stop;
 
 /// Listens for the signals that end the program.
 pub struct Shutdown {

@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use super::row::micros;
 use super::worker::{Holding, Liveness};
-use super::{Run, Store, StoreError};
+use super::{Run, Store, StoreError, set_aside};
 use crate::conversation::Message;
 use crate::task::id::{RunId, TaskId};
 use crate::task::state::State;
@@ -33,7 +33,7 @@ enum Wanted {
 }
 
 impl Store {
-    /// Claims the oldest run that is unfinished, due (`not_before`), not `Paused`, and held by no living worker.
+    /// Claims the oldest run that is unfinished, due (`not_before`), not set aside for people, and held by no living worker.
     /// The lease lasts `ttl` unless [`Store::heartbeat`] extends it.
     pub async fn claim(&self, ttl: Duration) -> Result<Option<(Lease, Run)>, StoreError> {
         self.claim_wanted(&Wanted::Next, ttl).await
@@ -50,12 +50,12 @@ impl Store {
         let mut transaction = self.begin().await?;
         let dead = self.free_abandoned(&mut transaction, now).await?;
         let query = match wanted {
-            Wanted::Next => sqlx::query(
+            Wanted::Next => sqlx::query(concat!(
                 "SELECT * FROM runs
-                 WHERE finished_at IS NULL AND lease_token IS NULL AND state NOT LIKE 'paused:%' AND task NOT LIKE 'local:%'
-                   AND (not_before IS NULL OR not_before <= $1)
-                 ORDER BY id LIMIT 1",
-            )
+                 WHERE finished_at IS NULL AND lease_token IS NULL AND task NOT LIKE 'local:%' AND NOT ",
+                set_aside!(),
+                " AND (not_before IS NULL OR not_before <= $1) ORDER BY id LIMIT 1",
+            ))
             .bind(micros(now)),
             Wanted::This(run) => {
                 sqlx::query("SELECT * FROM runs WHERE id = $1 AND finished_at IS NULL AND lease_token IS NULL")

@@ -20,12 +20,12 @@ mod worker;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, NaiveDate, Utc};
 use serde_json::Value;
 use sqlx::SqlitePool;
 use uuid::Uuid;
 
-use crate::conversation::Message;
+use crate::conversation::{Message, Usage};
 use crate::task::id::{RunId, TaskId};
 use crate::task::state::State;
 
@@ -46,6 +46,14 @@ pub struct Run {
     /// Not to be claimed before, in a parked run.
     pub not_before: Option<DateTime<Utc>>,
 }
+
+/// The states that `State::is_set_aside` tells of, as SQL; a macro, because queries are put together at compile time.
+macro_rules! set_aside {
+    () => {
+        "(state LIKE 'paused:%' OR state LIKE 'awaiting%')"
+    };
+}
+use set_aside;
 
 /// What admitting a task led to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -154,6 +162,61 @@ impl Store {
         rows.iter().map(|row| self.read(row)).collect()
     }
 
+    /// Returns the runs that wait for people, oldest first.
+    pub async fn set_aside(&self) -> Result<Vec<RunId>, StoreError> {
+        let rows: Vec<String> = sqlx::query_scalar(concat!(
+            "SELECT id FROM runs WHERE finished_at IS NULL AND lease_token IS NULL AND ",
+            set_aside!(),
+            " ORDER BY id"
+        ))
+        .fetch_all(&self.pool)
+        .await
+        .map_err(|error| self.failed(error))?;
+        rows.iter().map(|id| self.run_id(id)).collect()
+    }
+
+    /// Returns the newest unfinished run of a task.
+    pub async fn unfinished_of(&self, task: &TaskId) -> Result<Option<Run>, StoreError> {
+        let row = sqlx::query("SELECT * FROM runs WHERE task = $1 AND finished_at IS NULL")
+            .bind(task.to_string())
+            .fetch_optional(&self.pool)
+            .await
+            .map_err(|error| self.failed(error))?;
+        row.map(|row| self.read(&row)).transpose()
+    }
+
+    /// Books tokens on a day.
+    pub async fn use_on(&self, day: NaiveDate, usage: &Usage) -> Result<(), StoreError> {
+        sqlx::query(
+            "INSERT INTO used (day, input, output, cached) VALUES ($1, $2, $3, $4)
+             ON CONFLICT (day) DO UPDATE SET input = used.input + excluded.input, output = used.output + excluded.output,
+                 cached = used.cached + excluded.cached",
+        )
+        .bind(day.to_string())
+        .bind(usage.input.cast_signed())
+        .bind(usage.output.cast_signed())
+        .bind(usage.cached.cast_signed())
+        .execute(&self.pool)
+        .await
+        .map_err(|error| self.failed(error))?;
+        Ok(())
+    }
+
+    /// Returns what was booked on a day.
+    pub async fn used_on(&self, day: NaiveDate) -> Result<Usage, StoreError> {
+        let row: Option<(i64, i64, i64)> = sqlx::query_as("SELECT input, output, cached FROM used WHERE day = $1")
+            .bind(day.to_string())
+            .fetch_optional(&self.pool)
+            .await
+            .map_err(|error| self.failed(error))?;
+        let (input, output, cached) = row.unwrap_or_default();
+        Ok(Usage {
+            input: input.unsigned_abs(),
+            output: output.unsigned_abs(),
+            cached: cached.unsigned_abs(),
+        })
+    }
+
     /// Returns all unfinished runs, oldest first.
     pub async fn unfinished(&self) -> Result<Vec<Run>, StoreError> {
         let rows = sqlx::query("SELECT * FROM runs WHERE finished_at IS NULL ORDER BY id")
@@ -163,39 +226,11 @@ impl Store {
         rows.iter().map(|row| self.read(row)).collect()
     }
 
-    /// Returns how many runs are in each state that occurs.
-    pub async fn counts(&self) -> Result<Vec<(State, u64)>, StoreError> {
-        let rows: Vec<(String, i64)> = sqlx::query_as("SELECT state, COUNT(*) FROM runs GROUP BY state ORDER BY state")
-            .fetch_all(&self.pool)
-            .await
-            .map_err(|error| self.failed(error))?;
-        rows.into_iter()
-            .map(|(state, count)| {
-                let state = state
-                    .parse()
-                    .map_err(|reason: String| self.unreadable(&state, &reason))?;
-                Ok((state, count.unsigned_abs()))
-            })
-            .collect()
-    }
-
     /// Tells whether another living process has this store open.
     pub fn has_other_workers(&self) -> Result<bool, StoreError> {
         self.worker
             .has_others()
             .map_err(|error| self.failed(sqlx::Error::Io(error)))
-    }
-
-    /// Returns when the next parked run is due; ask again then.
-    pub async fn next_due(&self) -> Result<Option<DateTime<Utc>>, StoreError> {
-        let due: Option<i64> = sqlx::query_scalar(
-            "SELECT MIN(not_before) FROM runs
-             WHERE finished_at IS NULL AND lease_token IS NULL AND state NOT LIKE 'paused:%'",
-        )
-        .fetch_one(&self.pool)
-        .await
-        .map_err(|error| self.failed(error))?;
-        Ok(due.and_then(DateTime::from_timestamp_micros))
     }
 
     /// Leaves a request for whoever works on the run, now or later. The words are the caller's.

@@ -46,10 +46,12 @@ impl Labels {
         match state {
             State::Queued
             | State::Planning
+            | State::Reviewing
             | State::Preparing
             | State::Working
             | State::Verifying
             | State::Delivering => &self.processing,
+            State::AwaitingApproval | State::AwaitingAnswer => &self.waiting,
             State::Paused(_) => &self.paused,
             State::Done => &self.done,
             State::Stopped => &self.stopped,

@@ -10,6 +10,8 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "snake_case")]
 pub enum Stage {
     Planning,
+    /// A second model judges the plan.
+    Reviewing,
     Preparing,
     Working,
     Verifying,
@@ -21,8 +23,13 @@ pub enum Stage {
 pub enum State {
     Queued,
     Planning,
+    Reviewing,
+    /// A person must allow the plan.
+    AwaitingApproval,
     Preparing,
     Working,
+    /// A person must answer a question of the model.
+    AwaitingAnswer,
     Verifying,
     Delivering,
     /// Set aside; goes on at the stage it left.
@@ -39,8 +46,18 @@ pub enum Signal {
     Claimed,
     /// The stage's work is finished and its result saved.
     Finished,
-    /// Verification failed and the model may repair.
+    /// A second model is to judge the plan.
+    ReviewNeeded,
+    /// A person is to judge the plan.
+    ApprovalNeeded,
+    /// A person allowed the plan.
+    Approved,
+    /// Verification failed and the model may repair, or people said something before the result was delivered.
     RepairNeeded,
+    /// The model asked people something.
+    AnswerNeeded,
+    /// A person answered.
+    Answered,
     /// A person, a limit of the outside or the stop of the program sets the run aside.
     PauseAsked,
     /// The reason for the pause is gone.
@@ -77,15 +94,35 @@ impl State {
                 _ => refused,
             },
             Signal::Finished => match self {
-                Self::Planning => Ok(Self::Preparing),
+                Self::Planning | Self::Reviewing => Ok(Self::Preparing),
                 Self::Preparing => Ok(Self::Working),
                 Self::Working => Ok(Self::Verifying),
                 Self::Verifying => Ok(Self::Delivering),
                 Self::Delivering => Ok(Self::Done),
                 _ => refused,
             },
+            Signal::ReviewNeeded => match self {
+                Self::Planning => Ok(Self::Reviewing),
+                _ => refused,
+            },
+            Signal::ApprovalNeeded => match self {
+                Self::Planning | Self::Reviewing => Ok(Self::AwaitingApproval),
+                _ => refused,
+            },
+            Signal::Approved => match self {
+                Self::AwaitingApproval => Ok(Self::Preparing),
+                _ => refused,
+            },
             Signal::RepairNeeded => match self {
                 Self::Verifying => Ok(Self::Working),
+                _ => refused,
+            },
+            Signal::AnswerNeeded => match self {
+                Self::Working => Ok(Self::AwaitingAnswer),
+                _ => refused,
+            },
+            Signal::Answered => match self {
+                Self::AwaitingAnswer => Ok(Self::Working),
                 _ => refused,
             },
             Signal::PauseAsked => self.stage().map_or(refused, |stage| Ok(Self::Paused(stage))),
@@ -101,15 +138,27 @@ impl State {
         matches!(self, Self::Done | Self::Stopped | Self::Failed)
     }
 
+    /// Tells whether the run waits for a person and no worker takes it up by itself.
+    pub fn is_set_aside(self) -> bool {
+        matches!(self, Self::Paused(_) | Self::AwaitingApproval | Self::AwaitingAnswer)
+    }
+
     /// Returns the stage the program works in, if it does.
     pub fn stage(self) -> Option<Stage> {
         match self {
             Self::Planning => Some(Stage::Planning),
+            Self::Reviewing => Some(Stage::Reviewing),
             Self::Preparing => Some(Stage::Preparing),
             Self::Working => Some(Stage::Working),
             Self::Verifying => Some(Stage::Verifying),
             Self::Delivering => Some(Stage::Delivering),
-            Self::Queued | Self::Paused(_) | Self::Done | Self::Stopped | Self::Failed => None,
+            Self::Queued
+            | Self::AwaitingApproval
+            | Self::AwaitingAnswer
+            | Self::Paused(_)
+            | Self::Done
+            | Self::Stopped
+            | Self::Failed => None,
         }
     }
 }
@@ -118,6 +167,7 @@ impl From<Stage> for State {
     fn from(stage: Stage) -> Self {
         match stage {
             Stage::Planning => Self::Planning,
+            Stage::Reviewing => Self::Reviewing,
             Stage::Preparing => Self::Preparing,
             Stage::Working => Self::Working,
             Stage::Verifying => Self::Verifying,
@@ -126,14 +176,18 @@ impl From<Stage> for State {
     }
 }
 
-const NAMES: [(State, &str); 14] = [
+const NAMES: [(State, &str); 18] = [
     (State::Queued, "queued"),
     (State::Planning, "planning"),
+    (State::Reviewing, "reviewing"),
+    (State::AwaitingApproval, "awaiting_approval"),
     (State::Preparing, "preparing"),
     (State::Working, "working"),
+    (State::AwaitingAnswer, "awaiting_answer"),
     (State::Verifying, "verifying"),
     (State::Delivering, "delivering"),
     (State::Paused(Stage::Planning), "paused:planning"),
+    (State::Paused(Stage::Reviewing), "paused:reviewing"),
     (State::Paused(Stage::Preparing), "paused:preparing"),
     (State::Paused(Stage::Working), "paused:working"),
     (State::Paused(Stage::Verifying), "paused:verifying"),
@@ -170,10 +224,15 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const SIGNALS: [Signal; 7] = [
+    const SIGNALS: [Signal; 12] = [
         Signal::Claimed,
         Signal::Finished,
+        Signal::ReviewNeeded,
+        Signal::ApprovalNeeded,
+        Signal::Approved,
         Signal::RepairNeeded,
+        Signal::AnswerNeeded,
+        Signal::Answered,
         Signal::PauseAsked,
         Signal::Resumed,
         Signal::StopAsked,
@@ -187,6 +246,20 @@ mod tests {
             state = state.on(signal).unwrap();
         }
         assert_eq!(state, State::Done);
+    }
+
+    #[test]
+    fn the_ways_around_lead_back_to_where_they_left() {
+        let mut state = State::Planning;
+        for signal in [Signal::ReviewNeeded, Signal::ApprovalNeeded, Signal::Approved] {
+            state = state.on(signal).unwrap();
+        }
+        assert_eq!(state, State::Preparing);
+        let asked = State::Working.on(Signal::AnswerNeeded).unwrap();
+        assert_eq!(asked.on(Signal::Answered), Ok(State::Working));
+        assert!(asked.on(Signal::AnswerNeeded).is_err());
+        assert_eq!(State::Verifying.on(Signal::RepairNeeded), Ok(State::Working));
+        assert!(State::Delivering.on(Signal::RepairNeeded).is_err());
     }
 
     #[test]
@@ -206,6 +279,15 @@ mod tests {
                 let next = state.on(signal);
                 if state.is_final() {
                     prop_assert!(next.is_err());
+                }
+                if !state.is_final() {
+                    prop_assert_eq!(state.on(Signal::StopAsked), Ok(State::Stopped));
+                    prop_assert_eq!(state.on(Signal::Broke), Ok(State::Failed));
+                }
+                if let Some(stage) = state.stage() {
+                    let paused = state.on(Signal::PauseAsked);
+                    prop_assert_eq!(paused, Ok(State::Paused(stage)));
+                    prop_assert_eq!(paused.and_then(|paused| paused.on(Signal::Resumed)), Ok(state));
                 }
                 if let (State::Paused(stage), Signal::Resumed) = (state, signal) {
                     prop_assert_eq!(next, Ok(State::from(stage)));

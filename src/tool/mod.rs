@@ -18,7 +18,7 @@ use crate::conversation::ToolSpec;
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct McpServerConfig {
-    /// Name before the slash in `server/tool`. `workspace` and `repository` are taken.
+    /// Name before the slash in `server/tool`. `workspace`, `repository` and `agent` are taken.
     pub mcp_server_name: String,
     /// Program and arguments.
     pub command: Vec<String>,

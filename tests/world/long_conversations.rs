@@ -55,7 +55,8 @@ async fn a_conversation_that_nears_the_window_gives_way_to_a_summary_and_goes_on
 
 #[tokio::test]
 async fn a_model_that_goes_round_in_circles_is_told_and_then_stopped() {
-    let world = World::start().await;
+    let mut world = World::start().await;
+    world.configure(|config| config["planning"] = json!({ "replanning": { "max_revisions": 0 } }));
     world.model.plans(Plan::of(&["try"]));
     for _ in 0..6 {
         world

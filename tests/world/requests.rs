@@ -25,6 +25,8 @@ async fn a_short_run_looks_at_its_item_twice_and_fetches_once() {
     let count = |route: &str| world.github.count(route);
     // Before the plan, and before the delivery.
     assert_eq!(count("GET /repos/*/*/issues/*"), 2, "{requests:?}");
+    // For the plan, and for what people said since.
+    assert_eq!(count("GET /repos/*/*/issues/*/comments"), 2, "{requests:?}");
     // The work, the checks, the end.
     assert_eq!(count("PATCH /repos/*/*/issues/comments/*"), 3, "{requests:?}");
     let is_fetch =

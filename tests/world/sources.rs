@@ -47,6 +47,8 @@ async fn a_ten_turn_run_costs_at_most_25_requests() {
     GET /repos/acme/widgets/issues/1/comments?per_page=100 200
     POST /repos/acme/widgets/issues/1/comments 201
     PATCH /repos/acme/widgets/issues/comments/1009 200
+    GET /repos/acme/widgets/issues/1/comments?per_page=100 200
+    GET /user 200
     GET /repos/acme/widgets/issues/1 200
     GET /repos/acme/widgets/pulls?state=open&head=acme:coding-agent%2F1-count&per_page=100 200
     POST /repos/acme/widgets/pulls 201

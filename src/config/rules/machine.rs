@@ -6,13 +6,17 @@ use crate::config::Config;
 use crate::config::fault::Faults;
 
 /// Names of the built-in tool servers.
-const RESERVED: [&str; 2] = ["workspace", "repository"];
+const RESERVED: [&str; 3] = ["workspace", "repository", "agent"];
 
 pub(super) fn check(config: &Config, faults: &mut Faults) {
     if config.consumers == 0 {
         faults.at("consumers", "must be at least 1");
     }
     check_positive("producer.interval_seconds", config.producer.interval_seconds, faults);
+    let steering = &config.steering;
+    check_positive("steering.interval_seconds", steering.interval_seconds, faults);
+    check_positive("steering.give_up_hours", steering.give_up_hours.into(), faults);
+    check_positive("steering.expire_days", steering.expire_days.into(), faults);
     check_positive("logs.retention_days", config.logs.retention_days.into(), faults);
     check_given("state_dir", &config.state_dir.to_string_lossy(), faults);
     check_given("logs.directory", &config.logs.directory.to_string_lossy(), faults);

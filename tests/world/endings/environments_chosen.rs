@@ -225,8 +225,9 @@ async fn a_set_up_command_that_fails_is_told_to_the_model_and_noted() {
     ");
     let assignment = world.model.requests()[1].first_user_message();
     let (_, report) = assignment.split_once("\nThe plan:").unwrap();
-    assert_snapshot!(steady(report), @r"
-    - [ ] greet the reader
+    assert_snapshot!(steady(report), @"
+
+    - task-1: greet the reader
 
 
     The program has run the plan's set-up commands:

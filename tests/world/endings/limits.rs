@@ -20,9 +20,9 @@ async fn after_the_last_turn_the_work_so_far_is_pushed() {
 
     assert_snapshot!(told(&ended, &issue), @"
     exit code: 1
-    labels: coding agent failed
+    labels: coding agent paused
     -----
-    <details><summary>🛠️ Failed: how it went</summary>
+    ### 🛠️ Paused
 
     Planned.
 
@@ -30,30 +30,28 @@ async fn after_the_last_turn_the_work_so_far_is_pushed() {
 
     <sub>Environment `python` · 3 model turns · <tokens> · <time> · run `<run>`</sub>
 
-    </details>
-
     <!-- coding-agent:<run>:progress -->
     -----
-    ### ❌ This could not be done
+    ### ⏸️ Paused: a limit is reached
 
-    The limit of 3 model turns is reached before the task was done; raise max_llm_process_num to allow more.
+    The limit of 3 model turns is reached before the task was done (max_llm_process_num).
+
+    `/agent budget 500k` allows 500,000 more tokens and lets it go on, `/agent stop` ends it.
 
     The work so far is on the branch `coding-agent/1-greet-the-reader`.
 
-    To start a new run, put the label `coding agent` on again.
-
     <sub>3 model turns · <tokens> · <time></sub>
 
-    <!-- coding-agent:<run>:final -->
+    <!-- coding-agent:<run>:set-aside-1 -->
     ");
     assert!(world.github.pulls().is_empty());
     let saved = world.github.default_repository().file(BRANCH, "README.md");
     assert_eq!(saved.as_deref(), Some("Hello\n"));
 
-    // The next run goes on from there.
+    // Asked for again, it goes on from there.
     world.configure(|config| config["max_llm_process_num"] = json!(100));
-    let script = executes(world.model.plans(plan()), "grep Hello README.md");
-    script.done("It was all there.");
+    world.model.allows_restarts();
+    executes(world.model.script(), "grep Hello README.md").done("It was all there.");
     issue.label("coding agent");
     let ended = world.run().await;
     assert_eq!(ended.code, Some(0), "{}", world.story());
@@ -67,7 +65,7 @@ async fn after_the_last_turn_the_work_so_far_is_pushed() {
 }
 
 #[tokio::test]
-async fn a_used_up_budget_ends_the_run_and_the_work_so_far_is_pushed() {
+async fn a_used_up_budget_pauses_the_run_and_the_work_so_far_is_pushed() {
     let mut world = World::start().await;
     world.configure(|config| config["budget"] = json!({"tokens": 20_000}));
     writes(world.model.plans(plan()), "README.md", "Hello\n").counts(30_000);
@@ -76,12 +74,12 @@ async fn a_used_up_budget_ends_the_run_and_the_work_so_far_is_pushed() {
     let ended = world.run().await;
 
     let told = told(&ended, &issue);
-    let used = regex::Regex::new(r"\(\d+ used\)").unwrap();
-    assert_snapshot!(used.replace(&told, "(<n> used)"), @"
+    let used = regex::Regex::new(r"\(\d+ used;").unwrap();
+    assert_snapshot!(used.replace(&told, "(<n> used;"), @"
     exit code: 1
-    labels: coding agent failed
+    labels: coding agent paused
     -----
-    <details><summary>🛠️ Failed: how it went</summary>
+    ### 🛠️ Paused
 
     Planned.
 
@@ -89,21 +87,19 @@ async fn a_used_up_budget_ends_the_run_and_the_work_so_far_is_pushed() {
 
     <sub>Environment `python` · 2 model turns · <tokens> · <time> · run `<run>`</sub>
 
-    </details>
-
     <!-- coding-agent:<run>:progress -->
     -----
-    ### ❌ This could not be done
+    ### ⏸️ Paused: a limit is reached
 
-    The budget of 20000 tokens is used up (<n> used); raise budget.tokens to allow more.
+    The budget of 20000 tokens is used up (<n> used; budget.tokens).
+
+    `/agent budget 500k` allows 500,000 more tokens and lets it go on, `/agent stop` ends it.
 
     The work so far is on the branch `coding-agent/1-greet-the-reader`.
 
-    To start a new run, put the label `coding agent` on again.
-
     <sub>2 model turns · <tokens> · <time></sub>
 
-    <!-- coding-agent:<run>:final -->
+    <!-- coding-agent:<run>:set-aside-1 -->
     ");
     let saved = world.github.default_repository().file(BRANCH, "README.md");
     assert_eq!(saved.as_deref(), Some("Hello\n"));
@@ -121,9 +117,9 @@ async fn a_limit_before_any_work_leaves_no_branch() {
 
     assert_snapshot!(told(&ended, &issue), @"
     exit code: 1
-    labels: coding agent failed
+    labels: coding agent paused
     -----
-    <details><summary>🛠️ Failed: how it went</summary>
+    ### 🛠️ Paused
 
     Planned.
 
@@ -131,19 +127,17 @@ async fn a_limit_before_any_work_leaves_no_branch() {
 
     <sub>Environment `python` · 1 model turn · <tokens> · <time> · run `<run>`</sub>
 
-    </details>
-
     <!-- coding-agent:<run>:progress -->
     -----
-    ### ❌ This could not be done
+    ### ⏸️ Paused: a limit is reached
 
-    The limit of 1 model turn is reached before the task was done; raise max_llm_process_num to allow more.
+    The limit of 1 model turn is reached before the task was done (max_llm_process_num).
 
-    To start a new run, put the label `coding agent` on again.
+    `/agent budget 500k` allows 500,000 more tokens and lets it go on, `/agent stop` ends it.
 
     <sub>1 model turn · <tokens> · <time></sub>
 
-    <!-- coding-agent:<run>:final -->
+    <!-- coding-agent:<run>:set-aside-1 -->
     ");
     assert_eq!(world.github.default_repository().branches(), ["main"]);
     world.finish().await;

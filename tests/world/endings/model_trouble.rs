@@ -183,7 +183,7 @@ async fn a_rate_limit_with_a_known_end_parks_the_task_until_then() {
 
     - [ ] greet the reader
 
-    <sub>Environment `python` · 1 model turn · <tokens> · <time> · run `<run>`<br>To stop it, take the label `coding agent processing` off.</sub>
+    <sub>Environment `python` · 1 model turn · <tokens> · <time> · run `<run>`<br>Comments are read before the next step. To stop it, write `/agent stop` or take the label `coding agent processing` off; `/agent help` tells more.</sub>
 
     <!-- coding-agent:<run>:progress -->
     -----

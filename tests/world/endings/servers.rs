@@ -47,7 +47,11 @@ async fn a_configured_server_is_called_by_the_model_and_gone_at_the_end() {
 async fn a_server_that_dies_once_is_started_again() {
     let mut world = World::start().await;
     let zone = "Europe/Dublin";
-    world.configure(|config| config["mcp_servers"] = time_server(zone));
+    world.configure(|config| {
+        config["mcp_servers"] = time_server(zone);
+        // The same call again and again would have the plan revised.
+        config["planning"] = json!({ "replanning": { "max_revisions": 0 } });
+    });
     let noon: serde_json::Value = serde_json::from_str(NOON).unwrap();
     let script = world.model.plans(plan()).calls("time/convert_time", noon.clone());
     let script = script.calls("time/convert_time", noon.clone()).holds();

@@ -1,0 +1,316 @@
+//! Listens for a run while it works: to its thread on the forge, to the store, and to the pause file.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use chrono::{DateTime, TimeDelta, Utc};
+use tokio::sync::Mutex;
+use uuid::Uuid;
+
+use super::mailbox::Mailbox;
+use super::order::{Heard, Order, Origin, Words};
+use super::record::PausedBy;
+use super::setback::Setback;
+use super::thread::Thread;
+use super::workshop::Workshop;
+use crate::forge::{Comment, CommentKey, Forge, ForgeError, Item, Reaction};
+use crate::journal::fact::{Fact, Subject};
+use crate::store::{Lease, StoreError};
+use crate::task::command::Command;
+use crate::task::id::{RunId, TaskId};
+use crate::task::labels::Labels;
+
+/// How often the store and the pause file are looked at.
+const TICK: Duration = Duration::from_secs(1);
+/// How long it is believed that somebody may write.
+const RIGHTS_LAST: Duration = Duration::from_mins(5);
+/// Longest time for one look at the forge.
+const LOOK_TIME: Duration = Duration::from_mins(2);
+
+/// How far the forge's clock may be behind this machine's.
+const CLOCKS_DIFFER: TimeDelta = TimeDelta::minutes(5);
+
+/// Who asks through the command line, for people.
+const OPERATOR: &str = "the operator";
+
+/// Returns the file that pauses all runs of an installation while it exists.
+pub fn pause_file(state_dir: &Path) -> PathBuf {
+    state_dir.join("pause")
+}
+
+/// The ear of one run.
+pub struct Ear {
+    workshop: Arc<Workshop>,
+    task: TaskId,
+    run: RunId,
+    /// Commands from before are not meant for this run.
+    since: DateTime<Utc>,
+    thread: Thread,
+    mailbox: Arc<Mailbox>,
+    /// What was heard already; `None` until the comments that begin the task were read.
+    heard: Option<BTreeMap<CommentKey, Uuid>>,
+    requests: HashSet<Uuid>,
+    looked_at: Option<Instant>,
+    rights: HashMap<String, (bool, Instant)>,
+    /// Whether the item was seen with the label of a run at work, and assigned to the bot.
+    was_shown: bool,
+    was_assigned: bool,
+    bot: Option<String>,
+}
+
+impl Ear {
+    /// `created_at` is when the run was admitted.
+    pub fn new(
+        workshop: Arc<Workshop>,
+        lease: &Lease,
+        created_at: DateTime<Utc>,
+        thread: Thread,
+        mailbox: Arc<Mailbox>,
+    ) -> Self {
+        Self {
+            workshop,
+            task: lease.task.clone(),
+            run: lease.run,
+            since: created_at - CLOCKS_DIFFER,
+            thread,
+            mailbox,
+            heard: None,
+            requests: HashSet::new(),
+            looked_at: None,
+            rights: HashMap::new(),
+            was_shown: false,
+            was_assigned: false,
+            bot: None,
+        }
+    }
+
+    /// Begins to listen to the thread; what is in `heard` is not heard again.
+    pub fn open(&mut self, heard: BTreeMap<CommentKey, Uuid>) {
+        self.heard.get_or_insert(heard);
+    }
+
+    /// Tells whether a comment is a command to this run that was not heard yet.
+    pub fn is_new_command(&self, comment: &Comment, heard: &BTreeMap<CommentKey, Uuid>) -> bool {
+        let before = heard.get(&comment.key);
+        let is_known = before == Some(&Heard::of(comment).fingerprint);
+        !is_known && self.is_meant(comment, before.is_some()) && Command::in_comment(&comment.body).is_some()
+    }
+
+    /// Tells whether a command in the comment can be meant for this run: it was written or edited since. The time of the last
+    /// change would not do: on GitLab a reaction moves it.
+    fn is_meant(&self, comment: &Comment, was_heard_before: bool) -> bool {
+        was_heard_before || comment.created_at >= self.since
+    }
+
+    /// Puts the next look at the thread off by a whole interval, because somebody else has just looked.
+    pub fn has_looked(&mut self) {
+        self.looked_at = Some(Instant::now());
+    }
+
+    /// Listens until it is dropped.
+    pub async fn listen(ear: Arc<Mutex<Self>>) {
+        loop {
+            tokio::time::sleep(TICK).await;
+            let mut ear = ear.lock().await;
+            ear.look_around().await;
+            ear.look_when_due().await;
+        }
+    }
+
+    /// Looks at the thread if the last look is older than the interval.
+    pub async fn look_when_due(&mut self) {
+        let pause = Duration::from_secs(self.workshop.settings.steering.interval_seconds);
+        if self.looked_at.is_none_or(|at| at.elapsed() >= pause) {
+            self.look_at_thread().await;
+        }
+    }
+
+    /// Looks at what is near: requests in the store, and the pause file.
+    pub async fn look_around(&mut self) {
+        match self.workshop.store.requests(self.run).await {
+            Ok(requests) => {
+                for request in requests {
+                    if self.requests.insert(request.id) {
+                        let Ok(command) = request.text.parse::<Command>();
+                        self.take_order(Order {
+                            command,
+                            by: OPERATOR.to_owned(),
+                            origin: Origin::Request(request.id),
+                        });
+                    }
+                }
+            }
+            Err(error) => self.complain(&error),
+        }
+        let may_pause = matches!(self.thread, Thread::Item { .. });
+        if may_pause && pause_file(&self.workshop.settings.state_dir).exists() {
+            self.mailbox.put_down_soon(Setback::Paused {
+                by: PausedBy::File,
+                order: None,
+            });
+        }
+    }
+
+    /// Looks at the item and at what people wrote below it. A forge that does not answer is passed over.
+    pub async fn look_at_thread(&mut self) {
+        self.look_at(true).await;
+    }
+
+    /// Looks at what people wrote, where the item itself is looked at anyway.
+    pub async fn look_at_comments(&mut self) {
+        self.look_at(false).await;
+    }
+
+    async fn look_at(&mut self, with_item: bool) {
+        let Thread::Item { forge, labels } = self.thread.clone() else {
+            return;
+        };
+        if self.heard.is_none() {
+            return;
+        }
+        self.looked_at = Some(Instant::now());
+        let look = async {
+            if with_item && !self.is_wanted(forge.as_ref(), &labels).await? {
+                return Ok(());
+            }
+            for comment in forge.comments(&self.task).await? {
+                self.hear(forge.as_ref(), comment).await?;
+            }
+            Ok::<(), ForgeError>(())
+        };
+        let looked = tokio::time::timeout(LOOK_TIME, look).await;
+        match looked {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::warn!(task = %self.task, "the item could not be looked at: {error}"),
+            Err(_) => tracing::warn!(task = %self.task, "the item could not be looked at in time"),
+        }
+    }
+
+    async fn is_wanted(&mut self, forge: &dyn Forge, labels: &Labels) -> Result<bool, ForgeError> {
+        let (reason, item_exists) = match forge.item(&self.task).await {
+            Err(ForgeError::Gone { what }) => (Some(format!("{what}: it does not exist any more")), false),
+            Err(error) => return Err(error),
+            Ok(item) => (self.why_unwanted(forge, &item, labels).await?, true),
+        };
+        let is_wanted = reason.is_none();
+        if let Some(reason) = reason {
+            self.mailbox.put_down_now(Setback::Withdrawn { reason, item_exists });
+        }
+        Ok(is_wanted)
+    }
+
+    /// Returns why people do not want the run any more, if they do not.
+    async fn why_unwanted(
+        &mut self,
+        forge: &dyn Forge,
+        item: &Item,
+        labels: &Labels,
+    ) -> Result<Option<String>, ForgeError> {
+        if !item.is_open {
+            return Ok(Some("it was closed".to_owned()));
+        }
+        let carries = |label: &String| item.labels.contains(label);
+        let is_shown = carries(&labels.processing);
+        if self.was_shown && !is_shown && !carries(&labels.trigger) && !carries(&labels.done) {
+            return Ok(Some(format!("the label `{}` was taken off", labels.processing)));
+        }
+        self.was_shown |= is_shown;
+        if item.assignees.is_empty() && !self.was_assigned {
+            return Ok(None);
+        }
+        let bot = match &self.bot {
+            Some(bot) => bot.clone(),
+            None => self.bot.insert(forge.bot_name().await?).clone(),
+        };
+        let is_assigned = item.assignees.contains(&bot);
+        if self.was_assigned && !is_assigned {
+            return Ok(Some(format!("{bot} was unassigned")));
+        }
+        self.was_assigned = is_assigned;
+        Ok(None)
+    }
+
+    async fn hear(&mut self, forge: &dyn Forge, comment: Comment) -> Result<(), ForgeError> {
+        let heard = Heard::of(&comment);
+        let before = self.heard.as_ref().and_then(|all| all.get(&heard.key).copied());
+        if before == Some(heard.fingerprint) {
+            return Ok(());
+        }
+        let may_steer = self.may_steer(forge, &comment.author).await?;
+        if let Some(all) = &mut self.heard {
+            all.insert(heard.key, heard.fingerprint);
+        }
+        let command = Command::in_comment(&comment.body);
+        if command.is_some() && !self.is_meant(&comment, before.is_some()) {
+            return Ok(());
+        }
+        if !may_steer {
+            let what = if command.is_some() { "command" } else { "comment" };
+            self.note(Fact::Ignored {
+                author: comment.author.clone(),
+                reason: format!(
+                    "the {what} {} is of somebody who may not write to the repository",
+                    heard.key
+                ),
+            });
+            return Ok(());
+        }
+        self.note(Fact::Heard {
+            author: comment.author.clone(),
+            what: command.as_ref().map_or_else(|| "words".to_owned(), ToString::to_string),
+        });
+        // A sign for people, at once; without it the comment counts all the same.
+        if let Err(error) = forge.react(&self.task, heard.key, Reaction::Seen).await {
+            tracing::warn!(task = %self.task, "the reaction to {} could not be given: {error}", heard.key);
+        }
+        match command {
+            Some(command) => self.take_order(Order {
+                command,
+                by: format!("@{}", comment.author),
+                origin: Origin::Comment(heard),
+            }),
+            None => self.mailbox.put_words(Words {
+                heard,
+                comment,
+                is_edit: before.is_some(),
+            }),
+        }
+        Ok(())
+    }
+
+    async fn may_steer(&mut self, forge: &dyn Forge, user: &str) -> Result<bool, ForgeError> {
+        if let Some((may, at)) = self.rights.get(user)
+            && at.elapsed() < RIGHTS_LAST
+        {
+            return Ok(*may);
+        }
+        let may = forge.may_write(&self.task, user).await?;
+        self.rights.insert(user.to_owned(), (may, Instant::now()));
+        Ok(may)
+    }
+
+    fn take_order(&self, order: Order) {
+        match order.command {
+            Command::Stop => self.mailbox.put_down_now(Setback::Stopped { order }),
+            Command::Pause => self.mailbox.put_down_soon(Setback::Paused {
+                by: PausedBy::Person(order.by.clone()),
+                order: Some(order),
+            }),
+            _ => self.mailbox.put_order(order),
+        }
+    }
+
+    fn note(&self, fact: Fact) {
+        let subject = Subject {
+            task: Some(self.task.clone()),
+            run: Some(self.run),
+        };
+        self.workshop.journal.record(&subject, fact);
+    }
+
+    fn complain(&self, error: &StoreError) {
+        tracing::warn!(task = %self.task, "the store could not be asked for requests: {error}");
+    }
+}

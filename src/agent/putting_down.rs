@@ -1,0 +1,285 @@
+//! How a run is put down when it cannot go on: nothing is lost, people are told, the lease is given back.
+
+use chrono::{DateTime, TimeDelta, Utc};
+
+use super::answers;
+use super::ending::Ending;
+use super::order::Order;
+use super::record::{Failure, Paused, PausedBy};
+use super::run::Run;
+use super::saving::RESCUE_TIME;
+use super::setback::Setback;
+use super::talk;
+use super::thread::Thread;
+use crate::journal::fact::Fact;
+use crate::task::state::{Signal, State};
+
+/// Longest time between two tries, unless the outside names a later one.
+const LONGEST_WAIT_MINUTES: i64 = 60;
+/// How long a run waits whose store could not be written, so that the model is not paid for the same step again and again.
+const UNSAVED_WAIT_MINUTES: i64 = 2;
+/// Ends the work on the run for now or for good.
+pub(super) async fn put_down(mut run: Run, setback: Setback) -> Ending {
+    let ending = match setback {
+        Setback::Disowned(error) => {
+            // Another worker may use the container at this moment: nothing is touched.
+            tracing::error!(task = %run.lease.task, "the run was given up: {error}");
+            run.desk = None;
+            return Ending::Disowned;
+        }
+        Setback::Unsaved(error) => {
+            tracing::error!(task = %run.lease.task, "the run could not be saved and is put down: {error}");
+            unsaved(&mut run).await
+        }
+        Setback::Interrupted => interrupt(&mut run).await,
+        Setback::Postponed { until, reason } => postpone(&mut run, until, &reason).await,
+        Setback::Withdrawn { reason, item_exists } => withdraw(&mut run, &reason, item_exists).await,
+        Setback::Stopped { order } => stop(&mut run, &order).await,
+        Setback::Paused { by, order } => pause(&mut run, by, order).await,
+        Setback::Failed(failure) => fail(&mut run, failure).await,
+        Setback::WorkspaceLost(text) | Setback::NoNativeCalls(text) => {
+            let Setback::Failed(failure) = Setback::failed(text) else {
+                return Ending::Disowned;
+            };
+            fail(&mut run, failure).await
+        }
+    };
+    run.leave().await;
+    let until = match &ending {
+        Ending::Postponed(until) => Some(*until),
+        Ending::Unsaved => Some(Utc::now() + TimeDelta::minutes(UNSAVED_WAIT_MINUTES)),
+        _ => None,
+    };
+    release(&run, until).await;
+    ending
+}
+
+async fn release(run: &Run, until: Option<DateTime<Utc>>) {
+    if let Err(error) = run.workshop.store.release(&run.lease, until).await {
+        tracing::error!(task = %run.lease.task, "the lease could not be given back, it runs out by itself: {error}");
+    }
+}
+
+/// The container holds more than the store knows, so it stays for whoever takes the run up. A local task's has no heir.
+async fn unsaved(run: &mut Run) -> Ending {
+    if run.record.local.is_none() {
+        run.leave_container().await;
+    }
+    Ending::Unsaved
+}
+
+/// Keeps the work for the next process. A local task has none: it ends with the command that gave it.
+async fn interrupt(run: &mut Run) -> Ending {
+    if run.record.local.is_some() {
+        return conclude(run, Signal::StopAsked, Ending::Interrupted).await;
+    }
+    save_or_log(run).await;
+    run.keep_work().await;
+    run.note(Fact::Interrupted);
+    Ending::Interrupted
+}
+
+async fn postpone(run: &mut Run, until: DateTime<Utc>, reason: &str) -> Ending {
+    let now = Utc::now();
+    let since = *run.record.parked_since.get_or_insert(now);
+    let hours = run.workshop.settings.steering.give_up_hours;
+    let is_hopeless = now - since >= TimeDelta::hours(i64::from(hours));
+    if run.record.local.is_some() || is_hopeless {
+        let text = if run.record.local.is_some() {
+            reason.to_owned()
+        } else {
+            format!("{reason}; it was tried again and again for {hours} hours (steering.give_up_hours)")
+        };
+        let Setback::Failed(failure) = Setback::failed(text) else {
+            return Ending::Disowned;
+        };
+        return Box::pin(fail(run, failure)).await;
+    }
+    run.record.postponed += 1;
+    let wait = now + TimeDelta::minutes((1_i64 << run.record.postponed.min(10)).min(LONGEST_WAIT_MINUTES));
+    if until > wait {
+        // The outside said when: waiting that long is not trying in vain.
+        run.record.parked_since = Some(until);
+    }
+    let until = until.max(wait);
+    save_or_log(run).await;
+    run.set_work_aside().await;
+    save_or_log(run).await;
+    run.note(Fact::Postponed {
+        until,
+        reason: reason.to_owned(),
+    });
+    run.say_postponed(reason).await;
+    Ending::Postponed(until)
+}
+
+/// Sets the run aside until a person, the pause file or the clock lets it go on.
+async fn pause(run: &mut Run, by: PausedBy, order: Option<Order>) -> Ending {
+    let by_limit = match &by {
+        PausedBy::Limit(text) if run.record.local.is_some() => {
+            let Setback::Failed(failure) = Setback::failed(text.clone()) else {
+                return Ending::Disowned;
+            };
+            return Box::pin(fail(run, failure)).await;
+        }
+        PausedBy::Limit(_) => true,
+        PausedBy::Person(_) | PausedBy::File | PausedBy::Question(_) => false,
+    };
+    save_or_log(run).await;
+    let branch = run.set_work_aside().await;
+    run.record.paused = Some(Paused {
+        by,
+        at: Utc::now(),
+        branch,
+    });
+    run.record.set_aside += 1;
+    if run.state == State::Queued
+        && let Err(setback) = run.step(Signal::Claimed).await
+        && !matches!(setback, Setback::Interrupted)
+    {
+        tracing::error!(task = %run.lease.task, "the run could not be paused: {setback:?}");
+    }
+    let ending = conclude(run, Signal::PauseAsked, Ending::Paused { by_limit }).await;
+    if let Some(order) = order
+        && let Err(setback) = run.has_obeyed(&order).await
+    {
+        tracing::warn!(task = %run.lease.task, "the order could not be ticked off: {setback:?}");
+    }
+    show_set_aside(run).await;
+    ending
+}
+
+/// Puts down a run whose stage ended with a question to people.
+pub(super) async fn set_aside(mut run: Run) -> Ending {
+    show_set_aside(&mut run).await;
+    run.leave().await;
+    release(&run, None).await;
+    Ending::Waiting
+}
+
+/// Shows people that the run waits, and for what. Repeating it says nothing twice.
+pub(super) async fn show_set_aside(run: &mut Run) {
+    let Thread::Item { .. } = &run.thread else { return };
+    let told = async {
+        if let Some(text) = answers::set_aside(run.state, &run.record, &run.workshop.settings) {
+            run.say(&format!("set-aside-{}", run.record.set_aside), &text).await?;
+        }
+        if !run.is_shown(run.state) {
+            run.show_final(run.state).await?;
+            run.show_label(run.state, None).await?;
+            run.save().await?;
+        }
+        Ok::<(), Setback>(())
+    };
+    if let Err(setback) = told.await {
+        tracing::warn!(task = %run.lease.task, "it could not be shown on the item that the run waits: {setback:?}");
+    }
+}
+
+/// A person ended the run: what was done is kept on a branch.
+async fn stop(run: &mut Run, order: &Order) -> Ending {
+    if run.record.local.is_none() {
+        let saved = run.rescue().await;
+        let trigger = match &run.thread {
+            Thread::Item { labels, .. } => labels.trigger.clone(),
+            Thread::Terminal { .. } => String::new(),
+        };
+        let text = answers::stopped(
+            &order.by,
+            saved.as_deref(),
+            &run.record,
+            &run.workshop.settings,
+            &trigger,
+        );
+        show_end(run, State::Stopped, &text).await;
+    }
+    if let Err(setback) = run.has_obeyed(order).await {
+        tracing::warn!(task = %run.lease.task, "the order could not be ticked off: {setback:?}");
+    }
+    conclude(run, Signal::StopAsked, Ending::Stopped).await
+}
+
+/// The item was closed, deleted or taken back: what was done is kept on a branch only if somebody can still see it.
+async fn withdraw(run: &mut Run, reason: &str, item_exists: bool) -> Ending {
+    run.note(Fact::Warned {
+        text: format!("stopped: {reason}"),
+    });
+    if item_exists && let Thread::Item { labels, .. } = &run.thread {
+        let text = talk::withdrawn(reason, &labels.trigger);
+        show_end(run, State::Stopped, &text).await;
+    }
+    conclude(run, Signal::StopAsked, Ending::Stopped).await
+}
+
+async fn show_end(run: &mut Run, state: State, text: &str) {
+    let told = async {
+        run.show_final(state).await?;
+        run.say("final", text).await?;
+        run.show_label(state, None).await
+    };
+    if let Err(setback) = told.await {
+        tracing::warn!(task = %run.lease.task, "the end could not be shown on the item: {setback:?}");
+    }
+}
+
+async fn fail(run: &mut Run, failure: Failure) -> Ending {
+    let failure = Failure {
+        text: run.workshop.redactor.clean(&failure.text).into_string(),
+        ..failure
+    };
+    run.note(Fact::Failed {
+        reason: failure.text.clone(),
+    });
+    run.record.failure = Some(failure.clone());
+    save_or_log(run).await;
+    if let Err(setback) = show_failure(run, &failure).await {
+        if let Setback::Postponed { until, reason } = setback {
+            // The failure is in the record: the next claim only has to say it.
+            tracing::warn!(task = %run.lease.task, "the failure could not be shown yet: {reason}");
+            return Ending::Postponed(until);
+        }
+        tracing::error!(task = %run.lease.task, "the failure could not be shown on the item: {setback:?}");
+    }
+    conclude(run, Signal::Broke, Ending::Failed(failure.kind)).await
+}
+
+async fn show_failure(run: &mut Run, failure: &Failure) -> Result<(), Setback> {
+    let Thread::Item { labels, .. } = &run.thread else {
+        // The command shows what was done so far, so that a failure after real work loses nothing.
+        if tokio::time::timeout(RESCUE_TIME, run.take_result()).await.is_ok() {
+            run.save().await?;
+        }
+        return Ok(());
+    };
+    let trigger = labels.trigger.clone();
+    let saved = run.rescue().await;
+    let text = talk::failed(failure, &run.record, &run.workshop.settings, &trigger, saved.as_deref());
+    run.show_final(State::Failed).await?;
+    run.say("final", &text).await?;
+    run.show_label(State::Failed, None).await
+}
+
+async fn conclude(run: &mut Run, signal: Signal, ending: Ending) -> Ending {
+    match run.step(signal).await {
+        // The step was saved; that the run is being stopped is why it was taken.
+        Ok(()) | Err(Setback::Interrupted) => ending,
+        Err(setback) => {
+            tracing::error!(task = %run.lease.task, "the end of the run could not be saved: {setback:?}");
+            match setback {
+                Setback::Unsaved(_) => Ending::Unsaved,
+                _ => Ending::Disowned,
+            }
+        }
+    }
+}
+
+async fn save_or_log(run: &mut Run) {
+    let chat = run.desk.as_mut().and_then(|desk| desk.chat.take());
+    let saved = match chat {
+        Some(mut chat) => run.save_conversation(&mut chat).await,
+        None => run.save().await,
+    };
+    if let Err(setback) = saved {
+        tracing::error!(task = %run.lease.task, "the run could not be saved: {setback:?}");
+    }
+}

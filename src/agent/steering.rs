@@ -1,0 +1,134 @@
+//! What people say takes effect: words reach the model before its next call, orders change the run.
+
+use super::answers;
+use super::budget::Allowance;
+use super::order::{Heard, Order, Origin};
+use super::prompt;
+use super::run::Run;
+use super::setback::Setback;
+use super::thread::Thread;
+use crate::forge::Comment;
+use crate::journal::fact::Fact;
+use crate::llm::chat::Chat;
+use crate::task::command::Command;
+
+impl Run {
+    /// Takes the comments that begin the task as heard, and listens to the thread from here on. Returns those that are for the
+    /// model: a command to the program is not.
+    pub(super) async fn begin_to_listen(&mut self, comments: Vec<Comment>) -> Vec<Comment> {
+        let mut ear = self.ear.lock().await;
+        let mut has_commands = false;
+        for comment in &comments {
+            if ear.is_new_command(comment, &self.record.heard) {
+                has_commands = true;
+            } else {
+                let heard = Heard::of(comment);
+                self.record.heard.insert(heard.key, heard.fingerprint);
+            }
+        }
+        ear.open(self.record.heard.clone());
+        if !has_commands {
+            ear.has_looked();
+        }
+        let is_for_model = |comment: &Comment| Command::in_comment(&comment.body).is_none();
+        comments.into_iter().filter(is_for_model).collect()
+    }
+
+    /// Looks at once at all places where people can say something.
+    pub(super) async fn listen_now(&self) {
+        let mut ear = self.ear.lock().await;
+        ear.look_around().await;
+        ear.look_at_thread().await;
+    }
+
+    /// Looks if nobody did for as long as a look is good for.
+    pub(super) async fn listen_when_due(&self) {
+        self.ear.lock().await.look_when_due().await;
+    }
+
+    /// Tells whether people wrote something that the model has not read, looking once more.
+    pub(super) async fn has_news(&self) -> bool {
+        self.ear.lock().await.look_at_comments().await;
+        self.mailbox.has_words()
+    }
+
+    /// Obeys what was ordered and gives what was said to the model, each once. Returns whether there were words.
+    pub(super) async fn hear(&mut self, chat: &mut Chat) -> Result<bool, Setback> {
+        let mail = self.mailbox.take();
+        for order in mail.orders {
+            self.obey(order).await?;
+        }
+        if mail.words.is_empty() {
+            return Ok(false);
+        }
+        let text = prompt::words(&prompt::fence(self.lease.run), &mail.words);
+        chat.send_user_message(&self.workshop.redactor.clean(&text));
+        // Saved with the conversation that holds them.
+        for words in mail.words {
+            self.record.heard.insert(words.heard.key, words.heard.fingerprint);
+        }
+        Ok(true)
+    }
+
+    /// Takes what is said while the task is planned into the task, for the planner and for the work.
+    pub(super) async fn hear_while_planning(&mut self, chat: &mut Chat) -> Result<(), Setback> {
+        let before = chat.messages().len();
+        if self.hear(chat).await?
+            && let Some(crate::conversation::Message::User { text }) =
+                chat.messages().get(before..).and_then(<[_]>::last)
+        {
+            let text = text.clone();
+            self.record.task_text.push('\n');
+            self.record.task_text.push_str(&text);
+        }
+        Ok(())
+    }
+
+    /// Follows an order that leaves the run at work.
+    async fn obey(&mut self, order: Order) -> Result<(), Setback> {
+        let answer = match &order.command {
+            Command::Budget(tokens) => {
+                self.allow(*tokens);
+                answers::allowed(*tokens)
+            }
+            Command::Resume => answers::NOT_PAUSED.to_owned(),
+            Command::Approve | Command::Deny(_) => answers::NOTHING_TO_APPROVE.to_owned(),
+            Command::Help | Command::Unknown(_) | Command::Stop | Command::Pause => answers::help(&order.command),
+        };
+        self.answer(&order, &answer).await
+    }
+
+    /// Lets the budgets count from here, with so many tokens.
+    pub(super) fn allow(&mut self, tokens: u64) {
+        let spent = self.spent();
+        self.record.allowance = Some(Allowance { tokens, spent });
+    }
+
+    /// Answers an order below the item, and remembers that it was obeyed.
+    pub(super) async fn answer(&mut self, order: &Order, text: &str) -> Result<(), Setback> {
+        if let Origin::Comment(heard) = order.origin
+            && matches!(self.thread, Thread::Item { .. })
+        {
+            self.say(&format!("reply-{}", heard.key), text).await?;
+        }
+        self.has_obeyed(order).await
+    }
+
+    /// Remembers that an order was obeyed; a crash before repeats it, which changes nothing.
+    pub(super) async fn has_obeyed(&mut self, order: &Order) -> Result<(), Setback> {
+        self.note(Fact::Ordered {
+            by: order.by.clone(),
+            command: order.command.to_string(),
+        });
+        match order.origin {
+            Origin::Comment(heard) => {
+                self.record.heard.insert(heard.key, heard.fingerprint);
+                self.save().await
+            }
+            Origin::Request(request) => {
+                self.save().await?;
+                Ok(self.workshop.store.answered(request).await?)
+            }
+        }
+    }
+}

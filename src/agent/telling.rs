@@ -1,0 +1,220 @@
+//! Tells people: comments and labels on the item, or lines on the terminal.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::run::Run;
+use super::setback::Setback;
+use super::talk;
+use super::thread::Thread;
+use crate::forge::{Item, Post};
+use crate::journal::fact::Fact;
+use crate::task::state::State;
+
+/// Shortest time between two edits of the progress comment.
+const SHORTEST_PAUSE: Duration = Duration::from_secs(5);
+
+impl Run {
+    /// Returns the item, or why it is not to be worked on any more.
+    pub(super) async fn item(&mut self) -> Result<Option<Item>, Setback> {
+        let Thread::Item { forge, labels } = &self.thread else {
+            return Ok(None);
+        };
+        let item = forge.item(&self.lease.task).await?;
+        if !item.is_open {
+            return Err(Setback::Withdrawn {
+                reason: "it was closed".to_owned(),
+                item_exists: true,
+            });
+        }
+        let carries = |label: &String| item.labels.contains(label);
+        // A process that was killed when the final label was set already left the rest of the delivery to be done.
+        let is_delivered = self.state == State::Delivering && carries(&labels.done);
+        let is_shown = [&labels.processing, &labels.trigger, &labels.paused, &labels.waiting]
+            .into_iter()
+            .any(carries)
+            || is_delivered;
+        if self.state != State::Planning && !is_shown {
+            let reason = format!("the label `{}` was taken off", labels.processing);
+            return Err(Setback::Withdrawn {
+                reason,
+                item_exists: true,
+            });
+        }
+        Ok(Some(item))
+    }
+
+    /// Writes a comment that is written once in the life of the run, however often this is called.
+    pub(super) async fn say(&mut self, what: &str, text: &str) -> Result<(), Setback> {
+        self.write(what, text, Again::Leave).await
+    }
+
+    /// Writes the one progress comment, or edits it.
+    pub(super) async fn show_progress(&mut self) -> Result<(), Setback> {
+        let Some(text) = self.progress_text(self.state) else {
+            return Ok(());
+        };
+        self.shown_at = Some(Instant::now());
+        self.write("progress", &text, Again::Edit).await
+    }
+
+    /// Edits the progress comment for the last time, if there is one.
+    pub(super) async fn show_final(&mut self, state: State) -> Result<(), Setback> {
+        self.record.doing.clear();
+        let has_comment = self.record.comments.keys().any(|marker| marker.ends_with(":progress"));
+        match self.progress_text(state) {
+            Some(text) if has_comment => self.write("progress", &text, Again::Edit).await,
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// Returns the text of the progress comment; a terminal has none.
+    fn progress_text(&self, state: State) -> Option<String> {
+        let Thread::Item { labels, .. } = &self.thread else {
+            return None;
+        };
+        Some(talk::progress(
+            self.lease.run,
+            state,
+            &self.record,
+            &self.workshop.settings,
+            &labels.processing,
+        ))
+    }
+
+    /// Shows what the model does now: at once on a terminal, on the item ever more rarely the longer the run lasts (at
+    /// most every 5 s), so that a long run does not cost hundreds of requests. A forge that does not answer is passed over.
+    pub(super) async fn say_what_is_going_on(&mut self, comment: &str) {
+        self.record.doing = self.workshop.redactor.clean(comment.trim()).into_string();
+        if matches!(self.thread, Thread::Terminal { .. }) {
+            self.tell_terminal(comment);
+            return;
+        }
+        let pause = SHORTEST_PAUSE.max(self.begun.elapsed() / 4);
+        if self.shown_at.is_some_and(|at| at.elapsed() < pause) {
+            return;
+        }
+        if let Err(setback) = self.show_progress().await {
+            tracing::warn!(task = %self.lease.task, "the progress could not be shown: {setback:?}");
+        }
+    }
+
+    /// Tells a person at the terminal, if there is one, what is going on.
+    pub(super) fn tell_terminal(&self, text: &str) {
+        if let Thread::Terminal { show } = &self.thread
+            && !text.trim().is_empty()
+        {
+            show(&self.workshop.redactor.clean(text.trim()));
+        }
+    }
+
+    async fn write(&mut self, what: &str, text: &str, again: Again) -> Result<(), Setback> {
+        let body = self.workshop.redactor.clean(text);
+        let (forge, task) = match &self.thread {
+            Thread::Item { forge, .. } => (Arc::clone(forge), self.lease.task.clone()),
+            Thread::Terminal { .. } => return Ok(()),
+        };
+        let marker = format!("{}:{what}", self.lease.run);
+        let known = self.record.comments.get(&marker).copied();
+        let search_first = known == Some(None);
+        let post = Post {
+            marker: &marker,
+            body: &body,
+            search_first,
+        };
+        if let Some(Some(comment)) = known {
+            return match again {
+                Again::Leave => Ok(()),
+                Again::Edit => Ok(forge.edit_comment(&task, comment, &post).await?),
+            };
+        }
+        // Saved before the write, so that a process that takes over after a crash searches before it writes.
+        self.record.comments.insert(marker.clone(), None);
+        self.save().await?;
+        let comment = forge.comment(&task, &post).await?;
+        self.record.comments.insert(marker.clone(), Some(comment));
+        self.save().await?;
+        self.note(Fact::Commented { marker });
+        Ok(())
+    }
+
+    /// Makes the item carry exactly the label that shows `state`, of those this program sets.
+    pub(super) async fn show_label(&mut self, state: State, carried: Option<&[String]>) -> Result<(), Setback> {
+        let Thread::Item { forge, labels } = &self.thread else {
+            return Ok(());
+        };
+        let task = &self.lease.task;
+        let wanted = labels.showing(state);
+        // What the item carries is known after a look at it; else it is what this program showed, of which the last may not
+        // have been saved.
+        let shown = self.record.shown.clone().unwrap_or_else(|| labels.processing.clone());
+        let is_there = carried.map_or(shown == wanted, |carried| carried.iter().any(|label| label == wanted));
+        let last_shown = [labels.processing.clone(), shown];
+        let carried = carried.unwrap_or(&last_shown);
+        // Added first: between the two requests the item carries two labels rather than none.
+        if !is_there {
+            forge.add_label(task, wanted).await?;
+            self.note(Fact::LabelChanged {
+                added: Some(wanted.to_owned()),
+                removed: None,
+            });
+        }
+        let ours = [
+            &labels.processing,
+            &labels.waiting,
+            &labels.paused,
+            &labels.stopped,
+            &labels.failed,
+            &labels.done,
+        ];
+        for label in ours
+            .into_iter()
+            .filter(|label| *label != wanted && carried.contains(label))
+        {
+            forge.remove_label(task, label).await?;
+            self.note(Fact::LabelChanged {
+                added: None,
+                removed: Some(label.clone()),
+            });
+        }
+        self.record.shown = Some(wanted.to_owned());
+        Ok(())
+    }
+
+    /// Tells whether the item was given the label that shows `state`.
+    pub(super) fn is_shown(&self, state: State) -> bool {
+        match &self.thread {
+            Thread::Item { labels, .. } => self.record.shown.as_deref() == Some(labels.showing(state)),
+            Thread::Terminal { .. } => true,
+        }
+    }
+
+    /// Takes the trigger label off where it still is, so that only a person's new request starts another run.
+    pub(super) async fn take_trigger_off(&self, item: &Item) -> Result<(), Setback> {
+        let Thread::Item { forge, labels } = &self.thread else {
+            return Ok(());
+        };
+        if item.labels.contains(&labels.trigger) {
+            forge.remove_label(&item.task, &labels.trigger).await?;
+        }
+        Ok(())
+    }
+
+    /// Says that the run is put back, once; a forge that cannot be reached either is passed over.
+    pub(super) async fn say_postponed(&mut self, reason: &str) {
+        let Thread::Item { labels, .. } = &self.thread else {
+            return;
+        };
+        let text = talk::postponed(reason, &labels.trigger);
+        if let Err(setback) = self.say("postponed", &text).await {
+            tracing::warn!(task = %self.lease.task, "the comment could not be written: {setback:?}");
+        }
+    }
+}
+
+/// What to do when the comment exists already.
+#[derive(Clone, Copy)]
+enum Again {
+    Leave,
+    Edit,
+}

@@ -1,0 +1,126 @@
+//! `stop`, `pause`, `resume`, `approve`, `deny`: what people tell a run from another process.
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use super::exit;
+use super::session::{Session, complain, forge_configuration, print};
+use crate::agent::attending::Attended;
+use crate::agent::listening::pause_file;
+use crate::service::Service;
+use crate::service::attending::Told;
+use crate::task::command::Command;
+use crate::task::id::{RunId, TaskId};
+
+/// How long a worker is given to act before the command ends.
+const PATIENCE: Duration = Duration::from_secs(30);
+const LOOK_EVERY: Duration = Duration::from_millis(200);
+
+/// Tells the unfinished run of `task`.
+pub async fn tell(config: Option<&Path>, task: &str, command: &Command) -> ExitCode {
+    let task: TaskId = match task.parse() {
+        Ok(task) => task,
+        Err(error) => {
+            complain(error);
+            return super::arguments::WRONG_USAGE.into();
+        }
+    };
+    let config = match forge_configuration(config) {
+        Ok(config) => config,
+        Err(code) => return code,
+    };
+    let session = match Session::open(config).await {
+        Ok(session) => session,
+        Err(code) => return code,
+    };
+    let service = session.service.clone();
+    let command = command.clone();
+    session
+        .run(async move {
+            match service.tell(&task, &command).await {
+                Ok(Told::NoRun) => {
+                    complain(format_args!(
+                        "{task} has no unfinished run; `coding-agent status` lists the runs there are"
+                    ));
+                    exit::FAILED.into()
+                }
+                Ok(Told::Here(attended)) => {
+                    print(format_args!("{task}: {}", here(&attended)));
+                    exit::SUCCESS.into()
+                }
+                Ok(Told::Worker(run)) => {
+                    print(format_args!(
+                        "{task}: {}",
+                        through_worker(&service, run, &command).await
+                    ));
+                    exit::SUCCESS.into()
+                }
+                Err(error) => {
+                    complain(error);
+                    exit::FAILED.into()
+                }
+            }
+        })
+        .await
+}
+
+fn here(attended: &Attended) -> String {
+    match attended {
+        Attended::Stays => "it waits".to_owned(),
+        Attended::GoesOn => "it goes on with the next free worker".to_owned(),
+        Attended::Ended(ending) => ending.to_string(),
+    }
+}
+
+/// Waits until the worker has taken the request off, and returns what became of the run.
+async fn through_worker(service: &Service, run: RunId, command: &Command) -> String {
+    let store = service.store();
+    let acted = async {
+        loop {
+            let is_open = store.requests(run).await.is_ok_and(|requests| !requests.is_empty());
+            if !is_open && let Ok(Some(run)) = store.run(run).await {
+                return run.state.to_string();
+            }
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+    };
+    match tokio::time::timeout(PATIENCE, acted).await {
+        Ok(state) => state,
+        Err(_) => format!("the worker was told to {command} and does so at its next safe point"),
+    }
+}
+
+/// Pauses all runs of the installation, or ends that.
+pub fn all(config: Option<&Path>, is_pause: bool) -> ExitCode {
+    let config = match forge_configuration(config) {
+        Ok(config) => config,
+        Err(code) => return code,
+    };
+    let file = pause_file(&config.state_dir);
+    let done = if is_pause {
+        std::fs::create_dir_all(&config.state_dir).and_then(|()| std::fs::write(&file, ""))
+    } else {
+        match std::fs::remove_file(&file) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+            removed => removed,
+        }
+    };
+    match done {
+        Ok(()) if is_pause => {
+            print(format_args!(
+                "all runs pause at their next safe point, while {} exists",
+                file.display()
+            ));
+            exit::SUCCESS.into()
+        }
+        Ok(()) => {
+            print("work goes on");
+            exit::SUCCESS.into()
+        }
+        Err(error) => {
+            complain(format_args!("{}: {error}", file.display()));
+            exit::FAILED.into()
+        }
+    }
+}

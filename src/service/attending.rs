@@ -1,0 +1,70 @@
+//! Looks after the runs that wait for people.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::Service;
+use crate::agent::attending::Attended;
+use crate::agent::run::Run;
+use crate::store::StoreError;
+use crate::task::command::Command;
+use crate::task::id::{RunId, TaskId};
+
+/// Long enough for a look at the forge, a push and a comment.
+const LEASE: Duration = Duration::from_mins(5);
+
+/// What became of a command from the command line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Told {
+    /// There is nobody to tell: the task has no unfinished run.
+    NoRun,
+    /// A worker has the run in hand and hears it.
+    Worker(RunId),
+    /// Nobody worked on it, so it took effect here and now.
+    Here(Attended),
+}
+
+impl Service {
+    /// Looks once after every run that is set aside, and rings for those that go on.
+    pub async fn attend_all(&self) -> Result<(), StoreError> {
+        for run in self.workshop.store.set_aside().await? {
+            if self.stop.asked.is_cancelled() {
+                return Ok(());
+            }
+            self.attend(run).await?;
+        }
+        Ok(())
+    }
+
+    /// Gives `command` to the unfinished run of `task`: through the store to the worker that has it, else at once.
+    pub async fn tell(&self, task: &TaskId, command: &Command) -> Result<Told, StoreError> {
+        let store = &self.workshop.store;
+        let Some(run) = store.unfinished_of(task).await? else {
+            return Ok(Told::NoRun);
+        };
+        store.ask(run.id, &command.to_string()).await?;
+        Ok(match self.attend(run.id).await? {
+            Some(attended) => Told::Here(attended),
+            None => Told::Worker(run.id),
+        })
+    }
+
+    /// Looks after one run; `None` where a worker has it in hand.
+    async fn attend(&self, run: RunId) -> Result<Option<Attended>, StoreError> {
+        let Some((lease, stored)) = self.workshop.store.claim_run(run, LEASE).await? else {
+            return Ok(None);
+        };
+        let Some(thread) = self.forges.thread(&stored.task) else {
+            tracing::error!(task = %stored.task, "its forge is not among task_sources any more; the run waits");
+            self.workshop.store.release(&lease, stored.not_before).await?;
+            return Ok(Some(Attended::Stays));
+        };
+        let run = Run::new(Arc::clone(&self.workshop), Arc::new(lease), &stored, thread, &self.stop);
+        // Boxed: it is rare, and its large future would be carried by everything that waits for it.
+        let attended = Box::pin(run.attend()).await;
+        if attended == Attended::GoesOn {
+            self.bell.ring();
+        }
+        Ok(Some(attended))
+    }
+}

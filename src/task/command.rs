@@ -1,0 +1,152 @@
+//! What people may tell a run from its thread or from the command line.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// The word that begins a command in a comment.
+const WORD: &str = "/agent";
+
+/// What a person wants of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Command {
+    /// End it for good, at once.
+    Stop,
+    /// Set it aside, at the next safe point.
+    Pause,
+    Resume,
+    /// Allow the plan.
+    Approve,
+    /// Refuse the plan, with the reason if one is given.
+    Deny(Option<String>),
+    /// Allow so many more tokens, and go on if the budget was what stopped it.
+    Budget(u64),
+    Help,
+    /// Began like a command and is none.
+    Unknown(String),
+}
+
+impl Command {
+    /// Reads the first line of a comment; `None` where it is no command. A command may stand with capitals and spaces.
+    pub fn in_comment(body: &str) -> Option<Self> {
+        let line = body.trim_start().lines().next()?.trim();
+        let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+        word.eq_ignore_ascii_case(WORD).then(|| Self::read(rest.trim()))
+    }
+
+    fn read(text: &str) -> Self {
+        let (verb, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+        let rest = rest.trim();
+        let unknown = || Self::Unknown(text.to_owned());
+        let alone = |command: Self| if rest.is_empty() { command } else { unknown() };
+        match verb.to_ascii_lowercase().as_str() {
+            "stop" => alone(Self::Stop),
+            "pause" => alone(Self::Pause),
+            "resume" => alone(Self::Resume),
+            "approve" => alone(Self::Approve),
+            "deny" => Self::Deny((!rest.is_empty()).then(|| rest.to_owned())),
+            "budget" => tokens(rest).map_or_else(unknown, Self::Budget),
+            "help" | "" => alone(Self::Help),
+            _ => unknown(),
+        }
+    }
+}
+
+/// Reads a number of tokens as people write it: `500000`, `500,000`, `500_000`, `500k`, `2M`.
+fn tokens(text: &str) -> Option<u64> {
+    let text: String = text.chars().filter(|sign| !matches!(sign, ',' | '_')).collect();
+    let (digits, factor) = match text.strip_suffix(['k', 'K']) {
+        Some(digits) => (digits, 1_000),
+        None => text
+            .strip_suffix(['m', 'M'])
+            .map_or((text.as_str(), 1), |digits| (digits, 1_000_000)),
+    };
+    let number: u64 = digits.parse().ok()?;
+    number.checked_mul(factor).filter(|tokens| *tokens > 0)
+}
+
+/// As it is written behind `/agent`, and handed from process to process.
+impl fmt::Display for Command {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Stop => formatter.write_str("stop"),
+            Self::Pause => formatter.write_str("pause"),
+            Self::Resume => formatter.write_str("resume"),
+            Self::Approve => formatter.write_str("approve"),
+            Self::Deny(None) => formatter.write_str("deny"),
+            Self::Deny(Some(reason)) => write!(formatter, "deny {reason}"),
+            Self::Budget(tokens) => write!(formatter, "budget {tokens}"),
+            Self::Help => formatter.write_str("help"),
+            Self::Unknown(text) => formatter.write_str(text),
+        }
+    }
+}
+
+impl FromStr for Command {
+    type Err = std::convert::Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Ok(Self::read(text.trim()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_first_line_of_a_comment_may_be_a_command() {
+        let unknown = |text: &str| Some(Command::Unknown(text.to_owned()));
+        for (body, expected) in [
+            ("/agent stop", Some(Command::Stop)),
+            ("  /AGENT  Pause \nplease, it is late", Some(Command::Pause)),
+            ("/agent resume\r\n", Some(Command::Resume)),
+            ("/agent budget 500k", Some(Command::Budget(500_000))),
+            ("/agent budget 1,500,000", Some(Command::Budget(1_500_000))),
+            ("/agent budget 2M", Some(Command::Budget(2_000_000))),
+            ("/agent budget", unknown("budget")),
+            ("/agent budget 0", unknown("budget 0")),
+            (
+                "/agent budget 99999999999999999999",
+                unknown("budget 99999999999999999999"),
+            ),
+            ("/agent budget 99999999999999999k", unknown("budget 99999999999999999k")),
+            ("/agent deny", Some(Command::Deny(None))),
+            ("/agent deny too big", Some(Command::Deny(Some("too big".to_owned())))),
+            ("/agent approve", Some(Command::Approve)),
+            ("/agent", Some(Command::Help)),
+            ("/agent help", Some(Command::Help)),
+            ("/agent dance", unknown("dance")),
+            ("/agent stop that", unknown("stop that")),
+            ("/agents stop", None),
+            ("please /agent stop", None),
+            ("Hello\n/agent stop", None),
+            ("", None),
+        ] {
+            assert_eq!(Command::in_comment(body), expected, "{body:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_of_a_stranger_is_too_strange(body in ".{0,200}") {
+            let _ = Command::in_comment(&body);
+        }
+
+        #[test]
+        fn what_is_written_is_read_back(tokens in 1_u64.., reason in "[a-z]{1,9}( [a-z]{1,9}){0,3}") {
+            for command in [
+                Command::Stop,
+                Command::Pause,
+                Command::Resume,
+                Command::Approve,
+                Command::Deny(None),
+                Command::Deny(Some(reason)),
+                Command::Budget(tokens),
+                Command::Help,
+            ] {
+                prop_assert_eq!(command.to_string().parse(), Ok(command));
+            }
+        }
+    }
+}

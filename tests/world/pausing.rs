@@ -1,0 +1,456 @@
+//! Runs are set aside and go on where they were: by command, by the pause file, by their budget, for a question.
+
+use serde_json::json;
+
+use crate::fake::github::Item;
+use crate::fake::model::Plan;
+use crate::reading::told;
+use crate::world::World;
+
+const COMMAND: &str = "workspace/execute_command";
+
+async fn world() -> World {
+    let mut world = World::start().await;
+    world.configure(|config| config["steering"] = json!({ "interval_seconds": 1 }));
+    world.model.allows_restarts();
+    world
+}
+
+fn plan() -> Plan {
+    Plan::of(&["paint it", "dry it"])
+        .in_environment("python")
+        .verified_by("test -f color.txt")
+}
+
+/// One file committed, the other not.
+const HALF_OF_THE_WORK: &str =
+    "echo red > color.txt && git add color.txt && git commit -q -m 'Paint it' && echo wet > state.txt";
+
+fn last_comment(world: &World, issue: &Item) -> String {
+    told(world, issue.comments_of(world.github.bot()).last().unwrap())
+}
+
+/// How often a fact stands in the journal.
+fn count(world: &World, fact: &str) -> usize {
+    world.journal().iter().filter(|entry| entry["fact"] == fact).count()
+}
+
+#[tokio::test]
+async fn a_paused_run_goes_on_where_it_was() {
+    let world = world().await;
+    world
+        .model
+        .plans(plan())
+        .calls(COMMAND, json!({ "command": HALF_OF_THE_WORK }))
+        .calls("agent/finish_subtask", json!({ "id": "task-1" }))
+        .holds();
+    let issue = world.github.open_issue("Paint it").label("coding agent");
+
+    let run = world.spawn(&["run"]);
+    world.model.until_held(1).await;
+    issue.comment("alice", "/agent pause");
+    let ended = run.ended().await;
+
+    assert_eq!(ended.stdout, "run: paused\n", "{ended:?}\n{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent paused"]);
+    assert_eq!(world.containers().await, [""; 0]);
+    insta::assert_snapshot!(last_comment(&world, &issue), @"
+    ### ⏸️ Paused
+
+    As @alice asked. `/agent resume` lets it go on where it is, `/agent stop` ends it.
+
+    The work so far is on the branch `coding-agent/1-paint-it`.
+
+    <sub>2 model turns · TOKENS · TIME</sub>
+
+    <!-- coding-agent:RUN:set-aside-1 -->
+    ");
+    let repository = world.github.default_repository();
+    assert_eq!(
+        repository.file("coding-agent/1-paint-it", "state.txt").as_deref(),
+        Some("wet\n"),
+        "the work is on a branch where people can see it"
+    );
+
+    // It waits, however often cron comes by.
+    assert_eq!(world.run().await.stdout, "");
+    world
+        .model
+        .calls("agent/finish_subtask", json!({ "id": "task-1" }))
+        .calls(
+            COMMAND,
+            json!({ "command": "git status --porcelain && git log --format=%s -1" }),
+        )
+        .done("It is dry.");
+    issue.comment("alice", "/agent resume");
+    let ended = world.run().await;
+
+    assert_eq!(ended.stdout, "run: done\n", "{ended:?}\n{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent done"]);
+    assert_eq!(count(&world, "planned"), 1);
+    let requests = world.model.requests();
+    let seen = requests.last().unwrap().last_user_message();
+    assert!(seen.contains("?? state.txt") && seen.contains("Paint it"), "{seen}");
+    let pulls = world.github.pulls();
+    assert_eq!(pulls.len(), 1);
+    assert_eq!(pulls[0].files(), ["README.md", "color.txt", "state.txt"]);
+    let progress: Vec<_> = issue
+        .comments_of(world.github.bot())
+        .into_iter()
+        .filter(|text| text.contains(":progress"))
+        .collect();
+    assert_eq!(progress.len(), 1, "{}", world.story());
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn the_trigger_label_lets_a_paused_run_go_on() {
+    let world = world().await;
+    world
+        .model
+        .plans(plan())
+        .calls(COMMAND, json!({ "command": HALF_OF_THE_WORK }))
+        .holds();
+    let issue = world.github.open_issue("Paint it").label("coding agent");
+    let run = world.spawn(&["run"]);
+    world.model.until_held(1).await;
+    issue.comment("alice", "/agent pause");
+    assert_eq!(run.ended().await.stdout, "run: paused\n", "{}", world.story());
+
+    world
+        .model
+        .calls(COMMAND, json!({ "command": HALF_OF_THE_WORK }))
+        .done("It is dry.");
+    issue.label("coding agent");
+    let ended = world.run().await;
+
+    assert_eq!(ended.stdout, "run: done\n", "{ended:?}\n{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent done"]);
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn the_command_line_pauses_resumes_and_stops_while_the_service_runs() {
+    let world = world().await;
+    world
+        .model
+        .plans(plan())
+        .calls(COMMAND, json!({ "command": HALF_OF_THE_WORK }))
+        .holds();
+    let issue = world.github.open_issue("Paint it").label("coding agent");
+    let service = world.spawn(&["serve"]);
+    world.model.until_held(1).await;
+
+    let paused = world.command(&["pause", "github:acme/widgets#1"]).await;
+    assert_eq!(
+        (paused.code, paused.stdout.as_str()),
+        (Some(0), "github:acme/widgets#1: paused:working\n"),
+        "{paused:?}"
+    );
+    issue.until(|issue| issue.labels() == ["coding agent paused"]).await;
+
+    world.model.calls(COMMAND, json!({ "command": "true" })).holds();
+    let resumed = world.command(&["resume", "github:acme/widgets#1"]).await;
+    assert_eq!(resumed.code, Some(0), "{resumed:?}");
+    world.model.until_held(2).await;
+    assert_eq!(issue.labels(), ["coding agent processing"], "{}", world.story());
+
+    let stopped = world.command(&["stop", "github:acme/widgets#1"]).await;
+    assert_eq!(
+        (stopped.code, stopped.stdout.as_str()),
+        (Some(0), "github:acme/widgets#1: stopped\n"),
+        "{stopped:?}"
+    );
+    issue.until(|issue| issue.labels() == ["coding agent stopped"]).await;
+    let again = world.command(&["stop", "github:acme/widgets#1"]).await;
+    assert_eq!(again.code, Some(1));
+    insta::assert_snapshot!(world.settled(&again.stderr), @"coding-agent: github:acme/widgets#1 has no unfinished run; `coding-agent status` lists the runs there are");
+    service.signal("TERM");
+    service.ended().await;
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_run_nobody_works_on_is_stopped_from_the_command_line_at_once() {
+    let world = world().await;
+    world
+        .model
+        .plans(plan())
+        .calls(COMMAND, json!({ "command": HALF_OF_THE_WORK }))
+        .holds();
+    let issue = world.github.open_issue("Paint it").label("coding agent");
+    let run = world.spawn(&["run"]);
+    world.model.until_held(1).await;
+    issue.comment("alice", "/agent pause");
+    assert_eq!(run.ended().await.stdout, "run: paused\n", "{}", world.story());
+
+    let stopped = world.command(&["stop", "github:acme/widgets#1"]).await;
+
+    assert_eq!(
+        (stopped.code, stopped.stdout.as_str()),
+        (Some(0), "github:acme/widgets#1: stopped\n"),
+        "{stopped:?}"
+    );
+    assert_eq!(issue.labels(), ["coding agent stopped"]);
+    insta::assert_snapshot!(last_comment(&world, &issue), @"
+    ### ⏹️ Stopped
+
+    As the operator asked.
+
+    To start a new run, put the label `coding agent` on again.
+
+    <sub>1 model turn · TOKENS · TIME</sub>
+
+    <!-- coding-agent:RUN:final -->
+    ");
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn the_pause_file_sets_all_runs_aside_and_its_end_lets_them_go_on() {
+    let world = world().await;
+    world
+        .model
+        .plans(plan())
+        .calls(COMMAND, json!({ "command": HALF_OF_THE_WORK }))
+        .calls(COMMAND, json!({ "command": "true" }))
+        .holds();
+    let issue = world.github.open_issue("Paint it").label("coding agent");
+    let run = world.spawn(&["run"]);
+    world.model.until_held(1).await;
+
+    assert_eq!(world.command(&["pause", "--all"]).await.code, Some(0));
+    assert_eq!(run.ended().await.stdout, "run: paused\n", "{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent paused"]);
+    let other = world.github.open_issue("Something else").label("coding agent");
+    assert_eq!(world.run().await.stdout, "");
+    assert_eq!(other.labels(), ["coding agent processing"]);
+
+    world
+        .model
+        .for_task("Paint it")
+        .calls(COMMAND, json!({ "command": "true" }))
+        .done("It is dry.");
+    world
+        .model
+        .for_task("Something else")
+        .plans(Plan::of(&["nothing"]))
+        .done("Nothing to do.");
+    assert_eq!(world.command(&["resume", "--all"]).await.code, Some(0));
+    let ended = world.run().await;
+
+    assert_eq!(ended.stdout, "run: done\nrun: done\n", "{ended:?}\n{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent done"]);
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_used_up_budget_pauses_the_run_and_more_of_it_lets_it_go_on() {
+    let mut world = world().await;
+    world.configure(|config| config["budget"] = json!({ "tokens": 1000 }));
+    world
+        .model
+        .plans(plan())
+        .counts(400)
+        .calls(COMMAND, json!({ "command": HALF_OF_THE_WORK }))
+        .counts(700);
+    let issue = world.github.open_issue("Paint it").label("coding agent");
+
+    let ended = world.run().await;
+
+    assert_eq!(
+        (ended.code, ended.stdout.as_str()),
+        (Some(1), "run: paused: a limit is reached\n"),
+        "{}",
+        world.story()
+    );
+    assert_eq!(issue.labels(), ["coding agent paused"]);
+    insta::assert_snapshot!(last_comment(&world, &issue), @"
+    ### ⏸️ Paused: a limit is reached
+
+    The budget of 1000 tokens is used up (1282 used; budget.tokens).
+
+    `/agent budget 500k` allows 500,000 more tokens and lets it go on, `/agent stop` ends it.
+
+    The work so far is on the branch `coding-agent/1-paint-it`.
+
+    <sub>2 model turns · TOKENS · TIME</sub>
+
+    <!-- coding-agent:RUN:set-aside-1 -->
+    ");
+    issue.comment("alice", "/agent resume");
+    assert_eq!(world.run().await.stdout, "");
+    insta::assert_snapshot!(last_comment(&world, &issue), @"
+    Its budget is used up: `/agent budget 500k` allows 500,000 more tokens and lets it go on.
+
+    <!-- coding-agent:RUN:reply-comment-1018 -->
+    ");
+
+    world.model.done("It is dry.");
+    issue.comment("alice", "/agent budget 100k");
+    let ended = world.run().await;
+
+    assert_eq!(ended.stdout, "run: done\n", "{ended:?}\n{}", world.story());
+    assert_eq!(world.github.pulls()[0].files(), ["README.md", "color.txt", "state.txt"]);
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn the_days_budget_makes_the_next_run_wait_for_the_next_day() {
+    let mut world = world().await;
+    world.configure(|config| config["budget"] = json!({ "per_day": { "tokens": 2000 } }));
+    world
+        .model
+        .plans(plan())
+        .calls(COMMAND, json!({ "command": HALF_OF_THE_WORK }))
+        .done("It is dry.")
+        .counts(5000);
+    world.github.open_issue("Paint it").label("coding agent");
+    assert_eq!(world.run().await.stdout, "run: done\n", "{}", world.story());
+
+    let other = world.github.open_issue("Paint the other").label("coding agent");
+    let ended = world.run().await;
+
+    let tomorrow = (chrono::Utc::now().date_naive() + chrono::Days::new(1)).format("%Y-%m-%d 00:00 UTC");
+    assert_eq!(
+        ended.stdout,
+        format!("run: put back until {tomorrow}\n"),
+        "{}",
+        world.story()
+    );
+    assert_eq!(other.labels(), ["coding agent processing"]);
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_question_waits_for_an_answer_and_the_answer_reaches_the_model() {
+    let world = world().await;
+    world
+        .model
+        .plans(plan())
+        .calls(COMMAND, json!({ "command": HALF_OF_THE_WORK }))
+        .calls("agent/ask_people", json!({ "question": "Red or blue?" }));
+    let issue = world.github.open_issue("Paint it").label("coding agent");
+
+    let ended = world.run().await;
+
+    assert_eq!(
+        (ended.code, ended.stdout.as_str()),
+        (Some(0), "run: waiting for an answer\n"),
+        "{}",
+        world.story()
+    );
+    assert_eq!(issue.labels(), ["coding agent waiting"]);
+    insta::assert_snapshot!(last_comment(&world, &issue), @"
+    ### ❓ A question
+
+    Red or blue?
+
+    The work goes on when somebody who may write to the repository answers below; `/agent resume` lets it go on without an answer, `/agent stop` ends it.
+
+    The work so far is on the branch `coding-agent/1-paint-it`.
+
+    <sub>3 model turns · TOKENS · TIME</sub>
+
+    <!-- coding-agent:RUN:set-aside-1 -->
+    ");
+    issue.comment("mallory", "Pink.");
+    assert_eq!(world.run().await.stdout, "");
+
+    world
+        .model
+        .calls(COMMAND, json!({ "command": "echo blue > color.txt" }))
+        .done("It is blue.");
+    issue.comment("alice", "Blue, please.");
+    let ended = world.run().await;
+
+    assert_eq!(ended.stdout, "run: done\n", "{ended:?}\n{}", world.story());
+    let requests = world.model.requests();
+    let told = requests[3].text();
+    assert!(told.contains("Blue, please.") && !told.contains("Pink."), "{told}");
+    assert_eq!(world.github.pulls()[0].file("color.txt").as_deref(), Some("blue\n"));
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_plan_is_revised_when_the_model_asks_and_an_unreadable_one_changes_nothing() {
+    let world = world().await;
+    world
+        .model
+        .plans(plan())
+        .calls("agent/revise_plan", json!({ "reason": "there is no brush" }))
+        .says("no plan")
+        .says("still none")
+        .says("none at all")
+        .calls("agent/revise_plan", json!({ "reason": "there is no brush" }))
+        .plans(Plan::of(&["paint it", "buy a brush"]).verified_by("test -f brush.txt"))
+        .calls(COMMAND, json!({ "command": "touch brush.txt color.txt" }))
+        .done("Bought and painted.");
+    let issue = world.github.open_issue("Paint it").label("coding agent");
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.stdout, "run: done\n", "{ended:?}\n{}", world.story());
+    let comments = issue.comments_of(world.github.bot());
+    insta::assert_snapshot!(told(&world, &comments[0]), @"
+    <details><summary>🛠️ Done: how it went</summary>
+
+    Planned.
+
+    - [x] paint it
+    - [x] buy a brush
+
+    <details><summary>The plan before</summary>
+
+    - [ ] paint it
+    - [ ] dry it
+
+    </details>
+
+    <sub>Environment `python` · 9 model turns · TOKENS · TIME · run `RUN`</sub>
+
+    </details>
+
+    <!-- coding-agent:RUN:progress -->
+    ");
+    assert_eq!(count(&world, "replanned"), 1);
+    let checked: Vec<_> = world
+        .journal()
+        .into_iter()
+        .filter(|entry| entry["fact"] == "verified")
+        .map(|entry| entry["command"].clone())
+        .collect();
+    assert_eq!(checked, ["test -f brush.txt"]);
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_run_that_nobody_lets_go_on_is_closed() {
+    let world = world().await;
+    world
+        .model
+        .plans(plan())
+        .calls("agent/ask_people", json!({ "question": "Red or blue?" }));
+    let issue = world.github.open_issue("Paint it").label("coding agent");
+    assert_eq!(
+        world.run().await.stdout,
+        "run: waiting for an answer\n",
+        "{}",
+        world.story()
+    );
+
+    world
+        .rewrite_records(|record| record["paused"]["at"] = json!("2026-01-01T00:00:00Z"))
+        .await;
+    assert_eq!(world.run().await.stdout, "", "{}", world.story());
+
+    assert_eq!(issue.labels(), ["coding agent stopped"]);
+    insta::assert_snapshot!(last_comment(&world, &issue), @"
+    ### ⏹️ Stopped
+
+    The run was ended because nobody let it go on for 30 days. To start a new one, put the label `coding agent` on again.
+
+    <!-- coding-agent:RUN:final -->
+    ");
+    world.finish().await;
+}
