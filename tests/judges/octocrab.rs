@@ -1,7 +1,6 @@
 //! octocrab drives the fake GitHub: its types are strict about what is missing.
 
 use futures_util::TryStreamExt as _;
-use octocrab::Octocrab;
 use octocrab::models::IssueState;
 use octocrab::models::pulls::ReviewState;
 use octocrab::models::reactions::ReactionContent;
@@ -10,6 +9,7 @@ use octocrab::params::State;
 use octocrab::params::repos::Reference;
 use octocrab::service::middleware::cache::mem::InMemoryCache;
 use octocrab::service::middleware::retry::RetryConfig;
+use octocrab::{Octocrab, ReqwestClientConfig};
 
 use crate::fake::github::GitHub;
 use crate::fake::github::Permission;
@@ -23,7 +23,7 @@ fn client(github: &GitHub) -> Octocrab {
     builder
         .add_retry_config(RetryConfig::None)
         .cache(InMemoryCache::default())
-        .build()
+        .build_with_reqwest(ReqwestClientConfig::Default)
         .unwrap()
 }
 

@@ -29,6 +29,7 @@ mod mcp_servers;
 mod orphans;
 mod pausing;
 mod processes;
+mod proxies;
 mod reading;
 mod remarks;
 mod requests;

@@ -1,9 +1,9 @@
 //! One HTTP exchange with GitHub, through octocrab.
 //!
-//! octocrab brings the connection, the base address and the authorisation. Its typed calls are not used: they demand
-//! dozens of fields that this program does not read (and that compatible servers leave out), hide the headers that
-//! conditional requests and limits need, and its own retries send a comment four times. So requests go through
-//! `execute`, answers into the narrow structs of `wire`, and repeats through `forge::retry`.
+//! octocrab brings the base address, the authorisation and redirects; the connection below it is reqwest's. Its typed
+//! calls are not used: they demand dozens of fields that this program does not read (and that compatible servers leave
+//! out), hide the headers that conditional requests and limits need, and its own retries send a comment four times. So
+//! requests go through `execute`, answers into the narrow structs of `wire`, and repeats through `forge::retry`.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -14,6 +14,7 @@ use http_body_util::{BodyExt, Limited};
 use octocrab::service::middleware::retry::RetryConfig;
 use octocrab::{OctoBody, Octocrab};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use reqwest::redirect::Policy;
 use secrecy::{ExposeSecret, SecretString};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -63,11 +64,7 @@ pub(super) struct Client {
 
 impl Client {
     pub(super) async fn connect(config: &Config) -> Result<Self, ForgeError> {
-        let builder = Octocrab::builder()
-            .add_retry_config(RetryConfig::None)
-            .set_connect_timeout(Some(CONNECT_TIMEOUT))
-            .set_read_timeout(Some(ATTEMPT_TIMEOUT))
-            .set_write_timeout(Some(ATTEMPT_TIMEOUT));
+        let builder = Octocrab::builder().add_retry_config(RetryConfig::None);
         let builder = builder
             .base_uri(base(&config.api_url)?)
             .map_err(|error| unusable(causes(&error)))?;
@@ -76,7 +73,7 @@ impl Client {
             _ => builder,
         };
         let root = builder
-            .build()
+            .build_with_reqwest(http_client()?)
             .map_err(|error| unusable(format!("the HTTP client cannot be set up: {}", causes(&error))))?;
         let token = config
             .token
@@ -271,7 +268,7 @@ impl Client {
             .build_request(request, body)
             .map_err(|error| Failure::unreadable(causes(&error)))?;
         let exchange = async {
-            let response = octocrab.execute(request).await.map_err(|error| no_answer(&error))?;
+            let response = octocrab.execute(request).await.map_err(no_answer)?;
             let (head, body) = response.into_parts();
             let body = Limited::new(body, LONGEST_ANSWER)
                 .collect()
@@ -297,10 +294,23 @@ async fn within<T>(limit: Duration, exchange: impl Future<Output = Result<T, Fai
     })
 }
 
+/// Returns the connection under octocrab. Not octocrab's own, which knows nothing of `HTTPS_PROXY` and `NO_PROXY`.
+fn http_client() -> Result<reqwest::Client, ForgeError> {
+    reqwest::Client::builder()
+        .connect_timeout(CONNECT_TIMEOUT)
+        // octocrab follows them, and leaves the token behind where they lead to another host.
+        .redirect(Policy::none())
+        .build()
+        .map_err(|error| unusable(format!("the HTTP client cannot be set up: {}", causes(&error))))
+}
+
 /// octocrab's own text is often just a word, and its `Debug` a page with headers: the causes say what happened.
-fn no_answer(error: &octocrab::Error) -> Failure {
+fn no_answer(error: octocrab::Error) -> Failure {
     match error {
-        octocrab::Error::Service { .. } | octocrab::Error::Hyper { .. } => Failure::Down { reason: causes(error) },
+        octocrab::Error::Reqwest { source, .. } => Failure::Down {
+            reason: causes(&source.without_url()),
+        },
+        octocrab::Error::Service { .. } | octocrab::Error::Hyper { .. } => Failure::Down { reason: causes(&error) },
         octocrab::Error::JWT { .. } => Failure::Unprepared {
             status: StatusCode::UNAUTHORIZED,
             mend: "the key in github.app.private_key_file cannot sign; download a new private key of the App"
@@ -310,7 +320,7 @@ fn no_answer(error: &octocrab::Error) -> Failure {
             status: StatusCode::UNAUTHORIZED,
             mend: "github.token has characters that no token has; copy it anew".to_owned(),
         },
-        _ => Failure::unreadable(causes(error)),
+        _ => Failure::unreadable(causes(&error)),
     }
 }
 

@@ -24,6 +24,7 @@
 pub mod bare; // a git repository on disk
 pub mod forge; // state behind a lock, and waiting for it to change
 pub mod git_http; // the smart HTTP protocol
+pub mod proxy; // a company's way out
 pub mod request; // reading queries, pages and bodies
 pub mod server; // a listener whose connections can be cut
 pub mod traffic; // what was asked, and what goes wrong on purpose
