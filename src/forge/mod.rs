@@ -30,7 +30,7 @@ use crate::task::id::TaskId;
 #[async_trait]
 pub trait Forge: Send + Sync {
     /// Returns every open item that carries the trigger label, in all configured repositories, owners and groups; all pages.
-    async fn triggered(&self) -> Result<Vec<Triggered>, ForgeError>;
+    async fn triggered(&self) -> Search;
 
     /// Returns the item as it is now.
     async fn item(&self, task: &TaskId) -> Result<Item, ForgeError>;
@@ -78,6 +78,14 @@ pub trait Forge: Send + Sync {
 
     /// Returns how many HTTP requests were sent so far, repeats included.
     fn requests(&self) -> u64;
+}
+
+/// What a search for labelled items brought. A source that cannot be read does not hide the items of the others.
+#[derive(Debug, Default)]
+pub struct Search {
+    pub items: Vec<Triggered>,
+    /// One for each source that could not be read.
+    pub errors: Vec<ForgeError>,
 }
 
 /// An item that asks for work.

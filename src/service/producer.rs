@@ -22,18 +22,13 @@ pub struct Harvest {
 }
 
 impl Service {
-    /// Looks once at all forges. A forge that fails does not keep the others from being looked at.
+    /// Looks once at all forges. What cannot be read does not keep the rest from being looked at.
     pub async fn produce(&self) -> Harvest {
         let mut harvest = Harvest::default();
         for connected in self.forges.all() {
-            let triggered = match connected.forge.triggered().await {
-                Ok(triggered) => triggered,
-                Err(error) => {
-                    harvest.faults.push(error.to_string());
-                    continue;
-                }
-            };
-            for item in triggered {
+            let search = connected.forge.triggered().await;
+            harvest.faults.extend(search.errors.iter().map(ToString::to_string));
+            for item in search.items {
                 if self.stop.asked.is_cancelled() {
                     return harvest;
                 }

@@ -193,3 +193,30 @@ async fn both_forges_are_served_at_once_and_missing_labels_are_made() {
     assert!(world.github.pulls().is_empty() && world.gitlab.merge_requests().is_empty());
     world.finish().await;
 }
+
+#[tokio::test]
+async fn a_source_that_cannot_be_read_is_named_and_the_others_are_served() {
+    let mut world = World::start().await;
+    world.configure(|config| {
+        config["task_sources"] = json!(["github", "gitlab"]);
+        config["github"]["repositories"] = json!(["acme/nowhere", "acme/widgets"]);
+        config["gitlab"]["projects"] = json!(["nobody/*", "acme/widgets"]);
+        config["planning"] = json!({"enabled": false});
+    });
+    world.model.for_task("On GitHub").done("There is nothing to do.");
+    world.model.for_task("On GitLab").done("There is nothing to do.");
+    let here = world.github.open_issue("On GitHub").label("coding agent");
+    let there = world.gitlab.open_issue("On GitLab").label("coding agent");
+
+    let ended = world.run().await;
+
+    // Cron mails it, and whoever typed the name wrong learns of it.
+    insta::assert_snapshot!(ended.stderr, @r#"
+    coding-agent: searching acme/nowhere for labelled items: GitHub answered 404; it says "Not Found": see that acme/nowhere exists and give the token access to it: a fine-grained token or an App needs the repository permission 'Issues' (Read-only), a classic token the scope 'repo'
+    coding-agent: searching nobody/* for labelled items: GitLab answered 404; it says "404 Group Not Found": see that nobody/* exists, that the token has the scope 'api', and that its user has at least the role Reporter there (Developer for all that the program does)
+    "#);
+    assert_eq!(ended.code, Some(1));
+    assert_eq!(here.labels(), ["coding agent done"]);
+    assert_eq!(there.labels(), ["coding agent done"]);
+    world.finish().await;
+}

@@ -38,7 +38,7 @@ use super::failure::{Attempt, Failure};
 use super::source::Source;
 use super::{
     Change, Comment, CommentId, CommentKey, Finding, Forge, ForgeError, GitCredentials, Item, NewChange, Post,
-    Reaction, Triggered,
+    Reaction, Search,
 };
 use crate::task::id::TaskId;
 use crate::task::labels::Labels;
@@ -209,7 +209,7 @@ impl std::fmt::Display for Address<'_> {
 
 #[async_trait]
 impl Forge for GitLab {
-    async fn triggered(&self) -> Result<Vec<Triggered>, ForgeError> {
+    async fn triggered(&self) -> Search {
         self.search_triggered().await
     }
 

@@ -16,31 +16,31 @@ use super::rights::Right;
 use super::{GitLab, Kind, attempt, wire};
 use crate::forge::failure::Failure;
 use crate::forge::source::Source;
-use crate::forge::{ForgeError, Triggered};
+use crate::forge::{Search, Triggered};
 use crate::task::id::TaskId;
 
 impl GitLab {
-    /// A source that cannot be read does not hide the items of the others; if none can, the first error counts.
-    pub(super) async fn search_triggered(&self) -> Result<Vec<Triggered>, ForgeError> {
-        let mut found = Vec::new();
+    pub(super) async fn search_triggered(&self) -> Search {
+        let mut search = Search::default();
         let mut seen = BTreeSet::new();
-        let mut errors = Vec::new();
         for source in &self.sources {
             match self.items_of(source).await {
-                Ok(items) => found.extend(items.into_iter().filter(|item| seen.insert(item.task.clone()))),
+                Ok(items) => {
+                    let unseen = items.into_iter().filter(|item| seen.insert(item.task.clone()));
+                    search.items.extend(unseen);
+                }
                 Err(failure) => {
                     let what = format!("searching {source} for labelled items");
-                    errors.push(attempt(&what, &Right::Read.mend(&source.to_string())).failed(failure));
+                    let mend = Right::Read.mend(&source.to_string());
+                    search.errors.push(attempt(&what, &mend).failed(failure));
                 }
             }
         }
-        if errors.len() == self.sources.len() && !errors.is_empty() {
-            return Err(errors.swap_remove(0));
+        if search.errors.len() == self.sources.len() {
+            // They have a cause in common, such as the token or the network, and that is said once.
+            search.errors.truncate(1);
         }
-        for error in errors {
-            tracing::warn!(%error, "a source was left out of the search");
-        }
-        Ok(found)
+        search
     }
 
     pub(super) async fn items_of(&self, source: &Source) -> Result<Vec<Triggered>, Failure> {

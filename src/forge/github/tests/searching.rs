@@ -32,9 +32,9 @@ async fn an_unchanged_list_is_confirmed_page_by_page() {
     github
         .repositories
         .learn("o/r", serde_json::from_value(repository(1)).unwrap());
-    let first = github.triggered().await.unwrap();
+    let first = github.triggered().await.items;
     assert_eq!(first.len(), 2);
-    assert_eq!(github.triggered().await.unwrap(), first);
+    assert_eq!(github.triggered().await.items, first);
     assert_eq!(github.requests(), 8);
 }
 
@@ -64,7 +64,7 @@ async fn an_owners_repositories_are_searched_and_apart_where_github_demands_it()
     config.repositories = vec!["o/*".to_owned()];
     let github = GitHub::connect(&config).await.unwrap();
     for requests in [3, 5] {
-        let found = github.triggered().await.unwrap();
+        let found = github.triggered().await.items;
         assert_eq!(
             found.iter().map(|item| item.task.to_string()).collect::<Vec<_>>(),
             ["github:o/r#1"]
@@ -74,7 +74,7 @@ async fn an_owners_repositories_are_searched_and_apart_where_github_demands_it()
 }
 
 #[tokio::test]
-async fn one_refused_repository_does_not_hide_the_others() {
+async fn one_refused_repository_is_named_and_does_not_hide_the_others() {
     let server = Server::start(|asked| match asked.line().as_str() {
         "GET /api/v3/repos/o/r/issues" => Told::json(200, &json!([issue(1)])),
         "GET /api/v3/repos/o/r" => Told::json(200, &repository(1)),
@@ -83,11 +83,11 @@ async fn one_refused_repository_does_not_hide_the_others() {
     .await;
     let mut config = config(&server);
     config.repositories = vec!["o/hidden".to_owned(), "o/r".to_owned()];
-    assert_eq!(
-        GitHub::connect(&config).await.unwrap().triggered().await.unwrap().len(),
-        1
-    );
-    config.repositories.pop();
-    let error = GitHub::connect(&config).await.unwrap().triggered().await.unwrap_err();
+    let search = GitHub::connect(&config).await.unwrap().triggered().await;
+    assert_eq!(search.items.len(), 1);
+    let [error] = &search.errors[..] else {
+        panic!("{search:?}");
+    };
+    assert!(error.to_string().contains("o/hidden"), "{error}");
     assert!(matches!(error, ForgeError::Refused { status: 403, .. }), "{error}");
 }

@@ -143,7 +143,7 @@ async fn issues_and_merge_requests_are_found_and_unchanged_lists_confirmed() {
     config.projects = vec!["g/*".to_owned()];
     let gitlab = GitLab::connect(&config).await.unwrap();
     for requests in [2, 4] {
-        let found = gitlab.triggered().await.unwrap();
+        let found = gitlab.triggered().await.items;
         let tasks: Vec<String> = found.iter().map(|item| item.task.to_string()).collect();
         assert_eq!(tasks, ["gitlab:g/s/p#1", "gitlab:g/s/p!2"]);
         assert_eq!(gitlab.requests(), requests);
