@@ -60,6 +60,13 @@ fn state_dir(path: &Path) -> Finding {
 }
 
 async fn forges(config: &Config) -> Vec<Finding> {
+    if config.task_sources.is_empty() {
+        return vec![doubtful(
+            "forges",
+            "none is named, so only `run --task` works",
+            "to work on issues, write `task_sources: [github]` or `[gitlab]` and fill in that section",
+        )];
+    }
     match Forges::connect(config).await {
         Ok(forges) => {
             let mut findings = Vec::new();

@@ -8,7 +8,7 @@ use clap::builder::styling::{AnsiColor, Style};
 
 use super::arguments::Doctor;
 use super::exit;
-use super::session::{environment, forge_configuration, host, print};
+use super::session::{configuration_or_defaults, environment, host, print};
 use crate::doctor::{self, ModelCheck};
 use crate::forge::{Finding, Verdict};
 use crate::secret::Redactor;
@@ -18,7 +18,7 @@ const WIDEST_SUBJECT: usize = 40;
 
 /// Prints the findings; a bad one makes the exit code 1.
 pub async fn examine(config: Option<&Path>, asked: &Doctor) -> ExitCode {
-    let config = match forge_configuration(config) {
+    let config = match configuration_or_defaults(config) {
         Ok(config) => config,
         Err(code) => return code,
     };

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::arguments::Logs;
 use super::exit;
-use super::session::{complain, configuration, print};
+use super::session::{complain, configuration_or_defaults, print};
 use crate::journal::fact::{Entry, Fact};
 use crate::journal::reading;
 use crate::task::id::TaskId;
@@ -25,7 +25,7 @@ pub async fn show(config: Option<&Path>, logs: &Logs) -> ExitCode {
             return exit::USAGE.into();
         }
     };
-    let config = match configuration(config) {
+    let config = match configuration_or_defaults(config) {
         Ok(config) => config,
         Err(code) => return code,
     };

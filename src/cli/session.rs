@@ -72,6 +72,15 @@ pub fn configuration(path: Option<&Path>) -> Result<Config, ExitCode> {
     Config::load(&path, &environment).map_err(|faults| refuse(&faults))
 }
 
+/// Reads the configuration file if there is one, else takes the defaults that `run --task` works with: for commands that
+/// look at what it did, or at what it needs.
+pub fn configuration_or_defaults(path: Option<&Path>) -> Result<Config, ExitCode> {
+    if Config::find(path, &environment).is_some() {
+        return configuration(path);
+    }
+    Config::from_environment(&environment).map_err(|faults| refuse(&faults))
+}
+
 /// Reads the configuration file for a command that works for a forge.
 pub fn forge_configuration(path: Option<&Path>) -> Result<Config, ExitCode> {
     let config = configuration(path)?;

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::arguments::Status;
 use super::exit;
-use super::session::{complain, configuration, print};
+use super::session::{complain, configuration_or_defaults, print};
 use crate::config::Config;
 use crate::store::{Run, Store, StoreError};
 
@@ -17,7 +17,7 @@ const MOST_RUNS: u32 = 30;
 
 /// Prints the newest runs, or with `--quiet` only answers by the exit code whether a service is at work.
 pub async fn show(config: Option<&Path>, status: &Status) -> ExitCode {
-    let config = match configuration(config) {
+    let config = match configuration_or_defaults(config) {
         Ok(config) => config,
         Err(code) => return code,
     };

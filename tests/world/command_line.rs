@@ -4,7 +4,8 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use crate::world::{Ended, World};
+use crate::fake::model::Plan;
+use crate::world::{Ended, Program, World};
 
 fn outcome(world: &World, ended: &Ended) -> String {
     let code = ended.code.unwrap();
@@ -285,5 +286,42 @@ async fn each_shell_gets_a_script() {
         .output()
         .unwrap();
     assert_eq!(String::from_utf8_lossy(&answer.stdout), "doctor\n");
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn what_a_task_without_a_configuration_file_did_can_be_looked_at_without_one() {
+    let mut world = World::start().await;
+    let model = world.model.openai_address();
+    world.sets("OPENAI_BASE_URL", &model);
+    world.sets("OPENAI_MODEL", "scripted");
+    let answer = async |line: &[&str]| {
+        let mut program = world.program();
+        program.args(line);
+        Program::start(program).ended().await
+    };
+
+    let before = answer(&["status"]).await;
+    assert_eq!(
+        outcome(&world, &before),
+        "no worker is active\nno runs yet\n[exit code 0]"
+    );
+
+    let project = world.folder().join("project");
+    std::fs::create_dir(&project).unwrap();
+    world.model.plans(Plan::of(&["look"])).done("There is nothing to do.");
+    let worked = answer(&["run", "--task", "Look around", "--root", "project"]).await;
+    assert_eq!(worked.code, Some(0), "{worked:?}");
+
+    let status = answer(&["status", "--json"]).await;
+    let status: Value = serde_json::from_str(&status.stdout).unwrap();
+    assert_eq!(status["runs"][0]["state"], "done");
+    let logs = answer(&["logs", status["runs"][0]["task"].as_str().unwrap()]).await;
+    assert!(logs.code == Some(0) && logs.stdout.contains("claimed"), "{logs:?}");
+    let doctor = answer(&["doctor"]).await;
+    assert!(
+        doctor.stdout.contains("none is named, so only `run --task` works"),
+        "{doctor:?}"
+    );
     world.finish().await;
 }
