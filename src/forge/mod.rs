@@ -78,6 +78,21 @@ pub trait Forge: Send + Sync {
 
     /// Returns how many HTTP requests were sent so far, repeats included.
     fn requests(&self) -> u64;
+
+    /// Takes over the answers that an earlier process was given, for the forge to confirm.
+    fn recall(&self, answers: Vec<KnownAnswer>);
+
+    /// Returns the answers that the next process should know, if they are others than at the last call. They hold
+    /// nothing that people wrote.
+    fn news(&self) -> Option<Vec<KnownAnswer>>;
+}
+
+/// An answer that a forge can confirm by its tag instead of sending it again.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct KnownAnswer {
+    path: String,
+    tag: String,
+    body: String,
 }
 
 /// What a search for labelled items brought. A source that cannot be read does not hide the items of the others.

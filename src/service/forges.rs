@@ -7,6 +7,7 @@ use crate::config::{Config, TaskSource};
 use crate::forge::github::GitHub;
 use crate::forge::gitlab::GitLab;
 use crate::forge::{Forge, ForgeError};
+use crate::store::Store;
 use crate::task::id::TaskId;
 use crate::task::labels::Labels;
 
@@ -15,6 +16,46 @@ use crate::task::labels::Labels;
 pub struct Connected {
     pub forge: Arc<dyn Forge>,
     pub labels: Labels,
+    /// Where the store keeps what the next process should know of the forge's answers.
+    memory: String,
+}
+
+impl Connected {
+    fn new(forge: Arc<dyn Forge>, labels: &Labels, api_url: &str) -> Self {
+        Self {
+            forge,
+            labels: labels.clone(),
+            memory: format!("answers of {api_url}"),
+        }
+    }
+
+    /// Tells the forge's client what an earlier process left. Without it everything is asked for in full, as the first time.
+    pub async fn recall(&self, store: &Store) {
+        let left = match store.remembered(&self.memory).await {
+            Ok(Some(text)) => serde_json::from_str(&text).map_err(|error| error.to_string()),
+            Ok(None) => return,
+            Err(error) => Err(error.to_string()),
+        };
+        match left {
+            Ok(answers) => self.forge.recall(answers),
+            Err(error) => tracing::warn!("the {} could not be read: {error}", self.memory),
+        }
+    }
+
+    /// Leaves what the forge's client knows to the next process.
+    pub async fn remember(&self, store: &Store) {
+        let Some(answers) = self.forge.news() else { return };
+        let written = match serde_json::to_string(&answers) {
+            Ok(text) => store
+                .remember(&self.memory, &text)
+                .await
+                .map_err(|error| error.to_string()),
+            Err(error) => Err(error.to_string()),
+        };
+        if let Err(error) = written {
+            tracing::warn!("the {} could not be kept: {error}", self.memory);
+        }
+    }
 }
 
 /// The forges that `task_sources` names.
@@ -33,17 +74,13 @@ impl Forges {
             match source {
                 TaskSource::Github => {
                     let forge = Arc::new(GitHub::connect(&config.github).await?);
-                    forges.github = Some(Connected {
-                        forge,
-                        labels: config.github.labels.clone(),
-                    });
+                    let section = &config.github;
+                    forges.github = Some(Connected::new(forge, &section.labels, &section.api_url));
                 }
                 TaskSource::Gitlab => {
                     let forge = Arc::new(GitLab::connect(&config.gitlab).await?);
-                    forges.gitlab = Some(Connected {
-                        forge,
-                        labels: config.gitlab.labels.clone(),
-                    });
+                    let section = &config.gitlab;
+                    forges.gitlab = Some(Connected::new(forge, &section.labels, &section.api_url));
                 }
             }
         }
@@ -61,6 +98,6 @@ impl Forges {
             TaskId::GitLabIssue { .. } | TaskId::GitLabMergeRequest { .. } => self.gitlab.clone(),
             TaskId::Local { .. } => None,
         };
-        connected.map(|Connected { forge, labels }| Thread::Item { forge, labels })
+        connected.map(|Connected { forge, labels, .. }| Thread::Item { forge, labels })
     }
 }

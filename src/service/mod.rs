@@ -51,6 +51,9 @@ impl Service {
         let store = Store::open(&config.state_dir).await?;
         let model = Model::new(&config.llm)?;
         let forges = Forges::connect(&config).await?;
+        for connected in forges.all() {
+            connected.recall(&store).await;
+        }
         let workshop = Workshop::new(store, journal, redactor, model, settings(&config, host));
         let bell = Doorbell::new(config.consumers);
         Ok(Self {

@@ -27,6 +27,7 @@ impl Service {
         let mut harvest = Harvest::default();
         for connected in self.forges.all() {
             let search = connected.forge.triggered().await;
+            connected.remember(&self.workshop.store).await;
             harvest.faults.extend(search.errors.iter().map(ToString::to_string));
             for item in search.items {
                 if self.stop.asked.is_cancelled() {

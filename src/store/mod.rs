@@ -270,7 +270,7 @@ impl Store {
         Ok(())
     }
 
-    /// Returns a stored validator (`ETag` and body) of a conditional request, and [`Store::remember`] stores one.
+    /// Returns what an earlier process stored under `key`.
     pub async fn remembered(&self, key: &str) -> Result<Option<String>, StoreError> {
         sqlx::query_scalar("SELECT value FROM remembered WHERE name = $1")
             .bind(key)
@@ -279,7 +279,7 @@ impl Store {
             .map_err(|error| self.failed(error))
     }
 
-    /// Stores `value` under `key`.
+    /// Stores `value` under `key`, for the next process.
     pub async fn remember(&self, key: &str, value: &str) -> Result<(), StoreError> {
         sqlx::query(
             "INSERT INTO remembered (name, value) VALUES ($1, $2)

@@ -154,6 +154,36 @@ async fn an_idle_look_costs_an_unchanged_answer_for_each_list() {
 }
 
 #[tokio::test]
+async fn the_next_idle_run_knows_what_the_last_one_was_told() {
+    let mut world = World::start().await;
+    world.configure(|config| {
+        config["task_sources"] = json!(["github", "gitlab"]);
+        config["github"]["repositories"] = json!(["acme/widgets", "acme/*"]);
+    });
+    let statuses = |world: &World| -> Vec<_> {
+        let requests = [world.github.requests(), world.gitlab.requests()].concat();
+        requests.iter().map(|request| request.status.unwrap()).collect()
+    };
+    assert_eq!(world.run().await.code, Some(0));
+    assert_eq!(statuses(&world), [200; 4], "{:?}", world.github.requests());
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let (github, gitlab) = (world.github.requests(), world.gitlab.requests());
+    let second = [&github[2..], &gitlab[2..]].concat();
+    assert!(second.iter().all(|request| request.status == Some(304)), "{second:?}");
+    assert_eq!(second.len(), 4);
+
+    // What was confirmed is not believed for longer than it is true.
+    world.model.plans(Plan::of(&["look"])).done("There is nothing to do.");
+    let issue = world.gitlab.open_issue("New").label("coding agent");
+    assert_eq!(world.run().await.code, Some(0), "{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent done"]);
+    world.finish().await;
+}
+
+#[tokio::test]
 async fn both_forges_are_served_at_once_and_missing_labels_are_made() {
     let mut world = World::start().await;
     world.configure(|config| {

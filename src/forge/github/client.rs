@@ -99,6 +99,10 @@ impl Client {
         self.requests.load(Ordering::Relaxed)
     }
 
+    pub(super) fn validators(&self) -> &Validators {
+        &self.validators
+    }
+
     /// Returns the secret that `rights` are proved by, for git.
     pub(super) async fn secret(&self, rights: Rights<'_>) -> Result<SecretString, Failure> {
         match &self.token {

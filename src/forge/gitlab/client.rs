@@ -63,6 +63,10 @@ impl Client {
         self.requests.load(Ordering::Relaxed)
     }
 
+    pub(super) fn validators(&self) -> &Validators {
+        &self.validators
+    }
+
     pub(super) fn token(&self) -> &SecretString {
         &self.token
     }

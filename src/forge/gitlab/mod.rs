@@ -37,8 +37,8 @@ use super::cache::Cache;
 use super::failure::{Attempt, Failure};
 use super::source::Source;
 use super::{
-    Change, Comment, CommentId, CommentKey, Finding, Forge, ForgeError, GitCredentials, Item, NewChange, Post,
-    Reaction, Search,
+    Change, Comment, CommentId, CommentKey, Finding, Forge, ForgeError, GitCredentials, Item, KnownAnswer, NewChange,
+    Post, Reaction, Search,
 };
 use crate::task::id::TaskId;
 use crate::task::labels::Labels;
@@ -316,5 +316,13 @@ impl Forge for GitLab {
 
     fn requests(&self) -> u64 {
         self.client.requests()
+    }
+
+    fn recall(&self, answers: Vec<KnownAnswer>) {
+        self.client.validators().recall(answers);
+    }
+
+    fn news(&self) -> Option<Vec<KnownAnswer>> {
+        self.client.validators().news()
     }
 }
