@@ -6,6 +6,7 @@ use chrono::Utc;
 
 use super::look::Look;
 use super::prompt::{self, EnvironmentRow, PlanningPrompt};
+use super::record::Base;
 use super::run::Run;
 use super::setback::Setback;
 use super::source::{Source, may_be_pushed};
@@ -15,6 +16,7 @@ use crate::conversation::{Reply, Turn};
 use crate::forge::Item;
 use crate::journal::fact::Fact;
 use crate::plan::{self, Plan};
+use crate::repository::mirror::Mirror;
 use crate::secret::Redactor;
 use crate::task::state::{Signal, State};
 use crate::tool::toolbox::Toolbox;
@@ -27,7 +29,9 @@ pub(super) async fn plan(run: &mut Run) -> Result<Signal, Setback> {
         None => read_folder(run).await?,
     };
     if run.workshop.settings.planning.enabled {
+        let mirror = source.mirror.clone();
         run.record.plan = Some(make_plan(run, source).await?);
+        choose_base(run, &mirror).await?;
     }
     choose_environment(run);
     run.note(Fact::Planned {
@@ -153,6 +157,31 @@ async fn planning_prompt(run: &Run, toolbox: &Toolbox) -> Result<String, Setback
         environments: &environments,
     })
     .map_err(|error| Setback::failed(format!("the planning prompt: {error:#}")))
+}
+
+/// Starts from the branch the plan names, where the task asks for another one than the default. A branch that exists
+/// already, that of a pull/merge request or of an earlier run, is gone on with whatever the plan says.
+async fn choose_base(run: &mut Run, mirror: &Mirror) -> Result<(), Setback> {
+    let named = run.record.plan.as_ref().and_then(|plan| plan.base_branch.clone());
+    let (Some(named), Some(base), None) = (named, &run.record.base, &run.record.local) else {
+        return Ok(());
+    };
+    if named == base.branch || mirror.branch(&base.head_branch).await?.is_some() {
+        return Ok(());
+    }
+    let Some(commit) = mirror.branch(&named).await? else {
+        let branch = base.branch.clone();
+        run.warn(format!(
+            "The plan starts from the branch `{named}`, which does not exist; `{branch}` is used."
+        ));
+        return Ok(());
+    };
+    run.record.base = Some(Base {
+        commit,
+        branch: named,
+        ..base.clone()
+    });
+    Ok(())
 }
 
 /// Applies the environment rules: what a person named wins; an unknown or missing name gives way to the default, and people are told.

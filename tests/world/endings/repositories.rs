@@ -3,7 +3,7 @@
 use insta::assert_snapshot;
 use serde_json::json;
 
-use super::{executes, greeting, greets, plan, told, writes};
+use super::{executes, greeting, greets, left_on, plan, told, writes};
 use crate::world::World;
 
 #[tokio::test]
@@ -179,5 +179,41 @@ async fn what_the_model_may_not_deliver_is_refused_by_policy() {
     <!-- coding-agent:<run>:final -->
     ");
     assert!(world.github.pulls().is_empty());
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn the_work_starts_from_the_branch_that_the_plan_names() {
+    let world = World::start().await;
+    let widgets = world.github.default_repository();
+    widgets.commit("release-1", "Freeze the old words", &[("OLD.md", "Old words\n")]);
+    let script = world.model.plans(plan().with("base_branch", "release-1".into()));
+    let script = executes(script, "cp OLD.md NEW.md && git log --format=%s -1 && git branch -a");
+    script.done("The old words are there again.");
+    let issue = greeting(&world);
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent done"]);
+    let pull = &world.github.pulls()[0];
+    assert_eq!(pull.base(), "release-1");
+    assert_eq!(pull.file("NEW.md").as_deref(), Some("Old words\n"));
+    assert_eq!(pull.commits().len(), 1);
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_branch_that_the_plan_names_and_nobody_made_gives_way_to_the_default() {
+    let world = World::start().await;
+    greets(world.model.plans(plan().with("base_branch", "release-9".into())));
+    let issue = greeting(&world);
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    assert_eq!(world.github.pulls()[0].base(), "main");
+    let note = "The plan starts from the branch `release-9`, which does not exist; `main` is used.";
+    assert!(left_on(&issue).contains(note), "{}", left_on(&issue));
     world.finish().await;
 }
