@@ -40,7 +40,7 @@ impl Run {
                     structured: None,
                 }
             } else {
-                self.call(toolbox, &call).await?
+                self.call(toolbox.call(&call), &call).await?
             };
             results.push(ToolResult {
                 call,
@@ -51,11 +51,15 @@ impl Run {
         Ok(results)
     }
 
-    /// Runs one call and returns its output, cleaned of secrets and cut to its share of the window.
-    pub(super) async fn call(&self, toolbox: &Toolbox, call: &ToolCall) -> Result<ToolOutput, Setback> {
+    /// Waits for one call and returns its output, cleaned of secrets and cut to its share of the window.
+    pub(super) async fn call(
+        &self,
+        calling: impl Future<Output = Result<ToolOutput, ToolError>>,
+        call: &ToolCall,
+    ) -> Result<ToolOutput, Setback> {
         let begun = Instant::now();
         let outcome = tokio::select! {
-            outcome = toolbox.call(call) => outcome,
+            outcome = calling => outcome,
             () = self.stop.deadline.cancelled() => Err(ToolError::TellModel(UNKNOWN_OUTCOME.to_owned())),
         };
         let output = match outcome {

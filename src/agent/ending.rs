@@ -193,7 +193,11 @@ async fn take_result(run: &mut Run) {
     let Some(desk) = run.desk.as_ref().filter(|_| run.record.head.is_none()) else {
         return;
     };
-    match desk.workspace.take_back(&run.record.title).await {
+    match desk
+        .workspace
+        .take_back(&run.record.title, &run.record.rules.files)
+        .await
+    {
         Ok(accepted) => run.record.head = Some(accepted.head),
         Err(setback) => tracing::warn!(task = %run.lease.task, "the work so far could not be taken out: {setback:?}"),
     }

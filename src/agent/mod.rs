@@ -11,10 +11,13 @@ pub mod harmless; // a model's words, fit to be shown
 pub mod talk; // what people read
 pub mod report; // what the person who gave a local task reads
 pub mod prompt; // what the model reads
+mod overview; // the project's files at a glance
 pub mod look; // the tools that look into the bare repository
 pub mod run; // the loop
 pub mod thread; // where people are told
 pub mod source; // where the work starts and where its result goes
+mod rulebook; // the project's rules, from the base branch
+mod confined; // file tools that see less than there is
 mod ask; // one question to the model, until it can be read
 mod compacting; // what to do when the conversation outgrows the window
 mod outputs; // what was too long for the model

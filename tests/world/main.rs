@@ -31,6 +31,7 @@ mod processes;
 mod reading;
 mod remarks;
 mod requests;
+mod rules;
 mod side_by_side;
 mod sources;
 mod stopping;
