@@ -17,6 +17,7 @@ pub mod run; // the loop
 pub mod thread; // where people are told
 pub mod source; // where the work starts and where its result goes
 mod rulebook; // the project's rules, from the base branch
+mod memory; // earlier runs on the same item
 mod confined; // file tools that see less than there is
 mod ask; // one question to the model, until it can be read
 mod compacting; // what to do when the conversation outgrows the window

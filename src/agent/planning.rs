@@ -61,12 +61,14 @@ async fn read_item(run: &mut Run, item: &Item) -> Result<Source, Setback> {
     let source = run.source(Some(item)).await?;
     let base = run.find_base(item, &source.mirror).await?;
     run.read_rules(item, &source.mirror).await?;
+    let memory = run.recall().await?;
     let remarks = Remarks {
         comments: &comments,
-        since: None,
+        since: memory.ended_at(),
     };
     let fence = prompt::fence(run.lease.run);
     let mut text = prompt::task(&fence, item, &remarks, run.bytes_of_window(40));
+    text.push_str(&run.told(&memory, &fence));
     text.push_str(&files_at_a_glance(run, &source.mirror, &base.commit).await?);
     run.record.task_text = text;
     run.record.base = Some(base);

@@ -26,6 +26,7 @@ mod logs;
 mod long_conversations;
 mod lost_container;
 mod mcp_servers;
+mod memory;
 mod orphans;
 mod processes;
 mod reading;
