@@ -73,9 +73,7 @@ async fn converse(run: &mut Run, chat: &mut Chat) -> Result<Signal, Setback> {
         }
         match verdict {
             Verdict::GoOn => {}
-            Verdict::Warn => chat.send_user_message(&run.workshop.redactor.clean(
-                "You repeat the same calls with the same results. Try another way, or finish and say what is open.",
-            )),
+            Verdict::Warn(stuck) => chat.send_user_message(&run.workshop.redactor.clean(stuck.advice())),
             Verdict::Enough => {
                 return Err(Setback::failed(
                     "the model went round in circles and was told so, in vain",
