@@ -198,7 +198,9 @@ impl Run {
             tool: format!("{}/execute_command", workspace::SERVER),
             args,
         };
-        let output = self.call(toolbox.call_unbound(&call), &call).await?;
+        let output = self
+            .call(toolbox.call_unbound(&call), &call, self.most_bytes(1))
+            .await?;
         if self.stop.deadline.is_cancelled() {
             return Err(Setback::Interrupted);
         }
