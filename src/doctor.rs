@@ -14,6 +14,7 @@ use crate::environment::{Environment, EnvironmentError};
 use crate::forge::{Finding, Verdict};
 use crate::llm::LlmError;
 use crate::llm::chat::Model;
+use crate::llm::measure::Measured;
 use crate::secret::Redactor;
 use crate::service::forges::Forges;
 use crate::service::{Host, instance};
@@ -28,7 +29,7 @@ const LONGEST_REPLY: usize = 60;
 pub enum ModelCheck {
     /// The server is asked about itself, which costs nothing.
     Server,
-    /// The model is asked for a short reply, too.
+    /// The model is asked for a short reply, too, and how much of a long prompt it gets to read.
     Reply,
 }
 
@@ -176,7 +177,12 @@ async fn model(config: &Config, check: ModelCheck) -> Vec<Finding> {
     };
     let mut findings = vec![finding];
     if check == ModelCheck::Reply && answers {
-        findings.push(reply(&model).await);
+        let reply = reply(&model).await;
+        let has_replied = matches!(reply.verdict, Verdict::Good { .. });
+        findings.push(reply);
+        if has_replied {
+            findings.push(window(&model).await);
+        }
     }
     findings
 }
@@ -199,6 +205,38 @@ async fn reply(model: &Model) -> Finding {
                 reply.usage.input,
                 reply.usage.output
             ),
+        ),
+        Err(error) => no_model(SUBJECT, &error),
+    }
+}
+
+/// Measures how much of a long prompt arrives.
+async fn window(model: &Model) -> Finding {
+    const SUBJECT: &str = "model's window";
+    let configured = model.window();
+    match model.measure_window().await {
+        Ok(Measured::Whole { tokens }) => good(
+            SUBJECT,
+            format!("a prompt of {tokens} tokens was read from its first word on; {configured} are configured"),
+        ),
+        Ok(Measured::Cut { arrived, is_silent }) => bad(
+            SUBJECT,
+            format!(
+                "of a long prompt about {arrived} tokens arrive, and {configured} are configured; the server {}",
+                if is_silent {
+                    "drops what comes before them without a word"
+                } else {
+                    "refuses longer ones"
+                }
+            ),
+            model.window_mend(),
+        ),
+        Ok(Measured::Unsure { tokens }) => doubtful(
+            SUBJECT,
+            format!(
+                "the model does not repeat a word from the beginning of a text, so it cannot be said whether {tokens} tokens arrive"
+            ),
+            "nothing to do if runs go well; a model that cannot do this may be too small for the work",
         ),
         Err(error) => no_model(SUBJECT, &error),
     }

@@ -15,6 +15,8 @@ use crate::tool::{ToolError, ToolOutput};
 /// Most bytes of one output in the conversation, whatever the window.
 const MOST_BYTES: usize = 32 * 1024;
 const FEWEST_BYTES: usize = 4 * 1024;
+/// Part of the window, in percent, that one output may take.
+const SHARE: u64 = 10;
 
 /// Arguments that tell one call of a tool from another, most telling first.
 const TELLING: [&str; 3] = ["command", "path", "pattern"];
@@ -32,6 +34,8 @@ impl Run {
     /// Runs `calls` one after the other; what fails is told to the model, a lost workspace is not.
     pub(super) async fn call_all(&self, toolbox: &Toolbox, calls: Vec<ToolCall>) -> Result<Vec<ToolResult>, Setback> {
         let mut results = Vec::with_capacity(calls.len());
+        // However many calls a reply has, their outputs together leave room for what was said before.
+        let most = self.most_bytes(calls.len());
         for call in calls {
             let output = if self.stop.asked.is_cancelled() {
                 ToolOutput {
@@ -40,7 +44,7 @@ impl Run {
                     structured: None,
                 }
             } else {
-                self.call(toolbox, &call).await?
+                self.call(toolbox.call(&call), &call, most).await?
             };
             results.push(ToolResult {
                 call,
@@ -51,11 +55,16 @@ impl Run {
         Ok(results)
     }
 
-    /// Runs one call and returns its output, cleaned of secrets and cut to its share of the window.
-    pub(super) async fn call(&self, toolbox: &Toolbox, call: &ToolCall) -> Result<ToolOutput, Setback> {
+    /// Waits for one call and returns its output, cleaned of secrets and cut to `most` bytes.
+    pub(super) async fn call(
+        &self,
+        calling: impl Future<Output = Result<ToolOutput, ToolError>>,
+        call: &ToolCall,
+        most: usize,
+    ) -> Result<ToolOutput, Setback> {
         let begun = Instant::now();
         let outcome = tokio::select! {
-            outcome = toolbox.call(call) => outcome,
+            outcome = calling => outcome,
             () = self.stop.deadline.cancelled() => Err(ToolError::TellModel(UNKNOWN_OUTCOME.to_owned())),
         };
         let output = match outcome {
@@ -76,7 +85,7 @@ impl Run {
         });
         let text = self.workshop.redactor.clean(&output.text).into_string();
         Ok(ToolOutput {
-            text: self.cut_for_window(text).await,
+            text: self.cut_for_window(text, most).await,
             ..output
         })
     }
@@ -95,9 +104,14 @@ impl Run {
             .collect()
     }
 
-    /// Cuts `text` in the middle to its share of the window; the whole is kept on disk.
-    async fn cut_for_window(&self, text: String) -> String {
-        let most = self.bytes_of_window(10).clamp(FEWEST_BYTES, MOST_BYTES);
+    /// Returns how many bytes the output of each of so many calls in one reply may have.
+    pub(super) fn most_bytes(&self, calls: usize) -> usize {
+        let of_one = self.bytes_of_window(SHARE).clamp(FEWEST_BYTES, MOST_BYTES);
+        of_one.min(of_one * 5 / 2 / calls.max(1))
+    }
+
+    /// Cuts `text` in the middle; the whole is kept on disk.
+    async fn cut_for_window(&self, text: String, most: usize) -> String {
         if text.len() <= most {
             return text;
         }

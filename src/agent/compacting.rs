@@ -10,6 +10,8 @@ use crate::llm::chat::Chat;
 
 /// Part of the window, in percent, at which the older part is summed up.
 const THRESHOLD: u64 = 70;
+/// Part of the window, in percent, at which there is no room for the question and the summary behind the whole.
+const FULL: u64 = 90;
 /// Part of the window, in percent, that the newest turns may keep.
 const KEPT: u64 = 30;
 /// A longer summary would fill the window again.
@@ -27,7 +29,12 @@ impl Run {
             return Ok(());
         };
         // Asked aside, so that the question does not stay in the conversation; the same beginning keeps the provider's cache warm.
-        let mut aside = chat.clone();
+        // Where the whole does not fit any more, the part that is to go is all that is asked about.
+        let mut aside = if chat.fullness() < FULL {
+            chat.clone()
+        } else {
+            chat.beginning(compaction::HEAD + replaces)
+        };
         aside.send_user_message(&self.workshop.redactor.clean(prompt::SUMMARY_REQUEST));
         let reply = match self.get_response(&mut aside).await {
             Ok(reply) => reply,

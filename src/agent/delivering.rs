@@ -42,7 +42,7 @@ async fn take_result(run: &mut Run) -> Result<(), Setback> {
     let Some(desk) = &run.desk else {
         return Err(Setback::failed("the desk is not open"));
     };
-    let accepted = desk.workspace.take_back(&message).await?;
+    let accepted = desk.workspace.take_back(&message, &run.record.rules.files).await?;
     run.record.head = Some(accepted.head);
     Ok(())
 }

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use super::confined::Confined;
 use super::keeping::Keeping;
 use super::preparing;
 use super::run::Run;
@@ -55,15 +56,20 @@ impl Run {
             // Boxed: opening is rare, and its large future would be carried by every stage.
             let (workspace, is_new) = Box::pin(self.open_workspace()).await?;
             let is_replacement = is_new && self.is_prepared();
-            let mut servers: Vec<Arc<dyn ToolServer>> =
-                vec![Arc::new(workspace.server(&self.workshop.settings.environments))];
+            let server = workspace.server(&self.workshop.settings.environments);
+            let rules = &self.record.rules;
+            let mut servers: Vec<Arc<dyn ToolServer>> = vec![if rules.files.leave_something_out() {
+                Arc::new(Confined::new(server, rules.files.clone()))
+            } else {
+                Arc::new(server)
+            }];
             // Who gave a local task waits for its end, and cannot be asked.
             let wishes = Arc::new(WishBox::new(self.record.local.is_none(), self.record.plan.is_some()));
             servers.push(Arc::<WishBox>::clone(&wishes));
             for config in &self.workshop.settings.mcp_servers {
                 servers.push(Arc::new(McpServer::configured(config, &self.workshop.settings.program)));
             }
-            let toolbox = Arc::new(Toolbox::new(servers));
+            let toolbox = Arc::new(Toolbox::new(servers, rules.tools.clone()));
             // From here on the desk is cleared with the run, whatever happens next.
             let desk = self.desk.insert(Desk {
                 workspace: Arc::new(workspace),
@@ -198,7 +204,9 @@ impl Run {
             tool: format!("{}/execute_command", super::WORKSPACE),
             args,
         };
-        let output = self.call(&toolbox, &call).await?;
+        let output = self
+            .call(toolbox.call_unbound(&call), &call, self.most_bytes(1))
+            .await?;
         if self.stop.deadline.is_cancelled() {
             return Err(Setback::Interrupted);
         }

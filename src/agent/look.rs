@@ -5,9 +5,11 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use super::confined::{left_out, within_project};
 use crate::conversation::ToolSpec;
 use crate::repository::mirror::Mirror;
 use crate::repository::{CommitId, RepositoryError};
+use crate::rules::{Files, Filter};
 use crate::tool::{ToolError, ToolOutput, ToolServer};
 
 const NAME: &str = "repository";
@@ -15,10 +17,12 @@ const MOST_FILES: usize = 2_000;
 const MOST_MATCHES: usize = 200;
 const LARGEST_FILE: u64 = 512 * 1024;
 
-/// One commit, to be read.
+/// One commit, to be read, without the files that the project's rules leave out.
 pub struct Look {
     mirror: Mirror,
     commit: CommitId,
+    files: Files,
+    filter: Filter,
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -46,8 +50,14 @@ struct Search {
 }
 
 impl Look {
-    pub fn new(mirror: Mirror, commit: CommitId) -> Self {
-        Self { mirror, commit }
+    pub fn new(mirror: Mirror, commit: CommitId, files: Files) -> Self {
+        let filter = files.filter();
+        Self {
+            mirror,
+            commit,
+            files,
+            filter,
+        }
     }
 
     async fn list_files(&self, args: ListFiles) -> Result<String, ToolError> {
@@ -60,7 +70,8 @@ impl Look {
         let folder = if folder == "." { "" } else { folder };
         let below =
             |path: &str| folder.is_empty() || path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));
-        let chosen: Vec<_> = files.iter().filter(|file| below(&file.path)).collect();
+        let is_chosen = |path: &str| below(path) && self.filter.takes(path);
+        let chosen: Vec<_> = files.iter().filter(|file| is_chosen(&file.path)).collect();
         if chosen.is_empty() {
             return Err(ToolError::TellModel(format!(
                 "not_found 404: there are no files below '{}'",
@@ -80,6 +91,9 @@ impl Look {
 
     async fn read_file(&self, args: ReadFile) -> Result<String, ToolError> {
         let path = args.path.trim_start_matches("./");
+        if within_project(path).is_some_and(|path| !self.filter.takes(&path)) {
+            return Err(left_out(path, &self.files));
+        }
         let missing = || {
             ToolError::TellModel(format!(
                 "not_found 404: there is no file '{path}'; use repository/list_files"
@@ -111,6 +125,8 @@ impl Look {
             .search(&self.commit, &args.pattern, MOST_MATCHES)
             .await
             .map_err(|error| for_model(&error))?;
+        let is_left = |line: &String| line.split(':').next().is_none_or(|path| self.filter.takes(path));
+        let lines: Vec<String> = lines.into_iter().filter(is_left).collect();
         Ok(if lines.is_empty() {
             "no match".to_owned()
         } else {

@@ -17,16 +17,20 @@ pub mod talk; // what people read
 pub mod answers; // what they read in answer to what they said
 pub mod report; // what the person who gave a local task reads
 pub mod prompt; // what the model reads
+mod overview; // the project's files at a glance
 pub mod look; // the tools that look into the bare repository
 pub mod wishes; // the tools that talk to the program itself
 pub mod mailbox; // what comes in while a run works
 pub mod listening; // who puts it in
 mod outputs; // what was too long for the model
 mod keeping; // the work is kept while the model thinks
+mod confined; // file tools that see less than there is
 pub mod desk; // what the model works at
 pub mod run; // a claimed run
 pub mod telling; // comments and labels
 pub mod source; // where the work starts and where its result goes
+mod rulebook; // the project's rules, from the base branch
+mod memory; // earlier runs on the same item
 mod steering; // people's words and orders take effect
 mod ask; // one question to the model, until it can be read
 mod compacting; // what to do when the conversation outgrows the window

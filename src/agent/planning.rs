@@ -5,8 +5,10 @@ use std::sync::Arc;
 use chrono::Utc;
 
 use super::look::Look;
-use super::prompt::{self, EnvironmentRow, PlanningPrompt};
+use super::overview::overview;
+use super::prompt::{self, EnvironmentRow, PlanningPrompt, Remarks};
 use super::record::Base;
+use super::rulebook::MOST_FILES;
 use super::run::Run;
 use super::setback::Setback;
 use super::source::{Source, may_be_pushed};
@@ -16,10 +18,15 @@ use crate::conversation::{Reply, Turn};
 use crate::forge::Item;
 use crate::journal::fact::Fact;
 use crate::plan::{self, Plan};
+use crate::repository::CommitId;
 use crate::repository::mirror::Mirror;
 use crate::secret::Redactor;
 use crate::task::state::{Signal, State};
 use crate::tool::toolbox::Toolbox;
+
+/// Part of the window, in percent, for the list of the project's files, and the most it takes in the largest windows.
+const FILES_SHARE: u64 = 4;
+const MOST_FILES_BYTES: usize = 16 * 1024;
 
 /// Leaves base, plan, environment and the task's text in the record.
 pub(super) async fn plan(run: &mut Run) -> Result<Signal, Setback> {
@@ -55,21 +62,46 @@ async fn read_item(run: &mut Run, item: &Item) -> Result<Source, Setback> {
     };
     let comments = forge.comments(&item.task).await?;
     let comments = run.begin_to_listen(comments).await;
-    let room = run.bytes_of_window(40);
-    run.record.task_text = prompt::task(&prompt::fence(run.lease.run), item, &comments, room);
     let source = run.source(Some(item)).await?;
-    run.record.base = Some(run.find_base(item, &source.mirror).await?);
+    let base = run.find_base(item, &source.mirror).await?;
+    run.read_rules(item, &source.mirror).await?;
+    let memory = run.recall().await?;
+    let remarks = Remarks {
+        comments: &comments,
+        since: memory.ended_at(),
+    };
+    let fence = prompt::fence(run.lease.run);
+    let mut text = prompt::task(&fence, item, &remarks, run.bytes_of_window(40));
+    text.push_str(&run.told(&memory, &fence));
+    text.push_str(&files_at_a_glance(run, &source.mirror, &base.commit).await?);
+    run.record.task_text = text;
+    run.record.base = Some(base);
     Ok(source)
 }
 
 async fn read_folder(run: &mut Run) -> Result<Source, Setback> {
-    run.record.base = Some(run.snapshot().await?);
-    run.record.task_text = run
-        .record
-        .local
-        .as_ref()
-        .map_or_else(String::new, |local| prompt::local_task(&local.text));
-    run.source(None).await
+    let base = run.snapshot().await?;
+    let source = run.source(None).await?;
+    run.read_rules_of(&source.mirror, &base.commit).await?;
+    let local = run.record.local.as_ref();
+    let mut text = local.map_or_else(String::new, |local| prompt::local_task(&local.text));
+    text.push_str(&files_at_a_glance(run, &source.mirror, &base.commit).await?);
+    run.record.task_text = text;
+    run.record.base = Some(base);
+    Ok(source)
+}
+
+/// Returns the files that the work begins from and the rules leave, in at most their share of the window.
+async fn files_at_a_glance(run: &Run, mirror: &Mirror, commit: &CommitId) -> Result<String, Setback> {
+    let (files, _) = mirror.files(commit, MOST_FILES).await?;
+    let filter = run.record.rules.files.filter();
+    let paths: Vec<String> = files
+        .into_iter()
+        .map(|file| file.path)
+        .filter(|path| filter.takes(path))
+        .collect();
+    let overview = overview(&paths, run.bytes_of_window(FILES_SHARE).min(MOST_FILES_BYTES));
+    Ok(prompt::files(&prompt::fence(run.lease.run), &overview))
 }
 
 /// What the planner's reply asks for.
@@ -82,7 +114,10 @@ async fn make_plan(run: &mut Run, source: Source) -> Result<Plan, Setback> {
     let Some(base) = run.record.base.clone() else {
         return Err(Setback::failed("there is no commit to plan on"));
     };
-    let toolbox = Toolbox::new(vec![Arc::new(Look::new(source.mirror, base.commit))]);
+    let rules = run.record.rules.clone();
+    let look = Look::new(source.mirror, base.commit, rules.files);
+    // Looking is no part of the work: what is only not allowed for that may be used here.
+    let toolbox = Toolbox::new(vec![Arc::new(look)], rules.tools.denials());
     let system = planning_prompt(run, &toolbox).await?;
     // JSON in the text for every provider: the reply is a document, and the few tools need no native calls.
     let mut chat = run.workshop.model.chat(Arc::from([]), false, run.stop.asked.clone());
@@ -153,6 +188,7 @@ async fn planning_prompt(run: &Run, toolbox: &Toolbox) -> Result<String, Setback
         fence: &prompt::fence(run.lease.run),
         max_look_turns: settings.planning.max_look_turns,
         max_subtasks: settings.planning.max_subtasks,
+        rules: &run.rules_prompt(),
         tools: &toolbox.specs().await?,
         environments: &environments,
     })

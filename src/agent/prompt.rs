@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use chrono::{DateTime, Utc};
 use minijinja::value::Serde;
 use minijinja::{Environment, UndefinedBehavior, context};
 use serde::Serialize;
@@ -11,6 +12,7 @@ use super::order::Words;
 use crate::conversation::{ToolSpec, excerpt};
 use crate::forge::{Comment, Item};
 use crate::plan::Plan;
+use crate::rules::{Files, Rules};
 use crate::task::id::RunId;
 
 const WORK: &str = include_str!("prompts/work.txt");
@@ -33,6 +35,8 @@ pub struct WorkPrompt<'a> {
     pub fence: &'a str,
     pub environment: &'a str,
     pub libraries: &'a str,
+    /// What [`rules`] returned.
+    pub rules: &'a str,
     pub tools: &'a [ToolSpec],
     pub server_prompts: &'a [&'a str],
 }
@@ -42,6 +46,8 @@ pub struct PlanningPrompt<'a> {
     pub fence: &'a str,
     pub max_look_turns: u32,
     pub max_subtasks: usize,
+    /// What [`rules`] returned.
+    pub rules: &'a str,
     pub tools: &'a [ToolSpec],
     pub environments: &'a [EnvironmentRow<'a>],
 }
@@ -67,6 +73,7 @@ pub fn work(prompt: &WorkPrompt<'_>) -> anyhow::Result<String> {
             fence => prompt.fence,
             environment => prompt.environment,
             libraries => prompt.libraries,
+            rules => prompt.rules,
             tools => Serde(&tools),
             server_prompts => Serde(&prompt.server_prompts),
         },
@@ -81,6 +88,7 @@ pub fn planning(prompt: &PlanningPrompt<'_>) -> anyhow::Result<String> {
             fence => prompt.fence,
             max_look_turns => prompt.max_look_turns,
             max_subtasks => prompt.max_subtasks,
+            rules => prompt.rules,
             tools => Serde(&tool_lines(prompt.tools)),
             environments => Serde(&prompt.environments),
         },
@@ -153,8 +161,57 @@ pub fn fence(run: RunId) -> String {
     format!("data-{}", &id[id.len() - 8..])
 }
 
+/// Returns the project's rules as the model is shown them; empty where there are none. They are no data, but their blocks
+/// keep them apart from the program's own rules, and from one another.
+pub fn rules(run: RunId, rules: &Rules) -> String {
+    let mark = fence(run).replace("data-", "rules-");
+    let mut text = String::new();
+    for rule in &rules.texts {
+        let path = rule.path.replace(|sign: char| sign.is_control() || sign == '"', "?");
+        let folder = rule
+            .folder()
+            .replace(|sign: char| sign.is_control() || sign == '"', "?");
+        let scope = if folder.is_empty() {
+            String::new()
+        } else {
+            format!(" for=\"{folder}/\"")
+        };
+        let _ = writeln!(text, "<{mark} file=\"{path}\"{scope}>");
+        let _ = writeln!(text, "{}\n</{mark}>", rule.text);
+    }
+    let files = rules.files.sentence();
+    if !files.is_empty() {
+        let _ = writeln!(text, "{files}");
+    }
+    text
+}
+
+/// Tells the model which of its changes the rules leave out.
+pub fn outside_the_rules(paths: &str, files: &Files) -> String {
+    format!(
+        "Your work changes what {}: {paths}. Put these files back as they were (`git checkout` of the base commit, or remove \
+         new ones) and find another way, or it will be refused as a whole; then finish again.",
+        files.reason()
+    )
+}
+
+/// Returns the files of the project at a glance. Their names are text from outside as well.
+pub fn files(fence: &str, overview: &str) -> String {
+    if overview.is_empty() {
+        return String::new();
+    }
+    format!("\nThe project's files:\n<{fence}>\n{overview}</{fence}>\n")
+}
+
+/// What people wrote below an item.
+pub struct Remarks<'a> {
+    pub comments: &'a [Comment],
+    /// When the run before this one ended, if there was one.
+    pub since: Option<DateTime<Utc>>,
+}
+
 /// Returns the task as the model is shown it: title, labels, body and all comments in order, at most about `max_bytes`.
-pub fn task(fence: &str, item: &Item, comments: &[Comment], max_bytes: usize) -> String {
+pub fn task(fence: &str, item: &Item, remarks: &Remarks<'_>, max_bytes: usize) -> String {
     let kind = if item.change.is_some() {
         "change request"
     } else {
@@ -172,7 +229,8 @@ pub fn task(fence: &str, item: &Item, comments: &[Comment], max_bytes: usize) ->
         let _ = writeln!(text, "Branch: {} into {}", change.head_branch, change.base_branch);
     }
     let _ = writeln!(text, "\n{}", excerpt::middle_cut(item.body.trim(), max_bytes / 2, None));
-    let comments: Vec<String> = comments.iter().map(comment).collect();
+    let comments = remarks.comments.iter();
+    let comments: Vec<String> = comments.map(|said| comment(said, remarks.since)).collect();
     let comments = comments.concat();
     if !comments.is_empty() {
         // The newest words count most: of a thread that is too long, the middle goes.
@@ -186,7 +244,7 @@ pub fn task(fence: &str, item: &Item, comments: &[Comment], max_bytes: usize) ->
     text
 }
 
-fn comment(comment: &Comment) -> String {
+fn comment(comment: &Comment, since: Option<DateTime<Utc>>) -> String {
     let place = comment
         .place
         .as_ref()
@@ -194,8 +252,11 @@ fn comment(comment: &Comment) -> String {
             Some(line) => format!(" on {}:{line}", place.path),
             None => format!(" on {}", place.path),
         });
+    // Forges tell whole seconds; in doubt a comment is new.
+    let is_new = since.is_some_and(|since| comment.created_at.timestamp() >= since.timestamp());
+    let mark = if is_new { " (new)" } else { "" };
     format!(
-        "--- {} at {}{place}:\n{}\n",
+        "--- {} at {}{place}{mark}:\n{}\n",
         comment.author,
         comment.created_at.format("%Y-%m-%d %H:%M"),
         comment.body.trim()
@@ -222,7 +283,7 @@ pub fn assignment(task: &str, plan: Option<&Plan>, setup: &str, branch: &str) ->
 }
 
 /// Returns the subtasks, a line each, with the ids by which they are ticked.
-fn subtasks(plan: &Plan) -> String {
+pub(super) fn subtasks(plan: &Plan) -> String {
     plan.ordered().into_iter().fold(String::new(), |mut list, subtask| {
         let words: Vec<_> = subtask.description.split_whitespace().collect();
         let _ = writeln!(list, "- {}: {}", subtask.id, words.join(" "));
@@ -237,7 +298,7 @@ pub fn words(fence: &str, words: &[Words]) -> String {
         if words.is_edit {
             text.push_str("(an earlier comment, edited)\n");
         }
-        text.push_str(excerpt::middle_cut(&comment(&words.comment), LONGEST_WORDS, None).trim_end());
+        text.push_str(excerpt::middle_cut(&comment(&words.comment, None), LONGEST_WORDS, None).trim_end());
         text.push('\n');
     }
     let _ = write!(text, "</{fence}>");
@@ -323,6 +384,7 @@ mod tests {
                 fence: "data-1234",
                 environment: "python",
                 libraries: "`pip install <package>`",
+                rules: "",
                 tools: &[tool()],
                 server_prompts: &["Use the clock."],
             })
@@ -344,6 +406,7 @@ mod tests {
                 fence: "data-1234",
                 max_look_turns: 10,
                 max_subtasks: 20,
+                rules: "",
                 tools: &[tool()],
                 environments: &[row]
             })

@@ -12,6 +12,7 @@ use crate::conversation::Usage;
 use crate::forge::{Change, CommentId, CommentKey};
 use crate::plan::Plan;
 use crate::repository::CommitId;
+use crate::rules::Rules;
 
 /// The saved state of a run, apart from its stage and its conversation.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -27,6 +28,10 @@ pub struct Record {
     pub environment: Option<String>,
     /// The task as the model is shown it: what people had written when the run began.
     pub task_text: String,
+    /// What the project asks, as its base branch said when the run began.
+    pub rules: Rules,
+    /// How often the model was told that its changes reach files which the rules leave out.
+    pub reminders: u32,
     /// What became of the plan's set-up commands, for the model.
     pub setup: String,
     /// Whether the conversation uses native tool calls; decided once.

@@ -21,7 +21,12 @@ impl Run {
             return None;
         }
         let shown = async {
-            let taken = self.desk.as_ref()?.workspace.take_back(UNFINISHED).await;
+            let taken = self
+                .desk
+                .as_ref()?
+                .workspace
+                .take_back(UNFINISHED, &self.record.rules.files)
+                .await;
             match taken {
                 Ok(accepted) => self.show_work(&accepted.head).await,
                 Err(setback) => {
@@ -70,7 +75,11 @@ impl Run {
         let Some(desk) = self.desk.as_ref().filter(|_| self.record.head.is_none()) else {
             return;
         };
-        match desk.workspace.take_back(&self.record.title).await {
+        match desk
+            .workspace
+            .take_back(&self.record.title, &self.record.rules.files)
+            .await
+        {
             Ok(accepted) => self.record.head = Some(accepted.head),
             Err(setback) => {
                 tracing::warn!(task = %self.lease.task, "the work so far could not be taken out: {setback:?}");

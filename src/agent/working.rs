@@ -15,6 +15,9 @@ use crate::conversation::{Message, Reply, ToolResult, decode};
 use crate::llm::chat::Chat;
 use crate::task::state::Signal;
 
+/// How often the model is reminded of files that it should not have changed.
+const MOST_REMINDERS: u32 = 2;
+
 /// What the model is told when it is asked again after a gap.
 const RESTARTED: &str = "The program was restarted.";
 const NEW_CONTAINER: &str = "A new container has taken the place of the one you worked in. The project is as it was last kept, \
@@ -67,11 +70,11 @@ async fn converse(run: &mut Run, chat: &mut Chat) -> Result<Signal, Setback> {
             run.save_conversation(chat).await?;
             continue;
         }
-        if turn.done && !has_failures {
+        if turn.done && !has_failures && !run.reminds_of_the_rules(chat).await? {
             run.record.summary = Some(run.workshop.redactor.clean(&turn.comment).into_string());
             return Ok(Signal::Finished);
         }
-        if turn.done {
+        if turn.done && has_failures {
             run.tell(
                 chat,
                 "`done` did not count, because a call of the same reply failed. Read its result and go on.",
@@ -87,13 +90,9 @@ async fn converse(run: &mut Run, chat: &mut Chat) -> Result<Signal, Setback> {
         }
         match verdict {
             Verdict::GoOn => {}
-            Verdict::Warn => {
-                run.tell(
-                    chat,
-                    "You repeat the same calls with the same results. Try another way, or finish and say what is open.",
-                );
-                run.revise_plan(chat, "the same calls were repeated with the same results")
-                    .await?;
+            Verdict::Warn(stuck) => {
+                run.tell(chat, stuck.advice());
+                run.revise_plan(chat, stuck.advice()).await?;
             }
             Verdict::Enough => {
                 return Err(Setback::failed(
@@ -106,6 +105,22 @@ async fn converse(run: &mut Run, chat: &mut Chat) -> Result<Signal, Setback> {
 }
 
 impl Run {
+    /// Tells the model, a few times, that its changes reach files which the project's rules leave out; returns whether it did.
+    async fn reminds_of_the_rules(&mut self, chat: &mut Chat) -> Result<bool, Setback> {
+        if self.record.reminders >= MOST_REMINDERS {
+            return Ok(false);
+        }
+        let files = self.record.rules.files.clone();
+        let workspace = Arc::clone(&self.open_desk().await?.workspace);
+        let Some(paths) = workspace.outside_the_rules(&files).await? else {
+            return Ok(false);
+        };
+        self.record.reminders += 1;
+        let text = prompt::outside_the_rules(&paths, &files);
+        chat.send_user_message(&self.workshop.redactor.clean(&text));
+        Ok(true)
+    }
+
     /// Takes the conversation up where it ended, or begins it.
     pub(super) async fn open_chat(&mut self) -> Result<Chat, Setback> {
         if let Some(chat) = self.desk.as_mut().and_then(|desk| desk.chat.take()) {
@@ -150,6 +165,7 @@ impl Run {
             fence: &prompt::fence(self.lease.run),
             environment: &name,
             libraries: &environment.libraries,
+            rules: &self.rules_prompt(),
             tools: &desk.specs,
             server_prompts: &desk.toolbox.system_prompts(),
         })

@@ -14,10 +14,11 @@ use crate::environment::{self, EnvironmentError};
 use crate::repository::incoming::{Acceptance, Accepted};
 use crate::repository::mirror::Mirror;
 use crate::repository::{CommitId, Config as Author, NotACommitId, RepositoryError};
+use crate::rules::Files;
 use crate::tool::mcp::{Connect, Connection, McpServer};
 
 /// Where the project lies in the container.
-const PROJECT: &str = "/workspace/project";
+pub(super) const PROJECT: &str = "/workspace/project";
 
 /// Receives the pack on stdin. Arguments: branch, base commit, base branch's name and commit, author, address, commit of unfinished work or empty.
 const HAND_IN: &str = r#"
@@ -71,6 +72,13 @@ if [ -n "$1" ] && [ "$(git log -1 --format='%T %P' "$1")" = "$now" ]; then
 else
   git commit-tree "$tree" -p HEAD -m 'work in progress'
 fi
+"#;
+
+/// Prints the paths that differ from the base, NUL after each. Argument: base commit.
+const TOUCHED: &str = r#"
+cd /workspace/project
+git diff --name-only --no-renames -z "$1" --
+git ls-files -z --others --exclude-standard
 "#;
 
 /// Prints the pack of what is new. Arguments: head, base.
@@ -149,11 +157,39 @@ impl Workspace {
         McpServer::new(WORKSPACE, None, None, patience, Box::new(connect))
     }
 
-    /// Commits what is left, takes all new commits out and has them judged.
-    pub async fn take_back(&self, message: &str) -> Result<Accepted, Setback> {
+    /// Commits what is left, takes all new commits out and has them judged, by the rules of the project as well: nothing of
+    /// a change that reaches files which they leave out goes anywhere.
+    pub async fn take_back(&self, message: &str, files: &Files) -> Result<Accepted, Setback> {
         let head = self.print_commit(COMMIT, &[message]).await?;
         let incoming = self.receive(&head).await?;
-        Ok(incoming.accept(&self.acceptance(head)).await?)
+        let accepted = incoming.accept(&self.acceptance(head)).await?;
+        if files.leave_something_out() {
+            let changed = self.mirror.changed(&self.base.commit, &accepted.head).await?;
+            let left_out = left_out(files, changed.into_iter().map(|changed| changed.path));
+            if !left_out.is_empty() {
+                return Err(Setback::refused_by_policy(format!(
+                    "the work changes what {}, so nothing of it was pushed: {}; let the rules on the branch `{}` allow it, or \
+                     ask for something else",
+                    files.reason(),
+                    named(&left_out),
+                    self.base.branch
+                )));
+            }
+        }
+        Ok(accepted)
+    }
+
+    /// Returns what the work so far changes although the rules leave it out, for the model; `None` where there is nothing.
+    /// It is the container's word: good enough for a reminder, while what is delivered is judged outside.
+    pub async fn outside_the_rules(&self, files: &Files) -> Result<Option<String>, Setback> {
+        if !files.leave_something_out() {
+            return Ok(None);
+        }
+        let command = script(TOUCHED, &[self.base.commit.as_str()]);
+        let (printed, _) = self.container.run(&command, tokio::io::empty(), 1024 * 1024).await?;
+        let printed = String::from_utf8_lossy(&printed);
+        let left_out = left_out(files, printed.split('\0').map(str::to_owned));
+        Ok((!left_out.is_empty()).then(|| named(&left_out)))
     }
 
     fn acceptance(&self, head: CommitId) -> Acceptance {
@@ -222,6 +258,22 @@ fn script<'a>(text: &'a str, arguments: &[&'a str]) -> Vec<&'a str> {
         .into_iter()
         .chain(arguments.iter().copied())
         .collect()
+}
+
+fn left_out(files: &Files, paths: impl Iterator<Item = String>) -> Vec<String> {
+    let filter = files.filter();
+    paths.filter(|path| !path.is_empty() && !filter.takes(path)).collect()
+}
+
+/// Names the first few paths, each on a line of code.
+fn named(paths: &[String]) -> String {
+    const MOST: usize = 10;
+    let shown = paths.iter().take(MOST).map(|path| format!("`{}`", path.escape_debug()));
+    let shown = shown.collect::<Vec<_>>().join(", ");
+    match paths.len().saturating_sub(MOST) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
 }
 
 fn succeeded(what: &str, ending: &Ending) -> Result<(), Setback> {

@@ -177,7 +177,8 @@ pub struct Logs {
 
 #[derive(Debug, Clone, PartialEq, Eq, Args)]
 pub struct Doctor {
-    /// Also ask the model for a reply, which costs a few tokens
+    /// Also ask the model for a reply, and send it a prompt as long as its window to see whether all of it
+    /// arrives; with a paid model this costs as much as that prompt
     #[arg(long)]
     pub model: bool,
 }

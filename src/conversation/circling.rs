@@ -1,22 +1,36 @@
-//! Notices a model that goes round in circles: the same call with the same result again and again, or two in turn.
+//! Notices a model that is stuck: the same call with the same result again and again, two in turn, a longer round in which
+//! nothing new comes to light, or looking around for ever without doing anything.
 //!
-//! The first time the model is told, the second time it is enough. A call whose result changes is no circle: whoever waits
-//! for a build to finish asks the same thing, too.
+//! The first time the model is told, the second time it is enough; some steady work in between, and it is forgiven. A call whose
+//! result changes is no circle: whoever waits for a build to finish asks the same thing, too.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::ToolResult;
 
 /// How often a step, or a pair of steps, comes in a row before it counts as a circle.
 const REPETITIONS: usize = 3;
-/// Longest circle that is looked for, in replies.
+/// Longest circle that is recognised by its steps, in replies.
 const LONGEST: usize = 2;
+/// After how many replies in a row whose calls and results were all there before it is a circle, however long.
+const STALE_REPLIES: u32 = 9;
+/// After how many replies in a row that only looked at files, or only failed, nothing seems to come of it.
+const IDLE_REPLIES: u32 = 40;
+/// After how many replies in a row that did something new a warning is forgotten.
+const FORGIVING: u32 = 5;
+
+/// Tools that only look, by the part of the name behind the server's.
+const LOOKING: [&str; 3] = ["read_file", "list_files", "search"];
 
 /// Watches the replies of one conversation.
 #[derive(Debug, Default, Clone)]
 pub struct Watch {
     recent: VecDeque<u64>,
+    known: HashSet<u64>,
+    stale: u32,
+    idle: u32,
+    fruitful: u32,
     has_warned: bool,
 }
 
@@ -25,9 +39,33 @@ pub struct Watch {
 pub enum Verdict {
     GoOn,
     /// Tell the model.
-    Warn,
+    Warn(Stuck),
     /// It was told and does not stop.
     Enough,
+}
+
+/// In which way a model is stuck.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stuck {
+    /// One or two steps over and over, or a longer round.
+    Repeating,
+    /// Many replies, and nothing was done.
+    Idle,
+}
+
+impl Stuck {
+    /// Returns what the model is told.
+    pub fn advice(self) -> &'static str {
+        match self {
+            Self::Repeating => {
+                "You repeat the same calls with the same results. Try another way, or finish and say what is open."
+            }
+            Self::Idle => {
+                "You have looked around for a long time, and nothing was changed. Begin with the work, or finish and say what \
+                 is open."
+            }
+        }
+    }
 }
 
 impl Watch {
@@ -36,19 +74,31 @@ impl Watch {
         if results.is_empty() {
             return Verdict::GoOn;
         }
-        self.recent.push_back(fingerprint(results));
+        let print = fingerprint(results);
+        let is_new = self.known.insert(print);
+        let does_something = results.iter().any(does_something);
+        self.stale = if is_new { 0 } else { self.stale + 1 };
+        self.idle = if does_something { 0 } else { self.idle + 1 };
+        self.fruitful = if is_new && does_something { self.fruitful + 1 } else { 0 };
+        self.has_warned &= self.fruitful < FORGIVING;
+        self.recent.push_back(print);
         if self.recent.len() > LONGEST * REPETITIONS {
             self.recent.pop_front();
         }
-        if !(1..=LONGEST).any(|length| self.repeats(length)) {
+        let stuck = if self.stale >= STALE_REPLIES || (1..=LONGEST).any(|length| self.repeats(length)) {
+            Stuck::Repeating
+        } else if self.idle >= IDLE_REPLIES {
+            Stuck::Idle
+        } else {
             return Verdict::GoOn;
-        }
+        };
         self.recent.clear();
+        (self.stale, self.idle) = (0, 0);
         if self.has_warned {
             return Verdict::Enough;
         }
         self.has_warned = true;
-        Verdict::Warn
+        Verdict::Warn(stuck)
     }
 
     /// Tells whether the last replies are one piece of this length, over and over.
@@ -59,6 +109,12 @@ impl Watch {
         };
         (start + length..self.recent.len()).all(|place| self.recent[place] == self.recent[place - length])
     }
+}
+
+/// Tells whether a call may have changed something.
+fn does_something(result: &ToolResult) -> bool {
+    let tool = result.call.tool.rsplit('/').next().unwrap_or_default();
+    !result.is_error && !LOOKING.contains(&tool)
 }
 
 fn fingerprint(results: &[ToolResult]) -> u64 {
@@ -111,7 +167,8 @@ mod tests {
 
     #[test]
     fn the_same_call_with_the_same_result_is_a_circle_whatever_time_it_took() {
-        use Verdict::{Enough, GoOn, Warn};
+        use Verdict::{Enough, GoOn};
+        const WARN: Verdict = Verdict::Warn(Stuck::Repeating);
         let step = |time: &'static str| ("make", time);
         check(
             &[
@@ -122,16 +179,17 @@ mod tests {
                 step("no\n[exit code 2, 12 ms]"),
                 step("no\n[exit code 2, 12 ms]"),
             ],
-            &[GoOn, GoOn, Warn, GoOn, GoOn, Enough],
+            &[GoOn, GoOn, WARN, GoOn, GoOn, Enough],
         );
     }
 
     #[test]
     fn two_steps_in_turn_are_a_circle() {
-        use Verdict::{GoOn, Warn};
+        use Verdict::GoOn;
+        const WARN: Verdict = Verdict::Warn(Stuck::Repeating);
         check(
             &[("a", "1"), ("b", "2"), ("a", "1"), ("b", "2"), ("a", "1"), ("b", "2")],
-            &[GoOn, GoOn, GoOn, GoOn, GoOn, Warn],
+            &[GoOn, GoOn, GoOn, GoOn, GoOn, WARN],
         );
     }
 
@@ -146,5 +204,55 @@ mod tests {
             ],
             &[Verdict::GoOn; 4],
         );
+    }
+
+    fn call(tool: &str, number: usize, is_error: bool) -> Vec<ToolResult> {
+        let mut results = results(&number.to_string(), "");
+        results[0].call.tool = tool.to_owned();
+        results[0].is_error = is_error;
+        results
+    }
+
+    #[test]
+    fn a_longer_round_in_which_nothing_is_new_is_a_circle() {
+        let mut watch = Watch::default();
+        let verdicts: Vec<Verdict> = (0..22)
+            .map(|step| watch.judge(&call("workspace/execute_command", step % 4, false)))
+            .collect();
+        // Four new ones, then nine that are known; and nine more.
+        let expected: Vec<Verdict> = (0..22)
+            .map(|step| match step {
+                12 => Verdict::Warn(Stuck::Repeating),
+                21 => Verdict::Enough,
+                _ => Verdict::GoOn,
+            })
+            .collect();
+        assert_eq!(verdicts, expected);
+    }
+
+    #[test]
+    fn looking_and_failing_for_ever_is_no_work() {
+        for (tool, is_error) in [("workspace/read_file", false), ("workspace/write_file", true)] {
+            let mut watch = Watch::default();
+            let verdicts: Vec<Verdict> = (0..80).map(|step| watch.judge(&call(tool, step, is_error))).collect();
+            let told: Vec<usize> = (0..80).filter(|step| verdicts[*step] != Verdict::GoOn).collect();
+            assert_eq!(told, [39, 79]);
+            assert_eq!(
+                (verdicts[39], verdicts[79]),
+                (Verdict::Warn(Stuck::Idle), Verdict::Enough)
+            );
+        }
+    }
+
+    #[test]
+    fn a_warning_is_forgotten_after_some_work() {
+        let mut watch = Watch::default();
+        let stuck = |watch: &mut Watch| [(); 3].map(|()| watch.judge(&results("make", "no")))[2];
+        assert_eq!(stuck(&mut watch), Verdict::Warn(Stuck::Repeating));
+        for number in 0..5 {
+            assert_eq!(watch.judge(&call("workspace/write_file", number, false)), Verdict::GoOn);
+        }
+        assert_eq!(stuck(&mut watch), Verdict::Warn(Stuck::Repeating));
+        assert_eq!(stuck(&mut watch), Verdict::Enough);
     }
 }

@@ -6,18 +6,19 @@
 use super::{Message, excerpt};
 
 /// How many messages at the beginning always stay: the system prompt and the task.
-const HEAD: usize = 2;
+pub const HEAD: usize = 2;
 /// Below this a summary costs more than it saves.
 const FEWEST_REPLACED: usize = 4;
 
-/// Returns how many messages behind the head a summary may replace, so that about `kept_tokens` of the newest stay; `None`
-/// where that would gain next to nothing.
+/// Returns how many messages behind the head a summary may replace, so that about `kept_tokens` of the newest stay, and the
+/// last reply in any case; `None` where that would gain next to nothing.
 pub fn older_part(messages: &[Message], kept_tokens: u64) -> Option<usize> {
     let mut tokens = 0;
     let mut cut = None;
     for (place, message) in messages.iter().enumerate().skip(HEAD).rev() {
         tokens += tokens_of(message);
-        if tokens > kept_tokens {
+        // The last reply stays with its results even where these alone are more: what comes before them can still go.
+        if tokens > kept_tokens && cut.is_some() {
             break;
         }
         // Before a reply of the model: its calls and their results stay together on the one side or the other.
@@ -69,6 +70,7 @@ fn tokens_of(message: &Message) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::conversation::{ToolCall, ToolResult};
     use proptest::prelude::*;
 
     fn user(text: &str) -> Message {
@@ -113,6 +115,40 @@ mod tests {
     }
 
     #[test]
+    fn a_last_turn_that_is_larger_than_what_may_stay_does_not_keep_the_rest_from_going() {
+        let mut messages = conversation(5);
+        messages.push(assistant("reading"));
+        messages.push(user(&"word ".repeat(10_000)));
+        assert_eq!(older_part(&messages, 700), Some(10));
+    }
+
+    /// Native calls, some replies with several, and their results.
+    fn with_calls(calls_of_turns: &[usize]) -> Vec<Message> {
+        let mut messages = conversation(0);
+        for (turn, calls) in calls_of_turns.iter().enumerate() {
+            let calls: Vec<ToolCall> = (0..*calls)
+                .map(|place| ToolCall {
+                    id: format!("call_{turn}_{place}"),
+                    tool: "workspace/read_file".to_owned(),
+                    args: serde_json::Map::new(),
+                })
+                .collect();
+            let results = calls.iter().map(|call| ToolResult {
+                call: call.clone(),
+                output: "word ".repeat(turn * 7 % 90),
+                is_error: false,
+            });
+            let results: Vec<ToolResult> = results.collect();
+            messages.push(Message::Assistant {
+                text: String::new(),
+                calls,
+            });
+            messages.push(Message::Results { results });
+        }
+        messages
+    }
+
+    #[test]
     fn a_summary_takes_the_place_of_what_it_replaces_again_and_again() {
         let mut stored = conversation(5);
         stored.push(Message::Summary {
@@ -139,6 +175,27 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn no_result_is_parted_from_its_call(turns in proptest::collection::vec(1_usize..4, 0..30), kept in 0_u64..2_000) {
+            let mut stored = with_calls(&turns);
+            if let Some(replaces) = older_part(&stored, kept) {
+                stored.push(Message::Summary { replaces, text: "what was done".to_owned() });
+            }
+            let messages = folded(stored);
+            for (place, message) in messages.iter().enumerate() {
+                if let Message::Results { results } = message {
+                    let Message::Assistant { calls, .. } = &messages[place - 1] else {
+                        return Err(TestCaseError::fail("results without their reply"));
+                    };
+                    prop_assert_eq!(calls.iter().collect::<Vec<_>>(), results.iter().map(|result| &result.call).collect::<Vec<_>>());
+                }
+                if matches!(message, Message::Assistant { .. }) {
+                    let is_answered = matches!(messages.get(place + 1), Some(Message::Results { .. }));
+                    prop_assert!(is_answered);
+                }
+            }
+        }
+
         #[test]
         fn folding_never_loses_the_head_or_the_last_message(turns in 1_usize..30, kept in 0_u64..5_000) {
             let mut stored = conversation(turns);

@@ -77,6 +77,11 @@ impl Model {
         self.line.provider.facts().window
     }
 
+    /// Returns what to do where the server's window is smaller than the configured one.
+    pub fn window_mend(&self) -> &str {
+        &self.line.provider.facts().window_mend
+    }
+
     /// Asks whether native tool calls are to be used: the configuration's word, or in `auto` what the provider says of the model.
     pub async fn takes_native_calls(&self) -> bool {
         match self.line.function_calling {
@@ -209,6 +214,21 @@ impl Chat {
         let tools = if self.native { self.tools.as_ref() } else { &[] };
         let window = self.line.provider.facts().window.max(1);
         window::needed(&self.history, self.counted, tools) * 100 / window
+    }
+
+    /// Returns how many tokens the server counted for the last request, if it counts.
+    pub fn counted(&self) -> Option<u64> {
+        self.counted.map(|counted| counted.tokens)
+    }
+
+    /// Returns a copy that holds only the first `messages`, to be asked something aside.
+    #[must_use]
+    pub fn beginning(&self, messages: usize) -> Self {
+        let mut beginning = self.clone();
+        beginning.history.truncate(messages);
+        beginning.saved = beginning.saved.min(messages);
+        beginning.counted = beginning.counted.filter(|counted| counted.messages <= messages);
+        beginning
     }
 
     /// Lets `summary`, a [`Message::Summary`], take the place of what it replaces. Everything before must have been stored.

@@ -9,6 +9,7 @@ mod address;
 mod anthropic;
 pub mod chat;
 mod http;
+pub mod measure;
 mod names;
 mod ollama;
 mod openai;

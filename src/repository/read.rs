@@ -12,6 +12,8 @@ pub struct Entry {
     /// Lossless where the name is UTF-8, else with replacement characters.
     pub path: String,
     pub size: u64,
+    /// A symbolic link, whose contents are the place it points to.
+    pub is_link: bool,
 }
 
 /// A file that differs between two commits.
@@ -206,11 +208,12 @@ fn entry(line: &[u8]) -> Option<Entry> {
     let tab = line.iter().position(|byte| *byte == b'\t')?;
     let head = std::str::from_utf8(&line[..tab]).ok()?;
     let mut fields = head.split_whitespace();
-    let (_mode, kind, _id, size) = (fields.next()?, fields.next()?, fields.next()?, fields.next()?);
+    let (mode, kind, _id, size) = (fields.next()?, fields.next()?, fields.next()?, fields.next()?);
     (kind == "blob").then_some(())?;
     Some(Entry {
         path: String::from_utf8_lossy(&line[tab + 1..]).into_owned(),
         size: size.parse().ok()?,
+        is_link: mode == "120000",
     })
 }
 

@@ -14,7 +14,7 @@ use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ClientCapabilities, ClientConfig, Implementation,
     PaginatedRequestParams, Tool,
 };
-use rmcp::service::{RunningService, ServiceError};
+use rmcp::service::{ClientInitializeError, RunningService, ServiceError};
 use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::{Peer, RoleClient, serve_client};
 use serde_json::{Map, Value};
@@ -222,6 +222,10 @@ impl McpServer {
                     service,
                     end: connection.end,
                 });
+            }
+            // A server that ends at once is gone before or after the first message is written: the same to people.
+            Ok(Err(ClientInitializeError::TransportError { .. })) => {
+                "connection closed: initialize response".to_owned()
             }
             Ok(Err(error)) => error.to_string(),
             Err(_) => format!("no answer within {} s", OPENING_TIME.as_secs()),

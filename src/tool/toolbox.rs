@@ -1,4 +1,4 @@
-//! All tools of one run behind one `call`.
+//! All tools of one run behind one `call`, and the project's rules on which of them may be used.
 
 use futures_util::future::{join_all, try_join_all};
 use std::sync::Arc;
@@ -6,27 +6,31 @@ use tokio::sync::OnceCell;
 
 use super::{ToolError, ToolOutput, ToolServer};
 use crate::conversation::{ToolCall, ToolSpec};
+use crate::rules::Tools;
 
 /// The tool servers of one run.
 pub struct Toolbox {
     servers: Vec<Arc<dyn ToolServer>>,
+    rules: Tools,
     specs: OnceCell<Arc<[ToolSpec]>>,
 }
 
 impl Toolbox {
-    pub fn new(servers: Vec<Arc<dyn ToolServer>>) -> Self {
+    pub fn new(servers: Vec<Arc<dyn ToolServer>>, rules: Tools) -> Self {
         Self {
             servers,
+            rules,
             specs: OnceCell::new(),
         }
     }
 
-    /// Lists all tools of all servers, started side by side. Fails when a server cannot be listed, and names it; the
-    /// next call asks again.
+    /// Lists the tools of all servers, started side by side, that the rules leave. Fails when a server cannot be listed, and
+    /// names it; the next call asks again.
     pub async fn specs(&self) -> Result<Arc<[ToolSpec]>, ToolError> {
         let listed = self.specs.get_or_try_init(|| async {
             let lists = try_join_all(self.servers.iter().map(|server| server.list())).await?;
-            Ok(lists.into_iter().flatten().collect())
+            let is_left = |spec: &ToolSpec| self.rules.refusal(&spec.name).is_none();
+            Ok(lists.into_iter().flatten().filter(is_left).collect())
         });
         listed.await.cloned()
     }
@@ -39,23 +43,29 @@ impl Toolbox {
             .collect()
     }
 
-    /// Runs a call; an unknown name is an error for the model that lists what there is.
+    /// Runs a call of the model's; what the rules forbid is an error for the model that names the rule, and an unknown name
+    /// one that lists what there is.
     pub async fn call(&self, call: &ToolCall) -> Result<ToolOutput, ToolError> {
         let specs = self.specs().await?;
-        let is_known = specs.iter().any(|spec| spec.name == call.tool);
-        let found = call.tool.split_once('/').and_then(|(name, tool)| {
-            let server = self.servers.iter().find(|server| server.name() == name)?;
-            Some((server, tool))
-        });
-        match found {
-            Some((server, tool)) if is_known => server.call(tool, &call.args).await,
+        if let Some(refusal) = self.rules.refusal(&call.tool) {
+            return Err(ToolError::TellModel(refusal));
+        }
+        match self.server_of(call) {
+            Some((server, tool)) if specs.iter().any(|spec| spec.name == call.tool) => {
+                server.call(tool, &call.args).await
+            }
             _ => {
                 let known: Vec<&str> = specs.iter().map(|spec| spec.name.as_str()).collect();
-                let (wanted, known) = (&call.tool, known.join(", "));
-                Err(ToolError::TellModel(format!(
-                    "there is no tool {wanted}; there are {known}"
-                )))
+                Err(no_such_tool(&call.tool, &known.join(", ")))
             }
+        }
+    }
+
+    /// Runs a call of the program's own, which the rules for the model do not bind.
+    pub async fn call_unbound(&self, call: &ToolCall) -> Result<ToolOutput, ToolError> {
+        match self.server_of(call) {
+            Some((server, tool)) => server.call(tool, &call.args).await,
+            None => Err(no_such_tool(&call.tool, "others")),
         }
     }
 
@@ -63,4 +73,14 @@ impl Toolbox {
     pub async fn close(&self) {
         join_all(self.servers.iter().map(|server| server.close())).await;
     }
+
+    fn server_of<'call>(&self, call: &'call ToolCall) -> Option<(&Arc<dyn ToolServer>, &'call str)> {
+        let (name, tool) = call.tool.split_once('/')?;
+        let server = self.servers.iter().find(|server| server.name() == name)?;
+        Some((server, tool))
+    }
+}
+
+fn no_such_tool(wanted: &str, known: &str) -> ToolError {
+    ToolError::TellModel(format!("there is no tool {wanted}; there are {known}"))
 }

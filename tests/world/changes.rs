@@ -58,6 +58,12 @@ async fn a_pull_request_gets_its_commits_on_its_own_branch() {
     --- bob at TIME:
     Nearly there.
     </data-FENCE>
+
+    The project's files:
+    <data-FENCE>
+    README.md
+    greet.py
+    </data-FENCE>
     ");
     assert_eq!(world.github.pulls().len(), 1);
     assert_eq!(pull.file("greet.py").as_deref(), Some("print('hello')\n"));
@@ -112,6 +118,12 @@ async fn a_merge_request_gets_its_commits_on_its_own_branch() {
     Please say hello.
     --- bob at TIME on greet.py:1:
     This is not hello.
+    </data-FENCE>
+
+    The project's files:
+    <data-FENCE>
+    README.md
+    greet.py
     </data-FENCE>
     ");
     assert_eq!(world.gitlab.merge_requests().len(), 1);

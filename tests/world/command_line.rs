@@ -100,7 +100,9 @@ async fn each_command_explains_itself() {
     Options:
           --config <PATH>  Configuration file [default: $CODING_AGENT_CONFIG, ./config.yaml or
                            /etc/coding-agent/config.yaml]
-          --model          Also ask the model for a reply, which costs a few tokens
+          --model          Also ask the model for a reply, and send it a prompt as long as its window to
+                           see whether all of it arrives; with a paid model this costs as much as that
+                           prompt
       -h, --help           Print help
 
     Exit codes:

@@ -6,6 +6,7 @@ use regex::Regex;
 use serde_json::json;
 
 use crate::fake::github::Permission;
+use crate::fake::model::Model;
 use crate::world::{Ended, World};
 
 /// Returns what it printed, without what differs from machine to machine.
@@ -42,14 +43,12 @@ for line in sys.stdin:
 
 #[tokio::test]
 async fn a_healthy_world_is_told_line_by_line() {
-    let mut world = World::start().await;
+    let mut world = World::with(Model::repeating().await).await;
     world.configure(|config| {
         config["task_sources"] = json!(["github", "gitlab"]);
         config["github"]["repositories"] = json!(["acme/widgets", "acme/*"]);
         config["mcp_servers"] = json!([{"mcp_server_name": "clock", "command": ["python3", "-c", CLOCK]}]);
     });
-    world.model.says("ready");
-
     let ended = world.command(&["doctor", "--model"]).await;
 
     insta::assert_snapshot!(said(&world, &ended), @r#"
@@ -67,6 +66,7 @@ async fn a_healthy_world_is_told_line_by_line() {
     ok    MCP server clock                clock/now
     ok    model                           openai at MODEL/v1 has scripted, window 128000 as configured (the server does not tell)
     ok    model's reply                   "ready" after TIME; 21 tokens in, 2 out
+    ok    model's window                  a prompt of 101439 tokens was read from its first word on; 128000 are configured
 
     Everything is there.
     "#);
@@ -205,6 +205,32 @@ async fn a_missing_image_and_a_missing_model_are_named() {
 
     1 to mend, 2 to look at.
     ");
+    assert_eq!(ended.code, Some(1));
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_server_that_cuts_long_prompts_without_a_word_is_found_out() {
+    let mut world = World::with(Model::repeating().await).await;
+    let endpoint = world.model.address();
+    world.configure(|config| {
+        config["llm"]["provider"] = json!("ollama");
+        config["llm"]["ollama"] = json!({"endpoint": endpoint, "model": "scripted", "context_length": 16_384});
+    });
+    world.model.cuts_prompts_at(4_096);
+
+    let ended = world.command(&["doctor", "--model"]).await;
+
+    let said = said(&world, &ended);
+    let (_, about_the_model) = said.split_once("\nok    model ").unwrap();
+    insta::assert_snapshot!(about_the_model, @r#"
+                              ollama 0.32.9 at MODEL has scripted, window 131072, 16384 used
+    ok    model's reply                   "ready" after TIME; 21 tokens in, 2 out
+    BAD   model's window                  of a long prompt about 4096 tokens arrive, and 16384 are configured; the server drops what comes before them without a word
+                                          -> lower llm.ollama.context_length to what the model and the memory allow, or raise the limit on the server (OLLAMA_CONTEXT_LENGTH; `ollama ps` shows the window in use)
+
+    1 to mend.
+    "#);
     assert_eq!(ended.code, Some(1));
     world.finish().await;
 }

@@ -79,3 +79,27 @@ async fn a_model_that_goes_round_in_circles_is_told_and_then_stopped() {
     assert_eq!(issue.labels(), ["coding agent failed"]);
     world.finish().await;
 }
+
+#[tokio::test]
+async fn many_large_outputs_of_one_reply_leave_room_for_the_rest() {
+    let mut world = World::start().await;
+    world.configure(|config| config["llm"]["openai"]["context_length"] = 16_000.into());
+    world.model.has_window(16_000);
+    let long = || ("workspace/execute_command", json!({"command": "seq 1 9999"}));
+    world
+        .model
+        .plans(Plan::of(&["count"]))
+        .calls_all([long(), long(), long(), long(), long(), long(), long(), long()])
+        .done("Counted.");
+    let issue = world.github.open_issue("Count the numbers").label("coding agent");
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    let results = world.model.requests().pop().unwrap().last_user_message();
+    assert_eq!(results.matches(" left out").count(), 8);
+    // A quarter of the window, at four bytes a token, and the JSON around it.
+    assert!(results.len() < 24_000, "{} bytes", results.len());
+    assert_eq!(issue.labels(), ["coding agent done"]);
+    world.finish().await;
+}

@@ -1,5 +1,6 @@
 //! MCP servers that others wrote: listed, called, killed, and gone after the end.
 
+use coding_agent::rules::Tools;
 use coding_agent::tool::mcp::McpServer;
 use coding_agent::tool::toolbox::Toolbox;
 use coding_agent::tool::{McpServerConfig, ToolError, ToolServer};
@@ -134,10 +135,13 @@ async fn the_git_server_shows_a_repository() {
 async fn a_toolbox_holds_several_servers() {
     let zone = "Europe/Vienna";
     let git = judge("mcp-server-git");
-    let toolbox = Toolbox::new(vec![
-        Arc::new(time_server(zone)),
-        Arc::new(server("git", &[git.to_str().unwrap()])),
-    ]);
+    let toolbox = Toolbox::new(
+        vec![
+            Arc::new(time_server(zone)),
+            Arc::new(server("git", &[git.to_str().unwrap()])),
+        ],
+        Tools::default(),
+    );
     let specs = toolbox.specs().await.unwrap();
     assert!(specs.iter().any(|spec| spec.name == "time/convert_time"));
     assert!(specs.iter().any(|spec| spec.name == "git/git_status"));

@@ -29,7 +29,7 @@ async fn an_issue_with_its_labels_and_comments() {
 
     let shown = task_shown(&world).await;
 
-    assert_snapshot!(steady(&shown), @r"
+    assert_snapshot!(steady(&shown), @"
     The task is this issue, github:acme/widgets#1:
     <data-<run>>
     Title: Greet the reader
@@ -46,6 +46,11 @@ async fn an_issue_with_its_labels_and_comments() {
     --- bob at <time>:
     Not too loud.
     Thank you.
+    </data-<run>>
+
+    The project's files:
+    <data-<run>>
+    README.md
     </data-<run>>
     ");
     world.finish().await;
@@ -64,7 +69,7 @@ async fn a_pull_request_with_its_reviews() {
 
     let shown = task_shown(&world).await;
 
-    assert_snapshot!(steady(&shown), @r"
+    assert_snapshot!(steady(&shown), @"
     The task is this change request, github:acme/widgets#1:
     <data-<run>>
     Title: Greet
@@ -81,6 +86,12 @@ async fn a_pull_request_with_its_reviews() {
     A typo.
     --- bob at <time>:
     Please mend the typo.
+    </data-<run>>
+
+    The project's files:
+    <data-<run>>
+    README.md
+    hello.txt
     </data-<run>>
     ");
     world.finish().await;

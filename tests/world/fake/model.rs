@@ -4,7 +4,7 @@
 //! ```ignore
 //! let model = Model::start().await;
 //! model.plans(Plan::of(&["greet"])).calls("workspace/write_file", json!({...})).done("Greeted.");
-//! model.for_task("Greet").fails(500, 2).says("no JSON").done("Greeted.");
+//! model.for_task("Greet").fails(500, 2).done("Greeted.");
 //! ```
 //!
 //! A call is rendered as a native tool call when the request offers tools, else as JSON text. Every request is kept
@@ -25,6 +25,7 @@ use std::sync::MutexGuard;
 use std::time::Duration;
 use std::time::Instant;
 
+use axum::Json;
 use axum::Router;
 use axum::body::Body;
 use axum::body::to_bytes;
@@ -92,6 +93,9 @@ struct Inner {
     rules: check::Rules,
     held: usize,
     takes_no_tools: bool,
+    /// More tokens than this are cut off at the beginning of a prompt.
+    cuts_at: Option<usize>,
+    counts_nothing: bool,
     key: Option<String>,
 }
 
@@ -176,6 +180,16 @@ impl Model {
     /// Refuses every request that offers tools, as a model does that was not trained for them.
     pub fn takes_no_tools(&self) {
         self.lock().takes_no_tools = true;
+    }
+
+    /// From now on the beginning of a prompt with more tokens is dropped without a word, and only the rest is counted.
+    pub fn cuts_prompts_at(&self, tokens: usize) {
+        self.lock().cuts_at = Some(tokens);
+    }
+
+    /// From now on no answer says how many tokens the prompt had.
+    pub fn counts_nothing(&self) {
+        self.lock().counts_nothing = true;
     }
 
     /// Refuses every request without this key.
@@ -292,7 +306,11 @@ async fn serve(State(shared): State<Arc<Shared>>, request: HttpRequest<Body>) ->
         let takes_tools = !shared.lock().takes_no_tools;
         return wire::about_the_server(&path, &json, takes_tools);
     };
-    let request = Request::read(protocol, &head.headers, json);
+    let mut request = Request::read(protocol, &head.headers, json);
+    if let Some(tokens) = shared.lock().cuts_at {
+        let start = request.seen.len().saturating_sub(tokens * 4 - 4);
+        request.seen = request.seen.split_off(request.seen.ceil_char_boundary(start));
+    }
     let answer = reply(&shared, &path, request).await;
     let answered = Instant::now();
     shared.lock().exchanges.push(Exchange { arrived, answered });
@@ -356,7 +374,11 @@ async fn reply(shared: &Shared, path: &str, request: Request) -> Response {
                 let error = format!("the script calls {}, which the request does not offer", unknown.0);
                 shared.lock().violations.insert(error);
             }
-            wire::reply(&request, &step.answer)
+            let mut body = wire::reply_body(&request, &step.answer);
+            if shared.lock().counts_nothing {
+                wire::take_counts_out(&mut body);
+            }
+            Json(body).into_response()
         }
         Some(Fault::Status(status)) => wire::error(path, status, "server_error", "The script fails here"),
         Some(Fault::RateLimited(seconds)) => {

@@ -17,6 +17,8 @@ pub struct Request {
     pub protocol: Protocol,
     pub model: String,
     pub messages: Vec<Said>,
+    /// What the model gets to read of it: the end of what was said, where the server cuts.
+    pub seen: String,
     /// The names of the native tools, as the request lists them.
     pub offered: Vec<String>,
     pub user_agent: String,
@@ -70,14 +72,19 @@ impl Request {
             .map(str::to_owned)
             .collect();
         let agent = headers.get("user-agent").and_then(|agent| agent.to_str().ok());
-        Self {
+        let request = Self {
             protocol,
             model: text(&body["model"]),
             messages,
+            seen: String::new(),
             offered,
             user_agent: agent.unwrap_or_default().to_owned(),
             headers: headers.clone(),
             body,
+        };
+        Self {
+            seen: request.text(),
+            ..request
         }
     }
 

@@ -335,3 +335,17 @@ impl Model {
         self.script().rate_limited(retry_after)
     }
 }
+
+/// A model that needs no script.
+impl Model {
+    /// Starts a model that repeats the password it finds in the text, and is ready otherwise.
+    pub async fn repeating() -> Self {
+        Self::answering(|request| {
+            let password = request.seen.split_once("The password is ").map(|(_, rest)| rest);
+            let password = password.and_then(|rest| rest.split_once(".\n")).map(|(word, _)| word);
+            let is_asked = request.seen.contains("What is the password");
+            Answer::says(password.unwrap_or(if is_asked { "I see none." } else { "ready" }))
+        })
+        .await
+    }
+}

@@ -24,8 +24,11 @@ const LISTED: [&str; 5] = [
     "claude-sonnet-4-5",
 ];
 
-pub(super) fn reply(request: &Request, answer: &Answer) -> Response {
-    Json(reply_body(request, answer)).into_response()
+/// Makes an answer of a server that counts no tokens.
+pub(super) fn take_counts_out(body: &mut Value) {
+    for key in ["usage", "prompt_eval_count", "eval_count"] {
+        body.as_object_mut().map(|body| body.remove(key));
+    }
 }
 
 /// What every protocol says in its own words.
@@ -64,7 +67,7 @@ pub(super) fn reply_body(request: &Request, answer: &Answer) -> Value {
     let spoken = Spoken {
         calls: calls.into_iter().enumerate().map(with_id).collect(),
         is_cut: answer.is_cut,
-        input: answer.prompt_tokens.unwrap_or_else(|| tokens(&request.text())),
+        input: answer.prompt_tokens.unwrap_or_else(|| tokens(&request.seen)),
         output: tokens(&text),
         text,
     };

@@ -1,0 +1,232 @@
+//! The project's rules, found on the base branch: never on the branch that is worked on, whose author may be anyone.
+//!
+//! They come from people who may write to that branch, so they are the model's rules and not data; they are bounded all the
+//! same. What cannot be used is said in the comments, and the run goes on without it.
+
+use std::collections::HashSet;
+
+use super::prompt;
+use super::run::Run;
+use super::setback::Setback;
+use crate::conversation::excerpt;
+use crate::forge::Item;
+use crate::repository::CommitId;
+use crate::repository::mirror::{Entry, Mirror};
+use crate::rules::{Rules, Settings, Text, is_nested_rule};
+
+/// Files at the root whose text is a rule, those that count most first.
+const ROOT_FILES: [&str; 3] = ["AGENTS.md", "CLAUDE.md", ".github/copilot-instructions.md"];
+/// Most rules for single folders.
+const MOST_NESTED: usize = 20;
+/// Most bytes of one text in the prompt.
+const MOST_BYTES: usize = 16 * 1024;
+/// All texts together get this part of the window, in percent, between these bounds.
+const SHARE: u64 = 8;
+const FEWEST_BYTES_IN_ALL: usize = 4 * 1024;
+const MOST_BYTES_IN_ALL: usize = 32 * 1024;
+/// A larger file is none that people wrote as a rule.
+const LARGEST_FILE: u64 = 1024 * 1024;
+/// Most files of the project that are looked at, for rules and for the overview.
+pub(super) const MOST_FILES: usize = 100_000;
+
+impl Run {
+    /// Reads the rules for an item from the branch that its change is merged into.
+    pub(super) async fn read_rules(&mut self, item: &Item, mirror: &Mirror) -> Result<(), Setback> {
+        let wanted = item.change.as_ref().map(|change| change.base_branch.clone());
+        let of_a_fork = item.change.as_ref().is_some_and(|change| change.is_fork);
+        let mirror = if of_a_fork {
+            let settings = &self.workshop.settings;
+            let home = self.home(item).await?;
+            let fetching = Box::pin(Mirror::fetch(&settings.repository, &settings.state_dir, &home));
+            self.unless_stopped(fetching).await?
+        } else {
+            mirror.clone()
+        };
+        for branch in wanted.into_iter().chain(item.default_branch.clone()) {
+            if let Some(commit) = mirror.branch(&branch).await? {
+                return self.read_rules_of(&mirror, &commit).await;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the rules for the system prompts.
+    pub(super) fn rules_prompt(&self) -> String {
+        prompt::rules(self.lease.run, &self.record.rules)
+    }
+
+    /// Reads the rules that a commit holds into the record.
+    pub(super) async fn read_rules_of(&mut self, mirror: &Mirror, commit: &CommitId) -> Result<(), Setback> {
+        let (files, _) = mirror.files(commit, MOST_FILES).await?;
+        let mut rules = Rules::default();
+        let mut texts = Vec::new();
+        if let Some(text) = self.read_settings(mirror, commit, &files, &mut rules).await? {
+            texts.push(text);
+        }
+        for path in rule_files(&files) {
+            if let Some(text) = self.read_rule_file(mirror, commit, path).await? {
+                texts.push(Text {
+                    path: path.path.clone(),
+                    text,
+                });
+            }
+        }
+        rules.texts = self.bounded(texts);
+        self.record.rules = rules;
+        Ok(())
+    }
+
+    /// Reads `.coding-agent-rules.*` and returns its text for the model.
+    async fn read_settings(
+        &mut self,
+        mirror: &Mirror,
+        commit: &CommitId,
+        files: &[Entry],
+        rules: &mut Rules,
+    ) -> Result<Option<Text>, Setback> {
+        let names = Settings::names();
+        let mut there = names
+            .iter()
+            .filter_map(|name| files.iter().find(|file| file.path == *name && !file.is_link));
+        let Some(entry) = there.next() else {
+            return Ok(None);
+        };
+        for other in there {
+            let (other, used) = (&other.path, &entry.path);
+            self.warn(format!(
+                "`{other}` is not used, because there is also `{used}`; join the two."
+            ));
+        }
+        let Some(text) = self.read_rule_file(mirror, commit, entry).await? else {
+            return Ok(None);
+        };
+        let settings = match Settings::read(&entry.path, &text) {
+            Ok(settings) => settings,
+            Err(malformed) => {
+                self.warn(format!(
+                    "The project's rules cannot be read, and the run goes on without them: {malformed}."
+                ));
+                return Ok(None);
+            }
+        };
+        for key in &settings.unknown {
+            self.warn(format!(
+                "`{}` has the key `{key}`, which means nothing there; correct or remove it.",
+                entry.path
+            ));
+        }
+        rules.tools = settings.tools;
+        rules.files = settings.files;
+        Ok(Some(Text {
+            path: entry.path.clone(),
+            text: settings.extension,
+        })
+        .filter(|text| !text.text.is_empty()))
+    }
+
+    /// Reads one file; one that is no text of a bearable size is named to people and passed over.
+    async fn read_rule_file(
+        &mut self,
+        mirror: &Mirror,
+        commit: &CommitId,
+        entry: &Entry,
+    ) -> Result<Option<String>, Setback> {
+        let path = &entry.path;
+        if entry.size > LARGEST_FILE {
+            self.warn(format!(
+                "`{path}` has {} bytes and is not taken for a rule; shorten it.",
+                entry.size
+            ));
+            return Ok(None);
+        }
+        let Some(bytes) = mirror.file(commit, path, LARGEST_FILE).await? else {
+            return Ok(None);
+        };
+        let Ok(text) = String::from_utf8(bytes) else {
+            self.warn(format!(
+                "`{path}` is not text in UTF-8 and is not taken for a rule; save it as UTF-8."
+            ));
+            return Ok(None);
+        };
+        // What cannot be seen in an editor is not to be read by the model either.
+        let is_visible = |sign: &char| !sign.is_control() || matches!(sign, '\n' | '\t');
+        let text: String = text.chars().filter(is_visible).collect();
+        Ok(Some(self.workshop.redactor.clean(&text).into_string()))
+    }
+
+    /// Cuts the texts to their share of the window; what is cut or dropped is said.
+    fn bounded(&mut self, texts: Vec<Text>) -> Vec<Text> {
+        let mut left = self
+            .bytes_of_window(SHARE)
+            .clamp(FEWEST_BYTES_IN_ALL, MOST_BYTES_IN_ALL);
+        let mut kept = Vec::new();
+        let mut seen = HashSet::new();
+        for Text { path, text } in texts {
+            let text = text.trim();
+            // The same text under two names, as many projects have it.
+            if text.is_empty() || !seen.insert(text.to_owned()) {
+                continue;
+            }
+            let most = MOST_BYTES.min(left);
+            if text.len() > most {
+                self.warn(format!(
+                    "`{path}` has {} bytes, and rules get {most} of the model's window here; only its beginning and end are \
+                     given to the model.",
+                    text.len()
+                ));
+            }
+            let text = excerpt::middle_cut(text, most, None);
+            left = left.saturating_sub(text.len()).max(256);
+            kept.push(Text { path, text });
+        }
+        kept
+    }
+}
+
+/// Returns the files whose texts are rules, those that count most first: the whole project's, then those of folders, from
+/// the root down.
+fn rule_files(files: &[Entry]) -> Vec<&Entry> {
+    let of_root = ROOT_FILES
+        .iter()
+        .filter_map(|path| files.iter().find(|file| file.path == *path));
+    let name = |path: &str| path.rsplit('/').next().map(str::to_owned).unwrap_or_default();
+    let mut nested: Vec<&Entry> = files
+        .iter()
+        .filter(|file| file.path.contains('/') && is_nested_rule(&name(&file.path)))
+        .collect();
+    nested.sort_by_key(|file| file.path.matches('/').count());
+    nested.truncate(MOST_NESTED);
+    of_root.chain(nested).filter(|file| !file.is_link).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_projects_own_come_first_and_then_the_folders_from_the_root_down() {
+        let entry = |path: &str, is_link: bool| Entry {
+            path: path.to_owned(),
+            size: 1,
+            is_link,
+        };
+        let files = [
+            entry(".github/copilot-instructions.md", false),
+            entry("AGENTS.md", false),
+            entry("CLAUDE.md", true),
+            entry("a/b/AGENTS.md", false),
+            entry("src/MYAGENTS.md", false),
+            entry("web/AGENTS.md", false),
+        ];
+        let found: Vec<&str> = rule_files(&files).iter().map(|file| file.path.as_str()).collect();
+        assert_eq!(
+            found,
+            [
+                "AGENTS.md",
+                ".github/copilot-instructions.md",
+                "web/AGENTS.md",
+                "a/b/AGENTS.md"
+            ]
+        );
+    }
+}

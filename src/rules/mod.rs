@@ -1,0 +1,221 @@
+//! What a project asks of whoever works on it: texts for the model, and what the program enforces by itself.
+//!
+//! The rules are always those of the base branch, so only who may write there makes them. How they get here is not this
+//! module's business; it reads them, bounds them, and decides on tools and files.
+
+mod pattern;
+mod settings;
+
+use serde::{Deserialize, Serialize};
+
+use pattern::Patterns;
+
+pub use settings::{Malformed, Settings};
+
+/// The rules of one project.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Rules {
+    /// The texts, those that count most first.
+    pub texts: Vec<Text>,
+    pub tools: Tools,
+    pub files: Files,
+}
+
+/// A text for the model.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Text {
+    /// The file it stands in.
+    pub path: String,
+    pub text: String,
+}
+
+/// Which tools may be used. Names are `server/tool`, with `*` for any number of signs; what is denied is denied even where
+/// it is allowed.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Tools {
+    /// The file that says so.
+    pub source: String,
+    /// All where there is none.
+    pub allowed: Vec<String>,
+    pub denied: Vec<String>,
+}
+
+/// Which files the work is on.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Files {
+    /// The file that says so.
+    pub source: String,
+    /// All where there is none.
+    pub include: Vec<String>,
+    pub exclude: Vec<String>,
+}
+
+impl Text {
+    /// Returns the folder the text is for; empty for the whole project.
+    pub fn folder(&self) -> &str {
+        match self.path.rsplit_once('/') {
+            Some((folder, name)) if is_nested_rule(name) => folder,
+            _ => "",
+        }
+    }
+}
+
+/// Tells whether a file of this name is a rule for the folder it lies in.
+pub fn is_nested_rule(name: &str) -> bool {
+    name == "AGENTS.md"
+}
+
+impl Tools {
+    /// Returns what keeps the tool `server/tool` from being used, as a sentence for the model.
+    pub fn refusal(&self, tool: &str) -> Option<String> {
+        let fits = |pattern: &&String| pattern::fits_name(pattern, tool);
+        if let Some(pattern) = self.denied.iter().find(fits) {
+            return Some(format!(
+                "the project's rules deny {tool}: denied_tools in {} names `{pattern}`; do without it",
+                self.source
+            ));
+        }
+        if self.allowed.is_empty() || self.allowed.iter().any(|pattern| fits(&pattern)) {
+            return None;
+        }
+        Some(format!(
+            "the project's rules do not allow {tool}: allowed_tools in {} names only `{}`; do without it",
+            self.source,
+            self.allowed.join("`, `")
+        ))
+    }
+
+    /// Returns the same rules without the list of what is allowed: for tools that are no part of the work.
+    #[must_use]
+    pub fn denials(&self) -> Self {
+        Self {
+            allowed: Vec::new(),
+            ..self.clone()
+        }
+    }
+}
+
+impl Files {
+    /// Tells whether any file is left out.
+    pub fn leave_something_out(&self) -> bool {
+        !(self.include.is_empty() && self.exclude.is_empty())
+    }
+
+    /// Returns what decides on single paths; made once for many of them.
+    pub fn filter(&self) -> Filter {
+        Filter {
+            include: Patterns::new(&self.include),
+            exclude: Patterns::new(&self.exclude),
+        }
+    }
+
+    /// Returns the rule in one sentence for the model; empty where there is none.
+    pub fn sentence(&self) -> String {
+        let list = |patterns: &[String]| format!("`{}`", patterns.join("`, `"));
+        match (self.include.as_slice(), self.exclude.as_slice()) {
+            ([], []) => String::new(),
+            (include, []) => format!("Only files that fit {} may be read or changed.", list(include)),
+            ([], exclude) => format!("Files that fit {} must not be read or changed.", list(exclude)),
+            (include, exclude) => format!(
+                "Only files that fit {} may be read or changed, and of these none that fits {}.",
+                list(include),
+                list(exclude)
+            ),
+        }
+    }
+
+    /// Returns why a file is left out, as the end of a sentence that begins with its path.
+    pub fn reason(&self) -> String {
+        format!("is left out by file_patterns in {}", self.source)
+    }
+}
+
+/// Decides whether a path belongs to the work.
+#[derive(Debug)]
+pub struct Filter {
+    include: Patterns,
+    exclude: Patterns,
+}
+
+impl Filter {
+    /// Tells whether the file at `path`, below the project's root, belongs to the work.
+    pub fn takes(&self, path: &str) -> bool {
+        (self.include.is_empty() || self.include.fit(path)) && !self.exclude.fit(path)
+    }
+
+    /// Tells whether something below the folder at `path` may belong to the work.
+    pub fn takes_folder(&self, path: &str) -> bool {
+        // No file has such a name, so only a pattern for all there is below the folder fits it.
+        !self.exclude.fit(path) && !self.exclude.fit(&format!("{path}/\u{1}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(patterns: &[&str]) -> Vec<String> {
+        patterns.iter().map(|&pattern| pattern.to_owned()).collect()
+    }
+
+    #[test]
+    fn what_is_denied_is_denied_even_where_it_is_allowed() {
+        let tools = Tools {
+            source: ".coding-agent-rules.yaml".to_owned(),
+            allowed: texts(&["workspace/*", "docs/search"]),
+            denied: texts(&["*/undo_*"]),
+        };
+        assert_eq!(tools.refusal("workspace/read_file"), None);
+        assert_eq!(
+            tools.refusal("workspace/undo_edit").as_deref(),
+            Some(
+                "the project's rules deny workspace/undo_edit: denied_tools in .coding-agent-rules.yaml names `*/undo_*`; do \
+                 without it"
+            )
+        );
+        assert_eq!(
+            tools.refusal("docs/write").as_deref(),
+            Some(
+                "the project's rules do not allow docs/write: allowed_tools in .coding-agent-rules.yaml names only \
+                 `workspace/*`, `docs/search`; do without it"
+            )
+        );
+        assert_eq!(tools.denials().refusal("docs/write"), None);
+        assert_eq!(Tools::default().refusal("any/thing"), None);
+    }
+
+    #[test]
+    fn a_file_belongs_to_the_work_if_it_is_included_and_not_excluded() {
+        let files = Files {
+            include: texts(&["src", "*.md"]),
+            exclude: texts(&["src/vendor/**", "*.pem"]),
+            ..Files::default()
+        };
+        let filter = files.filter();
+        for (path, expected) in [
+            ("src/main.rs", true),
+            ("docs/guide.md", true),
+            ("Cargo.toml", false),
+            ("src/vendor/a.rs", false),
+            ("src/key.pem", false),
+        ] {
+            assert_eq!(filter.takes(path), expected, "{path}");
+        }
+        assert!(filter.takes_folder("src") && !filter.takes_folder("src/vendor"));
+        assert!(Files::default().filter().takes("any/thing"));
+    }
+
+    #[test]
+    fn a_nested_text_is_for_its_folder() {
+        let text = |path: &str| Text {
+            path: path.to_owned(),
+            text: String::new(),
+        };
+        assert_eq!(text("AGENTS.md").folder(), "");
+        assert_eq!(text("web/app/AGENTS.md").folder(), "web/app");
+        assert_eq!(text(".github/copilot-instructions.md").folder(), "");
+    }
+}

@@ -1,0 +1,92 @@
+//! Servers whose window is smaller than the configured one: noticed in every conversation, and measured when asked.
+
+use coding_agent::llm::chat::Model as Llm;
+use coding_agent::llm::measure::Measured;
+use coding_agent::llm::{Config, ProviderName};
+
+use crate::fake::model::Model;
+use crate::{PROVIDERS, chat, clean, config};
+
+const CONFIGURED: u64 = 16_384;
+
+/// Returns the model with the window that these tests configure.
+fn small(model: &Model, provider: ProviderName) -> Llm {
+    let mut config: Config = config(model, provider);
+    config.ollama.context_length = CONFIGURED;
+    config.lmstudio.context_length = CONFIGURED;
+    config.openai.context_length = CONFIGURED;
+    config.anthropic.context_length = CONFIGURED;
+    config.anthropic.max_tokens = 512;
+    Llm::new(&config).unwrap()
+}
+
+#[tokio::test]
+async fn a_prompt_that_is_cut_without_a_word_raises_the_alarm_with_every_provider() {
+    for provider in PROVIDERS {
+        let model = Model::repeating().await;
+        model.cuts_prompts_at(2_048);
+        let mut chat = chat(&small(&model, provider), false);
+        chat.get_response().await.unwrap();
+        chat.send_user_message(&clean(&"A line of the file that matters.\n".repeat(1_000)));
+        let error = chat.get_response().await.unwrap_err().to_string();
+        assert!(error.starts_with("the prompt was truncated: about "), "{error}");
+        assert!(error.contains("the server counted 2048; "), "{error}");
+        assert!(error.contains("context"), "{error}");
+        // What was not read is not taken for said: the conversation is as it was.
+        assert_eq!(chat.messages().len(), 4);
+        model.finish();
+    }
+}
+
+#[tokio::test]
+async fn a_whole_prompt_is_told_from_one_that_is_cut_with_every_provider() {
+    for provider in PROVIDERS {
+        let model = Model::repeating().await;
+        let llm = small(&model, provider);
+        let Measured::Whole { tokens } = llm.measure_window().await.unwrap() else {
+            panic!("{provider:?} reads everything")
+        };
+        assert!((12_000..CONFIGURED).contains(&tokens), "{tokens}");
+        assert_eq!(model.requests().len(), 2);
+
+        model.cuts_prompts_at(4_096);
+        let measured = llm.measure_window().await.unwrap();
+        let expected = Measured::Cut {
+            arrived: 4_096,
+            is_silent: true,
+        };
+        assert_eq!(measured, expected, "{provider:?}");
+        assert_eq!(model.requests().len(), 4);
+        model.finish();
+    }
+}
+
+#[tokio::test]
+async fn where_the_server_does_not_count_the_place_of_the_cut_is_searched() {
+    for provider in PROVIDERS {
+        let model = Model::repeating().await;
+        model.counts_nothing();
+        model.cuts_prompts_at(4_096);
+        let measured = small(&model, provider).measure_window().await.unwrap();
+        let Measured::Cut { arrived, is_silent } = measured else {
+            panic!("{measured:?}")
+        };
+        // By an estimate that is a seventh above the fake's own count.
+        assert!(is_silent && (4_000..=4_800).contains(&arrived), "{arrived}");
+        assert_eq!(model.requests().len(), 7);
+        model.finish();
+    }
+}
+
+#[tokio::test]
+async fn a_model_that_cannot_repeat_is_measured_by_what_the_server_counts() {
+    let model = Model::answering(|_| crate::fake::model::Answer::says("What?")).await;
+    let llm = small(&model, ProviderName::Lmstudio);
+    assert!(matches!(llm.measure_window().await.unwrap(), Measured::Unsure { .. }));
+    model.cuts_prompts_at(8_000);
+    let expected = Measured::Cut {
+        arrived: 8_000,
+        is_silent: true,
+    };
+    assert_eq!(llm.measure_window().await.unwrap(), expected);
+}
