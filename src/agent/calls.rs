@@ -52,7 +52,16 @@ impl Run {
     }
 
     /// Runs one call and returns its output, cleaned of secrets and cut to its share of the window.
-    pub(super) async fn call(&self, toolbox: &Toolbox, call: &ToolCall) -> Result<ToolOutput, Setback> {
+    async fn call(&self, toolbox: &Toolbox, call: &ToolCall) -> Result<ToolOutput, Setback> {
+        let output = self.call_whole(toolbox, call).await?;
+        Ok(ToolOutput {
+            text: self.cut_for_window(output.text).await,
+            ..output
+        })
+    }
+
+    /// Runs one call and returns its output, cleaned of secrets and as long as the tool gives it.
+    pub(super) async fn call_whole(&self, toolbox: &Toolbox, call: &ToolCall) -> Result<ToolOutput, Setback> {
         let begun = Instant::now();
         let outcome = tokio::select! {
             outcome = toolbox.call(call) => outcome,
@@ -75,10 +84,7 @@ impl Run {
             milliseconds: milliseconds(begun),
         });
         let text = self.workshop.redactor.clean(&output.text).into_string();
-        Ok(ToolOutput {
-            text: self.cut_for_window(text).await,
-            ..output
-        })
+        Ok(ToolOutput { text, ..output })
     }
 
     /// Returns what tells this call from others of the same tool: its command, its path, or its first text.
