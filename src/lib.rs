@@ -8,6 +8,7 @@
 pub mod conversation; // messages, turns and how they are read out of a model's reply
 pub mod plan; // the plan a model makes, and what makes one valid
 pub mod rules; // what a project asks of whoever works on it
+pub mod evidence; // what speaks for a change and against it
 pub mod secret; // what must not be shown, and text that may be
 pub mod task; // what is worked on: ids, states, labels
 

@@ -36,6 +36,9 @@ pub struct Plan {
     pub environment_flaw: Option<String>,
     #[serde(deserialize_with = "lenient::checks")]
     pub verification: Vec<Check>,
+    /// How the project's own tests are run, where it has some. They may have failed before.
+    #[serde(deserialize_with = "lenient::text", skip_serializing_if = "String::is_empty")]
+    pub test_command: String,
     #[serde(deserialize_with = "lenient::text")]
     pub comment: String,
     /// The branch to start from, where it is not the default branch.

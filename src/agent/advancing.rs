@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::ending::Ending;
-use super::listening::Ear;
+use super::listening::{Ear, NearEar};
 use super::record::FailureKind;
 use super::run::Run;
 use super::setback::Setback;
@@ -18,7 +18,10 @@ const MOST_LOSSES: u32 = 3;
 impl Run {
     /// Works on the run until it ends, waits for somebody, or the program stops. The lease is given back in every case.
     pub async fn advance(mut self) -> Ending {
-        let _listening = AbortOnDropHandle::new(tokio::spawn(Ear::listen(Arc::clone(&self.ear))));
+        let _listening = (
+            AbortOnDropHandle::new(tokio::spawn(NearEar::listen(Arc::clone(&self.near_ear)))),
+            AbortOnDropHandle::new(tokio::spawn(Ear::listen(Arc::clone(&self.ear)))),
+        );
         if let Some(failure) = self.record.failure.clone() {
             // It failed before, and only saying so did not succeed.
             return putting_down::put_down(self, Setback::Failed(failure)).await;

@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use super::harmless::harmless;
+use super::harmless::{code, harmless};
 use super::record::{PausedBy, Record};
-use super::talk::{code, grouped, sentence, spent};
+use super::talk::{grouped, sentence, spent};
 use super::workshop::Settings;
 use crate::task::command::Command;
 use crate::task::state::State;

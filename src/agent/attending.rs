@@ -27,12 +27,8 @@ pub enum Attended {
 impl Run {
     /// Hears what people say to the run, and lets it go on or ends it. The lease is given back in every case.
     pub async fn attend(mut self) -> Attended {
-        {
-            let mut ear = self.ear.lock().await;
-            ear.open(self.record.heard.clone());
-            ear.look_around().await;
-            ear.look_at_thread().await;
-        }
+        self.ear.lock().await.open(self.record.heard.clone());
+        self.listen_now().await;
         match self.mailbox.verdict() {
             // It is set aside already; a person is told so, the pause file needs no answer.
             Some(Setback::Paused { order: None, .. }) if self.state.is_set_aside() => {}

@@ -56,11 +56,24 @@ impl Run {
     }
 
     /// Waits for one call and returns its output, cleaned of secrets and cut to `most` bytes.
-    pub(super) async fn call(
+    async fn call(
         &self,
         calling: impl Future<Output = Result<ToolOutput, ToolError>>,
         call: &ToolCall,
         most: usize,
+    ) -> Result<ToolOutput, Setback> {
+        let output = self.call_whole(calling, call).await?;
+        Ok(ToolOutput {
+            text: self.cut_for_window(output.text, most).await,
+            ..output
+        })
+    }
+
+    /// Waits for one call and returns its output, cleaned of secrets and as long as the tool gives it.
+    pub(super) async fn call_whole(
+        &self,
+        calling: impl Future<Output = Result<ToolOutput, ToolError>>,
+        call: &ToolCall,
     ) -> Result<ToolOutput, Setback> {
         let begun = Instant::now();
         let outcome = tokio::select! {
@@ -84,10 +97,7 @@ impl Run {
             milliseconds: milliseconds(begun),
         });
         let text = self.workshop.redactor.clean(&output.text).into_string();
-        Ok(ToolOutput {
-            text: self.cut_for_window(text, most).await,
-            ..output
-        })
+        Ok(ToolOutput { text, ..output })
     }
 
     /// Returns what tells this call from others of the same tool: its command, its path, or its first text.

@@ -16,6 +16,7 @@ pub(super) async fn deliver(run: &mut Run) -> Result<Signal, Setback> {
     // First, so that a forge that does not answer costs no work: the result is in the mirror by then.
     if run.record.head.is_none() {
         take_result(run).await?;
+        inspect_result(run).await?;
         run.save().await?;
     }
     let item = run.item().await?;
@@ -44,6 +45,16 @@ async fn take_result(run: &mut Run) -> Result<(), Setback> {
     };
     let accepted = desk.workspace.take_back(&message, &run.record.rules.files).await?;
     run.record.head = Some(accepted.head);
+    Ok(())
+}
+
+/// Looks at what is really delivered: commits may have come since the checks, and people read of it.
+async fn inspect_result(run: &mut Run) -> Result<(), Setback> {
+    if let Some(head) = run.record.head.clone()
+        && run.workshop.settings.planning.verification.enabled
+    {
+        run.record.findings = run.findings(&head).await?;
+    }
     Ok(())
 }
 

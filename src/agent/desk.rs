@@ -191,7 +191,7 @@ impl Run {
         Ok((name, environment))
     }
 
-    /// Runs a shell command of the program's own in the workspace. One that the stop of the program cuts short says nothing
+    /// Runs a shell command of the program's own in the workspace, and returns its whole output. One that the stop of the program cuts short says nothing
     /// of the work, so it is no result: it is run again by the next process.
     pub(super) async fn execute(&mut self, command: &str) -> Result<ToolOutput, Setback> {
         if self.stop.asked.is_cancelled() {
@@ -204,9 +204,7 @@ impl Run {
             tool: format!("{}/execute_command", super::WORKSPACE),
             args,
         };
-        let output = self
-            .call(toolbox.call_unbound(&call), &call, self.most_bytes(1))
-            .await?;
+        let output = self.call_whole(toolbox.call_unbound(&call), &call).await?;
         if self.stop.deadline.is_cancelled() {
             return Err(Setback::Interrupted);
         }

@@ -12,7 +12,7 @@ use tokio::task::JoinHandle;
 use super::run::Run;
 use super::setback::Setback;
 use super::workspace::Workspace;
-use crate::plan::Check;
+use crate::repository::CommitId;
 
 /// After how many turns with tool calls the work is kept.
 const EVERY: u32 = 10;
@@ -63,11 +63,8 @@ impl Run {
         }
     }
 
-    /// Keeps the work unless there is nothing to be run.
-    pub(super) async fn keep_before_checks(&mut self, checks: &[Check]) -> Result<(), Setback> {
-        if checks.is_empty() {
-            return Ok(());
-        }
+    /// Keeps the work and returns the commit that holds it; `None` where it could not be kept.
+    pub(super) async fn keep_before_checks(&mut self) -> Result<Option<CommitId>, Setback> {
         let task = self.lease.task.clone();
         let desk = self.open_desk().await?;
         desk.keeping.finish().await;
@@ -75,14 +72,14 @@ impl Run {
             Err(lost @ Setback::WorkspaceLost(_)) => Err(lost),
             Err(setback) => {
                 tracing::warn!(%task, "the work could not be kept: {setback:?}");
-                Ok(())
+                Ok(None)
             }
-            Ok(()) => Ok(()),
+            Ok(kept) => Ok(Some(kept)),
         }
     }
 }
 
-async fn keep(workspace: &Workspace) -> Result<(), Setback> {
+async fn keep(workspace: &Workspace) -> Result<CommitId, Setback> {
     let too_late = || Setback::failed(format!("the snapshot took longer than {} s", PATIENCE.as_secs()));
     tokio::time::timeout(PATIENCE, workspace.keep())
         .await

@@ -17,7 +17,7 @@ use super::thread::Thread;
 use super::workshop::Workshop;
 use crate::forge::{Comment, CommentKey, Forge, ForgeError, Item, Reaction};
 use crate::journal::fact::{Fact, Subject};
-use crate::store::{Lease, StoreError};
+use crate::store::Lease;
 use crate::task::command::Command;
 use crate::task::id::{RunId, TaskId};
 use crate::task::labels::Labels;
@@ -51,7 +51,6 @@ pub struct Ear {
     mailbox: Arc<Mailbox>,
     /// What was heard already; `None` until the comments that begin the task were read.
     heard: Option<BTreeMap<CommentKey, Uuid>>,
-    requests: HashSet<Uuid>,
     looked_at: Option<Instant>,
     rights: HashMap<String, (bool, Instant)>,
     /// Whether the item was seen with the label of a run at work, and assigned to the bot.
@@ -77,7 +76,6 @@ impl Ear {
             thread,
             mailbox,
             heard: None,
-            requests: HashSet::new(),
             looked_at: None,
             rights: HashMap::new(),
             was_shown: false,
@@ -113,9 +111,7 @@ impl Ear {
     pub async fn listen(ear: Arc<Mutex<Self>>) {
         loop {
             tokio::time::sleep(TICK).await;
-            let mut ear = ear.lock().await;
-            ear.look_around().await;
-            ear.look_when_due().await;
+            ear.lock().await.look_when_due().await;
         }
     }
 
@@ -124,32 +120,6 @@ impl Ear {
         let pause = Duration::from_secs(self.workshop.settings.steering.interval_seconds);
         if self.looked_at.is_none_or(|at| at.elapsed() >= pause) {
             self.look_at_thread().await;
-        }
-    }
-
-    /// Looks at what is near: requests in the store, and the pause file.
-    pub async fn look_around(&mut self) {
-        match self.workshop.store.requests(self.run).await {
-            Ok(requests) => {
-                for request in requests {
-                    if self.requests.insert(request.id) {
-                        let Ok(command) = request.text.parse::<Command>();
-                        self.take_order(Order {
-                            command,
-                            by: OPERATOR.to_owned(),
-                            origin: Origin::Request(request.id),
-                        });
-                    }
-                }
-            }
-            Err(error) => self.complain(&error),
-        }
-        let may_pause = matches!(self.thread, Thread::Item { .. });
-        if may_pause && pause_file(&self.workshop.settings.state_dir).exists() {
-            self.mailbox.put_down_soon(Setback::Paused {
-                by: PausedBy::File,
-                order: None,
-            });
         }
     }
 
@@ -266,11 +236,14 @@ impl Ear {
             tracing::warn!(task = %self.task, "the reaction to {} could not be given: {error}", heard.key);
         }
         match command {
-            Some(command) => self.take_order(Order {
-                command,
-                by: format!("@{}", comment.author),
-                origin: Origin::Comment(heard),
-            }),
+            Some(command) => take_order(
+                &self.mailbox,
+                Order {
+                    command,
+                    by: format!("@{}", comment.author),
+                    origin: Origin::Comment(heard),
+                },
+            ),
             None => self.mailbox.put_words(Words {
                 heard,
                 comment,
@@ -291,17 +264,6 @@ impl Ear {
         Ok(may)
     }
 
-    fn take_order(&self, order: Order) {
-        match order.command {
-            Command::Stop => self.mailbox.put_down_now(Setback::Stopped { order }),
-            Command::Pause => self.mailbox.put_down_soon(Setback::Paused {
-                by: PausedBy::Person(order.by.clone()),
-                order: Some(order),
-            }),
-            _ => self.mailbox.put_order(order),
-        }
-    }
-
     fn note(&self, fact: Fact) {
         let subject = Subject {
             task: Some(self.task.clone()),
@@ -309,8 +271,74 @@ impl Ear {
         };
         self.workshop.journal.record(&subject, fact);
     }
+}
 
-    fn complain(&self, error: &StoreError) {
-        tracing::warn!(task = %self.task, "the store could not be asked for requests: {error}");
+/// Listens to what is near: requests in the store, and the pause file. Apart from [`Ear`], so that a forge that hangs does
+/// not keep the operator from being heard.
+pub struct NearEar {
+    workshop: Arc<Workshop>,
+    run: RunId,
+    may_pause: bool,
+    mailbox: Arc<Mailbox>,
+    requests: HashSet<Uuid>,
+}
+
+impl NearEar {
+    /// A local task cannot be paused: it ends with the command that gave it.
+    pub fn new(workshop: Arc<Workshop>, run: RunId, may_pause: bool, mailbox: Arc<Mailbox>) -> Self {
+        Self {
+            workshop,
+            run,
+            may_pause,
+            mailbox,
+            requests: HashSet::new(),
+        }
+    }
+
+    /// Listens until it is dropped.
+    pub async fn listen(ear: Arc<Mutex<Self>>) {
+        loop {
+            tokio::time::sleep(TICK).await;
+            ear.lock().await.look().await;
+        }
+    }
+
+    /// Looks once.
+    pub async fn look(&mut self) {
+        match self.workshop.store.requests(self.run).await {
+            Ok(requests) => {
+                for request in requests {
+                    if self.requests.insert(request.id) {
+                        let Ok(command) = request.text.parse::<Command>();
+                        take_order(
+                            &self.mailbox,
+                            Order {
+                                command,
+                                by: OPERATOR.to_owned(),
+                                origin: Origin::Request(request.id),
+                            },
+                        );
+                    }
+                }
+            }
+            Err(error) => tracing::warn!(run = %self.run, "the store could not be asked for requests: {error}"),
+        }
+        if self.may_pause && pause_file(&self.workshop.settings.state_dir).exists() {
+            self.mailbox.put_down_soon(Setback::Paused {
+                by: PausedBy::File,
+                order: None,
+            });
+        }
+    }
+}
+
+fn take_order(mailbox: &Mailbox, order: Order) {
+    match order.command {
+        Command::Stop => mailbox.put_down_now(Setback::Stopped { order }),
+        Command::Pause => mailbox.put_down_soon(Setback::Paused {
+            by: PausedBy::Person(order.by.clone()),
+            order: Some(order),
+        }),
+        _ => mailbox.put_order(order),
     }
 }

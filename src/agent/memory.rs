@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 use chrono::{DateTime, Utc};
 
 use super::prompt;
+use super::proof;
 use super::record::Record;
 use super::run::Run;
 use super::setback::Setback;
@@ -96,7 +97,7 @@ fn story(run: &StoredRun) -> String {
         let _ = writeln!(text, "What it said at its end: {}", summary.trim());
     }
     for check in &record.checks {
-        let _ = writeln!(text, "Check `{}` {}", check.command, talk::outcome(check));
+        let _ = writeln!(text, "Check `{}` {}", check.command, proof::outcome(check));
     }
     for note in &record.notes {
         let _ = writeln!(text, "Note: {note}");

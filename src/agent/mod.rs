@@ -13,6 +13,7 @@ pub mod workspace; // container and repository together
 pub mod harmless; // a model's words, fit to be shown
 pub mod thread; // where people are told
 pub mod workshop; // what all runs share
+mod proof; // what people read of the evidence
 pub mod talk; // what people read
 pub mod answers; // what they read in answer to what they said
 pub mod report; // what the person who gave a local task reads
@@ -39,6 +40,7 @@ mod revising; // a better plan
 mod planning;
 mod preparing;
 mod working;
+mod checking;
 mod verifying;
 mod delivering;
 mod saving; // unfinished work goes where people can see it
@@ -106,10 +108,14 @@ impl Default for Steering {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Verification {
-    /// Runs the plan's verification commands.
+    /// Runs the plan's verification commands and the project's own tests, and looks at what was changed.
     pub enabled: bool,
-    /// How often the model may repair what verification found.
+    /// How often the model may try to repair one failure.
     pub max_rounds: u32,
+    /// The failure with this number is not repaired any more.
+    pub max_failures: u32,
+    /// How the project's own tests are run: a command; `auto` for the one that the plan names or the project's files show; `none`.
+    pub test_command: String,
 }
 
 impl Default for Planning {
@@ -129,6 +135,8 @@ impl Default for Verification {
         Self {
             enabled: true,
             max_rounds: 2,
+            max_failures: 3,
+            test_command: "auto".to_owned(),
         }
     }
 }

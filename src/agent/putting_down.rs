@@ -19,7 +19,12 @@ const LONGEST_WAIT_MINUTES: i64 = 60;
 /// How long a run waits whose store could not be written, so that the model is not paid for the same step again and again.
 const UNSAVED_WAIT_MINUTES: i64 = 2;
 /// Ends the work on the run for now or for good.
-pub(super) async fn put_down(mut run: Run, setback: Setback) -> Ending {
+pub(super) async fn put_down(run: Run, setback: Setback) -> Ending {
+    // Boxed: it is rare, and its large future would be carried by everything that may have to do it.
+    Box::pin(act_on(run, setback)).await
+}
+
+async fn act_on(mut run: Run, setback: Setback) -> Ending {
     let ending = match setback {
         Setback::Disowned(error) => {
             // Another worker may use the container at this moment: nothing is touched.
@@ -179,7 +184,8 @@ pub(super) async fn show_set_aside(run: &mut Run) {
 /// A person ended the run: what was done is kept on a branch.
 async fn stop(run: &mut Run, order: &Order) -> Ending {
     if run.record.local.is_none() {
-        let saved = run.rescue().await;
+        let shown_before = run.record.paused.as_ref().and_then(|paused| paused.branch.clone());
+        let saved = run.rescue().await.or(shown_before);
         let trigger = match &run.thread {
             Thread::Item { labels, .. } => labels.trigger.clone(),
             Thread::Terminal { .. } => String::new(),

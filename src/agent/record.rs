@@ -9,6 +9,9 @@ use uuid::Uuid;
 
 use super::budget::Allowance;
 use crate::conversation::Usage;
+use crate::evidence::check::{Before, Checked};
+use crate::evidence::difference::Finding;
+use crate::evidence::repair::Repairs;
 use crate::forge::{Change, CommentId, CommentKey};
 use crate::plan::Plan;
 use crate::repository::CommitId;
@@ -49,7 +52,17 @@ pub struct Record {
     /// What the model said when it was done.
     pub summary: Option<String>,
     pub checks: Vec<Checked>,
-    pub repairs: u32,
+    /// What the checks were run on.
+    pub checked: Option<Work>,
+    /// What the project's own tests gave before anything was changed; run once, and only when they fail afterwards.
+    pub before: Option<Before>,
+    pub repair: Repairs,
+    /// How many turns the model had taken when it was last sent back to work.
+    pub sent_back_at: Option<u32>,
+    /// What the difference shows besides what was asked for.
+    pub findings: Vec<Finding>,
+    /// Whether the model was told of findings.
+    pub asked_about_findings: bool,
     /// The accepted result, kept in the mirror. Equal to the base where nothing changed.
     pub head: Option<CommitId>,
     pub change: Option<Change>,
@@ -124,21 +137,13 @@ pub struct Base {
     pub holds_work: bool,
 }
 
-/// A verification command and what it gave.
+/// A state of the work that checks were run on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Checked {
-    pub command: String,
-    pub expected: i64,
-    /// `None` where the command did not come to an end.
-    pub exit_code: Option<i64>,
-    /// The end of its output.
-    pub tail: String,
-}
-
-impl Checked {
-    pub fn passed(&self) -> bool {
-        self.exit_code == Some(self.expected)
-    }
+pub struct Work {
+    /// Its files; `None` where they could not be told.
+    pub tree: Option<CommitId>,
+    /// How many turns the model had taken.
+    pub turns: u32,
 }
 
 /// Why a run failed.
@@ -162,9 +167,19 @@ pub enum FailureKind {
 }
 
 impl Record {
-    /// Tells whether every check that was run passed.
+    /// Tells whether nothing stands against the result: no check, and no test that was taken away.
     pub fn is_verified(&self) -> bool {
-        self.checks.iter().all(Checked::passed)
+        self.passes_checks() && !self.takes_tests_away()
+    }
+
+    /// Tells whether every check that was run passed, or failed through no fault of the work.
+    pub fn passes_checks(&self) -> bool {
+        !self.checks.iter().any(Checked::is_open)
+    }
+
+    /// Tells whether tests that were there are gone or not run any more.
+    pub fn takes_tests_away(&self) -> bool {
+        self.findings.iter().any(|finding| finding.kind.takes_tests_away())
     }
 
     /// Tells whether there is something accepted to deliver: changed by this run, or by an earlier one that was cut short.

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use super::ending::Ending;
+use super::proof;
 use super::record::{LocalTask, Record};
 use super::talk;
 use super::workshop::Settings;
@@ -40,8 +41,11 @@ pub fn local(
             text.push_str("No check was run.\n");
         }
         for check in &record.checks {
-            let _ = writeln!(text, "Check `{}` {}.", check.command, talk::outcome(check));
+            let _ = writeln!(text, "Check `{}` {}.", check.command, proof::outcome(check));
         }
+    }
+    for finding in &record.findings {
+        let _ = writeln!(text, "Look at {}", proof::looked_at(finding, str::to_owned));
     }
     for note in &record.notes {
         let _ = writeln!(text, "Note: {note}");
@@ -60,7 +64,7 @@ fn headline(record: &Record, local: &LocalTask, ending: &Ending, changed: &[Chan
         Ending::Done if changed.is_empty() => format!("Done: nothing had to be changed in {folder}.\n"),
         Ending::Done if local.dry_run => format!("Done: {files} would change; {folder} is as it was.\n"),
         Ending::Done if !record.is_verified() => {
-            format!("{files} changed in {folder}, but the result does not pass its checks:\n")
+            format!("{files} changed in {folder}, but {}:\n", proof::what_is_wrong(record))
         }
         Ending::Done => format!("Done: {files} changed in {folder}:\n"),
         Ending::Interrupted => format!("Stopped; {folder} is as it was.\n"),

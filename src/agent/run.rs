@@ -8,7 +8,7 @@ use tokio::sync::Mutex;
 
 use super::budget::Spent;
 use super::desk::Desk;
-use super::listening::Ear;
+use super::listening::{Ear, NearEar};
 use super::mailbox::Mailbox;
 use super::outputs::Outputs;
 use super::record::{Failure, FailureKind, Record};
@@ -34,6 +34,7 @@ pub struct Run {
     pub(super) stop: Stop,
     pub(super) mailbox: Arc<Mailbox>,
     pub(super) ear: Arc<Mutex<Ear>>,
+    pub(super) near_ear: Arc<Mutex<NearEar>>,
     /// The repository, once it was fetched by this process.
     pub(super) mirror: Option<Mirror>,
     /// Container, tools and conversation, once they are open.
@@ -65,6 +66,8 @@ impl Run {
             thread.clone(),
             Arc::clone(&mailbox),
         );
+        let may_pause = matches!(thread, Thread::Item { .. });
+        let near_ear = NearEar::new(Arc::clone(&workshop), lease.run, may_pause, Arc::clone(&mailbox));
         if !matches!(stored.state, State::Queued | State::Planning) {
             ear.open(record.heard.clone());
         }
@@ -78,6 +81,7 @@ impl Run {
             stop,
             mailbox,
             ear: Arc::new(Mutex::new(ear)),
+            near_ear: Arc::new(Mutex::new(near_ear)),
             mirror: None,
             desk: None,
             outputs,

@@ -51,7 +51,7 @@ impl Run {
         };
         desk.keeping.finish().await;
         match tokio::time::timeout(RESCUE_TIME, desk.workspace.keep()).await {
-            Ok(Ok(())) => return true,
+            Ok(Ok(_)) => return true,
             Ok(Err(setback)) => tracing::warn!(task = %self.lease.task, "the work could not be kept: {setback:?}"),
             Err(_) => tracing::warn!(task = %self.lease.task, "the work could not be kept in time"),
         }

@@ -36,9 +36,8 @@ impl Run {
 
     /// Looks at once at all places where people can say something.
     pub(super) async fn listen_now(&self) {
-        let mut ear = self.ear.lock().await;
-        ear.look_around().await;
-        ear.look_at_thread().await;
+        self.near_ear.lock().await.look().await;
+        self.ear.lock().await.look_at_thread().await;
     }
 
     /// Looks if nobody did for as long as a look is good for.

@@ -8,8 +8,9 @@ use std::fmt::Write as _;
 
 use chrono::Utc;
 
-use super::harmless::{harmless, harmless_line};
-use super::record::{Checked, Failure, Record};
+use super::harmless::{code, fenced, harmless, harmless_line};
+use super::proof::{has_something_to_say, to_look_at, verification, what_is_wrong};
+use super::record::{Failure, Record};
 use super::workshop::Settings;
 use crate::plan::Plan;
 use crate::task::id::RunId;
@@ -131,14 +132,19 @@ pub fn done(record: &Record, settings: &Settings) -> String {
     let branch = record.base.as_ref().map_or("", |base| base.head_branch.as_str());
     let mut text = match (&record.change, record.has_changes(), record.is_verified()) {
         (Some(change), _, true) => format!("### ✅ Done: {}\n", change.url),
-        (Some(change), _, false) => format!("### ⚠️ Done, but the checks do not pass: {} is a draft\n", change.url),
+        (Some(change), _, false) => format!(
+            "### ⚠️ Done, but {}: {} is a draft\n",
+            what_is_wrong(record),
+            change.url
+        ),
         (None, true, true) => format!("### ✅ Done: pushed to {}\n", code(branch)),
-        (None, true, false) => format!("### ⚠️ Pushed to {}, but the checks do not pass\n", code(branch)),
+        (None, true, false) => format!("### ⚠️ Pushed to {}, but {}\n", code(branch), what_is_wrong(record)),
         (None, false, true) => "### ✅ Done: nothing had to be changed\n".to_owned(),
         (None, false, false) => "### ⚠️ Nothing was changed, and the checks do not pass\n".to_owned(),
     };
     summary(&mut text, record);
-    text.push_str(&verification(&record.checks));
+    text.push_str(&verification(record));
+    text.push_str(&to_look_at(&record.findings));
     notes(&mut text, &record.notes);
     let _ = write!(text, "\n<sub>{}</sub>", spent(record, settings));
     text
@@ -187,14 +193,15 @@ pub fn postponed(reason: &str, trigger: &str) -> String {
 pub fn change_body(record: &Record, settings: &Settings, closes: Option<u64>, run: RunId) -> String {
     let mut text = String::new();
     summary(&mut text, record);
-    text.push_str(&verification(&record.checks));
-    for check in record.checks.iter().filter(|check| !check.passed()) {
+    text.push_str(&verification(record));
+    for check in record.checks.iter().filter(|check| has_something_to_say(check)) {
         let _ = write!(
             text,
             "\n<details><summary>What the failing check said</summary>\n\n{}\n\n</details>\n",
             fenced(&format!("$ {}\n{}", check.command, check.tail))
         );
     }
+    text.push_str(&to_look_at(&record.findings));
     notes(&mut text, &record.notes);
     if let Some(number) = closes {
         let _ = write!(text, "\nCloses #{number}\n");
@@ -207,51 +214,6 @@ fn summary(text: &mut String, record: &Record) {
     if let Some(summary) = record.summary.as_deref().filter(|summary| !summary.trim().is_empty()) {
         let _ = write!(text, "\n{}\n", harmless(summary));
     }
-}
-
-fn verification(checks: &[Checked]) -> String {
-    if checks.is_empty() {
-        return "\nNothing was checked: the plan names no command for it.\n".to_owned();
-    }
-    let mut text = "\n**How it was verified**\n\n".to_owned();
-    for check in checks {
-        let mark = if check.passed() { "✅" } else { "❌" };
-        let _ = writeln!(text, "- {mark} {} {}", code(&check.command), outcome(check));
-    }
-    text
-}
-
-/// Returns how a check ended: the end of a sentence that begins with its command.
-pub fn outcome(check: &Checked) -> String {
-    match check.exit_code {
-        _ if check.passed() => "passed".to_owned(),
-        Some(code) => format!("ended with {code} instead of {}", check.expected),
-        None => "did not come to an end".to_owned(),
-    }
-}
-
-/// Returns `text` on one line in a span of code that nothing in it can close.
-pub(super) fn code(text: &str) -> String {
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let fence = "`".repeat(longest_run(&line) + 1);
-    // A space is taken off by Markdown; without it the signs would join.
-    let pad = if line.starts_with('`') || line.ends_with('`') {
-        " "
-    } else {
-        ""
-    };
-    format!("{fence}{pad}{line}{pad}{fence}")
-}
-
-/// Returns `text` in a code block that nothing in it can close.
-fn fenced(text: &str) -> String {
-    let fence = "`".repeat(longest_run(text).max(2) + 1);
-    format!("{fence}\n{}\n{fence}", text.trim_end())
-}
-
-fn longest_run(text: &str) -> usize {
-    let runs = text.split(|character| character != '`');
-    runs.map(str::len).max().unwrap_or(0)
 }
 
 /// Returns a number with its thousands set apart.
@@ -282,13 +244,6 @@ pub fn sentence(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_code_block_cannot_be_closed_from_inside() {
-        assert_eq!(fenced("a\n```\nb"), "````\na\n```\nb\n````");
-        assert_eq!(code("a ``b``\nc"), "```a ``b`` c```");
-        assert_eq!(code("`a`"), "`` `a` ``");
-    }
 
     #[test]
     fn large_numbers_can_be_read() {

@@ -1,85 +1,91 @@
 //! The fourth stage: the program, not the model, decides whether the work is done.
 
-use std::fmt::Write as _;
-
-use super::record::Checked;
+use super::proof;
 use super::run::Run;
 use super::setback::Setback;
-use crate::conversation::excerpt;
+use crate::evidence::difference::{self, Finding};
+use crate::evidence::digest::digest;
+use crate::evidence::repair::{Limits, Verdict};
 use crate::journal::fact::Fact;
-use crate::plan::Check;
+use crate::repository::CommitId;
 use crate::task::state::Signal;
 
-const TAIL_BYTES: usize = 4_000;
+/// Most of a difference that is looked through.
+const LARGEST_DIFFERENCE: usize = 4 * 1024 * 1024;
 
-/// Leaves the outcome of every check in the record; sends the model back to work while it may still repair.
+/// Leaves the outcome of every check in the record; sends the model back to work while it may still repair, and once for what its
+/// changes show besides.
 pub(super) async fn verify(run: &mut Run) -> Result<Signal, Setback> {
     let settings = run.workshop.settings.planning.verification.clone();
-    let checks = run
-        .record
-        .plan
-        .as_ref()
-        .map(|plan| plan.verification.clone())
-        .unwrap_or_default();
-    run.record.checks.clear();
-    if !settings.enabled || checks.is_empty() {
+    if !settings.enabled {
+        run.record.checks.clear();
         return Ok(Signal::Finished);
     }
-    run.show_progress().await?;
+    if run.record.sent_back_at == Some(run.record.turns) {
+        // The model was told, and the process ended before that was saved as the next stage.
+        return Ok(Signal::RepairNeeded);
+    }
     // The checks are the program's heaviest commands; a container that they take down must not take the work along.
-    run.keep_before_checks(&checks).await?;
-    for check in &checks {
-        let checked = check_one(run, check).await?;
-        run.note(Fact::Verified {
-            command: checked.command.clone(),
-            exit_code: checked.exit_code,
-            passed: checked.passed(),
+    let kept = run.keep_before_checks().await?;
+    run.check(kept.as_ref()).await?;
+    run.record.findings = match &kept {
+        Some(kept) => run.findings(kept).await?,
+        None => Vec::new(),
+    };
+    let limits = Limits {
+        max_rounds: settings.max_rounds,
+        max_failures: settings.max_failures,
+    };
+    let verdict = run.record.repair.judge(&run.record.checks, limits);
+    if let Some(end) = run.record.repair.end {
+        run.note(Fact::RepairEnded {
+            reason: proof::why_ended(end, &run.record.repair),
         });
-        run.record.checks.push(checked);
     }
-    if run.record.is_verified() || run.record.repairs >= settings.max_rounds {
-        return Ok(Signal::Finished);
+    let asks = settings.max_rounds > 0 && !run.record.findings.is_empty() && !run.record.asked_about_findings;
+    let question = asks.then(|| difference::question(&run.record.findings));
+    let text = match (verdict, question) {
+        (Verdict::Repair, question) => [Some(digest(&run.record.checks)), question],
+        (Verdict::Passed, Some(question)) => [None, Some(question)],
+        (Verdict::Passed, None) | (Verdict::Ended, _) => return Ok(Signal::Finished),
+    };
+    if asks {
+        run.record.asked_about_findings = true;
+        run.note(Fact::Questioned {
+            findings: run.record.findings.len(),
+        });
     }
-    run.record.repairs += 1;
-    let digest = digest(&run.record.checks);
+    let text = text.into_iter().flatten().collect::<Vec<_>>().join("\n\n");
+    send_back(run, &text).await?;
+    Ok(Signal::RepairNeeded)
+}
+
+async fn send_back(run: &mut Run, text: &str) -> Result<(), Setback> {
     let mut chat = run.open_chat().await?;
-    chat.send_user_message(&run.workshop.redactor.clean(&digest));
+    chat.send_user_message(&run.workshop.redactor.clean(text));
+    run.record.sent_back_at = Some(run.record.turns);
     run.save_conversation(&mut chat).await?;
     if let Some(desk) = &mut run.desk {
         desk.chat = Some(chat);
     }
-    Ok(Signal::RepairNeeded)
+    Ok(())
 }
 
-async fn check_one(run: &mut Run, check: &Check) -> Result<Checked, Setback> {
-    let output = run.execute(&check.command).await?;
-    // Without an exit code the command did not end by itself, and that is never a pass.
-    let exit_code = output
-        .structured
-        .as_ref()
-        .and_then(|fields| fields["exit_code"].as_i64());
-    let tail = excerpt::middle_cut(&output.text, TAIL_BYTES, None);
-    Ok(Checked {
-        command: check.command.clone(),
-        expected: check.expect_exit.into(),
-        exit_code,
-        tail,
-    })
-}
-
-/// Returns what the model is told of the checks that did not pass.
-fn digest(checks: &[Checked]) -> String {
-    let mut text = "The program checked the result, and it does not pass yet:\n".to_owned();
-    for check in checks.iter().filter(|check| !check.passed()) {
-        let ending = check
-            .exit_code
-            .map_or_else(|| "did not end".to_owned(), |code| format!("exit code {code}"));
-        let _ = write!(
-            text,
-            "\n$ {}\n[{ending}, expected {}]\n{}\n",
-            check.command, check.expected, check.tail
-        );
+impl Run {
+    /// Returns what the difference between the base and `head` shows besides what was asked for.
+    pub(super) async fn findings(&mut self, head: &CommitId) -> Result<Vec<Finding>, Setback> {
+        let Some(base) = self.record.base.as_ref().map(|base| base.commit.clone()) else {
+            return Ok(Vec::new());
+        };
+        let mirror = match &self.mirror {
+            Some(mirror) => mirror.clone(),
+            None => self.open_desk().await?.workspace.mirror().clone(),
+        };
+        let (diff, was_cut) = mirror.diff(&base, head, LARGEST_DIFFERENCE).await?;
+        if was_cut {
+            self.warn("The change is too large to be looked through whole: placeholders and weakened tests may be in the rest of it.");
+        }
+        let findings = difference::inspect(&self.workshop.redactor.clean(&diff).into_string());
+        Ok(findings)
     }
-    text.push_str("\nMend it, then finish again. Do not weaken the checks.");
-    text
 }

@@ -18,7 +18,7 @@ use crate::rules::Files;
 use crate::tool::mcp::{Connect, Connection, McpServer};
 
 /// Where the project lies in the container.
-pub(super) const PROJECT: &str = "/workspace/project";
+pub const PROJECT: &str = "/workspace/project";
 
 /// Receives the pack on stdin. Arguments: branch, base commit, base branch's name and commit, author, address, commit of unfinished work or empty.
 const HAND_IN: &str = r#"
@@ -44,9 +44,32 @@ else
 fi
 "#;
 
+/// Puts the files of another commit in the place of the work, which the commit in the first argument holds: what is installed,
+/// built or ignored stays where it is. A copy beside the project would be simpler, and its tests would find the changed code wherever
+/// a path was written down at installation. Arguments: commit of the work, the other commit.
+const EXCHANGE: &str = r#"
+cd /workspace/project
+cp .git/index .git/coding-agent-index
+git update-ref refs/coding-agent/work "$1"
+git add -A
+git read-tree -u --reset "$2"
+"#;
+
+/// Undoes that, whatever came between; does nothing where nothing was set aside. Whatever takes the work out does it first, so that a
+/// process that was killed between the two loses nothing.
+const BRING_BACK: &str = r#"
+set -e
+cd /workspace/project
+if work=$(git rev-parse -q --verify refs/coding-agent/work); then
+  git read-tree -u --reset "$work"
+  git clean -fdq
+  if [ -f .git/coding-agent-index ]; then mv .git/coding-agent-index .git/index; fi
+  git update-ref -d refs/coding-agent/work
+fi
+"#;
+
 /// Commits what is uncommitted and prints the commit. Arguments: message, branch, base commit.
 const COMMIT: &str = r#"
-set -e
 cd /workspace/project
 git -c core.hooksPath=/dev/null add -A
 if ! git diff --cached --quiet; then
@@ -58,7 +81,6 @@ git rev-parse HEAD
 /// Writes a commit of everything as it is, without touching branch or index, and prints it; the one before where nothing
 /// has changed since. Argument: the one before, or empty.
 const SNAPSHOT: &str = r#"
-set -e
 cd /workspace/project
 index=$(mktemp)
 cp .git/index "$index" 2>/dev/null || true
@@ -201,15 +223,35 @@ impl Workspace {
     }
 
     /// Keeps the work as it is, uncommitted changes included, in the mirror, so that another container can go on with it.
-    pub async fn keep(&self) -> Result<(), Setback> {
+    pub async fn keep(&self) -> Result<CommitId, Setback> {
         let mut kept = self.kept.lock().await;
         let before = kept.as_ref().map_or("", CommitId::as_str);
         let head = self.print_commit(SNAPSHOT, &[before]).await?;
         if kept.as_ref() != Some(&head) {
             let incoming = self.receive(&head).await?;
-            *kept = Some(incoming.keep_as_is(&self.acceptance(head)).await?);
+            *kept = Some(incoming.keep_as_is(&self.acceptance(head.clone())).await?);
         }
-        Ok(())
+        Ok(head)
+    }
+
+    /// Shows the project as it was before anything was changed, until [`Workspace::bring_back`]. `work` is what was kept last.
+    pub async fn exchange_for_base(&self, work: &CommitId) -> Result<(), Setback> {
+        self.arrange(EXCHANGE, &[work.as_str(), self.base.commit.as_str()])
+            .await
+    }
+
+    /// Shows the work again.
+    pub async fn bring_back(&self) -> Result<(), Setback> {
+        self.arrange("", &[]).await
+    }
+
+    async fn arrange(&self, text: &str, arguments: &[&str]) -> Result<(), Setback> {
+        let text = format!("{BRING_BACK}{text}");
+        let (_, ending) = self
+            .container
+            .run(&script(&text, arguments), tokio::io::empty(), 64 * 1024)
+            .await?;
+        succeeded("the project's files could not be exchanged in the container", &ending)
     }
 
     async fn receive(&self, head: &CommitId) -> Result<crate::repository::incoming::Incoming, Setback> {
@@ -225,15 +267,21 @@ impl Workspace {
     }
 
     async fn print_commit(&self, text: &str, arguments: &[&str]) -> Result<CommitId, Setback> {
+        let text = format!("{BRING_BACK}{text}");
         let (printed, ending) = self
             .container
-            .run(&script(text, arguments), tokio::io::empty(), 64 * 1024)
+            .run(&script(&text, arguments), tokio::io::empty(), 64 * 1024)
             .await?;
         succeeded("the work could not be committed in the container", &ending)?;
         let printed = String::from_utf8_lossy(&printed);
         let id = printed.lines().last().unwrap_or_default();
         id.parse()
             .map_err(|error: NotACommitId| RepositoryError::Unacceptable(error.to_string()).into())
+    }
+
+    /// Returns the commit the work began from.
+    pub fn base(&self) -> &CommitId {
+        &self.base.commit
     }
 
     pub fn mirror(&self) -> &Mirror {

@@ -103,6 +103,19 @@ pub enum Fact {
         exit_code: Option<i64>,
         passed: bool,
     },
+    /// The project's tests were run on what was there before the change.
+    VerifiedBefore {
+        command: String,
+        exit_code: Option<i64>,
+    },
+    /// The model was asked about so much that its changes show besides what was asked for.
+    Questioned {
+        findings: usize,
+    },
+    /// The model may not try to repair the failure any more.
+    RepairEnded {
+        reason: String,
+    },
     Pushed {
         branch: String,
         commit: String,

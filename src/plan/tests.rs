@@ -40,6 +40,7 @@ fn a_full_plan_is_read_and_stored_and_read_back() {
             {"task_id": "t1", "purpose": "greet", "expected_outcome": "file", "tool": "workspace/write_file"}]},
          "selected_environment": {"name": "python", "reasoning": "pip", "setup_commands": ["pip install x"]},
          "verification": [{"command": "cat README.md"}, {"command": "false", "expect_exit": 1}],
+         "test_command": "make test",
          "base_branch": "develop",
          "comment": "planned"}"#;
     let plan = read_text(text).unwrap();
@@ -80,6 +81,7 @@ fn a_full_plan_is_read_and_stored_and_read_back() {
                     expect_exit: 1,
                 },
             ],
+            test_command: "make test".to_owned(),
             comment: "planned".to_owned(),
             base_branch: Some("develop".to_owned()),
         }

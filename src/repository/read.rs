@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use super::failure::classify;
 use super::mirror::Mirror;
-use super::{CommitId, RepositoryError};
+use super::{CommitId, NotACommitId, RepositoryError};
 
 /// An entry of a commit's tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,6 +57,23 @@ impl Mirror {
         })
         .await?;
         Ok((files, more))
+    }
+
+    /// Returns the id of a commit's files: the same for two commits that hold the same.
+    pub async fn tree(&self, commit: &CommitId) -> Result<CommitId, RepositoryError> {
+        let what = format!("looking at {commit}");
+        let printed = self
+            .git(&what)
+            .args(["rev-parse", "--verify", &format!("{commit}^{{tree}}")])
+            .text()
+            .await?;
+        printed
+            .trim()
+            .parse()
+            .map_err(|error: NotACommitId| RepositoryError::Unexpected {
+                what,
+                reason: error.to_string(),
+            })
     }
 
     /// Returns a file's bytes, or `None` where there is no such file; larger than `max_bytes` is an error.

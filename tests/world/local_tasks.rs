@@ -347,7 +347,7 @@ async fn a_result_that_does_not_pass_is_applied_and_said_and_no_success() {
     assert_eq!(ended.code, Some(1), "{ended:?}\n{}", world.story());
     assert_eq!(std::fs::read_to_string(folder.join("hello.txt")).unwrap(), "Bye\n");
     insta::assert_snapshot!(report(&ended, &folder), @"
-    coding-agent: 1 file changed in FOLDER, but the result does not pass its checks:
+    coding-agent: 1 file changed in FOLDER, but the checks do not pass:
       created  hello.txt
 
     Greeted.

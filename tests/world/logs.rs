@@ -187,8 +187,7 @@ async fn a_secret_that_the_tools_print_goes_nowhere() {
         .calls(COMMAND, json!({ "command": "cat notes.txt >&2; false" }))
         .calls(COMMAND, json!({ "command": "echo read > read.txt" }))
         .done("Read.")
-        .done("I cannot mend it.")
-        .done("I still cannot mend it.");
+        .done("I cannot mend it.");
     let issue = world.github.open_issue("Read the notes").label("coding agent");
 
     let ended = world.run().await;

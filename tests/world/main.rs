@@ -15,6 +15,7 @@ mod doctor;
 mod early_stops;
 mod endings;
 mod environment;
+mod evidence;
 mod executor;
 mod fake;
 mod gitlab_items;

@@ -332,7 +332,7 @@ async fn rules_that_cannot_be_read_are_named_and_the_run_goes_on_without_them() 
 
     Greeted.
 
-    Nothing was checked: the plan names no command for it.
+    Nothing was checked: neither the plan nor the project names a command for it.
 
     > ⚠️ `.coding-agent-rules.md` is not used, because there is also `.coding-agent-rules.yaml`; join the two.
 

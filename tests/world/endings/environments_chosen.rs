@@ -38,7 +38,7 @@ async fn an_unknown_environment_gives_way_to_the_default_and_people_are_told() {
 
     The README greets its reader now.
 
-    Nothing was checked: the plan names no command for it.
+    Nothing was checked: neither the plan nor the project names a command for it.
 
     > ⚠️ The plan selected the environment `cobol`, which is not configured (there are: python); the default `python` is used.
 
@@ -51,7 +51,7 @@ async fn an_unknown_environment_gives_way_to_the_default_and_people_are_told() {
     -----
     The README greets its reader now.
 
-    Nothing was checked: the plan names no command for it.
+    Nothing was checked: neither the plan nor the project names a command for it.
 
     > ⚠️ The plan selected the environment `cobol`, which is not configured (there are: python); the default `python` is used.
 
@@ -97,7 +97,7 @@ async fn a_plan_without_a_readable_environment_gets_the_default() {
 
     The README greets its reader now.
 
-    Nothing was checked: the plan names no command for it.
+    Nothing was checked: neither the plan nor the project names a command for it.
 
     > ⚠️ The plan selected no environment; the default `python` is used.
 
@@ -127,7 +127,7 @@ async fn a_plan_without_a_readable_environment_gets_the_default() {
 
     The README greets its reader now.
 
-    Nothing was checked: the plan names no command for it.
+    Nothing was checked: neither the plan nor the project names a command for it.
 
     > ⚠️ The plan's `selected_environment` could not be read (it is not an object); the default environment `python` is used.
 
@@ -215,7 +215,7 @@ async fn a_set_up_command_that_fails_is_told_to_the_model_and_noted() {
 
     The README greets its reader now.
 
-    Nothing was checked: the plan names no command for it.
+    Nothing was checked: neither the plan nor the project names a command for it.
 
     > ⚠️ The set-up command `echo no such package >&2; exit 7` failed; the work went on without it.
 
@@ -266,7 +266,7 @@ async fn without_planning_the_work_begins_at_once_in_the_default_environment() {
 
     The README greets its reader now.
 
-    Nothing was checked: the plan names no command for it.
+    Nothing was checked: neither the plan nor the project names a command for it.
 
     <sub>2 model turns · <tokens> · <time></sub>
 

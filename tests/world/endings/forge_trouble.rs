@@ -187,7 +187,7 @@ async fn a_rate_limit_in_the_middle_parks_the_task_and_nothing_is_done_twice() {
 
     The README greets its reader now.
 
-    Nothing was checked: the plan names no command for it.
+    Nothing was checked: neither the plan nor the project names a command for it.
 
     <sub>3 model turns · <tokens> · <time></sub>
 

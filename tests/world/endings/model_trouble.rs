@@ -37,7 +37,7 @@ async fn trouble_that_passes_is_noticed_by_nobody() {
 
     The README greets its reader now.
 
-    Nothing was checked: the plan names no command for it.
+    Nothing was checked: neither the plan nor the project names a command for it.
 
     <sub>3 model turns · <tokens> · <time></sub>
 
@@ -155,7 +155,7 @@ async fn a_server_that_is_down_keeps_the_task_waiting_until_it_is_back() {
 
     The README greets its reader now.
 
-    Nothing was checked: the plan names no command for it.
+    Nothing was checked: neither the plan nor the project names a command for it.
 
     <sub>3 model turns · <tokens> · <time></sub>
 

@@ -110,6 +110,8 @@ async fn what_stays_unverified_becomes_a_draft_that_says_so() {
     - ✅ `test -s README.md` passed
     - ❌ ````echo '``` no greeting'; exit 4```` ended with 4 instead of 0
 
+    The last try to repair it changed nothing of the failure, so there was no other.
+
     <sub>4 model turns · <tokens> · <time></sub>
 
     <!-- coding-agent:<run>:final -->
@@ -123,6 +125,8 @@ async fn what_stays_unverified_becomes_a_draft_that_says_so() {
 
     - ✅ `test -s README.md` passed
     - ❌ ````echo '``` no greeting'; exit 4```` ended with 4 instead of 0
+
+    The last try to repair it changed nothing of the failure, so there was no other.
 
     <details><summary>What the failing check said</summary>
 

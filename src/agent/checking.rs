@@ -1,0 +1,265 @@
+//! Runs the checks of a result: the plan's commands and the project's own tests, each once for each state of the work.
+//!
+//! A check of the plan must pass. The project's own tests may fail where they failed before: when they fail, they are run once more on
+//! what was there before the change.
+
+use super::record::Work;
+use super::run::Run;
+use super::setback::Setback;
+use super::workspace::{PROJECT, Workspace};
+use crate::evidence::check::{Before, Checked, Ended, Excuse};
+use crate::evidence::test_command::{self, Files};
+use crate::journal::fact::Fact;
+use crate::plan::Check;
+use crate::repository::{CommitId, RepositoryError};
+
+/// Most files of a project whose names are looked at.
+const MOST_FILES: usize = 20_000;
+/// Largest file that may say how the project is tested.
+const LARGEST_FILE: u64 = 256 * 1024;
+
+/// A command to be run, and what it takes to pass.
+struct Wanted {
+    check: Check,
+    whose: Whose,
+}
+
+/// Who says that it is to be run.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Whose {
+    Plan,
+    /// Named by the operator or by the plan as the project's tests.
+    Project,
+    /// Guessed from the project's files, so that it may not be there.
+    Guess,
+}
+
+impl Run {
+    /// Runs what is to be run on the work that `kept` holds; each result is in the record and saved before the next begins.
+    pub(super) async fn check(&mut self, kept: Option<&CommitId>) -> Result<(), Setback> {
+        let work = self.work(kept).await?;
+        let earlier = self.still_true(&work);
+        self.record.checks.clear();
+        self.record.checked = Some(work);
+        let wanted = self.wanted(kept).await?;
+        if wanted
+            .iter()
+            .any(|wanted| !earlier.iter().any(|checked| checked.command == wanted.check.command))
+        {
+            self.show_progress().await?;
+        }
+        let mut has_guessed = false;
+        for wanted in wanted {
+            if has_guessed && wanted.whose == Whose::Guess {
+                continue;
+            }
+            let known = earlier.iter().find(|checked| checked.command == wanted.check.command);
+            let checked = match known {
+                Some(checked) => checked.clone(),
+                None => self.check_one(&wanted).await?,
+            };
+            // Where what runs the first is not there, the next one may be.
+            has_guessed |= wanted.whose == Whose::Guess && checked.excuse != Some(Excuse::DidNotStart);
+            self.record.checks.push(checked);
+            self.save().await?;
+        }
+        Ok(())
+    }
+
+    /// Returns the results that need not be asked for again: all of them where the model has not been heard since, else those that passed
+    /// on the same files. What failed may depend on what is installed.
+    fn still_true(&mut self, work: &Work) -> Vec<Checked> {
+        let Some(before) = self
+            .record
+            .checked
+            .clone()
+            .filter(|before| before.tree.is_some() && before.tree == work.tree)
+        else {
+            return Vec::new();
+        };
+        let is_same_turn = before.turns == work.turns;
+        let checks = std::mem::take(&mut self.record.checks);
+        checks
+            .into_iter()
+            .filter(|checked| is_same_turn || checked.passed())
+            .collect()
+    }
+
+    async fn work(&mut self, kept: Option<&CommitId>) -> Result<Work, Setback> {
+        let turns = self.record.turns;
+        let tree = match kept {
+            Some(kept) => Some(self.open_desk().await?.workspace.mirror().tree(kept).await?),
+            None => None,
+        };
+        Ok(Work { tree, turns })
+    }
+
+    async fn wanted(&mut self, kept: Option<&CommitId>) -> Result<Vec<Wanted>, Setback> {
+        let plan = self.record.plan.as_ref();
+        let of_plan = plan.map(|plan| plan.verification.clone()).unwrap_or_default();
+        let mut wanted: Vec<Wanted> = Vec::new();
+        for check in of_plan {
+            if !wanted.iter().any(|known| known.check == check) {
+                wanted.push(Wanted {
+                    check,
+                    whose: Whose::Plan,
+                });
+            }
+        }
+        let tests = self.tests(kept).await?;
+        for (command, whose) in tests {
+            // What the plan promises to pass must pass, whatever it did before.
+            if !wanted.iter().any(|known| known.check.command.trim() == command) {
+                let check = Check {
+                    command,
+                    expect_exit: 0,
+                };
+                wanted.push(Wanted { check, whose });
+            }
+        }
+        Ok(wanted)
+    }
+
+    /// Returns the commands that run the project's own tests: one that is named, or guesses, the best first. None where nothing was
+    /// changed: they would say nothing of the work.
+    async fn tests(&mut self, kept: Option<&CommitId>) -> Result<Vec<(String, Whose)>, Setback> {
+        let configured = self
+            .workshop
+            .settings
+            .planning
+            .verification
+            .test_command
+            .trim()
+            .to_owned();
+        let planned = self
+            .record
+            .plan
+            .as_ref()
+            .map_or("", |plan| plan.test_command.trim())
+            .to_owned();
+        let workspace = self.open_desk().await?.workspace.clone();
+        let (mirror, base) = (workspace.mirror(), workspace.base());
+        if let Some(kept) = kept
+            && mirror.tree(kept).await? == mirror.tree(base).await?
+        {
+            return Ok(Vec::new());
+        }
+        Ok(match (configured.as_str(), planned.as_str()) {
+            ("none", _) => Vec::new(),
+            ("auto" | "", "") => {
+                let mut commands = detected(&workspace, base).await?;
+                if let (true, Some(kept)) = (commands.is_empty(), kept) {
+                    commands = detected(&workspace, kept).await?;
+                }
+                commands
+                    .into_iter()
+                    .map(|command| (command.to_owned(), Whose::Guess))
+                    .collect()
+            }
+            ("auto" | "", planned) => vec![(planned.to_owned(), Whose::Project)],
+            (configured, _) => vec![(configured.to_owned(), Whose::Project)],
+        })
+    }
+
+    async fn check_one(&mut self, wanted: &Wanted) -> Result<Checked, Setback> {
+        let command = &wanted.check.command;
+        let ended = self.run_check(command).await?;
+        let mut checked = Checked::new(command, wanted.check.expect_exit.into(), &ended);
+        if !checked.passed() {
+            match wanted.whose {
+                Whose::Guess if ended.did_not_start() => checked.excuse = Some(Excuse::DidNotStart),
+                // What cannot be started cannot have failed before either.
+                Whose::Guess | Whose::Project if !ended.did_not_start() => {
+                    if let Some(before) = self.before(&checked).await? {
+                        checked.weigh(&ended, &before);
+                    }
+                }
+                Whose::Plan | Whose::Project | Whose::Guess => {}
+            }
+        }
+        self.note(Fact::Verified {
+            command: command.clone(),
+            exit_code: checked.exit_code,
+            passed: checked.passed(),
+        });
+        Ok(checked)
+    }
+
+    /// Returns what the project's tests gave before anything was changed; run at the first need. Without an end there is nothing to
+    /// compare, and work that could not be kept is not set aside.
+    async fn before(&mut self, checked: &Checked) -> Result<Option<Before>, Setback> {
+        if let Some(before) = self
+            .record
+            .before
+            .as_ref()
+            .filter(|before| before.command == checked.command)
+        {
+            return Ok(Some(before.clone()));
+        }
+        if checked.exit_code.is_none() {
+            return Ok(None);
+        }
+        // Kept anew: the checks may have changed something, and what is not kept cannot be brought back.
+        let Some(kept) = self.keep_before_checks().await? else {
+            return Ok(None);
+        };
+        let workspace = self.open_desk().await?.workspace.clone();
+        match workspace.exchange_for_base(&kept).await {
+            Ok(()) => {}
+            Err(lost @ Setback::WorkspaceLost(_)) => return Err(lost),
+            Err(setback) => {
+                tracing::warn!(task = %self.lease.task, "the tests were not run on what was there before: {setback:?}");
+                workspace.bring_back().await?;
+                return Ok(None);
+            }
+        }
+        // Where this breaks off, whoever takes the work out brings it back first.
+        let ended = self.run_check(&checked.command).await?;
+        workspace.bring_back().await?;
+        let before = Before::new(&checked.command, &ended);
+        self.note(Fact::VerifiedBefore {
+            command: before.command.clone(),
+            exit_code: before.exit_code,
+        });
+        self.record.before = Some(before.clone());
+        self.save().await?;
+        Ok(Some(before))
+    }
+
+    async fn run_check(&mut self, command: &str) -> Result<Ended, Setback> {
+        let output = self.execute(command).await?;
+        // Without an exit code the command did not end by itself, and that is never a pass.
+        let exit_code = output
+            .structured
+            .as_ref()
+            .and_then(|fields| fields["exit_code"].as_i64());
+        Ok(Ended::new(exit_code, output.text, PROJECT))
+    }
+}
+
+/// Returns the commands that test the project as `commit` has it.
+async fn detected(workspace: &Workspace, commit: &CommitId) -> Result<Vec<&'static str>, Setback> {
+    let mirror = workspace.mirror();
+    let (entries, _) = mirror.files(commit, MOST_FILES).await?;
+    let mut files = Files {
+        paths: entries.into_iter().map(|entry| entry.path).collect(),
+        ..Files::default()
+    };
+    let telling: Vec<String> = test_command::telling(&files.paths)
+        .into_iter()
+        .map(str::to_owned)
+        .collect();
+    for path in telling {
+        match mirror.file(commit, &path, LARGEST_FILE).await {
+            Ok(Some(bytes)) => {
+                files
+                    .contents
+                    .insert(path, String::from_utf8_lossy(&bytes).into_owned());
+            }
+            // Too large to be what it looks like.
+            Ok(None) | Err(RepositoryError::Unexpected { .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(test_command::detect(&files))
+}

@@ -1,0 +1,175 @@
+//! Differences as git writes them.
+
+use super::*;
+use proptest::prelude::*;
+
+/// Makes the diff of one file; the lines begin with ` `, `+` or `-`.
+fn file(path: &str, lines: &[&str]) -> String {
+    let count = |sign: char| lines.iter().filter(|line| !line.starts_with(sign)).count();
+    let mut text = format!(
+        "diff --git a/{path} b/{path}\nindex 1..2 100644\n--- a/{path}\n+++ b/{path}\n@@ -10,{} +10,{} @@ somewhere\n",
+        count('+'),
+        count('-')
+    );
+    for line in lines {
+        let _ = writeln!(text, "{line}");
+    }
+    text
+}
+
+fn gone(path: &str, lines: &[&str]) -> String {
+    file(path, lines).replace(&format!("+++ b/{path}"), "+++ /dev/null")
+}
+
+fn told(diff: &str) -> Vec<String> {
+    let tell = |finding: Finding| {
+        let (place, what) = finding.heading();
+        format!("{place}: {what}: {}", finding.text)
+    };
+    inspect(diff).into_iter().map(tell).collect()
+}
+
+#[test]
+fn placeholders_that_were_added_are_found_and_old_ones_are_not() {
+    let diff = file(
+        "src/a.py",
+        &[
+            " def a():",
+            " # TODO old",
+            "-    return 1",
+            "+    ...",
+            "+",
+            "+def b():",
+            "+    raise NotImplementedError",
+        ],
+    );
+    assert_eq!(
+        told(&diff),
+        ["src/a.py:15: a placeholder is left: raise NotImplementedError",]
+    );
+    let diff = file("a.py", &[" def a():", "-    return 1", "+    ..."]);
+    assert_eq!(told(&diff), ["a.py:11: a placeholder is left: ..."]);
+    assert_eq!(told(&file("NOTES.md", &["+TODO: write"])), Vec::<String>::new());
+}
+
+#[test]
+fn what_only_moved_is_no_finding() {
+    let body = [
+        "#[test]",
+        "fn adds() {",
+        "    assert_eq!(add(1, 2), 3); // TODO more",
+        "}",
+    ];
+    let signed = |sign: &str| body.map(|line| format!("{sign}{line}"));
+    let (minus, plus) = (signed("-"), signed("+"));
+    let lines = |signed: &[String; 4]| signed.each_ref().map(|line| line.as_str().to_owned());
+    let (minus, plus) = (lines(&minus), lines(&plus));
+    let old = gone("tests/a.rs", &minus.each_ref().map(String::as_str));
+    let new = file("tests/b.rs", &plus.each_ref().map(String::as_str));
+    assert_eq!(told(&format!("{old}{new}")), Vec::<String>::new());
+    assert_eq!(told(&old), ["tests/a.rs: a test was deleted: adds"]);
+    assert_eq!(
+        told(&new),
+        ["tests/b.rs:12: a placeholder is left: assert_eq!(add(1, 2), 3); // TODO more"]
+    );
+}
+
+#[test]
+fn tests_that_are_not_run_any_more_are_found() {
+    for (path, lines, expected) in [
+        (
+            "a.test.js",
+            &[
+                "-it('adds', () => {",
+                "+it.skip('adds', () => {",
+                "   expect(add(1, 2)).toBe(3);",
+            ][..],
+            &["a.test.js:10: a test is skipped: it.skip('adds', () => {"][..],
+        ),
+        (
+            "test_a.py",
+            &["+@pytest.mark.skip", " def test_a():", "     assert a() == 1"],
+            &["test_a.py:10: a test is skipped: @pytest.mark.skip"],
+        ),
+        (
+            "src/a.rs",
+            &["-#[test]", " fn adds() {"],
+            &["src/a.rs: a test was deleted: adds"],
+        ),
+        (
+            "src/a.rs",
+            &[" #[test]", "+#[ignore]", " fn adds() {"],
+            &["src/a.rs:11: a test is skipped: #[ignore]"],
+        ),
+        (
+            "a_test.go",
+            &[
+                "-func TestA(t *testing.T) {",
+                "-\tt.Fatal(1)",
+                "-}",
+                " func TestB(t *testing.T) {",
+            ],
+            &["a_test.go: a test was deleted: TestA"],
+        ),
+        // Renamed, or another one in its place: somebody should look, and no more.
+        (
+            "test_a.py",
+            &[
+                "-def test_a():",
+                "-    assert a() == 1",
+                "+def test_b():",
+                "+    assert True",
+            ],
+            &["test_a.py: a test checks less than before: test_a (gone; others came)"],
+        ),
+        // Unskipped, or changed inside: nothing.
+        ("a.test.js", &["-xit('adds', () => {", "+it('adds', () => {"], &[]),
+        (
+            "test_a.py",
+            &[" def test_a():", "-    assert a() == 1", "+    assert a() == 2"],
+            &[],
+        ),
+        (
+            "test_a.py",
+            &[
+                " def test_a():",
+                "-    assert a() == 1",
+                "-    assert b() == 1",
+                "+    a()",
+            ],
+            &["test_a.py: a test checks less than before: 2 assertions less"],
+        ),
+        // Outside of tests an assertion is the product's own.
+        ("src/a.py", &["-    assert a"], &[]),
+    ] {
+        assert_eq!(told(&file(path, lines)), expected, "{lines:?}");
+    }
+    let diff = gone("spec/a_spec.rb", &["-describe A do", "-end"]);
+    assert_eq!(
+        told(&diff),
+        ["spec/a_spec.rb: a test was deleted: the whole of spec/a_spec.rb"]
+    );
+}
+
+#[test]
+fn a_line_that_looks_like_a_head_is_a_line() {
+    let diff = file("a.sql.py", &["--- a/test_x.py", "+++ b/test_y.py", "+# TODO"]);
+    assert_eq!(told(&diff), ["a.sql.py:11: a placeholder is left: # TODO"]);
+}
+
+proptest! {
+    #[test]
+    fn any_text_is_walked_through(diff in r"((diff --git a/x b/x|--- a/test_a.py|\+\+\+ b/a.test.js|@@ -[0-9]{0,12},[0-9]{0,3} \+[0-9]{0,3} @@|[+ -]\PC{0,40}|[+-]def test_[a-c]\(\):|\\ No)\n){0,60}") {
+        let found = inspect(&diff);
+        prop_assert!(found.len() <= MOST_FINDINGS);
+        prop_assert!(found.iter().all(|finding| finding.text.len() <= LONGEST_TEXT));
+    }
+
+    #[test]
+    fn a_change_and_its_opposite_lose_nothing(lines in proptest::collection::vec(r"(def test_[a-d]\(\):|    assert [a-d]|    # TODO [a-d]|    pytest.skip\([a-d]\))", 0..20)) {
+        let signed = |sign: &str| lines.iter().map(|line| format!("{sign}{line}")).collect::<Vec<_>>();
+        let both = [signed("-"), signed("+")].concat();
+        let both: Vec<&str> = both.iter().map(String::as_str).collect();
+        prop_assert_eq!(told(&file("test_a.py", &both)), Vec::<String>::new());
+    }
+}
