@@ -1,7 +1,7 @@
 # `make help` lists what there is. All that is needed beforehand is a Rust toolchain, and root or sudo.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint bench images build install
+.PHONY: help setup demo test lint bench chaos images build install
 
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -33,6 +33,11 @@ bench: PROFILE ?= release
 bench: ## measure the program's own time, memory and requests (PROFILE=dev for a quicker build)
 	PROFILE=$(PROFILE) scripts/setup bench
 	scripts/with-docker cargo run --quiet --locked --profile $(PROFILE) --example bench
+
+chaos: ## kill and disturb the program in many ways, and count what was lost (ROUNDS=200 SEED=n ONLY="kill clock:3")
+	scripts/setup demo
+	cargo build --locked --bin coding-agent --example chaos
+	@ROUNDS=$(ROUNDS) SEED=$(SEED) scripts/with-docker target/debug/examples/chaos $(ONLY)
 
 images: ## build the images of all five environments
 	scripts/setup images

@@ -231,6 +231,17 @@ impl Model {
         assert!(came, "the model waited in vain for {what}\n{}", self.dump());
     }
 
+    /// Returns how many requests for replies came in, and how many of them were answered.
+    pub fn counts(&self) -> (usize, usize) {
+        let inner = self.lock();
+        (inner.requests.len(), inner.exchanges.len())
+    }
+
+    /// Returns what was wrong with the requests so far.
+    pub fn violations(&self) -> Vec<String> {
+        self.lock().violations.iter().cloned().collect()
+    }
+
     /// Ends the test: panics with every violation, and on a script that was not used up.
     pub fn finish(&self) {
         let faults: Vec<String> = {

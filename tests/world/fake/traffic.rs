@@ -88,6 +88,11 @@ impl Traffic {
         self.unknown.lock().expect("no panic holds it").push(request);
     }
 
+    /// Returns how many requests came in, and how many of them were answered or dropped.
+    pub fn counts(&self) -> (usize, usize) {
+        (self.arrived(), self.requests.lock().expect("no panic holds it").len())
+    }
+
     pub fn requests(&self) -> Vec<Request> {
         self.requests.lock().expect("no panic holds it").clone()
     }

@@ -214,6 +214,16 @@ impl GitLab {
         self.forge.traffic.unknown()
     }
 
+    /// Returns how many requests came in, those of the git protocol too, and how many of them were answered or dropped.
+    pub fn counts(&self) -> (usize, usize) {
+        self.forge.traffic.counts()
+    }
+
+    /// Lets `spared` requests to a route by, and the next `times` go wrong in any way there is.
+    pub fn misbehaves(&self, route: &str, spared: usize, fault: Fault, times: usize) {
+        self.forge.traffic.misbehave_later(route, spared, fault, times);
+    }
+
     /// Refuses the next requests to a route.
     pub fn fails_next(&self, route: &str, status: u16, times: usize) {
         self.forge.traffic.misbehave(route, Fault::Fails(status), times);

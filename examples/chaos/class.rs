@@ -1,0 +1,252 @@
+//! Which rounds are played: every choice is made here, from the seed.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::time::Duration;
+
+use fastrand::Rng;
+
+use crate::fake::traffic::Fault as Trouble;
+use crate::fault::{Fault, Moment};
+use crate::job::Kind;
+use crate::site::Needs;
+
+/// How far an undisturbed task of each sort gets; a boundary behind its end is not reached, and counted as missed.
+const FORGE_REQUESTS: usize = 34;
+const MODEL_REQUESTS: usize = 5;
+const FACTS: usize = 20;
+/// About as long as a task takes.
+const DURATION: u64 = 4000;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Class {
+    Boundary,
+    Random,
+    Pause,
+    Forge,
+    Docker,
+    Container,
+    Disk,
+    Clock,
+}
+
+/// One round, to be played.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    pub class: Class,
+    pub number: usize,
+    pub kind: Kind,
+    pub needs: Needs,
+    pub faults: Vec<(Moment, Fault)>,
+}
+
+impl Class {
+    pub const ALL: [Self; 8] = [
+        Self::Boundary,
+        Self::Random,
+        Self::Pause,
+        Self::Forge,
+        Self::Docker,
+        Self::Container,
+        Self::Disk,
+        Self::Clock,
+    ];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Boundary => "kill",
+            Self::Random => "random",
+            Self::Pause => "pause",
+            Self::Forge => "forge",
+            Self::Docker => "docker",
+            Self::Container => "container",
+            Self::Disk => "disk",
+            Self::Clock => "clock",
+        }
+    }
+
+    /// For people.
+    pub fn describe(self) -> &'static str {
+        match self {
+            Self::Boundary => "KILL at a step boundary",
+            Self::Random => "KILL at one to three random moments",
+            Self::Pause => "KILL around a pause",
+            Self::Forge => "the forge fails, limits, hangs or drops",
+            Self::Docker => "the Docker engine goes away",
+            Self::Container => "the container is killed",
+            Self::Disk => "the disk is full",
+            Self::Clock => "the clock jumps",
+        }
+    }
+
+    /// Of 100 rounds with KILL, how many are played of this class; the other classes come on top.
+    fn share(self) -> usize {
+        match self {
+            Self::Boundary => 60,
+            Self::Random => 25,
+            Self::Pause => 15,
+            _ => 8,
+        }
+    }
+
+    fn needs(self, random: &mut Rng) -> Needs {
+        Needs {
+            proxy: self == Self::Docker,
+            disk: self == Self::Disk,
+            clock: self == Self::Clock,
+            native: random.bool(),
+            consumers: 1,
+        }
+    }
+
+    fn faults(self, random: &mut Rng, boundary: Moment) -> Vec<(Moment, Fault)> {
+        match self {
+            Self::Boundary => {
+                let mut faults = vec![(boundary, Fault::Kill)];
+                // What takes a task up again can be ended as well.
+                if random.u8(0..4) == 0 {
+                    faults.push((any(random), Fault::Kill));
+                }
+                faults
+            }
+            Self::Random => (0..random.usize(1..=3))
+                .map(|_| (moment(random), Fault::Kill))
+                .collect(),
+            Self::Pause => {
+                let pause = if random.bool() {
+                    Fault::PauseComment
+                } else {
+                    Fault::PauseFile
+                };
+                let mut faults = vec![(Moment::ModelAsked(random.usize(1..=3)), pause)];
+                faults.insert(random.usize(0..=1), (any(random), Fault::Kill));
+                if random.bool() {
+                    faults.push((any(random), Fault::Kill));
+                }
+                faults
+            }
+            Self::Forge => (0..random.usize(1..=2)).map(|_| (any(random), forge(random))).collect(),
+            Self::Docker => with_kill(random, |random| {
+                Fault::DockerGone(Duration::from_millis(random.u64(500..6000)))
+            }),
+            Self::Container => with_kill(random, |_| Fault::ContainerKilled),
+            Self::Disk => with_kill(random, |random| {
+                Fault::DiskFull(Duration::from_millis(random.u64(200..4000)))
+            }),
+            Self::Clock => {
+                let jump = |random: &mut Rng| {
+                    let size = [60, 1800, 7200, 90_000, 40 * 86_400][random.usize(0..5)];
+                    Fault::ClockSet(if random.bool() { size } else { -size })
+                };
+                let mut faults = with_kill(random, jump);
+                if random.bool() {
+                    faults.push((any(random), jump(random)));
+                }
+                faults
+            }
+        }
+    }
+}
+
+/// The fault once, and in one of four rounds a KILL behind it.
+fn with_kill(random: &mut Rng, fault: impl Fn(&mut Rng) -> Fault) -> Vec<(Moment, Fault)> {
+    let mut faults = vec![(any(random), fault(random))];
+    if random.u8(0..4) == 0 {
+        faults.push((any(random), Fault::Kill));
+    }
+    faults
+}
+
+fn forge(random: &mut Rng) -> Fault {
+    let times = random.usize(1..=6);
+    match random.u8(0..8) {
+        0 => Fault::Forge(Trouble::Fails(500), times),
+        1 => Fault::Forge(Trouble::Fails(502), times),
+        2 => Fault::Forge(Trouble::Fails(429), times),
+        3 => Fault::Forge(Trouble::FailsAfterWork(503), times),
+        4 => Fault::Forge(Trouble::Waits(Duration::from_secs(random.u64(1..8))), times),
+        5 => Fault::Forge(Trouble::Drops, times),
+        6 => Fault::Forge(Trouble::DropsAfterWork, times),
+        _ => Fault::ForgeLimited(Duration::from_secs(random.u64(1..5))),
+    }
+}
+
+fn moment(random: &mut Rng) -> Moment {
+    Moment::After(Duration::from_millis(random.u64(0..DURATION)))
+}
+
+/// A boundary or a moment that is likely to come.
+fn any(random: &mut Rng) -> Moment {
+    match random.u8(0..6) {
+        0 => Moment::ForgeAsked(random.usize(1..FORGE_REQUESTS / 2)),
+        1 => Moment::ForgeAnswered(random.usize(1..FORGE_REQUESTS / 2)),
+        2 => Moment::ModelAsked(random.usize(1..=MODEL_REQUESTS / 2)),
+        3 => Moment::ModelAnswered(random.usize(1..=MODEL_REQUESTS / 2)),
+        4 => Moment::Fact(random.usize(1..FACTS / 2)),
+        _ => Moment::After(Duration::from_millis(random.u64(0..DURATION / 2))),
+    }
+}
+
+/// Returns every boundary of every sort of task.
+fn boundaries() -> Vec<(Kind, Moment)> {
+    let mut all = Vec::new();
+    for kind in Kind::ALL {
+        for count in 1..=FORGE_REQUESTS {
+            all.extend([(kind, Moment::ForgeAsked(count)), (kind, Moment::ForgeAnswered(count))]);
+        }
+        for count in 1..=MODEL_REQUESTS {
+            all.extend([(kind, Moment::ModelAsked(count)), (kind, Moment::ModelAnswered(count))]);
+        }
+        all.extend((1..=FACTS).map(|count| (kind, Moment::Fact(count))));
+    }
+    all
+}
+
+/// Seeds that differ in a few bits would make much the same choices.
+fn mixed(seed: u64, class: Class, number: usize) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (seed, class.name(), number).hash(&mut hasher);
+    hasher.finish()
+}
+
+/// Returns the rounds to be played: about `rounds` with KILL, and some of every other class. `wanted` names classes, or
+/// single rounds such as `clock:3`.
+pub fn plans(rounds: usize, seed: u64, wanted: &[String]) -> anyhow::Result<Vec<Plan>> {
+    for name in wanted {
+        let class = name.split(':').next().unwrap_or_default();
+        anyhow::ensure!(
+            Class::ALL.iter().any(|known| known.name() == class),
+            "there is no class '{class}'; there are: {}",
+            Class::ALL.map(Class::name).join(", ")
+        );
+    }
+    let mut order = boundaries();
+    Rng::with_seed(seed).shuffle(&mut order);
+    let mut plans = Vec::new();
+    for class in Class::ALL {
+        for number in 1..=(rounds * class.share()).div_ceil(100) {
+            // Each round has numbers of its own, so that one can be played alone.
+            let mut random = Rng::with_seed(mixed(seed, class, number));
+            let (kind, boundary) = order[(number - 1) % order.len()];
+            let kind = if class == Class::Boundary {
+                kind
+            } else {
+                Kind::ALL[random.usize(0..4)]
+            };
+            plans.push(Plan {
+                class,
+                number,
+                kind,
+                needs: class.needs(&mut random),
+                faults: class.faults(&mut random, boundary),
+            });
+        }
+    }
+    if !wanted.is_empty() {
+        let is_wanted = |plan: &Plan| {
+            let (class, round) = (plan.class.name(), format!("{}:{}", plan.class.name(), plan.number));
+            wanted.iter().any(|wanted| *wanted == class || *wanted == round)
+        };
+        plans.retain(is_wanted);
+    }
+    Ok(plans)
+}

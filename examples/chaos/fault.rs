@@ -1,0 +1,138 @@
+//! What goes wrong, and when.
+
+use std::time::Duration;
+
+use anyhow::Context;
+use bollard::Docker;
+use tokio::process::Child;
+
+use crate::fake::traffic::Fault as Trouble;
+use crate::job::Job;
+use crate::site::Site;
+
+/// How often what can be counted is counted.
+const LOOK_AGAIN: Duration = Duration::from_millis(1);
+
+/// The moment at which a fault strikes, counted from the one before or from the start of the program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Moment {
+    /// The forge has heard that many requests, those of git too, and has not answered the last one.
+    ForgeAsked(usize),
+    /// The forge has answered that many.
+    ForgeAnswered(usize),
+    ModelAsked(usize),
+    ModelAnswered(usize),
+    /// The journal has that many facts.
+    Fact(usize),
+    After(Duration),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// The program is ended with KILL.
+    Kill,
+    /// The forge's next so many requests of any kind go wrong.
+    Forge(Trouble, usize),
+    /// The forge refuses everything for so long, and says until when.
+    ForgeLimited(Duration),
+    /// All connections to the Docker engine are cut, and none are taken for so long.
+    DockerGone(Duration),
+    /// The run's container is killed.
+    ContainerKilled,
+    /// The disk is full for so long.
+    DiskFull(Duration),
+    /// The program's clock is so many seconds off from now on.
+    ClockSet(i64),
+    /// Somebody writes `/agent pause`.
+    PauseComment,
+    /// Somebody makes the pause file.
+    PauseFile,
+}
+
+/// What had been counted when the waiting began.
+#[derive(Debug, Clone, Copy)]
+struct Counted {
+    forge: (usize, usize),
+    model: (usize, usize),
+    facts: usize,
+}
+
+impl Counted {
+    fn now(site: &Site, job: &Job) -> Self {
+        Self {
+            forge: if job.kind.is_on_github() {
+                site.github.counts()
+            } else {
+                site.gitlab.counts()
+            },
+            model: site.model.counts(),
+            facts: site.facts(),
+        }
+    }
+}
+
+impl Moment {
+    /// Waits until the moment has come.
+    pub async fn comes(self, site: &Site, job: &Job) {
+        let begun = Counted::now(site, job);
+        let is_there = |now: Counted| match self {
+            Self::ForgeAsked(count) => now.forge.0 >= begun.forge.0 + count,
+            Self::ForgeAnswered(count) => now.forge.1 >= begun.forge.1 + count,
+            Self::ModelAsked(count) => now.model.0 >= begun.model.0 + count,
+            Self::ModelAnswered(count) => now.model.1 >= begun.model.1 + count,
+            Self::Fact(count) => now.facts >= begun.facts + count,
+            Self::After(_) => true,
+        };
+        if let Self::After(duration) = self {
+            tokio::time::sleep(duration).await;
+        }
+        while !is_there(Counted::now(site, job)) {
+            tokio::time::sleep(LOOK_AGAIN).await;
+        }
+    }
+}
+
+impl Fault {
+    /// Lets it happen; what passes by itself has passed on return.
+    pub async fn strike(self, site: &Site, job: &Job, program: &mut Child) -> anyhow::Result<()> {
+        match self {
+            Self::Kill => program.kill().await?,
+            Self::Forge(trouble, times) if job.kind.is_on_github() => site.github.misbehaves("/**", 0, trouble, times),
+            Self::Forge(trouble, times) => site.gitlab.misbehaves("/**", 0, trouble, times),
+            Self::ForgeLimited(duration) if job.kind.is_on_github() => site.github.secondary_limited(duration),
+            Self::ForgeLimited(duration) => site.gitlab.rate_limited(duration),
+            Self::DockerGone(duration) => {
+                let proxy = site.proxy.as_ref().context("the site has no proxy")?;
+                proxy.goes_away();
+                tokio::time::sleep(duration).await;
+                proxy.comes_back();
+            }
+            Self::ContainerKilled => kill_container(site, program).await?,
+            Self::DiskFull(duration) => {
+                let disk = site.disk.as_ref().context("the site has no disk")?;
+                disk.fill()?;
+                tokio::time::sleep(duration).await;
+                disk.free();
+            }
+            Self::ClockSet(seconds) => site.clock.as_ref().context("the site has no clock")?.set(seconds)?,
+            Self::PauseComment => job.comment("/agent pause"),
+            Self::PauseFile => std::fs::write(site.state_dir().join("pause"), "")?,
+        }
+        Ok(())
+    }
+}
+
+/// Waits for a container to be there, unless the program ends before.
+async fn kill_container(site: &Site, program: &mut Child) -> anyhow::Result<()> {
+    let docker = Docker::connect_with_defaults()?;
+    while program.try_wait()?.is_none() {
+        for name in site.containers().await? {
+            // One that is being made or removed cannot be killed.
+            if docker.kill_container(&name, None).await.is_ok() {
+                return Ok(());
+            }
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    Ok(())
+}

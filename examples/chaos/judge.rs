@@ -1,0 +1,186 @@
+//! What must be so when a task is finished, whatever happened before.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use coding_agent::conversation::Message;
+
+use crate::book::{Book, Run};
+use crate::fake::model::Said;
+use crate::job::Job;
+use crate::model::{files, subject};
+use crate::site::Site;
+
+/// Guards end their servers when they notice that their worker is gone, and git gives a dead connection up.
+const LAST_BREATH: Duration = Duration::from_secs(15);
+
+/// Returns what is wrong with a task that should be finished.
+pub async fn task(site: &Site, job: &Job, book: &Book) -> anyhow::Result<Vec<String>> {
+    let mut wrong = Vec::new();
+    let labels = job.labels();
+    if labels != ["coding agent done"] {
+        wrong.push(format!("the labels are {labels:?}"));
+    }
+    changes(site, job, &mut wrong);
+    comments(&job.told(site), &mut wrong);
+    let runs: Vec<Run> = book
+        .runs()
+        .await?
+        .into_iter()
+        .filter(|run| run.task == job.task())
+        .collect();
+    match runs.as_slice() {
+        [run] if run.is_finished && run.state == "done" => {
+            conversation(&book.conversation(run).await?, site, &job.name, &mut wrong);
+        }
+        runs => wrong.push(format!("the store holds {runs:?}")),
+    }
+    Ok(wrong
+        .into_iter()
+        .map(|text| format!("{}: {text}", job.task()))
+        .collect())
+}
+
+/// One branch, one change request, with all of the work in it and nothing twice.
+fn changes(site: &Site, job: &Job, wrong: &mut Vec<String>) {
+    let branches = job.branches(site);
+    if branches.len() != usize::from(job.kind.is_issue()) {
+        wrong.push(format!("the branches are {branches:?}"));
+    }
+    let changes = job.changes(site);
+    let [change] = changes.as_slice() else {
+        wrong.push(format!("there are {} change requests", changes.len()));
+        return;
+    };
+    if change.is_draft {
+        wrong.push("the change request is a draft".to_owned());
+    }
+    for (file, content) in files(&job.name) {
+        let is = change.file(&file);
+        if is.as_deref() != Some(content) {
+            wrong.push(format!("{file} holds {is:?}"));
+        }
+    }
+    let own = subject(&job.name);
+    let count = change.subjects.iter().filter(|subject| **subject == own).count();
+    let most = if job.kind.is_issue() { 2 } else { 3 };
+    if count > 1 || change.subjects.len() > most {
+        wrong.push(format!("the commits are {:?}", change.subjects));
+    }
+}
+
+/// Every comment bears a mark, and none bears another's.
+fn comments(told: &[String], wrong: &mut Vec<String>) {
+    let mut marks = BTreeMap::new();
+    for text in told {
+        let mark = text
+            .rsplit_once("<!-- coding-agent:")
+            .and_then(|(_, rest)| rest.split(" -->").next());
+        match mark {
+            Some(mark) => *marks.entry(mark).or_insert(0) += 1,
+            None => wrong.push(format!("a comment without a mark: {text}")),
+        }
+    }
+    for (mark, count) in &marks {
+        if *count > 1 {
+            wrong.push(format!("{count} comments bear the mark {mark}"));
+        }
+    }
+    for kind in [":progress", ":final"] {
+        let count = marks.keys().filter(|mark| mark.ends_with(kind)).count();
+        if count != 1 {
+            wrong.push(format!("{count} comments are {kind}"));
+        }
+    }
+}
+
+/// Every call is answered once, by the message behind it, and what the model saw last is what is stored.
+fn conversation(stored: &[Message], site: &Site, name: &str, wrong: &mut Vec<String>) {
+    if !matches!(stored, [Message::System { .. }, Message::User { .. }, ..]) {
+        wrong.push("the conversation does not begin with the system prompt and the task".to_owned());
+    }
+    for pair in stored.windows(2) {
+        match pair {
+            [Message::Assistant { calls, .. }, Message::Results { results }] => {
+                if !calls.iter().eq(results.iter().map(|result| &result.call)) {
+                    wrong.push(format!("the calls {calls:?} are answered by {results:?}"));
+                }
+            }
+            [Message::Assistant { calls, .. }, next] if !calls.is_empty() => {
+                wrong.push(format!("the calls {calls:?} are followed by {next:?}"));
+            }
+            [before, Message::Results { results }] => {
+                wrong.push(format!("{before:?} is followed by the results {results:?}"));
+            }
+            [Message::Assistant { .. }, Message::Assistant { .. }] => {
+                wrong.push("two replies in a row".to_owned());
+            }
+            _ => {}
+        }
+    }
+    let is_working = |messages: &&Vec<Said>| {
+        let (system, task) = (messages.first(), messages.get(1));
+        let is_plan = matches!(system, Some(Said::System(text)) if text.contains("\"phase\": \"planning\""));
+        let is_own = matches!(task, Some(Said::User(text)) if text.contains(&format!(" {name} ")));
+        !is_plan && is_own
+    };
+    let requests: Vec<Vec<Said>> = site
+        .model
+        .requests()
+        .into_iter()
+        .map(|request| request.messages)
+        .collect();
+    let Some(last) = requests.iter().filter(is_working).next_back() else {
+        wrong.push("the model was never asked to work".to_owned());
+        return;
+    };
+    let sent = last.iter().filter_map(|said| match said {
+        Said::Assistant(_, calls) => Some(calls.len()),
+        _ => None,
+    });
+    let kept = stored.iter().filter_map(|message| match message {
+        Message::Assistant { calls, .. } => Some(calls.len()),
+        _ => None,
+    });
+    let (sent, kept) = (sent.count(), kept.count());
+    if kept != sent + 1 {
+        wrong.push(format!("{kept} replies are stored, and the last request held {sent}"));
+    }
+}
+
+/// Returns what is left over of anything, when no program runs any more.
+pub async fn leftovers(site: &Site) -> anyhow::Result<Vec<String>> {
+    let mut wrong = site.model.violations();
+    let containers = site.containers().await?;
+    if !containers.is_empty() {
+        wrong.push(format!("containers are left: {containers:?}"));
+    }
+    let waiting = async {
+        while !site.processes().is_empty() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    if tokio::time::timeout(LAST_BREATH, waiting).await.is_err() {
+        wrong.push(format!("processes are left: {:?}", site.processes()));
+    }
+    let names = |folder| {
+        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        entries
+            .map(|entry| entry.file_name().to_string_lossy().into_owned())
+            .collect::<Vec<_>>()
+    };
+    let mut locks = names(site.state_dir().join("workers"));
+    locks.retain(|name| name != "opening");
+    if !locks.is_empty() {
+        wrong.push(format!("locks are left: {locks:?}"));
+    }
+    let temporary = names(site.temporary());
+    if !temporary.is_empty() {
+        wrong.push(format!("temporary files are left: {temporary:?}"));
+    }
+    let unknown = [site.github.unknown_requests(), site.gitlab.unknown_requests()].concat();
+    if !unknown.is_empty() {
+        wrong.push(format!("the forge does not know {unknown:?}"));
+    }
+    Ok(wrong)
+}

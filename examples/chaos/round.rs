@@ -1,0 +1,178 @@
+//! One task from its label to its end, with what goes wrong in between.
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+
+use crate::book::Book;
+use crate::class::{Class, Plan};
+use crate::fault::Fault;
+use crate::job::Job;
+use crate::judge;
+use crate::site::Site;
+
+/// Longest time until the program ends by itself.
+const PATIENCE: Duration = Duration::from_mins(4);
+
+/// How often the program is started at most.
+const MOST_STARTS: usize = 14;
+
+/// How slowly the model answers where somebody has to say something in between.
+const THINKING: u64 = 700;
+
+/// How a round went.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// For people.
+    pub line: String,
+    pub starts: usize,
+    pub kills: usize,
+    /// What struck besides KILL.
+    pub faults: usize,
+    /// What was meant to strike behind the end of the task.
+    pub missed: usize,
+    pub wrong: Vec<String>,
+    pub folder: Option<PathBuf>,
+    pub took: Duration,
+}
+
+/// Plays a round, and never fails: what is wrong is in the outcome.
+pub async fn play(plan: Plan) -> (Class, Outcome) {
+    let begun = Instant::now();
+    let mut outcome = Outcome::default();
+    match Site::new(plan.needs).await {
+        Ok(site) => {
+            let wrong = match played(&site, &plan, &mut outcome).await {
+                Ok(wrong) => wrong,
+                Err(error) => vec![format!("{error:#}")],
+            };
+            if !wrong.is_empty() {
+                let words = format!("{plan:#?}\n\n{}", wrong.join("\n"));
+                // What was left of it must not stand in the way of others.
+                remove_containers(&site).await;
+                outcome.folder = Some(site.keep(&words));
+            }
+            outcome.wrong = wrong;
+        }
+        Err(error) => outcome.wrong = vec![format!("the world could not be made: {error:#}")],
+    }
+    outcome.took = begun.elapsed();
+    outcome.line = line(&plan, &outcome);
+    (plan.class, outcome)
+}
+
+fn line(plan: &Plan, outcome: &Outcome) -> String {
+    let mut line = format!(
+        "{}:{} {:?} {} starts, {} kills, {} faults, {:.1} s",
+        plan.class.name(),
+        plan.number,
+        plan.kind,
+        outcome.starts,
+        outcome.kills,
+        outcome.faults,
+        outcome.took.as_secs_f64()
+    );
+    for wrong in &outcome.wrong {
+        line += &format!("\n    WRONG {wrong}");
+    }
+    if let Some(folder) = &outcome.folder {
+        line += &format!("\n    planned {:?}\n    kept in {}", plan.faults, folder.display());
+    }
+    line
+}
+
+async fn played(site: &Site, plan: &Plan, outcome: &mut Outcome) -> anyhow::Result<Vec<String>> {
+    if plan.class == Class::Pause {
+        site.pace.store(THINKING, Ordering::Relaxed);
+    }
+    let job = Job::open(site, plan.kind, "kitchen");
+    let mut pending: VecDeque<_> = plan.faults.iter().copied().collect();
+    while outcome.starts < MOST_STARTS {
+        go_on(site, &job).await?;
+        outcome.starts += 1;
+        let mut program = site.start(&["run"])?;
+        loop {
+            let Some((moment, fault)) = pending.front().copied() else {
+                let ended = tokio::time::timeout(PATIENCE, program.wait()).await;
+                ended.context("the program did not end")??;
+                break;
+            };
+            tokio::select! {
+                ended = program.wait() => { ended?; break }
+                () = moment.comes(site, &job) => {}
+            }
+            pending.pop_front();
+            fault.strike(site, &job, &mut program).await?;
+            if fault == Fault::Kill {
+                outcome.kills += 1;
+                break;
+            }
+            outcome.faults += 1;
+        }
+        if is_over(site).await {
+            break;
+        }
+    }
+    outcome.missed = pending.len();
+    if let Some(clock) = &site.clock {
+        clock.set(0)?;
+    }
+    // One more, as cron would: it sweeps what a KILL at the very end has left, and does nothing else.
+    let before = (job.labels(), job.told(site).len());
+    go_on(site, &job).await?;
+    let mut program = site.start(&["run"])?;
+    let ended = tokio::time::timeout(PATIENCE, program.wait()).await;
+    ended.context("the last start did not end")??;
+    let after = (job.labels(), job.told(site).len());
+    let book = Book::open(site).await?;
+    let mut wrong = judge::task(site, &job, &book).await?;
+    book.close().await;
+    wrong.extend(judge::leftovers(site).await?);
+    if before != after {
+        wrong.push(format!("a start after the end changed {before:?} into {after:?}"));
+    }
+    if site.said().contains("another run is active") {
+        wrong.push("a dead program was taken for a living one".to_owned());
+    }
+    Ok(wrong)
+}
+
+/// Does what time and people would do: lets pass what a run waits for, and resumes what is paused.
+async fn go_on(site: &Site, job: &Job) -> anyhow::Result<()> {
+    let file = site.state_dir().join("pause");
+    if file.exists() {
+        std::fs::remove_file(file)?;
+    }
+    let Ok(book) = Book::open(site).await else {
+        return Ok(());
+    };
+    // A KILL may have come before the tables were made.
+    let runs = book.runs().await.unwrap_or_default();
+    if !runs.is_empty() {
+        book.make_everything_due().await?;
+    }
+    book.close().await;
+    if runs.iter().any(|run| run.state.starts_with("paused")) {
+        job.comment("/agent resume");
+    }
+    Ok(())
+}
+
+async fn is_over(site: &Site) -> bool {
+    let Ok(book) = Book::open(site).await else { return false };
+    let runs = book.runs().await.unwrap_or_default();
+    book.close().await;
+    !runs.is_empty() && runs.iter().all(|run| run.is_finished)
+}
+
+async fn remove_containers(site: &Site) {
+    for name in site.containers().await.unwrap_or_default() {
+        let _ = tokio::process::Command::new("docker")
+            .args(["rm", "-f", &name])
+            .output()
+            .await;
+    }
+}
