@@ -86,13 +86,13 @@ impl Container {
             ..CreateExecOptions::default()
         };
         let created = self.engine.client.create_exec(&self.id, options);
-        let process = self.ask(what, created).await?.id;
+        let process = self.ask_of_the_living(what, created).await?.id;
         let options = StartExecOptions {
             output_capacity: Some(64 * 1024),
             ..StartExecOptions::default()
         };
         let started = self.engine.client.start_exec(&process, Some(options));
-        let StartExecResults::Attached { output, input } = self.ask(what, started).await? else {
+        let StartExecResults::Attached { output, input } = self.ask_of_the_living(what, started).await? else {
             return Err(unexpected(what, "the engine did not attach the streams"));
         };
         let (stdout, stderr) = Output::new(output);
@@ -254,6 +254,22 @@ impl Container {
             "it has ended with exit code {}",
             state.exit_code.unwrap_or(-1)
         )))
+    }
+
+    /// Like [`Self::ask`], for what needs a running container: where one died this moment the engine has many ways to refuse,
+    /// so what the container is decides, and not the words.
+    async fn ask_of_the_living<T>(
+        &self,
+        what: &str,
+        call: impl Future<Output = Result<T, bollard::errors::Error>>,
+    ) -> Result<T, EnvironmentError> {
+        match self.ask(what, call).await {
+            Err(error @ EnvironmentError::Unexpected { .. }) => {
+                self.require_surviving().await?;
+                Err(error)
+            }
+            answer => answer,
+        }
     }
 
     async fn ask<T>(
