@@ -27,8 +27,6 @@ pub struct Desk {
     pub specs: Arc<[ToolSpec]>,
     /// `None` before the conversation is opened, and while a stage has it in hand.
     pub chat: Option<Chat>,
-    /// Whether the container took the place of another one that the model worked in, and the model was not told yet.
-    pub is_replacement: bool,
     pub keeping: Keeping,
 }
 
@@ -77,7 +75,6 @@ impl Run {
                 wishes,
                 specs: Arc::from([]),
                 chat: None,
-                is_replacement,
                 keeping: Keeping::default(),
             });
             let toolbox = Arc::clone(&desk.toolbox);
@@ -88,11 +85,19 @@ impl Run {
             if is_replacement {
                 // What the commands set up went with the container that was there before. Boxed: they need the desk.
                 Box::pin(preparing::set_up(self)).await?;
+                self.record.is_replacement = true;
+                self.note_container();
+                self.save().await?;
             }
         }
         self.desk
             .as_mut()
             .ok_or_else(|| Setback::failed("the desk was not opened"))
+    }
+
+    /// Notes down which container is complete, so that a process that takes over knows it from half a one.
+    pub(super) fn note_container(&mut self) {
+        self.record.container = self.desk.as_ref().map(|desk| desk.workspace.container().to_owned());
     }
 
     /// Before Preparing was finished a container may hold half a project.
@@ -117,6 +122,7 @@ impl Run {
         let run = self.lease.run.to_string();
         if self.is_prepared()
             && let Some(container) = docker.find(self.lease.run).await?
+            && self.record.container.as_deref() == Some(container.id())
         {
             return Ok((Workspace::take_over(container, mirror, base, run), false));
         }

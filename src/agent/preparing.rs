@@ -13,6 +13,7 @@ pub(super) async fn prepare(run: &mut Run) -> Result<Signal, Setback> {
     run.show_progress().await?;
     run.open_desk().await?;
     run.record.setup = set_up(run).await?;
+    run.note_container();
     Ok(Signal::Finished)
 }
 

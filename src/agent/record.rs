@@ -41,6 +41,11 @@ pub struct Record {
     pub native: Option<bool>,
     /// What the model said last.
     pub doing: String,
+    /// The container that holds the whole project, set-up commands included. One that is there and is not this one was left by
+    /// a process that did not get that far.
+    pub container: Option<String>,
+    /// Whether it took the place of another one that the model worked in, and the model was not told yet.
+    pub is_replacement: bool,
     /// How many containers were lost.
     pub losses: u32,
     /// What people should know: a default that stepped in, a check that was skipped.

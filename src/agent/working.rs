@@ -146,10 +146,7 @@ impl Run {
             chat.send_user_message(&self.workshop.redactor.clean(&text));
         } else {
             chat.resume(stored);
-            let is_replacement = self
-                .desk
-                .as_mut()
-                .is_some_and(|desk| std::mem::take(&mut desk.is_replacement));
+            let is_replacement = std::mem::take(&mut self.record.is_replacement);
             self.close_gap(&mut chat, is_replacement);
         }
         Ok(chat)

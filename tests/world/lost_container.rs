@@ -87,6 +87,46 @@ async fn while_the_program_checks_nothing_is_lost() {
 }
 
 #[tokio::test]
+async fn a_new_container_that_was_not_ready_when_the_program_died_is_not_taken_over() {
+    let world = World::start().await;
+    world.model.allows_restarts();
+    let nap = format!("1.{}", mark().replace('.', ""));
+    let environment = json!({
+        "name": "python",
+        "reasoning": "",
+        "setup_commands": [format!("sleep {nap} && touch /tmp/is-set-up")],
+    });
+    world
+        .model
+        .plans(
+            Plan::of(&["count"])
+                .with("selected_environment", environment)
+                .verified_by("test -f /tmp/is-set-up && grep -q one one.txt"),
+        )
+        .calls(COMMAND, json!({ "command": "echo one > lost.txt" }))
+        .holds()
+        .calls(COMMAND, json!({ "command": "echo one > one.txt" }))
+        .done("Counted.");
+    let issue = world.github.open_issue("Count to one").label("coding agent");
+
+    let program = world.spawn(&["run"]);
+    world.model.until_held(1).await;
+    world.kill_containers().await;
+    world.model.release();
+    processes::until_some(&nap).await;
+    program.kill().await;
+    processes::until(&nap, 0).await;
+    let ended = world.run().await;
+
+    assert_eq!(ended.stdout, "run: done\n", "{ended:?}\n{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent done"]);
+    let told = world.model.requests()[2].last_user_message();
+    assert!(told.contains("A new container has taken the place"), "{told}");
+    assert!(!world.github.pulls()[0].is_draft(), "{}", world.story());
+    world.finish().await;
+}
+
+#[tokio::test]
 async fn a_container_that_dies_again_and_again_fails_the_run() {
     let world = World::start().await;
     let naps: Vec<String> = (0..4).map(|_| mark()).collect();
