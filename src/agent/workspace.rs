@@ -296,7 +296,7 @@ impl Workspace {
     /// Removes the container; one that cannot be removed now is swept later.
     pub async fn remove(&self) {
         if let Err(error) = self.container.remove().await {
-            tracing::warn!("a container could not be removed, the next start sweeps it: {error}");
+            tracing::warn!("a container could not be removed, it is swept later: {error}");
         }
     }
 }

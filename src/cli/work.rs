@@ -13,6 +13,9 @@ use crate::agent::stop::Stop;
 use crate::service::Service;
 use crate::store::try_exclusive;
 
+/// How often a service that runs for months looks for containers that were left over.
+const SWEEP_EVERY: Duration = Duration::from_mins(10);
+
 /// One round for cron: find, work until nothing is left, end.
 pub async fn run(config: Option<&Path>) -> ExitCode {
     let config = match forge_configuration(config) {
@@ -131,6 +134,11 @@ async fn until_stopped(config: Option<&Path>, work: Work) -> ExitCode {
                 },
                 async {
                     if work.consumes {
+                        sweep_again_and_again(&service, &stop).await;
+                    }
+                },
+                async {
+                    if work.consumes {
                         service.work_until_stopped().await;
                     }
                 }
@@ -138,6 +146,19 @@ async fn until_stopped(config: Option<&Path>, work: Work) -> ExitCode {
             exit::SUCCESS.into()
         })
         .await
+}
+
+/// A container that could not be removed at the end of its run does not stay until the next start.
+async fn sweep_again_and_again(service: &Service, stop: &Stop) {
+    loop {
+        tokio::select! {
+            () = tokio::time::sleep(SWEEP_EVERY) => {}
+            () = stop.asked.cancelled() => return,
+        }
+        if let Err(error) = service.sweep().await {
+            tracing::error!("old containers could not be looked for: {error}");
+        }
+    }
 }
 
 async fn recover(service: &Service) -> Result<(), ()> {

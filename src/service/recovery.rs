@@ -21,11 +21,17 @@ impl Service {
     /// Brings the outside in line with the book. A Docker engine that does not answer is left to the runs that need it.
     pub async fn recover(&self) -> Result<(), StoreError> {
         self.drop_local_runs().await?;
-        let left = self.containers().await;
-        let unfinished = self.workshop.store.unfinished().await?;
-        for _ in &unfinished {
+        for _ in self.workshop.store.unfinished().await? {
             self.bell.ring();
         }
+        self.sweep().await
+    }
+
+    /// Removes the containers that nobody needs any more: a process was killed, or the engine was away when one was to go.
+    pub async fn sweep(&self) -> Result<(), StoreError> {
+        // Listed first, so that a run that begins meanwhile keeps its container.
+        let left = self.containers().await;
+        let unfinished = self.workshop.store.unfinished().await?;
         let keep: HashSet<_> = unfinished.iter().map(|run| run.id).collect();
         let swept = match left {
             Ok((docker, mut left)) => {
