@@ -1,7 +1,7 @@
 # `make help` lists what there is. All that is needed beforehand is a Rust toolchain, and root or sudo.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint bench chaos images build install
+.PHONY: help setup demo test lint bench chaos soak images build install
 
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -35,9 +35,12 @@ bench: ## measure the program's own time, memory and requests (PROFILE=dev for a
 	scripts/with-docker cargo run --quiet --locked --profile $(PROFILE) --example bench
 
 chaos: ## kill and disturb the program in many ways, and count what was lost (ROUNDS=200 SEED=n ONLY="kill clock:3")
-	scripts/setup demo
+	scripts/setup chaos
 	cargo build --locked --bin coding-agent --example chaos
-	@ROUNDS=$(ROUNDS) SEED=$(SEED) scripts/with-docker target/debug/examples/chaos $(ONLY)
+	@ROUNDS=$(ROUNDS) SEED=$(SEED) SOAK=$(SOAK) scripts/with-docker target/debug/examples/chaos $(ONLY)
+
+soak: ## work on many tasks in one long-running program while things go wrong (SOAK=100 SEED=n)
+	@$(MAKE) --no-print-directory chaos SOAK=$(or $(SOAK),100)
 
 images: ## build the images of all five environments
 	scripts/setup images

@@ -5,7 +5,8 @@
 //! started again until the task is finished, and then everything is counted. Every choice comes from the seed, which is
 //! printed; what the machine does between two of them does not.
 //!
-//! `ROUNDS=12 SEED=7 cargo run --example chaos -- kill clock:3` plays the rounds with KILL and the third jump of the clock.
+//! `ROUNDS=12 SEED=7 cargo run --example chaos -- kill clock:3` plays the rounds with KILL and the third jump of the clock;
+//! `SOAK=100` works on a hundred tasks in one long-running program instead.
 #![allow(
     clippy::allow_attributes,
     clippy::print_stdout,
@@ -41,6 +42,8 @@ mod judge; // what must be so afterwards
 mod round; // one task from its label to its end
 #[path = "chaos/report.rs"]
 mod report; // the table and the file
+#[path = "chaos/soak.rs"]
+mod soak; // many tasks in one long-running program
 
 use std::process::ExitCode;
 use std::str::FromStr;
@@ -76,6 +79,10 @@ fn chaos() -> anyhow::Result<usize> {
     };
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
     let runtime = tokio::runtime::Runtime::new()?;
+    if let Some(tasks) = variable("SOAK")? {
+        println!("soak: SEED={seed} SOAK={tasks}");
+        return runtime.block_on(soak::soak(tasks, seed));
+    }
     println!("chaos: SEED={seed} ROUNDS={rounds}");
     let plans = class::plans(rounds, seed, &wanted)?;
     let count = plans.len();

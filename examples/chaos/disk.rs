@@ -1,4 +1,4 @@
-//! A small disk of its own for state and logs, which can be filled to the last byte. Making one needs root.
+//! A small disk of its own for state and logs, which can be filled to the last byte. Making one needs root or sudo.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::process::Command;
 use anyhow::Context;
 
 /// Store, mirror and logs of one task need about a tenth.
-const SIZE: &str = "size=32m";
+const SIZE: &str = "size=32m,mode=1777";
 
 pub struct Disk {
     path: PathBuf,
@@ -16,14 +16,14 @@ pub struct Disk {
 impl Disk {
     pub fn mount(path: PathBuf) -> anyhow::Result<Self> {
         std::fs::create_dir_all(&path)?;
-        let mounted = Command::new("mount")
+        let mounted = as_root("mount")
             .args(["-t", "tmpfs", "-o", SIZE, "tmpfs"])
             .arg(&path)
             .status()
             .context("mount cannot be started")?;
         anyhow::ensure!(
             mounted.success(),
-            "the small disk could not be mounted; that needs root"
+            "the small disk could not be mounted; that needs root or sudo"
         );
         Ok(Self { path })
     }
@@ -56,6 +56,15 @@ impl Disk {
 
 impl Drop for Disk {
     fn drop(&mut self) {
-        let _ = Command::new("umount").arg("--lazy").arg(&self.path).status();
+        let _ = as_root("umount").arg("--lazy").arg(&self.path).status();
     }
+}
+
+fn as_root(program: &str) -> Command {
+    if rustix::process::geteuid().is_root() {
+        return Command::new(program);
+    }
+    let mut command = Command::new("sudo");
+    command.arg("--non-interactive").arg(program);
+    command
 }

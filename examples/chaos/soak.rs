@@ -1,0 +1,211 @@
+//! Many tasks in one long-running `serve` with eight consumers, on the real engine, while things go wrong; and how much
+//! memory the program has meanwhile.
+//!
+//! The first half is disturbed by KILL as well. The program that works on the second half is never killed, so that its memory
+//! can be compared at different ages.
+
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use fastrand::Rng;
+use serde_json::{Value, json};
+use tokio::process::Child;
+
+use crate::book::Book;
+use crate::fake::traffic::Fault as Trouble;
+use crate::fault::Fault;
+use crate::job::{Job, Kind};
+use crate::judge;
+use crate::report::{machine, write};
+use crate::site::{Needs, Site};
+
+const CONSUMERS: usize = 8;
+
+/// Items that carry the trigger or are worked on at the same time.
+const OPEN_AT_ONCE: usize = 12;
+
+/// Longest time in which no task may come to its end.
+const PATIENCE: Duration = Duration::from_mins(5);
+
+/// How slowly the model answers.
+const THINKING: u64 = 100;
+
+/// What has happened until now.
+#[derive(Default)]
+struct Tally {
+    kills: usize,
+    faults: usize,
+    /// Tasks that were finished before this program was started.
+    before: usize,
+    samples: Vec<Value>,
+}
+
+/// Works on `count` tasks; returns how many things are wrong afterwards.
+pub async fn soak(count: usize, seed: u64) -> anyhow::Result<usize> {
+    let begun = Instant::now();
+    let mut random = Rng::with_seed(seed);
+    let site = Site::new(Needs {
+        proxy: true,
+        native: true,
+        consumers: CONSUMERS,
+        ..Needs::default()
+    })
+    .await?;
+    site.pace.store(THINKING, Ordering::Relaxed);
+    let mut tally = Tally::default();
+    let (jobs, mut wrong) = match worked(&site, count, &mut random, &mut tally).await {
+        Ok(jobs) => (jobs, Vec::new()),
+        Err(error) => (Vec::new(), vec![format!("{error:#}")]),
+    };
+    let book = Book::open(&site).await?;
+    for job in &jobs {
+        wrong.extend(judge::task(&site, job, &book).await?);
+    }
+    book.close().await;
+    wrong.extend(judge::leftovers(&site).await?);
+    show(count, seed, begun.elapsed(), &tally, &wrong)?;
+    if !wrong.is_empty() {
+        println!("kept in {}", site.keep(&wrong.join("\n")).display());
+    }
+    Ok(wrong.len())
+}
+
+async fn worked(site: &Site, count: usize, random: &mut Rng, tally: &mut Tally) -> anyhow::Result<Vec<Job>> {
+    let mut jobs: Vec<Job> = Vec::new();
+    let mut program = site.start(&["serve"])?;
+    let (mut finished, mut changed) = (0, Instant::now());
+    while finished < count {
+        while jobs.len() < count && jobs.len() < finished + OPEN_AT_ONCE {
+            let kind = Kind::ALL[random.usize(0..4)];
+            jobs.push(Job::open(site, kind, &format!("room-{:03}", jobs.len())));
+        }
+        tokio::time::sleep(Duration::from_millis(random.u64(200..600))).await;
+        if let Some(ended) = program.try_wait()? {
+            anyhow::bail!("the program ended by itself: {ended}");
+        }
+        let now = settle(site).await.unwrap_or(finished);
+        if now > finished {
+            changed = Instant::now();
+            sample(tally, &program, finished, now, count)?;
+            finished = now;
+        }
+        anyhow::ensure!(
+            changed.elapsed() < PATIENCE,
+            "no task ended for {} s",
+            PATIENCE.as_secs()
+        );
+        // About one thing goes wrong for every three tasks.
+        if random.u8(0..6) == 0 {
+            let may_kill = finished < count / 2;
+            let fault = fault(random, may_kill);
+            let job = random.choice(&jobs).context("there are tasks")?;
+            eprintln!("soak: {finished}/{count} {fault:?}");
+            fault.strike(site, job, &mut program).await?;
+            if fault == Fault::Kill {
+                tally.kills += 1;
+                tally.before = finished;
+                program = site.start(&["serve"])?;
+            } else {
+                tally.faults += 1;
+            }
+        }
+    }
+    end(&mut program).await?;
+    // One start more sweeps the containers that could not be removed while the engine was away.
+    let mut last = site.start(&["run"])?;
+    let ended = tokio::time::timeout(PATIENCE, last.wait()).await;
+    ended.context("the last start did not end")??;
+    Ok(jobs)
+}
+
+fn fault(random: &mut Rng, may_kill: bool) -> Fault {
+    match random.u8(0..10) {
+        0..=1 if may_kill => Fault::Kill,
+        0..=2 => Fault::ContainerKilled,
+        3 => Fault::DockerGone(Duration::from_millis(random.u64(200..2000))),
+        4 => Fault::Forge(Trouble::DropsAfterWork, random.usize(1..4)),
+        5 => Fault::Forge(Trouble::Fails(502), random.usize(1..8)),
+        6 => Fault::Forge(Trouble::FailsAfterWork(500), random.usize(1..4)),
+        7 => Fault::Forge(Trouble::Waits(Duration::from_secs(3)), random.usize(1..4)),
+        8 => Fault::Forge(Trouble::Drops, random.usize(1..6)),
+        _ => Fault::ForgeLimited(Duration::from_secs(2)),
+    }
+}
+
+/// Lets pass what runs wait for, and returns how many are finished.
+async fn settle(site: &Site) -> anyhow::Result<usize> {
+    let book = Book::open(site).await?;
+    let runs = book.runs().await;
+    let due = book.make_everything_due().await;
+    book.close().await;
+    due?;
+    Ok(runs?.iter().filter(|run| run.is_finished).count())
+}
+
+/// Notes the memory down when another quarter of the tasks is finished.
+fn sample(tally: &mut Tally, program: &Child, before: usize, now: usize, count: usize) -> anyhow::Result<()> {
+    for quarter in 1..=4 {
+        let at = count * quarter / 4;
+        if (before + 1..=now).contains(&at) {
+            let kilobytes = resident(program)?;
+            tally.samples.push(json!({
+                "tasks": at,
+                "tasks_of_this_process": now - tally.before,
+                "resident_megabytes": (kilobytes as f64 / 102.4).round() / 10.0,
+            }));
+        }
+    }
+    Ok(())
+}
+
+/// Returns the resident memory of the program, in kilobytes.
+fn resident(program: &Child) -> anyhow::Result<u64> {
+    let id = program.id().context("the program has ended")?;
+    let status = std::fs::read_to_string(format!("/proc/{id}/status"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let number = line.and_then(|line| line.trim().strip_suffix("kB"));
+    Ok(number.context("the kernel does not tell VmRSS")?.trim().parse()?)
+}
+
+/// Ends the program as its service manager does.
+async fn end(program: &mut Child) -> anyhow::Result<()> {
+    let id = program.id().context("the program has ended")?;
+    let id = i32::try_from(id).ok().and_then(rustix::process::Pid::from_raw);
+    rustix::process::kill_process(id.context("a process has a number")?, rustix::process::Signal::TERM)?;
+    let ended = tokio::time::timeout(Duration::from_mins(2), program.wait()).await;
+    let ended = ended.context("the program did not end when it was asked to")??;
+    anyhow::ensure!(ended.success(), "the program ended with {ended}");
+    Ok(())
+}
+
+fn show(count: usize, seed: u64, took: Duration, tally: &Tally, wrong: &[String]) -> anyhow::Result<()> {
+    println!("\n| tasks finished | of them by this process | resident MB |\n|---:|---:|---:|");
+    for sample in &tally.samples {
+        let cells = ["tasks", "tasks_of_this_process", "resident_megabytes"].map(|key| sample[key].to_string());
+        println!("| {} |", cells.join(" | "));
+    }
+    let minutes = took.as_secs_f64() / 60.0;
+    println!(
+        "\n{count} tasks, {CONSUMERS} consumers, {} KILLs, {} other faults, {minutes:.1} minutes, {} violations, SEED={seed}",
+        tally.kills,
+        tally.faults,
+        wrong.len()
+    );
+    for wrong in wrong {
+        println!("    WRONG {wrong}");
+    }
+    let report = json!({
+        "seed": seed,
+        "tasks": count,
+        "consumers": CONSUMERS,
+        "kills": tally.kills,
+        "faults": tally.faults,
+        "minutes": minutes,
+        "memory": tally.samples,
+        "machine": machine(),
+        "violations": wrong,
+    });
+    println!("report: {}", write("soak.json", &report)?.display());
+    Ok(())
+}
