@@ -129,7 +129,7 @@ async fn until_stopped(config: Option<&Path>, work: Work) -> ExitCode {
                 },
                 async {
                     if work.consumes {
-                        attend_again_and_again(&service, &stop, pause).await;
+                        Box::pin(attend_again_and_again(&service, &stop, pause)).await;
                     }
                 },
                 async {
@@ -155,7 +155,7 @@ async fn sweep_again_and_again(service: &Service, stop: &Stop) {
             () = tokio::time::sleep(SWEEP_EVERY) => {}
             () = stop.asked.cancelled() => return,
         }
-        if let Err(error) = service.sweep().await {
+        if let Err(error) = Box::pin(service.sweep()).await {
             tracing::error!("old containers could not be looked for: {error}");
         }
     }

@@ -24,7 +24,8 @@ impl Service {
         for _ in self.workshop.store.unfinished().await? {
             self.bell.ring();
         }
-        self.sweep().await
+        // Boxed: it is rare, and whoever recovers would carry it.
+        Box::pin(self.sweep()).await
     }
 
     /// Removes the containers that nobody needs any more: a process was killed, or the engine was away when one was to go.
