@@ -87,6 +87,14 @@ pub fn stopped(by: &str, saved: Option<&str>, record: &Record, settings: &Settin
     text
 }
 
+/// Answers `stop` on a pull/merge request that nobody works on.
+pub fn no_longer_followed(by: &str, trigger: &str) -> String {
+    format!(
+        "### ⏹️ Stopped\n\nAs @{by} asked: reviews and checks of this are left to people from here. To have work done on it again, \
+         put the label `{trigger}` on."
+    )
+}
+
 fn branch(text: &mut String, branch: Option<&str>) {
     if let Some(branch) = branch {
         let _ = writeln!(text, "\nThe work so far is on the branch {}.", code(branch));

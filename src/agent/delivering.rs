@@ -33,6 +33,7 @@ pub(super) async fn deliver(run: &mut Run) -> Result<Signal, Setback> {
     }
     run.show_label(State::Done, item.as_ref().map(|item| item.labels.as_slice()))
         .await?;
+    run.have_it_followed().await?;
     Ok(Signal::Finished)
 }
 

@@ -90,6 +90,7 @@ mod tests {
             created_at: DateTime::UNIX_EPOCH,
             updated_at: DateTime::UNIX_EPOCH,
             place: None,
+            is_approval: false,
         };
         Words {
             heard: Heard::of(&comment),

@@ -4,6 +4,7 @@
 //! stages are one file each; what they share is above them in this list.
 
 pub mod budget; // what a run may use
+pub mod round; // what follows on an own pull/merge request
 pub mod record; // what a run has produced so far
 pub mod stop; // how work is told to stop
 pub mod ending; // how the work on a run ended
@@ -37,6 +38,7 @@ mod ask; // one question to the model, until it can be read
 mod compacting; // what to do when the conversation outgrows the window
 mod calls; // the tool calls of one reply
 mod revising; // a better plan
+mod following_up; // the task of a run that follows on its own pull/merge request
 mod planning;
 mod preparing;
 mod working;

@@ -1,5 +1,7 @@
 //! What people say to a run: orders to the program, and words for the model.
 
+use std::collections::BTreeMap;
+
 use uuid::Uuid;
 
 use crate::forge::{Comment, CommentKey};
@@ -19,6 +21,11 @@ impl Heard {
             key: comment.key,
             fingerprint: Uuid::new_v5(&Uuid::NAMESPACE_OID, comment.body.as_bytes()),
         }
+    }
+
+    /// Tells whether the comment was heard before, with this text.
+    pub fn is_in(&self, heard: &BTreeMap<CommentKey, Uuid>) -> bool {
+        heard.get(&self.key) == Some(&self.fingerprint)
     }
 }
 

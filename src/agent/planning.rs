@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use chrono::Utc;
 
+use super::following_up;
 use super::look::Look;
 use super::overview::overview;
 use super::prompt::{self, EnvironmentRow, PlanningPrompt, Remarks};
@@ -61,6 +62,7 @@ async fn read_item(run: &mut Run, item: &Item) -> Result<Source, Setback> {
         return Err(Setback::failed("a local task has no item"));
     };
     let comments = forge.comments(&item.task).await?;
+    let words = run.words_of_round(&comments).await?;
     let comments = run.begin_to_listen(comments).await;
     let source = run.source(Some(item)).await?;
     let base = run.find_base(item, &source.mirror).await?;
@@ -71,7 +73,11 @@ async fn read_item(run: &mut Run, item: &Item) -> Result<Source, Setback> {
         since: memory.ended_at(),
     };
     let fence = prompt::fence(run.lease.run);
-    let mut text = prompt::task(&fence, item, &remarks, run.bytes_of_window(40));
+    let room = run.bytes_of_window(40);
+    let mut text = match (&run.record.round, words) {
+        (Some(round), Some(words)) => following_up::task(&fence, item, round, &words, room),
+        (Some(_) | None, _) => prompt::task(&fence, item, &remarks, room),
+    };
     text.push_str(&run.told(&memory, &fence));
     text.push_str(&files_at_a_glance(run, &source.mirror, &base.commit).await?);
     run.record.task_text = text;

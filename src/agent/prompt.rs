@@ -244,7 +244,8 @@ pub fn task(fence: &str, item: &Item, remarks: &Remarks<'_>, max_bytes: usize) -
     text
 }
 
-fn comment(comment: &Comment, since: Option<DateTime<Utc>>) -> String {
+/// Returns one comment with its author, its time and its place in the changes; one that was written after `since` is marked.
+pub(super) fn comment(comment: &Comment, since: Option<DateTime<Utc>>) -> String {
     let place = comment
         .place
         .as_ref()

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::budget::Allowance;
+use super::round::Round;
 use crate::conversation::Usage;
 use crate::evidence::check::{Before, Checked};
 use crate::evidence::difference::Finding;
@@ -22,6 +23,8 @@ use crate::rules::Rules;
 #[serde(default)]
 pub struct Record {
     pub title: String,
+    /// Set for a run that follows on a pull/merge request of this program's own.
+    pub round: Option<Round>,
     /// Set for a task from the command line, which has no forge.
     pub local: Option<LocalTask>,
     pub started_at: Option<DateTime<Utc>>,

@@ -11,6 +11,7 @@ use chrono::Utc;
 use super::harmless::{code, fenced, harmless, harmless_line};
 use super::proof::{has_something_to_say, to_look_at, verification, what_is_wrong};
 use super::record::{Failure, Record};
+use super::round::Kind;
 use super::workshop::Settings;
 use crate::plan::Plan;
 use crate::task::id::RunId;
@@ -186,6 +187,19 @@ pub fn postponed(reason: &str, trigger: &str) -> String {
         "### ⏳ Waiting\n\nThe work cannot go on at the moment. It will be tried again by itself; put the label `{trigger}` on \
          again to have it tried at once.\n\n{}",
         harmless(&sentence(reason))
+    )
+}
+
+/// Returns the comment that ends the rounds on an own pull/merge request.
+pub fn needs_people(kind: Kind, most: u32, trigger: &str) -> String {
+    let (what, key) = match kind {
+        Kind::Review => ("reviews", "max_review_rounds"),
+        Kind::Checks => ("failing checks", "max_ci_rounds"),
+    };
+    format!(
+        "### 🙋 This needs a human\n\n{} of work on {what} did not settle it, and there are no more (`follow_up.{key}`). To have the \
+         work go on all the same, put the label `{trigger}` on.",
+        counted(most, "round")
     )
 }
 

@@ -68,11 +68,15 @@ impl Run {
         }
     }
 
-    /// Returns the text of the progress comment; a terminal has none.
+    /// Returns the text of the progress comment; a terminal has none, nor has a round on an own pull/merge request.
     fn progress_text(&self, state: State) -> Option<String> {
         let Thread::Item { labels, .. } = &self.thread else {
             return None;
         };
+        // The reviewers see a reaction and the label; what came of it is one comment, not two.
+        if self.record.round.is_some() {
+            return None;
+        }
         Some(talk::progress(
             self.lease.run,
             state,

@@ -25,6 +25,7 @@ use serde_json::Value;
 use crate::agent::Planning;
 use crate::agent::Steering;
 use crate::agent::budget::Budget;
+use crate::agent::round::FollowUp;
 use crate::environment;
 use crate::forge::github;
 use crate::forge::gitlab;
@@ -60,6 +61,8 @@ pub struct Config {
     pub planning: Planning,
     /// How people are heard while a run works, and how long a run waits.
     pub steering: Steering,
+    /// What happens after a pull/merge request was opened.
+    pub follow_up: FollowUp,
     /// How commits are made and what they may hold.
     pub git: repository::Config,
     /// Tasks that are worked on at the same time.
@@ -241,6 +244,7 @@ impl Default for Config {
             command_executor: environment::Config::default(),
             planning: Planning::default(),
             steering: Steering::default(),
+            follow_up: FollowUp::default(),
             git: repository::Config::default(),
             consumers: 2,
             producer: Producer::default(),

@@ -11,6 +11,7 @@ mod source;
 #[cfg(test)]
 mod test_server;
 mod validators;
+pub mod watched;
 
 use std::fmt;
 use std::str::FromStr;
@@ -22,6 +23,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::secret::Clean;
 use crate::task::id::TaskId;
+use watched::{Checks, OpenChange};
 
 /// What the program needs of a forge. GitHub and GitLab implement it.
 ///
@@ -69,6 +71,13 @@ pub trait Forge: Send + Sync {
 
     /// Opens a pull/merge request, or returns the open one that already leads from `head`.
     async fn open_change(&self, task: &TaskId, change: &NewChange) -> Result<Change, ForgeError>;
+
+    /// Returns those of `changes`, pull/merge requests of one repository, that are open; unchanged lists are only confirmed.
+    async fn open_changes(&self, changes: &[TaskId]) -> Result<Vec<OpenChange>, ForgeError>;
+
+    /// Returns what the checks of a change's commit say, with the logs of those that failed. A token that may not read
+    /// checks sees none, and one that may not read logs sees the names alone.
+    async fn checks(&self, change: &TaskId, commit: &str) -> Result<Checks, ForgeError>;
 
     /// Returns what git needs to fetch from and push to the clone address of the task's repository.
     async fn git_credentials(&self, task: &TaskId) -> Result<GitCredentials, ForgeError>;
@@ -156,6 +165,8 @@ pub struct Comment {
     pub updated_at: DateTime<Utc>,
     /// File and line, of a comment on the changes.
     pub place: Option<Place>,
+    /// Belongs to a review that approves: it asks for nothing. GitLab does not tell.
+    pub is_approval: bool,
 }
 
 /// Which comment it is, whatever its text becomes; written `comment-12`, `inline-12` or `review-12`.

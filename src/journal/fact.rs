@@ -46,6 +46,11 @@ pub enum Fact {
     Admitted {
         title: String,
     },
+    /// A run was admitted because of what reviewers or checks say of a pull/merge request of this program's own.
+    FollowedUp {
+        kind: String,
+        round: u32,
+    },
     Claimed,
     StageChanged {
         #[serde(with = "as_text")]

@@ -91,13 +91,18 @@ impl Forges {
         self.github.iter().chain(&self.gitlab)
     }
 
+    /// Returns the forge of a task, if it is configured.
+    pub fn of(&self, task: &TaskId) -> Option<&Connected> {
+        match task {
+            TaskId::GitHub { .. } => self.github.as_ref(),
+            TaskId::GitLabIssue { .. } | TaskId::GitLabMergeRequest { .. } => self.gitlab.as_ref(),
+            TaskId::Local { .. } => None,
+        }
+    }
+
     /// Returns where a task's people are told, or `None` where its forge is not configured any more.
     pub fn thread(&self, task: &TaskId) -> Option<Thread> {
-        let connected = match task {
-            TaskId::GitHub { .. } => self.github.clone(),
-            TaskId::GitLabIssue { .. } | TaskId::GitLabMergeRequest { .. } => self.gitlab.clone(),
-            TaskId::Local { .. } => None,
-        };
-        connected.map(|Connected { forge, labels, .. }| Thread::Item { forge, labels })
+        let Connected { forge, labels, .. } = self.of(task)?.clone();
+        Some(Thread::Item { forge, labels })
     }
 }

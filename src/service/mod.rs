@@ -3,6 +3,7 @@
 
 pub mod attending;
 pub mod consumer;
+pub mod following;
 pub mod forges;
 pub mod local;
 pub mod producer;

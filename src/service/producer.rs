@@ -7,6 +7,7 @@ use uuid::Uuid;
 use super::Service;
 use super::forges::Connected;
 use crate::agent::record::{PausedBy, Record};
+use crate::agent::round::Notes;
 use crate::forge::{CommentKey, ForgeError, Triggered};
 use crate::journal::fact::{Fact, Subject};
 use crate::store::{Admission, StoreError};
@@ -40,6 +41,7 @@ impl Service {
                 }
             }
         }
+        harvest.admitted.extend(Box::pin(self.follow_up()).await);
         for fault in &harvest.faults {
             tracing::error!("{fault}");
             self.workshop
@@ -60,7 +62,7 @@ impl Service {
             heard: self.heard_before(&item.task).await?,
             ..Record::default()
         };
-        let record = serde_json::to_value(record).map_err(|error| AdmitError::Record(error.to_string()))?;
+        let record = serde_json::to_value(record).map_err(AdmitError::record)?;
         let forge = &connected.forge;
         forge.add_label(&item.task, &connected.labels.processing).await?;
         let admission = self.workshop.store.admit(&item.task, &item.title, &record).await?;
@@ -81,6 +83,7 @@ impl Service {
         match admission {
             Admission::Known(_) => Ok(None),
             Admission::New(run) => {
+                self.follow_again(&item.task).await?;
                 let subject = Subject {
                     task: Some(item.task.clone()),
                     run: Some(run),
@@ -97,10 +100,15 @@ impl Service {
     }
 
     /// What was said to the run before was said to that one: a command in it is not obeyed again.
-    async fn heard_before(&self, task: &TaskId) -> Result<BTreeMap<CommentKey, Uuid>, StoreError> {
+    pub(super) async fn heard_before(&self, task: &TaskId) -> Result<BTreeMap<CommentKey, Uuid>, StoreError> {
         let before = self.workshop.store.runs(Some(task), 1).await?.pop();
         let record = before.and_then(|run| serde_json::from_value::<Record>(run.record).ok());
-        Ok(record.map(|record| record.heard).unwrap_or_default())
+        let mut heard = record.map(|record| record.heard).unwrap_or_default();
+        // Or while nobody worked on it.
+        let followed = self.workshop.store.followed(task).await?;
+        let notes = followed.and_then(|followed| serde_json::from_value::<Notes>(followed.notes).ok());
+        heard.extend(notes.map(|notes| notes.heard).unwrap_or_default());
+        Ok(heard)
     }
 
     async fn is_over(&self, run: RunId) -> Result<bool, StoreError> {
@@ -136,11 +144,18 @@ impl Service {
 }
 
 #[derive(Debug, thiserror::Error)]
-enum AdmitError {
+pub(super) enum AdmitError {
     #[error(transparent)]
     Forge(#[from] ForgeError),
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error("the run could not be written down: {0}")]
     Record(String),
+}
+
+impl AdmitError {
+    #[expect(clippy::needless_pass_by_value, reason = "for `map_err`")]
+    pub(super) fn record(error: serde_json::Error) -> Self {
+        Self::Record(error.to_string())
+    }
 }

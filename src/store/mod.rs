@@ -10,6 +10,7 @@
 //!
 //! The store knows nothing of agents: a run's record is their document, a request is their word.
 
+mod followed;
 mod lease;
 mod open;
 mod row;
@@ -29,6 +30,7 @@ use crate::conversation::{Message, Usage};
 use crate::task::id::{RunId, TaskId};
 use crate::task::state::State;
 
+pub use followed::Followed;
 pub use lease::Lease;
 pub use open::{ExclusiveRun, try_exclusive};
 

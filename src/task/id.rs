@@ -39,6 +39,35 @@ impl TaskId {
     }
 }
 
+impl TaskId {
+    /// Returns the pull/merge request `number` in the repository of this item; a local task has none.
+    #[must_use]
+    pub fn change(&self, number: u64) -> Option<Self> {
+        match self {
+            Self::GitHub { repository, .. } => Some(Self::GitHub {
+                repository: repository.clone(),
+                number,
+            }),
+            Self::GitLabIssue { project, .. } | Self::GitLabMergeRequest { project, .. } => {
+                Some(Self::GitLabMergeRequest {
+                    project: project.clone(),
+                    iid: number,
+                })
+            }
+            Self::Local { .. } => None,
+        }
+    }
+
+    /// Returns the repository or project that the item lives in; a local task has none.
+    pub fn repository(&self) -> Option<&str> {
+        match self {
+            Self::GitHub { repository, .. } => Some(repository),
+            Self::GitLabIssue { project, .. } | Self::GitLabMergeRequest { project, .. } => Some(project),
+            Self::Local { .. } => None,
+        }
+    }
+}
+
 impl fmt::Display for TaskId {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -80,6 +80,8 @@ assert fits(rest.pulls.get_review_comment(*place, written.id)).reactions.eyes ==
 fits(rest.pulls.list_comments_for_review(*place, 2, reviews[0].id))
 fits(rest.pulls.update(*place, 2, data={"title": "Colour it"}))
 sha = fits(rest.git.get_ref(*place, "heads/colour")).object_.sha
+assert fits(rest.checks.list_for_ref(*place, sha)).total_count == 2
+assert fits(rest.repos.get_combined_status_for_ref(*place, sha)).state == "failure"
 fits(rest.git.create_ref(*place, data={"ref": "refs/heads/other", "sha": sha}))
 fits(rest.pulls.create(*place, data={"title": "Other", "head": "other", "base": "main", "draft": True}))
 

@@ -77,6 +77,16 @@ reference.delete()
 assert pull.mergeable and pull.commits == 1 and pull.changed_files == 1
 assert [file.filename for file in pull.get_files()] == ["COLOUR"]
 assert [written.body for written in pull.get_review_comments()] == ["Blue, please."]
+commit = repository.get_commit(pull.head.sha)
+test, lint = commit.get_check_runs()
+assert (test.name, test.status, test.conclusion) == ("test", "completed", "failure")
+assert (lint.name, lint.status, lint.conclusion) == ("lint", "in_progress", None)
+assert test.details_url.endswith(f"/job/{test.id}") and test.app.slug == "github-actions"
+combined = commit.get_combined_status()
+assert combined.state == "failure"
+assert [(told.context, told.state, told.description) for told in combined.statuses] == [
+    ("ci/legacy", "failure", "3 tests failed"),
+], "the newest status of a context counts"
 reviews = [(review.body, review.state) for review in pull.get_reviews()]
 assert reviews == [("", "COMMENTED"), ("Nearly.", "CHANGES_REQUESTED"), ("Fine.", "APPROVED")], reviews
 (written,) = pull.get_review_comments()

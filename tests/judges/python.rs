@@ -44,7 +44,11 @@ async fn pygithub_carries_an_issue_to_a_pull_request() {
     let pull = github.open_pull("Colour", "colour", &[("COLOUR", "red\n")]);
     pull.line_comment("alice", "COLOUR", 1, "Blue, please.")
         .requests_changes("alice", "Nearly.")
-        .approves("bob", "Fine.");
+        .approves("bob", "Fine.")
+        .check_fails("test", "E   assert False")
+        .check_begins("lint")
+        .status("ci/legacy", "pending", "queued")
+        .status("ci/legacy", "failure", "3 tests failed");
     let repository = github.default_repository();
     for (login, permission) in [
         ("dora", Permission::Maintain),
@@ -82,7 +86,10 @@ async fn every_answer_fits_the_description_that_github_publishes() {
         .body("See #1");
     pull.rewrite("Closes #1")
         .line_comment("alice", "COLOUR", 1, "Blue, please.")
-        .review("alice", "Nearly.");
+        .review("alice", "Nearly.")
+        .check_fails("test", "E   assert False")
+        .check_begins("lint")
+        .status("ci/legacy", "failure", "3 tests failed");
     github
         .open_pull_from_fork("mallory", "Help", "help", &[("HELP", "help\n")])
         .close();
@@ -106,6 +113,7 @@ async fn python_gitlab_carries_an_issue_to_a_merge_request() {
         .label("coding agent");
     let merge = gitlab.open_merge_request("Colour", "colour", &[("COLOUR", "red\n")]);
     merge.line_comment("alice", "COLOUR", 1, "Blue, please.");
+    merge.pipeline_passes("test").pipeline_fails("test", "E   assert False");
     let project = gitlab.default_project();
     project
         .member("rita", Access::Reporter)

@@ -92,6 +92,13 @@ assert project.branches.get("feature/greet").commit["id"] == project.branches.ge
 
 (merge,) = project.mergerequests.list(source_branch="colour", state="opened", get_all=True)
 merge = project.mergerequests.get(merge.iid)
+failed, passed = merge.pipelines.list(get_all=True)
+assert (failed.status, passed.status) == ("failed", "success"), "pipelines come newest first"
+assert failed.sha == merge.sha and failed.id > passed.id
+assert [job.name for job in project.pipelines.get(failed.id, lazy=True).jobs.list(scope="failed", get_all=True)] == ["test"]
+assert project.pipelines.get(passed.id, lazy=True).jobs.list(scope="failed", get_all=True) == []
+(job,) = project.pipelines.get(failed.id, lazy=True).jobs.list(get_all=True)
+assert project.jobs.get(job.id, lazy=True).trace() == b"E   assert False"
 assert merge.sha and merge.diff_refs["head_sha"] == merge.sha and not merge.has_conflicts
 assert merge.changes_count == "1" and [commit.title for commit in merge.commits()] == ["Colour"]
 (diff,) = merge.changes()["changes"]

@@ -18,6 +18,7 @@ mod environment;
 mod evidence;
 mod executor;
 mod fake;
+mod following;
 mod gitlab_items;
 mod guard;
 mod issues;

@@ -45,6 +45,7 @@ impl GitHub {
                     // GitHub does not tell when a review's text was edited.
                     updated_at: created_at,
                     place: None,
+                    is_approval: review.state.as_deref() == Some("APPROVED"),
                 });
             }
         }
@@ -80,6 +81,7 @@ impl GitHub {
             created_at: comment.created_at,
             updated_at: comment.updated_at,
             place: comment.path.map(|path| Place { path, line }),
+            is_approval: false,
         });
         Ok(())
     }

@@ -6,6 +6,7 @@
 mod answer;
 mod app;
 mod changes;
+mod checks;
 mod client;
 mod comments;
 mod examine;
@@ -34,6 +35,7 @@ use self::rights::{RENEW, Right};
 use super::cache::Cache;
 use super::failure::{Attempt, Failure};
 use super::source::Source;
+use super::watched::{Checks, OpenChange};
 use super::{
     Change, Comment, CommentId, CommentKey, Finding, Forge, ForgeError, GitCredentials, Item, KnownAnswer, NewChange,
     Post, Reaction, Search,
@@ -338,6 +340,19 @@ impl Forge for GitHub {
         opened.map_err(|failure| {
             let what = format!("opening a pull request from {} in {}", change.head, address.repository);
             attempt(&what, &Right::WritePulls.mend(address.repository)).failed(failure)
+        })
+    }
+
+    async fn open_changes(&self, changes: &[TaskId]) -> Result<Vec<OpenChange>, ForgeError> {
+        self.list_open_changes(changes).await
+    }
+
+    async fn checks(&self, change: &TaskId, commit: &str) -> Result<Checks, ForgeError> {
+        let address = Address::of(change)?;
+        let read = self.read_checks(address, commit).await;
+        read.map_err(|failure| {
+            let what = format!("reading the checks of {address}");
+            attempt(&what, &Right::ReadChecks.mend(address.repository)).failed(failure)
         })
     }
 

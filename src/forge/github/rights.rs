@@ -8,6 +8,7 @@ pub(super) enum Right {
     ReadPulls,
     WritePulls,
     ReadContents,
+    ReadChecks,
     ReadRoles,
 }
 
@@ -19,6 +20,7 @@ impl Right {
             Self::WriteIssues => ("Issues", "Read and write"),
             Self::ReadPulls => ("Pull requests", "Read-only"),
             Self::WritePulls => ("Pull requests", "Read and write"),
+            Self::ReadChecks => ("Checks", "Read-only"),
             Self::ReadContents => ("Contents", "Read-only"),
             Self::ReadRoles => {
                 return format!(

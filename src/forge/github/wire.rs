@@ -83,7 +83,9 @@ pub(super) struct Permissions {
 #[derive(Deserialize)]
 pub(super) struct Pull {
     pub(super) number: u64,
+    pub(super) title: String,
     pub(super) html_url: String,
+    pub(super) updated_at: DateTime<Utc>,
     pub(super) head: Side,
     pub(super) base: Side,
     /// Left out in lists.
@@ -95,6 +97,8 @@ pub(super) struct Pull {
 pub(super) struct Side {
     #[serde(rename = "ref")]
     pub(super) branch: String,
+    #[serde(rename = "sha")]
+    pub(super) commit: String,
     /// Nothing, where the fork was deleted.
     pub(super) repo: Option<Repository>,
 }
@@ -118,6 +122,8 @@ pub(super) struct Review {
     pub(super) id: u64,
     pub(super) user: Option<User>,
     pub(super) body: Option<String>,
+    /// `APPROVED`, `CHANGES_REQUESTED`, `COMMENTED`, ...
+    pub(super) state: Option<String>,
     /// Nothing while the review is being written.
     pub(super) submitted_at: Option<DateTime<Utc>>,
 }
@@ -140,4 +146,43 @@ pub(super) struct AppItself {
     pub(super) slug: String,
     #[serde(default)]
     pub(super) permissions: std::collections::BTreeMap<String, String>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct CheckRuns {
+    pub(super) check_runs: Vec<CheckRun>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct CheckRun {
+    pub(super) name: String,
+    /// `completed` once there is a conclusion.
+    pub(super) status: String,
+    pub(super) conclusion: Option<String>,
+    /// Of a job of GitHub Actions it ends in `/job/<id>`.
+    pub(super) details_url: Option<String>,
+    #[serde(default)]
+    pub(super) output: CheckOutput,
+}
+
+/// What a check says of itself.
+#[derive(Deserialize, Default)]
+pub(super) struct CheckOutput {
+    pub(super) title: Option<String>,
+    pub(super) summary: Option<String>,
+    pub(super) text: Option<String>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct CombinedStatus {
+    pub(super) statuses: Vec<CommitStatus>,
+}
+
+/// The newest status of one context, as older services report.
+#[derive(Deserialize)]
+pub(super) struct CommitStatus {
+    pub(super) context: String,
+    /// `success`, `pending`, `failure` or `error`.
+    pub(super) state: String,
+    pub(super) description: Option<String>,
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_trait::async_trait;
 use bytes::{Bytes, BytesMut};
-use gitlab::api::{ApiError, AsyncClient, AsyncQuery, Endpoint, Pageable, Pagination, RestClient, ignore, paged};
+use gitlab::api::{ApiError, AsyncClient, AsyncQuery, Endpoint, Pageable, Pagination, RestClient, ignore, paged, raw};
 use http::header::{CONTENT_TYPE, IF_NONE_MATCH};
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use reqwest::redirect::Policy;
@@ -104,6 +104,16 @@ impl Client {
             .query_async(self)
             .await
             .map_err(failure)
+    }
+
+    /// Asks for something that is no JSON.
+    pub(super) async fn text<E, B>(&self, endpoint: Result<E, B>) -> Result<Vec<u8>, Failure>
+    where
+        E: Endpoint + Sync + Send,
+        B: std::error::Error,
+    {
+        let endpoint = endpoint.map_err(incomplete)?;
+        raw(endpoint).query_async(self).await.map_err(failure)
     }
 
     async fn exchange(&self, request: &Request, tag: Option<&HeaderValue>) -> Result<Answer, Failure> {

@@ -4,6 +4,7 @@
 //! run (projects, labels) is asked once; an item itself is always asked anew.
 
 mod changes;
+mod checks;
 mod client;
 mod endpoints;
 mod examine;
@@ -36,6 +37,7 @@ use self::rights::{RENEW, Right};
 use super::cache::Cache;
 use super::failure::{Attempt, Failure};
 use super::source::Source;
+use super::watched::{Checks, OpenChange};
 use super::{
     Change, Comment, CommentId, CommentKey, Finding, Forge, ForgeError, GitCredentials, Item, KnownAnswer, NewChange,
     Post, Reaction, Search,
@@ -299,6 +301,19 @@ impl Forge for GitLab {
         opened.map_err(|failure| {
             let what = format!("opening a merge request from {} in {}", change.head, address.project);
             attempt(&what, &Right::WriteMergeRequests.mend(address.project)).failed(failure)
+        })
+    }
+
+    async fn open_changes(&self, changes: &[TaskId]) -> Result<Vec<OpenChange>, ForgeError> {
+        self.list_open_changes(changes).await
+    }
+
+    async fn checks(&self, change: &TaskId, commit: &str) -> Result<Checks, ForgeError> {
+        let address = Address::of(change)?;
+        let read = self.read_checks(address, commit).await;
+        read.map_err(|failure| {
+            let what = format!("reading the pipelines of {address}");
+            attempt(&what, &Right::Read.mend(address.project)).failed(failure)
         })
     }
 

@@ -35,6 +35,7 @@ impl GitLab {
                 created_at: note.created_at,
                 updated_at: note.updated_at,
                 place: note.position.and_then(place_of),
+                is_approval: false,
             });
         }
         comments.sort_by_key(|comment| (comment.created_at, comment.key.number));

@@ -23,6 +23,8 @@ pub(super) struct Item {
     pub(super) assignees: Vec<User>,
     pub(super) updated_at: DateTime<Utc>,
     pub(super) references: Option<References>,
+    /// The commit at the head of a merge request.
+    pub(super) sha: Option<String>,
     /// The rest is a merge request's only. Nothing, where the fork was deleted.
     pub(super) source_project_id: Option<u64>,
     pub(super) target_project_id: Option<u64>,
@@ -113,4 +115,21 @@ pub(super) struct Token {
     #[serde(default)]
     pub(super) scopes: Vec<String>,
     pub(super) expires_at: Option<NaiveDate>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Pipeline {
+    pub(super) id: u64,
+    pub(super) sha: String,
+    /// `success`, `failed`, `canceled`, `skipped`, or one of those that are not over yet.
+    pub(super) status: String,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Job {
+    pub(super) id: u64,
+    pub(super) name: String,
+    /// Its failure does not fail the pipeline.
+    #[serde(default)]
+    pub(super) allow_failure: bool,
 }

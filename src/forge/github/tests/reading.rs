@@ -178,6 +178,7 @@ async fn all_comments_come_in_order_without_the_bots_own() {
         created_at: "2026-01-01T00:03:00Z".parse().unwrap(),
         updated_at: "2026-01-09T00:00:00Z".parse().unwrap(),
         place: Some(place),
+        is_approval: false,
     };
     assert_eq!(comments[4], on_line);
     let review = Comment {
@@ -187,6 +188,7 @@ async fn all_comments_come_in_order_without_the_bots_own() {
         created_at: "2026-01-02T00:00:00Z".parse().unwrap(),
         updated_at: "2026-01-02T00:00:00Z".parse().unwrap(),
         place: None,
+        is_approval: false,
     };
     assert_eq!(comments.last(), Some(&review));
 }

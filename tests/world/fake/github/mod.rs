@@ -4,6 +4,7 @@
 //! write there, and so may the bot that owns the token; everybody else is a stranger.
 
 mod api;
+mod checks;
 mod deeds;
 mod item;
 mod pull;

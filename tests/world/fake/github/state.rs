@@ -10,6 +10,8 @@ use chrono::SubsecRound as _;
 use chrono::Utc;
 
 use crate::fake::bare::Bare;
+use crate::fake::github::checks::Job;
+use crate::fake::github::checks::Status;
 
 pub type Time = DateTime<Utc>;
 
@@ -73,6 +75,8 @@ pub struct Repository {
     pub members: BTreeMap<String, Permission>,
     pub items: BTreeMap<u64, Item>,
     pub last_number: u64,
+    pub jobs: Vec<Job>,
+    pub statuses: Vec<Status>,
     pub git: Bare,
     /// The branches as they were after the last push.
     pub heads: BTreeMap<String, String>,

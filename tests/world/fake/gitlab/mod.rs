@@ -7,6 +7,7 @@ mod api;
 mod deeds;
 mod item;
 mod merge_request;
+mod pipelines;
 mod project;
 mod remark;
 mod state;

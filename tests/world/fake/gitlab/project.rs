@@ -170,6 +170,7 @@ impl Project {
                     labels: Vec::new(),
                     issues: BTreeMap::new(),
                     merge_requests: BTreeMap::new(),
+                    pipelines: Vec::new(),
                     members: parent
                         .members
                         .keys()
@@ -244,6 +245,7 @@ fn create(state: &mut State, path: &str) {
         inherited: BTreeMap::new(),
         issues: BTreeMap::new(),
         merge_requests: BTreeMap::new(),
+        pipelines: Vec::new(),
         git,
         heads,
         created: now(),

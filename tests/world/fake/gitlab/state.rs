@@ -10,6 +10,7 @@ use chrono::SubsecRound as _;
 use chrono::Utc;
 
 use crate::fake::bare::Bare;
+use crate::fake::gitlab::pipelines::Pipeline;
 
 pub type Time = DateTime<Utc>;
 
@@ -55,6 +56,7 @@ pub struct Project {
     pub inherited: BTreeMap<String, Access>,
     pub issues: BTreeMap<u64, Item>,
     pub merge_requests: BTreeMap<u64, Item>,
+    pub pipelines: Vec<Pipeline>,
     pub git: Bare,
     /// The branches as they were after the last push.
     pub heads: BTreeMap<String, String>,

@@ -103,7 +103,8 @@ pub fn find_pull(place: &Repository, number: u64) -> Result<(&Item, &Pull), Prob
 
 /// Checks the token and the allowance, before anything is looked up.
 pub async fn check(Shared(hub): Shared<Hub>, mut request: Request, next: Next) -> Response {
-    if forge::is_git(request.uri().path()) {
+    let path = request.uri().path();
+    if forge::is_git(path) || path.starts_with("/logs/") {
         return next.run(request).await;
     }
     let (viewer, scopes) = match hub.read(|state| viewer(state, request.headers())) {

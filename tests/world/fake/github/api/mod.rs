@@ -2,6 +2,7 @@
 
 mod answer;
 mod app;
+mod checks;
 mod comments;
 mod hub;
 mod issues;
@@ -36,6 +37,8 @@ use crate::fake::github::state::State;
 pub fn router(hub: &Hub) -> Router {
     let api = people().merge(repository()).merge(issue()).merge(pull());
     let app = Router::new().nest("/api/v3", api.clone()).merge(api).fallback(others);
+    // Stands for another server.
+    let app = app.route("/logs/{id}", get(checks::log));
     let app = app.method_not_allowed_fallback(others).with_state(hub.clone());
     let app = app
         .layer(from_fn(forge::conditional))
@@ -78,7 +81,8 @@ fn repository() -> Router<Hub> {
         )
         .route("/repos/{owner}/{name}/git/refs", post(refs::create))
         .route("/repos/{owner}/{name}/git/refs/{*reference}", delete(refs::delete))
-        .route("/repos/{owner}/{name}/commits/{*commit}", get(refs::commit))
+        .route("/repos/{owner}/{name}/commits/{*commit}", get(checks::of_commit))
+        .route("/repos/{owner}/{name}/actions/jobs/{id}/logs", get(checks::job_log))
 }
 
 fn issue() -> Router<Hub> {

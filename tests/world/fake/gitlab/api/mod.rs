@@ -6,6 +6,7 @@ mod lab;
 mod labels;
 mod merge_requests;
 mod notes;
+mod pipelines;
 mod projects;
 mod view;
 
@@ -109,6 +110,12 @@ fn merge_request() -> Router<Lab> {
             "/projects/{project}/merge_requests/{iid}/commits",
             get(merge_requests::commits),
         )
+        .route(
+            "/projects/{project}/merge_requests/{iid}/pipelines",
+            get(pipelines::of_merge_request),
+        )
+        .route("/projects/{project}/pipelines/{pipeline}/jobs", get(pipelines::jobs))
+        .route("/projects/{project}/jobs/{job}/trace", get(pipelines::trace))
         .route(
             "/projects/{project}/merge_requests/{iid}/diffs",
             get(merge_requests::diffs),

@@ -1,0 +1,123 @@
+//! Open pull requests and their checks.
+//!
+//! GitHub has two kinds: check runs (those of GitHub Actions have a job with a log), and the older commit statuses.
+
+use super::client::{Rights, path};
+use super::rights::Right;
+use super::{Address, GitHub, attempt, wire};
+use crate::forge::ForgeError;
+use crate::forge::failure::Failure;
+use crate::forge::watched::{Checks, FailedCheck, MOST_FAILED, OpenChange, if_readable, tail};
+use crate::task::id::TaskId;
+
+impl GitHub {
+    /// One list of the repository instead of a request for each: it is confirmed by its tag while nothing changes.
+    pub(super) async fn list_open_changes(&self, changes: &[TaskId]) -> Result<Vec<OpenChange>, ForgeError> {
+        let Some(first) = changes.first() else {
+            return Ok(Vec::new());
+        };
+        let repository = Address::of(first)?.repository;
+        let at = path(repository, "/pulls?state=open&per_page=100");
+        let pulls = self
+            .client
+            .list::<wire::Pull>(Rights::Repository(repository), &at)
+            .await;
+        let pulls = pulls.map_err(|failure| {
+            let what = format!("listing the open pull requests of {repository}");
+            attempt(&what, &Right::ReadPulls.mend(repository)).failed(failure)
+        })?;
+        let found = pulls.into_iter().map(|pull| OpenChange {
+            task: TaskId::GitHub {
+                repository: repository.to_owned(),
+                number: pull.number,
+            },
+            title: pull.title,
+            head: pull.head.commit,
+            updated_at: pull.updated_at,
+        });
+        Ok(found.filter(|change| changes.contains(&change.task)).collect())
+    }
+
+    pub(super) async fn read_checks(&self, address: Address<'_>, commit: &str) -> Result<Checks, Failure> {
+        let rights = Rights::Repository(address.repository);
+        let on_commit = |part: &str| path(address.repository, &format!("/commits/{commit}/{part}?per_page=100"));
+        let runs = self
+            .client
+            .get::<wire::CheckRuns>(rights, &on_commit("check-runs"))
+            .await;
+        let runs = if_readable(runs)?.map_or_else(Vec::new, |found| found.check_runs);
+        let statuses = self
+            .client
+            .get::<wire::CombinedStatus>(rights, &on_commit("status"))
+            .await;
+        let statuses = if_readable(statuses)?.map_or_else(Vec::new, |found| found.statuses);
+        if runs.is_empty() && statuses.is_empty() {
+            return Ok(Checks::None);
+        }
+        let is_running = |run: &wire::CheckRun| run.status != "completed";
+        if runs.iter().any(is_running) || statuses.iter().any(|status| status.state == "pending") {
+            return Ok(Checks::Running);
+        }
+        let mut failed = Vec::new();
+        for run in runs.into_iter().filter(has_failed) {
+            if failed.len() < MOST_FAILED {
+                let log = self.log_of(address, &run).await?;
+                failed.push(FailedCheck { name: run.name, log });
+            }
+        }
+        let statuses = statuses
+            .into_iter()
+            .filter(|status| matches!(status.state.as_str(), "failure" | "error"));
+        failed.extend(statuses.map(|status| FailedCheck {
+            name: status.context,
+            log: status.description,
+        }));
+        failed.truncate(MOST_FAILED);
+        Ok(if failed.is_empty() {
+            Checks::Passed
+        } else {
+            Checks::Failed(failed)
+        })
+    }
+
+    /// Returns the end of a job's log, or what another service said of its check.
+    async fn log_of(&self, address: Address<'_>, run: &wire::CheckRun) -> Result<Option<String>, Failure> {
+        if let Some(job) = job(run) {
+            let at = path(address.repository, &format!("/actions/jobs/{job}/logs"));
+            let asked = self.client.fetch(Rights::Repository(address.repository), &at).await;
+            return match if_readable(asked) {
+                Ok(log) => Ok(log.map(|answer| tail(&answer.body))),
+                // A log that is too long, or on a server that cannot be reached from here: the name alone has to do.
+                Err(failure @ (Failure::Down { .. } | Failure::Unreadable { .. })) => {
+                    tracing::warn!(
+                        "the log of the job '{}' of {address} could not be read: {failure}",
+                        run.name
+                    );
+                    Ok(None)
+                }
+                Err(failure) => Err(failure),
+            };
+        }
+        let output = &run.output;
+        let said: Vec<_> = [&output.title, &output.summary, &output.text]
+            .into_iter()
+            .flatten()
+            .map(String::as_str)
+            .collect();
+        Ok((!said.is_empty()).then(|| tail(said.join("\n").as_bytes())))
+    }
+}
+
+/// A check that nobody needs, that was called off, or that waits for a person has not failed.
+fn has_failed(run: &wire::CheckRun) -> bool {
+    matches!(
+        run.conclusion.as_deref(),
+        Some("failure" | "timed_out" | "startup_failure")
+    )
+}
+
+/// Returns the number of the job of GitHub Actions that a check shows.
+fn job(run: &wire::CheckRun) -> Option<u64> {
+    let (address, job) = run.details_url.as_deref()?.rsplit_once("/job/")?;
+    address.contains("/actions/runs/").then(|| job.parse().ok())?
+}

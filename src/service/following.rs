@@ -1,0 +1,396 @@
+//! Looks after the pull/merge requests this program opened: what reviewers and checks say of them becomes a run.
+//!
+//! A look costs one list for each repository, mostly confirmed unchanged; the comments are read while a change is restless,
+//! its checks until they came to an end. A change that was closed, or whose round a person stopped, costs nothing more.
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use uuid::Uuid;
+
+use super::Service;
+use super::forges::Connected;
+use super::producer::AdmitError;
+use crate::agent::order::Heard;
+use crate::agent::record::Record;
+use crate::agent::round::{Kind, Notes, Read, Round, Seen};
+use crate::agent::{answers, talk};
+use crate::forge::watched::{Checks, OpenChange};
+use crate::forge::{Comment, CommentKey, ForgeError, Post, Reaction};
+use crate::journal::fact::{Fact, Subject};
+use crate::store::{Admission, Followed, Run, StoreError};
+use crate::task::command::Command;
+use crate::task::id::{RunId, TaskId};
+use crate::task::state::State;
+
+/// After so long without a run nobody expects one any more.
+const FOLLOWED: TimeDelta = TimeDelta::days(30);
+/// More runs of a change than any limit of rounds allows for.
+const MOST_RUNS: u32 = 100;
+
+/// What people said since the last look.
+#[derive(Default)]
+struct News {
+    words: Vec<Comment>,
+    /// Who ended the following.
+    stop: Option<(CommentKey, String)>,
+}
+
+impl Service {
+    /// Looks once at all changes that are followed. One that cannot be looked at is looked at again next time.
+    pub(super) async fn follow_up(&self) -> Vec<RunId> {
+        let mut admitted = Vec::new();
+        if !self.config.follow_up.enabled {
+            return admitted;
+        }
+        let followed = match self.workshop.store.followed_since(Utc::now() - FOLLOWED).await {
+            Ok(followed) => followed,
+            Err(error) => {
+                tracing::error!("the opened changes could not be looked after: {error}");
+                return admitted;
+            }
+        };
+        for group in by_repository(followed) {
+            if self.stop.asked.is_cancelled() {
+                return admitted;
+            }
+            if let Err(error) = self.follow_repository(&group, &mut admitted).await {
+                tracing::warn!("opened changes could not be looked after: {error}");
+            }
+        }
+        admitted
+    }
+
+    async fn follow_repository(&self, group: &[Followed], admitted: &mut Vec<RunId>) -> Result<(), AdmitError> {
+        let Some(connected) = group.first().and_then(|first| self.forges.of(&first.task)) else {
+            return Ok(());
+        };
+        let tasks: Vec<TaskId> = group.iter().map(|followed| followed.task.clone()).collect();
+        let open = connected.forge.open_changes(&tasks).await?;
+        for followed in group {
+            let looked = match open.iter().find(|change| change.task == followed.task) {
+                Some(change) => self.follow(connected, change, followed).await,
+                None => self.see_off(connected, &followed.task).await.map(|()| None),
+            };
+            match looked {
+                Ok(run) => admitted.extend(run),
+                Err(error) => tracing::warn!(task = %followed.task, "it could not be looked after: {error}"),
+            }
+        }
+        Ok(())
+    }
+
+    /// Lists may be old: only the change itself says that it is closed.
+    async fn see_off(&self, connected: &Connected, task: &TaskId) -> Result<(), AdmitError> {
+        let is_open = match connected.forge.item(task).await {
+            Ok(item) => item.is_open,
+            Err(ForgeError::Gone { .. }) => false,
+            Err(error) => return Err(error.into()),
+        };
+        if !is_open {
+            self.workshop.store.unfollow(task).await?;
+        }
+        Ok(())
+    }
+
+    async fn follow(
+        &self,
+        connected: &Connected,
+        change: &OpenChange,
+        followed: &Followed,
+    ) -> Result<Option<RunId>, AdmitError> {
+        let store = &self.workshop.store;
+        let mut notes: Notes = serde_json::from_value(followed.notes.clone()).map_err(AdmitError::record)?;
+        // Whoever is at work on the branch hears what people say. Two on one branch would be in each other's way.
+        for task in [&change.task, &notes.origin] {
+            if store.unfinished_of(task).await?.is_some() {
+                return Ok(None);
+            }
+        }
+        let before = notes.clone();
+        let outcome = self.look(connected, change, &mut notes).await;
+        if notes != before {
+            let notes = serde_json::to_value(&notes).map_err(AdmitError::record)?;
+            store.note_followed(&change.task, &notes).await?;
+        }
+        outcome
+    }
+
+    async fn look(
+        &self,
+        connected: &Connected,
+        change: &OpenChange,
+        notes: &mut Notes,
+    ) -> Result<Option<RunId>, AdmitError> {
+        let now = Utc::now();
+        if notes.may_have_news(change.updated_at) {
+            let runs = self.runs_since(&change.task, notes.since).await?;
+            if runs.first().is_some_and(|run| run.state == State::Stopped) {
+                self.workshop.store.unfollow(&change.task).await?;
+                return Ok(None);
+            }
+            let news = self.news(connected, &change.task, notes).await?;
+            if let Some((comment, by)) = news.stop {
+                self.end(connected, &change.task, comment, &by).await?;
+                return Ok(None);
+            }
+            let newest = news.words.iter().map(|comment| comment.updated_at).max();
+            let is_waiting = newest.is_some_and(|newest| now - newest < self.config.follow_up.debounce());
+            notes.read = Some(Read {
+                updated_at: change.updated_at,
+                at: now,
+                is_waiting,
+            });
+            if is_waiting {
+                return Ok(None);
+            }
+            if newest.is_some() {
+                return self.begin_review(connected, change, notes, news.words).await;
+            }
+        }
+        self.look_at_checks(connected, change, notes, now).await
+    }
+
+    /// Returns the runs of a change since people last asked for work, newest first.
+    async fn runs_since(&self, task: &TaskId, since: DateTime<Utc>) -> Result<Vec<Run>, StoreError> {
+        let mut runs = self.workshop.store.runs(Some(task), MOST_RUNS).await?;
+        runs.retain(|run| run.created_at >= since);
+        Ok(runs)
+    }
+
+    /// Reads what is new; what needs no attention is noted as heard.
+    async fn news(&self, connected: &Connected, task: &TaskId, notes: &mut Notes) -> Result<News, AdmitError> {
+        let comments = connected.forge.comments(task).await?;
+        let heard = self.heard_before(task).await?;
+        notes.heard.clear();
+        let mut news = News::default();
+        for comment in comments {
+            let now = Heard::of(&comment);
+            let is_known = now.is_in(&heard);
+            let is_unasked = comment.is_approval || self.config.follow_up.most(Kind::Review) == 0;
+            let command = Command::in_comment(&comment.body);
+            if !is_known && (command.is_some() || !is_unasked) {
+                if !connected.forge.may_write(task, &comment.author).await? {
+                    self.ignore(task, &comment);
+                } else if command == Some(Command::Stop) {
+                    news.stop = Some((comment.key, comment.author.clone()));
+                } else if command.is_none() {
+                    news.words.push(comment);
+                    continue;
+                }
+            }
+            notes.heard.insert(now.key, now.fingerprint);
+        }
+        Ok(news)
+    }
+
+    fn ignore(&self, task: &TaskId, comment: &Comment) {
+        let reason = format!(
+            "the comment {} is of somebody who may not write to the repository",
+            comment.key
+        );
+        let author = comment.author.clone();
+        self.record(task, None, Fact::Ignored { author, reason });
+    }
+
+    async fn begin_review(
+        &self,
+        connected: &Connected,
+        change: &OpenChange,
+        notes: &mut Notes,
+        words: Vec<Comment>,
+    ) -> Result<Option<RunId>, AdmitError> {
+        let Some(number) = self.next_round(change, notes, Kind::Review).await? else {
+            self.hand_over(connected, change, notes, Kind::Review).await?;
+            // Nobody reads comments any more, so nothing is to be looked for.
+            self.workshop.store.unfollow(&change.task).await?;
+            return Ok(None);
+        };
+        let round = Round {
+            kind: Kind::Review,
+            number,
+            comments: words.iter().map(|comment| comment.key).collect(),
+            failed: Vec::new(),
+        };
+        let run = self.begin(connected, change, round).await?;
+        for comment in words {
+            if let Err(error) = connected.forge.react(&change.task, comment.key, Reaction::Seen).await {
+                tracing::warn!(task = %change.task, "the reaction to {} could not be given: {error}", comment.key);
+            }
+            // Also where the run fails before it reads them, it was told of them.
+            let heard = Heard::of(&comment);
+            notes.heard.insert(heard.key, heard.fingerprint);
+        }
+        Ok(run)
+    }
+
+    async fn look_at_checks(
+        &self,
+        connected: &Connected,
+        change: &OpenChange,
+        notes: &mut Notes,
+        now: DateTime<Utc>,
+    ) -> Result<Option<RunId>, AdmitError> {
+        let is_wanted = self.config.follow_up.most(Kind::Checks) > 0 && !notes.told.contains(&Kind::Checks);
+        if !is_wanted || !notes.may_have_checks(&change.head, now) {
+            return Ok(None);
+        }
+        let failed = match connected.forge.checks(&change.task, &change.head).await? {
+            Checks::Failed(failed) => failed,
+            Checks::None => {
+                notes.saw_checks(&change.head, now, Seen::Nothing);
+                return Ok(None);
+            }
+            Checks::Running => {
+                notes.saw_checks(&change.head, now, Seen::Running);
+                return Ok(None);
+            }
+            Checks::Passed => {
+                notes.saw_checks(&change.head, now, Seen::End);
+                return Ok(None);
+            }
+        };
+        let Some(number) = self.next_round(change, notes, Kind::Checks).await? else {
+            self.hand_over(connected, change, notes, Kind::Checks).await?;
+            return Ok(None);
+        };
+        let mut failed = failed;
+        for check in &mut failed {
+            // The record is shown and kept.
+            let clean = |text: &str| self.workshop.redactor.clean(text).into_string();
+            check.name = clean(&check.name);
+            check.log = check.log.as_deref().map(clean);
+        }
+        let round = Round {
+            kind: Kind::Checks,
+            number,
+            comments: std::collections::BTreeSet::new(),
+            failed,
+        };
+        let run = self.begin(connected, change, round).await?;
+        notes.saw_checks(&change.head, now, Seen::End);
+        Ok(run)
+    }
+
+    /// Returns which round would be the next of its kind; `None` where the most were worked on.
+    async fn next_round(&self, change: &OpenChange, notes: &Notes, kind: Kind) -> Result<Option<u32>, StoreError> {
+        let runs = self.runs_since(&change.task, notes.since).await?;
+        let records = runs
+            .into_iter()
+            .filter_map(|run| serde_json::from_value::<Record>(run.record).ok());
+        let rounds = records
+            .filter_map(|record| record.round)
+            .filter(|round| round.kind == kind);
+        let number = u32::try_from(rounds.count()).unwrap_or(u32::MAX).saturating_add(1);
+        Ok((number <= self.config.follow_up.most(kind)).then_some(number))
+    }
+
+    /// Writes the run down, the label first, as the producer does.
+    async fn begin(
+        &self,
+        connected: &Connected,
+        change: &OpenChange,
+        round: Round,
+    ) -> Result<Option<RunId>, AdmitError> {
+        let mut heard = self.heard_before(&change.task).await?;
+        heard.retain(|key, _| !round.comments.contains(key));
+        let begun = Fact::FollowedUp {
+            kind: round.kind.to_string(),
+            round: round.number,
+        };
+        let record = Record {
+            title: change.title.clone(),
+            heard,
+            round: Some(round),
+            ..Record::default()
+        };
+        let record = serde_json::to_value(record).map_err(AdmitError::record)?;
+        connected
+            .forge
+            .add_label(&change.task, &connected.labels.processing)
+            .await?;
+        let admission = self.workshop.store.admit(&change.task, &change.title, &record).await?;
+        self.bell.ring();
+        match admission {
+            // Somebody was faster, and reads the same comments.
+            Admission::Known(_) => Ok(None),
+            Admission::New(run) => {
+                self.record(&change.task, Some(run), begun);
+                Ok(Some(run))
+            }
+        }
+    }
+
+    /// Says, once, that people are needed.
+    async fn hand_over(
+        &self,
+        connected: &Connected,
+        change: &OpenChange,
+        notes: &mut Notes,
+        kind: Kind,
+    ) -> Result<(), AdmitError> {
+        if notes.told.contains(&kind) {
+            return Ok(());
+        }
+        let most = self.config.follow_up.most(kind);
+        let text = talk::needs_people(kind, most, &connected.labels.trigger);
+        self.say(
+            connected,
+            &change.task,
+            &format!("{kind}-{}", notes.since.timestamp()),
+            &text,
+        )
+        .await?;
+        notes.told.insert(kind);
+        Ok(())
+    }
+
+    async fn end(&self, connected: &Connected, task: &TaskId, comment: CommentKey, by: &str) -> Result<(), AdmitError> {
+        let text = answers::no_longer_followed(by, &connected.labels.trigger);
+        self.say(connected, task, &format!("stop-{comment}"), &text).await?;
+        self.workshop.store.unfollow(task).await?;
+        let command = Command::Stop.to_string();
+        let by = format!("@{by}");
+        self.record(task, None, Fact::Ordered { by, command });
+        Ok(())
+    }
+
+    async fn say(&self, connected: &Connected, task: &TaskId, what: &str, text: &str) -> Result<(), ForgeError> {
+        let name = Uuid::new_v5(&Uuid::NAMESPACE_URL, task.to_string().as_bytes());
+        let post = Post {
+            marker: &format!("follow-{name}:{what}"),
+            body: &self.workshop.redactor.clean(text),
+            search_first: true,
+        };
+        connected.forge.comment(task, &post).await.map(|_| ())
+    }
+
+    fn record(&self, task: &TaskId, run: Option<RunId>, fact: Fact) {
+        let task = Some(task.clone());
+        self.workshop.journal.record(&Subject { task, run }, fact);
+    }
+
+    /// Follows a change again, with all its rounds, because people asked for work on it.
+    pub(super) async fn follow_again(&self, task: &TaskId) -> Result<(), AdmitError> {
+        let store = &self.workshop.store;
+        let Some(followed) = store.followed(task).await? else {
+            return Ok(());
+        };
+        let mut notes: Notes = serde_json::from_value(followed.notes).map_err(AdmitError::record)?;
+        notes.begin_again();
+        let notes = serde_json::to_value(notes).map_err(AdmitError::record)?;
+        Ok(store.follow(task, &notes).await?)
+    }
+}
+
+fn by_repository(followed: Vec<Followed>) -> Vec<Vec<Followed>> {
+    let mut groups: BTreeMap<(bool, String), Vec<Followed>> = BTreeMap::new();
+    for one in followed {
+        let Some(repository) = one.task.repository().map(str::to_owned) else {
+            continue;
+        };
+        let is_github = matches!(one.task, TaskId::GitHub { .. });
+        groups.entry((is_github, repository)).or_default().push(one);
+    }
+    groups.into_values().collect()
+}

@@ -1,0 +1,102 @@
+//! What services say of the commits of a fake GitHub: jobs of GitHub Actions with their logs, and commit statuses.
+
+use crate::fake::github::Item;
+use crate::fake::github::state::State;
+use crate::fake::github::state::Time;
+use crate::fake::github::state::now;
+
+/// A job of GitHub Actions. The check that shows it has the same number.
+#[derive(Clone, Debug)]
+pub struct Job {
+    pub id: u64,
+    pub commit: String,
+    pub name: String,
+    /// Nothing while it runs: `success`, `failure`, ...
+    pub conclusion: Option<String>,
+    pub log: String,
+    pub started: Time,
+}
+
+/// What an older service says of a commit.
+#[derive(Clone, Debug)]
+pub struct Status {
+    pub id: u64,
+    pub commit: String,
+    pub context: String,
+    /// `pending`, `success`, `failure` or `error`.
+    pub state: String,
+    pub description: String,
+    pub made: Time,
+}
+
+impl Item {
+    /// Begins a job on the head commit, as GitHub Actions does after a push.
+    pub fn check_begins(&self, name: &str) -> Self {
+        self.check(name, None, "")
+    }
+
+    /// Ends a job on the head commit badly.
+    pub fn check_fails(&self, name: &str, log: &str) -> Self {
+        self.check(name, Some("failure"), log)
+    }
+
+    pub fn check_passes(&self, name: &str) -> Self {
+        self.check(name, Some("success"), "")
+    }
+
+    /// Says something of the head commit: `pending`, `success`, `failure` or `error`.
+    pub fn status(&self, context: &str, state: &str, description: &str) -> Self {
+        let commit = self.head_commit();
+        self.act(|whole| {
+            let status = Status {
+                id: whole.next_id(),
+                commit,
+                context: context.to_owned(),
+                state: state.to_owned(),
+                description: description.to_owned(),
+                made: now(),
+            };
+            if let Some(place) = whole.repository_mut(self.repository()) {
+                place.statuses.push(status);
+            }
+        })
+    }
+
+    pub fn head_commit(&self) -> String {
+        let head = format!("refs/pull/{}/head", self.number());
+        let found = self.look(|state| state.repository(self.repository())?.git.resolve(&head));
+        found.expect("every pull request keeps its head")
+    }
+
+    fn check(&self, name: &str, conclusion: Option<&str>, log: &str) -> Self {
+        let commit = self.head_commit();
+        self.act(|state| state.job(self.repository(), (&commit, name), conclusion, log))
+    }
+}
+
+impl State {
+    /// Begins a job, or ends the one of that name.
+    fn job(&mut self, repository: &str, (commit, name): (&str, &str), conclusion: Option<&str>, log: &str) {
+        let id = self.next_id();
+        let Some(place) = self.repository_mut(repository) else {
+            return;
+        };
+        let known = place
+            .jobs
+            .iter_mut()
+            .find(|job| job.commit == commit && job.name == name);
+        let conclusion = conclusion.map(str::to_owned);
+        if let Some(job) = known {
+            (job.conclusion, job.log) = (conclusion, log.to_owned());
+            return;
+        }
+        place.jobs.push(Job {
+            id,
+            commit: commit.to_owned(),
+            name: name.to_owned(),
+            conclusion,
+            log: log.to_owned(),
+            started: now(),
+        });
+    }
+}

@@ -1,0 +1,93 @@
+//! Pipelines, their jobs, and what the jobs wrote.
+
+use axum::extract::Path;
+use axum::extract::State as Shared;
+use axum::http::header;
+use axum::response::IntoResponse;
+use serde_json::Value;
+use serde_json::json;
+
+use crate::fake::gitlab::api::answer::Answer;
+use crate::fake::gitlab::api::answer::Problem;
+use crate::fake::gitlab::api::answer::page;
+use crate::fake::gitlab::api::lab::Lab;
+use crate::fake::gitlab::api::lab::Spot;
+use crate::fake::gitlab::api::lab::Viewer;
+use crate::fake::gitlab::api::lab::find;
+use crate::fake::gitlab::api::lab::find_item;
+use crate::fake::gitlab::api::view::View;
+use crate::fake::gitlab::api::view::text;
+use crate::fake::gitlab::pipelines::Job;
+use crate::fake::gitlab::pipelines::Pipeline;
+use crate::fake::gitlab::state::Project;
+use crate::fake::request::Query;
+
+pub async fn of_merge_request(Shared(lab): Shared<Lab>, viewer: Viewer, spot: Spot, query: Query) -> Answer {
+    let pipelines = lab.show(&viewer, |view| {
+        let (project, item) = find_item(view.state, &viewer, &spot)?;
+        let source = item
+            .merge
+            .as_ref()
+            .map(|merge| merge.source.clone())
+            .unwrap_or_default();
+        let found = project
+            .pipelines
+            .iter()
+            .rev()
+            .filter(|pipeline| pipeline.branch == source);
+        Ok::<_, Problem>(found.map(|pipeline| told(view, project, pipeline)).collect())
+    })?;
+    page(&query, &lab.api(), pipelines)
+}
+
+pub async fn jobs(
+    Shared(lab): Shared<Lab>,
+    viewer: Viewer,
+    Path((project, pipeline)): Path<(String, u64)>,
+    query: Query,
+) -> Answer {
+    let jobs = lab.show(&viewer, |view| {
+        let project = find(view.state, &viewer, &project)?;
+        let found = project.pipelines.iter().find(|found| found.id == pipeline);
+        let pipeline = found.ok_or_else(|| Problem::not_found(""))?;
+        let scopes = query.list("scope");
+        let wanted = pipeline
+            .jobs
+            .iter()
+            .filter(|job| scopes.is_empty() || scopes.contains(&job.status.as_str()));
+        Ok::<_, Problem>(wanted.map(|job| job_told(view, project, pipeline, job)).collect())
+    })?;
+    page(&query, &lab.api(), jobs)
+}
+
+pub async fn trace(Shared(lab): Shared<Lab>, viewer: Viewer, Path((project, job)): Path<(String, u64)>) -> Answer {
+    let trace = lab.read(|state| {
+        let project = find(state, &viewer, &project)?;
+        let mut jobs = project.pipelines.iter().flat_map(|pipeline| &pipeline.jobs);
+        let found = jobs.find(|found| found.id == job).map(|job| job.trace.clone());
+        found.ok_or_else(|| Problem::not_found(""))
+    })?;
+    Ok(([(header::CONTENT_TYPE, "text/plain")], trace).into_response())
+}
+
+fn told(view: View<'_>, project: &Project, pipeline: &Pipeline) -> Value {
+    json!({
+        "id": pipeline.id, "iid": pipeline.id, "project_id": project.id, "sha": pipeline.commit, "ref": pipeline.branch,
+        "status": pipeline.status, "source": "push", "name": null, "created_at": text(pipeline.created),
+        "updated_at": text(pipeline.created),
+        "web_url": format!("{}/{}/-/pipelines/{}", view.web, project.path, pipeline.id),
+    })
+}
+
+fn job_told(view: View<'_>, project: &Project, pipeline: &Pipeline, job: &Job) -> Value {
+    json!({
+        "id": job.id, "name": job.name, "status": job.status, "stage": "test", "ref": pipeline.branch, "tag": false,
+        "allow_failure": false, "coverage": null, "archived": false, "source": "push",
+        "failure_reason": (job.status == "failed").then_some("script_failure"),
+        "created_at": text(pipeline.created), "started_at": text(pipeline.created), "finished_at": text(pipeline.created),
+        "erased_at": null, "duration": 1.0, "queued_duration": 0.1, "artifacts": [], "artifacts_expire_at": null, "tag_list": [],
+        "web_url": format!("{}/{}/-/jobs/{}", view.web, project.path, job.id),
+        "pipeline": told(view, project, pipeline), "runner": null, "runner_manager": null, "user": null, "commit": null,
+        "project": {"ci_job_token_scope_enabled": false},
+    })
+}

@@ -1,0 +1,105 @@
+//! Checks that fail on an own pull/merge request: the end of their logs reaches the model.
+
+use super::{paints, patient, red_merge_request, red_pull, said, task, world};
+use crate::world::World;
+
+/// A log as services write it: long, colored, and with what should not be in it.
+fn log(secret: &str) -> String {
+    format!(
+        "{}\u{1b}[31mE   assert 'red' == 'blue'\u{1b}[0m\r\nthe token is {secret}\n##[error]Process completed with exit code 1.\n",
+        "a line nobody needs\n".repeat(5_000)
+    )
+}
+
+fn end(text: &str) -> String {
+    let lines: Vec<_> = text.lines().collect();
+    lines[lines.len() - 6..].join("\n")
+}
+
+#[tokio::test]
+async fn a_failing_check_is_mended_from_the_end_of_its_log() {
+    let world = world().await;
+    let pull = red_pull(&world).await;
+    pull.check_begins("test").check_passes("lint");
+    assert_eq!(world.run().await.stdout, "", "{}", world.story());
+    pull.check_fails("test", &log(world.github.token()));
+    paints(&world, "blue");
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.stdout, "run: done\n", "{ended:?}\n{}", world.story());
+    let task = task(&world, 1);
+    insta::assert_snapshot!(end(&task), @r"
+    a line nobody needs
+    a line nobody needs
+    E   assert 'red' == 'blue'
+    the token is [redacted]
+    ##[error]Process completed with exit code 1.
+    </data-FENCE>
+    ");
+    assert!(task.len() < 20_000, "{}", task.len());
+    assert_eq!(pull.file("color.txt").as_deref(), Some("blue\n"));
+    assert_eq!(pull.comments_of(world.github.bot()).len(), 1, "{}", pull.timeline());
+
+    // It fails again, and once more: a person is told, once.
+    for log in ["still red", "still red"] {
+        pull.check_fails("test", log);
+        assert_eq!(world.run().await.stdout, "", "{}", world.story());
+    }
+    let comments = pull.comments_of(world.github.bot());
+    assert_eq!(comments.len(), 2, "{}", pull.timeline());
+    insta::assert_snapshot!(said(&world, &comments[1]), @r"
+    ### 🙋 This needs a human
+
+    1 round of work on failing checks did not settle it, and there are no more (`follow_up.max_ci_rounds`). To have the work go on all the same, put the label `coding agent` on.
+    ");
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_failing_pipeline_is_mended_from_the_end_of_its_trace() {
+    let world = patient(World::on_gitlab().await, 0);
+    let merge = red_merge_request(&world).await;
+    merge.pipeline_begins("test");
+    assert_eq!(world.run().await.stdout, "", "{}", world.story());
+    merge.pipeline_fails("test", &log(world.gitlab.token()));
+    paints(&world, "blue");
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.stdout, "run: done\n", "{ended:?}\n{}", world.story());
+    insta::assert_snapshot!(end(&task(&world, 1)), @r"
+    a line nobody needs
+    a line nobody needs
+    E   assert 'red' == 'blue'
+    the token is [redacted]
+    ##[error]Process completed with exit code 1.
+    </data-FENCE>
+    ");
+    assert_eq!(merge.file("color.txt").as_deref(), Some("blue\n"));
+    merge.pipeline_passes("test");
+    assert_eq!(world.run().await.stdout, "", "{}", world.story());
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_token_that_may_not_read_logs_still_tells_the_name_of_the_check() {
+    let world = world().await;
+    let pull = red_pull(&world).await;
+    pull.check_fails("test", "secret log")
+        .status("ci/legacy", "failure", "3 tests failed");
+    world.github.fails_next("GET /repos/*/*/actions/jobs/*/logs", 403, 1);
+    paints(&world, "blue");
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.stdout, "run: done\n", "{ended:?}\n{}", world.story());
+    insta::assert_snapshot!(end(&task(&world, 1)), @r"
+    The check `test` failed; its log cannot be read.
+
+    The check `ci/legacy` failed; the end of its log:
+    3 tests failed
+    </data-FENCE>
+    ");
+    world.finish().await;
+}
