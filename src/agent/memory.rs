@@ -6,7 +6,6 @@ use std::fmt::Write as _;
 
 use chrono::{DateTime, Utc};
 
-use super::prompt;
 use super::proof;
 use super::record::Record;
 use super::run::Run;
@@ -88,7 +87,12 @@ fn story(run: &StoredRun) -> String {
         return text;
     };
     if let Some(plan) = &record.plan {
-        let _ = write!(text, "Its plan:\n{}", prompt::subtasks(plan));
+        text.push_str("Its plan:\n");
+        for subtask in plan.ordered() {
+            let is_finished = record.finished_subtasks.contains(&subtask.id);
+            let tick = if is_finished { " (finished)" } else { "" };
+            let _ = writeln!(text, "- {}{tick}", subtask.description.trim());
+        }
     }
     if let Some(failure) = &record.failure {
         let _ = writeln!(text, "Why it failed: {}", failure.text.trim());

@@ -36,6 +36,14 @@ pub(super) fn overview(paths: &[String], max_bytes: usize) -> String {
     text
 }
 
+/// Returns the files of the project at a glance. Their names are text from outside as well.
+pub(super) fn block(fence: &str, overview: &str) -> String {
+    if overview.is_empty() {
+        return String::new();
+    }
+    format!("\nThe project's files:\n<{fence}>\n{overview}</{fence}>\n")
+}
+
 /// Returns a line for each file down to `depth`, and one for each folder at that depth.
 fn to_depth(paths: &[String], depth: usize) -> Vec<String> {
     let mut lines = Vec::new();

@@ -6,7 +6,7 @@ use chrono::Utc;
 
 use super::following_up;
 use super::look::Look;
-use super::overview::overview;
+use super::overview;
 use super::prompt::{self, EnvironmentRow, PlanningPrompt, Remarks};
 use super::record::Base;
 use super::rulebook::MOST_FILES;
@@ -106,8 +106,8 @@ async fn files_at_a_glance(run: &Run, mirror: &Mirror, commit: &CommitId) -> Res
         .map(|file| file.path)
         .filter(|path| filter.takes(path))
         .collect();
-    let overview = overview(&paths, run.bytes_of_window(FILES_SHARE).min(MOST_FILES_BYTES));
-    Ok(prompt::files(&prompt::fence(run.lease.run), &overview))
+    let overview = overview::overview(&paths, run.bytes_of_window(FILES_SHARE).min(MOST_FILES_BYTES));
+    Ok(overview::block(&prompt::fence(run.lease.run), &overview))
 }
 
 /// What the planner's reply asks for.
@@ -123,7 +123,7 @@ async fn make_plan(run: &mut Run, source: Source) -> Result<Plan, Setback> {
     let rules = run.record.rules.clone();
     let look = Look::new(source.mirror, base.commit, rules.files);
     // Looking is no part of the work: what is only not allowed for that may be used here.
-    let toolbox = Toolbox::new(vec![Arc::new(look)], rules.tools.denials());
+    let toolbox = Toolbox::new(vec![Arc::new(look)], rules.tools.clone());
     let system = planning_prompt(run, &toolbox).await?;
     // JSON in the text for every provider: the reply is a document, and the few tools need no native calls.
     let mut chat = run.workshop.model.chat(Arc::from([]), false, run.stop.asked.clone());

@@ -12,7 +12,6 @@ use super::order::Words;
 use crate::conversation::{ToolSpec, excerpt};
 use crate::forge::{Comment, Item};
 use crate::plan::Plan;
-use crate::rules::{Files, Rules};
 use crate::task::id::RunId;
 
 const WORK: &str = include_str!("prompts/work.txt");
@@ -35,7 +34,7 @@ pub struct WorkPrompt<'a> {
     pub fence: &'a str,
     pub environment: &'a str,
     pub libraries: &'a str,
-    /// What [`rules`] returned.
+    /// The project's rules, in their blocks; empty where there are none.
     pub rules: &'a str,
     pub tools: &'a [ToolSpec],
     pub server_prompts: &'a [&'a str],
@@ -46,7 +45,7 @@ pub struct PlanningPrompt<'a> {
     pub fence: &'a str,
     pub max_look_turns: u32,
     pub max_subtasks: usize,
-    /// What [`rules`] returned.
+    /// The project's rules, in their blocks; empty where there are none.
     pub rules: &'a str,
     pub tools: &'a [ToolSpec],
     pub environments: &'a [EnvironmentRow<'a>],
@@ -161,48 +160,6 @@ pub fn fence(run: RunId) -> String {
     format!("data-{}", &id[id.len() - 8..])
 }
 
-/// Returns the project's rules as the model is shown them; empty where there are none. They are no data, but their blocks
-/// keep them apart from the program's own rules, and from one another.
-pub fn rules(run: RunId, rules: &Rules) -> String {
-    let mark = fence(run).replace("data-", "rules-");
-    let mut text = String::new();
-    for rule in &rules.texts {
-        let path = rule.path.replace(|sign: char| sign.is_control() || sign == '"', "?");
-        let folder = rule
-            .folder()
-            .replace(|sign: char| sign.is_control() || sign == '"', "?");
-        let scope = if folder.is_empty() {
-            String::new()
-        } else {
-            format!(" for=\"{folder}/\"")
-        };
-        let _ = writeln!(text, "<{mark} file=\"{path}\"{scope}>");
-        let _ = writeln!(text, "{}\n</{mark}>", rule.text);
-    }
-    let files = rules.files.sentence();
-    if !files.is_empty() {
-        let _ = writeln!(text, "{files}");
-    }
-    text
-}
-
-/// Tells the model which of its changes the rules leave out.
-pub fn outside_the_rules(paths: &str, files: &Files) -> String {
-    format!(
-        "Your work changes what {}: {paths}. Put these files back as they were (`git checkout` of the base commit, or remove \
-         new ones) and find another way, or it will be refused as a whole; then finish again.",
-        files.reason()
-    )
-}
-
-/// Returns the files of the project at a glance. Their names are text from outside as well.
-pub fn files(fence: &str, overview: &str) -> String {
-    if overview.is_empty() {
-        return String::new();
-    }
-    format!("\nThe project's files:\n<{fence}>\n{overview}</{fence}>\n")
-}
-
 /// What people wrote below an item.
 pub struct Remarks<'a> {
     pub comments: &'a [Comment],
@@ -284,7 +241,7 @@ pub fn assignment(task: &str, plan: Option<&Plan>, setup: &str, branch: &str) ->
 }
 
 /// Returns the subtasks, a line each, with the ids by which they are ticked.
-pub(super) fn subtasks(plan: &Plan) -> String {
+fn subtasks(plan: &Plan) -> String {
     plan.ordered().into_iter().fold(String::new(), |mut list, subtask| {
         let words: Vec<_> = subtask.description.split_whitespace().collect();
         let _ = writeln!(list, "- {}: {}", subtask.id, words.join(" "));

@@ -4,6 +4,7 @@
 //! same. What cannot be used is said in the comments, and the run goes on without it.
 
 use std::collections::HashSet;
+use std::fmt::Write as _;
 
 use super::prompt;
 use super::run::Run;
@@ -12,7 +13,8 @@ use crate::conversation::excerpt;
 use crate::forge::Item;
 use crate::repository::CommitId;
 use crate::repository::mirror::{Entry, Mirror};
-use crate::rules::{Rules, Settings, Text, is_nested_rule};
+use crate::rules::{Files, Rules, Settings, Text, is_nested_rule};
+use crate::task::id::RunId;
 
 /// Files at the root whose text is a rule, those that count most first.
 const ROOT_FILES: [&str; 3] = ["AGENTS.md", "CLAUDE.md", ".github/copilot-instructions.md"];
@@ -52,7 +54,7 @@ impl Run {
 
     /// Returns the rules for the system prompts.
     pub(super) fn rules_prompt(&self) -> String {
-        prompt::rules(self.lease.run, &self.record.rules)
+        shown(self.lease.run, &self.record.rules)
     }
 
     /// Reads the rules that a commit holds into the record.
@@ -181,6 +183,40 @@ impl Run {
         }
         kept
     }
+}
+
+/// Returns the project's rules as the model is shown them; empty where there are none. They are no data, but their blocks
+/// keep them apart from the program's own rules, and from one another.
+fn shown(run: RunId, rules: &Rules) -> String {
+    let mark = prompt::fence(run).replace("data-", "rules-");
+    let mut text = String::new();
+    for rule in &rules.texts {
+        let path = rule.path.replace(|sign: char| sign.is_control() || sign == '"', "?");
+        let folder = rule
+            .folder()
+            .replace(|sign: char| sign.is_control() || sign == '"', "?");
+        let scope = if folder.is_empty() {
+            String::new()
+        } else {
+            format!(" for=\"{folder}/\"")
+        };
+        let _ = writeln!(text, "<{mark} file=\"{path}\"{scope}>");
+        let _ = writeln!(text, "{}\n</{mark}>", rule.text);
+    }
+    let files = rules.files.sentence();
+    if !files.is_empty() {
+        let _ = writeln!(text, "{files}");
+    }
+    text
+}
+
+/// Tells the model which of its changes the rules leave out.
+pub(super) fn outside_the_rules(paths: &str, files: &Files) -> String {
+    format!(
+        "Your work changes what {}: {paths}. Put these files back as they were (`git checkout` of the base commit, or remove \
+         new ones) and find another way, or it will be refused as a whole; then finish again.",
+        files.reason()
+    )
 }
 
 /// Returns the files whose texts are rules, those that count most first: the whole project's, then those of folders, from

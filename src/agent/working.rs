@@ -7,6 +7,7 @@ use chrono::Utc;
 use super::calls::UNKNOWN_OUTCOME;
 use super::prompt::{self, WorkPrompt};
 use super::record::{Paused, PausedBy};
+use super::rulebook;
 use super::run::Run;
 use super::setback::Setback;
 use super::wishes::Wishes;
@@ -92,7 +93,7 @@ async fn converse(run: &mut Run, chat: &mut Chat) -> Result<Signal, Setback> {
             Verdict::GoOn => {}
             Verdict::Warn(stuck) => {
                 run.tell(chat, stuck.advice());
-                run.revise_plan(chat, stuck.advice()).await?;
+                run.revise_plan(chat, stuck.reason()).await?;
             }
             Verdict::Enough => {
                 return Err(Setback::failed(
@@ -116,7 +117,7 @@ impl Run {
             return Ok(false);
         };
         self.record.reminders += 1;
-        let text = prompt::outside_the_rules(&paths, &files);
+        let text = rulebook::outside_the_rules(&paths, &files);
         chat.send_user_message(&self.workshop.redactor.clean(&text));
         Ok(true)
     }

@@ -54,6 +54,14 @@ pub enum Stuck {
 }
 
 impl Stuck {
+    /// Returns what is wrong, as the end of a sentence.
+    pub fn reason(self) -> &'static str {
+        match self {
+            Self::Repeating => "the same calls were repeated with the same results",
+            Self::Idle => "nothing was changed for a long time",
+        }
+    }
+
     /// Returns what the model is told.
     pub fn advice(self) -> &'static str {
         match self {

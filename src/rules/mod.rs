@@ -12,6 +12,10 @@ use pattern::Patterns;
 
 pub use settings::{Malformed, Settings};
 
+/// The program's own servers, besides the workspace: to look and to ask is no part of the work, so it need not be allowed. It can be
+/// denied.
+const OWN_SERVERS: [&str; 2] = ["repository/", "agent/"];
+
 /// The rules of one project.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
@@ -78,7 +82,8 @@ impl Tools {
                 self.source
             ));
         }
-        if self.allowed.is_empty() || self.allowed.iter().any(|pattern| fits(&pattern)) {
+        let is_own = OWN_SERVERS.iter().any(|server| tool.starts_with(server));
+        if is_own || self.allowed.is_empty() || self.allowed.iter().any(|pattern| fits(&pattern)) {
             return None;
         }
         Some(format!(
@@ -86,15 +91,6 @@ impl Tools {
             self.source,
             self.allowed.join("`, `")
         ))
-    }
-
-    /// Returns the same rules without the list of what is allowed: for tools that are no part of the work.
-    #[must_use]
-    pub fn denials(&self) -> Self {
-        Self {
-            allowed: Vec::new(),
-            ..self.clone()
-        }
     }
 }
 
@@ -183,7 +179,7 @@ mod tests {
                  `workspace/*`, `docs/search`; do without it"
             )
         );
-        assert_eq!(tools.denials().refusal("docs/write"), None);
+        assert_eq!(tools.refusal("repository/search"), None);
         assert_eq!(Tools::default().refusal("any/thing"), None);
     }
 
