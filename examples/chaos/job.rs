@@ -8,6 +8,7 @@ const TRIGGER: &str = "coding agent";
 const HUMAN: &str = "alice";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::enum_variant_names, reason = "both forges are called so")]
 pub enum Kind {
     GitHubIssue,
     GitHubPull,

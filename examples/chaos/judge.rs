@@ -106,9 +106,9 @@ fn conversation(stored: &[Message], site: &Site, name: &str, wrong: &mut Vec<Str
     for pair in stored.windows(2) {
         match pair {
             [Message::Assistant { calls, .. }, Message::Results { results }] => {
-                if !calls.iter().eq(results.iter().map(|result| &result.call)) {
-                    wrong.push(format!("the calls {calls:?} are answered by {results:?}"));
-                }
+                let are_answered = calls.iter().eq(results.iter().map(|result| &result.call));
+                let fault = || format!("the calls {calls:?} are answered by {results:?}");
+                wrong.extend((!are_answered).then(fault));
             }
             [Message::Assistant { calls, .. }, next] if !calls.is_empty() => {
                 wrong.push(format!("the calls {calls:?} are followed by {next:?}"));
@@ -134,7 +134,7 @@ fn conversation(stored: &[Message], site: &Site, name: &str, wrong: &mut Vec<Str
         .into_iter()
         .map(|request| request.messages)
         .collect();
-    let Some(last) = requests.iter().filter(is_working).next_back() else {
+    let Some(last) = requests.iter().rfind(is_working) else {
         wrong.push("the model was never asked to work".to_owned());
         return;
     };

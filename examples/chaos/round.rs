@@ -1,6 +1,7 @@
 //! One task from its label to its end, with what goes wrong in between.
 
 use std::collections::VecDeque;
+use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -76,10 +77,15 @@ fn line(plan: &Plan, outcome: &Outcome) -> String {
         outcome.took.as_secs_f64()
     );
     for wrong in &outcome.wrong {
-        line += &format!("\n    WRONG {wrong}");
+        let _ = write!(line, "\n    WRONG {wrong}");
     }
     if let Some(folder) = &outcome.folder {
-        line += &format!("\n    planned {:?}\n    kept in {}", plan.faults, folder.display());
+        let _ = write!(
+            line,
+            "\n    planned {:?}\n    kept in {}",
+            plan.faults,
+            folder.display()
+        );
     }
     line
 }

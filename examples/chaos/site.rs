@@ -39,6 +39,7 @@ pub struct Site {
 
 /// What a site has besides the fakes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is there or not, in any combination")]
 pub struct Needs {
     pub proxy: bool,
     pub disk: bool,
@@ -178,10 +179,7 @@ impl Site {
         let journals = files
             .map(|file| file.path())
             .filter(|path| path.extension().is_some_and(|extension| extension == "jsonl"));
-        let lines = |path: PathBuf| {
-            let bytes = std::fs::read(path).unwrap_or_default();
-            bytes.iter().filter(|byte| **byte == b'\n').count()
-        };
+        let lines = |path: PathBuf| std::fs::read_to_string(path).unwrap_or_default().matches('\n').count();
         journals.map(lines).sum()
     }
 

@@ -152,7 +152,7 @@ fn sample(tally: &mut Tally, program: &Child, before: usize, now: usize, count: 
             tally.samples.push(json!({
                 "tasks": at,
                 "tasks_of_this_process": now - tally.before,
-                "resident_megabytes": (kilobytes as f64 / 102.4).round() / 10.0,
+                "resident_megabytes": f64::from(u32::try_from(kilobytes / 102)?) / 10.0,
             }));
         }
     }
