@@ -3,7 +3,7 @@
 //! A look costs one list for each repository, mostly confirmed unchanged; the comments are read while a change is restless,
 //! its checks until they came to an end. A change that was closed, or whose round a person stopped, costs nothing more.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, TimeDelta, Utc};
 use uuid::Uuid;
@@ -15,7 +15,7 @@ use crate::agent::order::Heard;
 use crate::agent::record::Record;
 use crate::agent::round::{Kind, Notes, Read, Round, Seen};
 use crate::agent::{answers, talk};
-use crate::forge::watched::{Checks, OpenChange};
+use crate::forge::watched::{Checks, FailedCheck, OpenChange};
 use crate::forge::{Comment, CommentKey, ForgeError, Post, Reaction};
 use crate::journal::fact::{Fact, Subject};
 use crate::store::{Admission, Followed, Run, StoreError};
@@ -254,18 +254,17 @@ impl Service {
             self.hand_over(connected, change, notes, Kind::Checks).await?;
             return Ok(None);
         };
-        let mut failed = failed;
-        for check in &mut failed {
-            // The record is shown and kept.
-            let clean = |text: &str| self.workshop.redactor.clean(text).into_string();
-            check.name = clean(&check.name);
-            check.log = check.log.as_deref().map(clean);
-        }
+        // The record is shown and kept.
+        let clean = |text: &str| self.workshop.redactor.clean(text).into_string();
+        let failed = failed.into_iter().map(|check| FailedCheck {
+            name: clean(&check.name),
+            log: check.log.as_deref().map(clean),
+        });
         let round = Round {
             kind: Kind::Checks,
             number,
-            comments: std::collections::BTreeSet::new(),
-            failed,
+            comments: BTreeSet::new(),
+            failed: failed.collect(),
         };
         let run = self.begin(connected, change, round).await?;
         notes.saw_checks(&change.head, now, Seen::End);
