@@ -89,7 +89,7 @@ async fn a_review_becomes_commits_on_the_same_branch_and_one_comment() {
     let ended = world.run().await;
 
     assert_eq!(ended.stdout, "run: done\n", "{ended:?}\n{}", world.story());
-    insta::assert_snapshot!(task(&world, 1), @r"
+    insta::assert_snapshot!(task(&world, 1), @"
     This is your own change request, github:acme/widgets#2. People reviewed it. Do what they ask for below, on the same branch; questions are answered in your last comment.
     <data-FENCE>
     Title: Paint it
@@ -110,6 +110,13 @@ async fn a_review_becomes_commits_on_the_same_branch_and_one_comment() {
     This should be blue.
     --- alice at TIME:
     Not this color.
+    </data-FENCE>
+
+    The project's files:
+    <data-FENCE>
+    README.md
+    color.txt
+    wall.txt
     </data-FENCE>
     ");
     assert_eq!(world.github.pulls().len(), 1);
@@ -152,7 +159,7 @@ async fn remarks_on_a_merge_request_become_commits_on_the_same_branch_and_one_co
     let ended = world.run().await;
 
     assert_eq!(ended.stdout, "run: done\n", "{ended:?}\n{}", world.story());
-    insta::assert_snapshot!(task(&world, 1), @r"
+    insta::assert_snapshot!(task(&world, 1), @"
     This is your own change request, gitlab:acme/widgets!1. People reviewed it. Do what they ask for below, on the same branch; questions are answered in your last comment.
     <data-FENCE>
     Title: Paint it
@@ -171,6 +178,12 @@ async fn remarks_on_a_merge_request_become_commits_on_the_same_branch_and_one_co
     What people said, oldest first:
     --- alice at TIME on color.txt:1:
     This should be blue.
+    </data-FENCE>
+
+    The project's files:
+    <data-FENCE>
+    README.md
+    color.txt
     </data-FENCE>
     ");
     assert_eq!(world.gitlab.merge_requests().len(), 1);

@@ -80,7 +80,7 @@ async fn the_rules_of_the_base_branch_reach_planner_and_worker_the_nearest_last(
     </data-FENCE>
 
     The plan:
-    - [ ] greet
+    - task-1: greet
 
 
     The branch `coding-agent/1-greet-the-reader` is checked out. Begin.

@@ -20,7 +20,7 @@ impl GitHub {
         let at = path(repository, "/pulls?state=open&per_page=100");
         let pulls = self
             .client
-            .list::<wire::Pull>(Rights::Repository(repository), &at)
+            .list::<wire::ListedPull>(Rights::Repository(repository), &at)
             .await;
         let pulls = pulls.map_err(|failure| {
             let what = format!("listing the open pull requests of {repository}");

@@ -83,9 +83,7 @@ pub(super) struct Permissions {
 #[derive(Deserialize)]
 pub(super) struct Pull {
     pub(super) number: u64,
-    pub(super) title: String,
     pub(super) html_url: String,
-    pub(super) updated_at: DateTime<Utc>,
     pub(super) head: Side,
     pub(super) base: Side,
     /// Left out in lists.
@@ -93,12 +91,25 @@ pub(super) struct Pull {
     pub(super) maintainer_can_modify: Option<bool>,
 }
 
+/// A pull request in the list of those that are watched.
+#[derive(Deserialize)]
+pub(super) struct ListedPull {
+    pub(super) number: u64,
+    pub(super) title: String,
+    pub(super) updated_at: DateTime<Utc>,
+    pub(super) head: Head,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Head {
+    #[serde(rename = "sha")]
+    pub(super) commit: String,
+}
+
 #[derive(Deserialize)]
 pub(super) struct Side {
     #[serde(rename = "ref")]
     pub(super) branch: String,
-    #[serde(rename = "sha")]
-    pub(super) commit: String,
     /// Nothing, where the fork was deleted.
     pub(super) repo: Option<Repository>,
 }
