@@ -24,7 +24,7 @@ impl Run {
         );
         if let Some(failure) = self.record.failure.clone() {
             // It failed before, and only saying so did not succeed.
-            return Box::pin(putting_down::put_down(self, Setback::Failed(failure))).await;
+            return putting_down::put_down(self, Setback::Failed(failure)).await;
         }
         if self.was_taken_up {
             self.listen_now().await;
@@ -54,7 +54,7 @@ impl Run {
                 Err(setback) => break setback,
             }
         };
-        Box::pin(putting_down::put_down(self, setback)).await
+        putting_down::put_down(self, setback).await
     }
 
     async fn stage(&mut self) -> Result<Signal, Setback> {

@@ -7,7 +7,6 @@ use super::record::{PausedBy, Record};
 use super::talk::{grouped, sentence, spent};
 use super::workshop::Settings;
 use crate::task::command::Command;
-use crate::task::state::State;
 
 /// To `resume` while the run is at work.
 pub const NOT_PAUSED: &str = "It is at work already.";
@@ -50,7 +49,7 @@ pub fn help(command: &Command) -> String {
 }
 
 /// Returns the comment on a run that waits for people; `None` where the progress comment says enough.
-pub fn set_aside(state: State, record: &Record, settings: &Settings) -> Option<String> {
+pub fn set_aside(record: &Record, settings: &Settings) -> Option<String> {
     let paused = record.paused.as_ref()?;
     let mut text = match &paused.by {
         PausedBy::File => return None,
@@ -68,9 +67,6 @@ pub fn set_aside(state: State, record: &Record, settings: &Settings) -> Option<S
             harmless(question)
         ),
     };
-    if state == State::AwaitingApproval {
-        return None;
-    }
     branch(&mut text, paused.branch.as_deref());
     let _ = write!(text, "\n<sub>{}</sub>", spent(record, settings));
     Some(text)

@@ -36,7 +36,7 @@ impl Run {
                 let answered = self.answer(&order, answers::ALREADY_PAUSED).await;
                 self.log(answered);
             }
-            Some(verdict) => return Attended::Ended(Box::pin(putting_down::put_down(self, verdict)).await),
+            Some(verdict) => return Attended::Ended(putting_down::put_down(self, verdict).await),
             None => {}
         }
         if self.is_expired() {
@@ -45,11 +45,11 @@ impl Run {
                 reason: format!("nobody let it go on for {days} days"),
                 item_exists: true,
             };
-            return Attended::Ended(Box::pin(putting_down::put_down(self, verdict)).await);
+            return Attended::Ended(putting_down::put_down(self, verdict).await);
         }
         let goes_on = match self.follow().await {
             Ok(goes_on) => goes_on,
-            Err(setback) => return Attended::Ended(Box::pin(putting_down::put_down(self, setback)).await),
+            Err(setback) => return Attended::Ended(putting_down::put_down(self, setback).await),
         };
         if !goes_on && self.state.is_set_aside() && !self.is_shown(self.state) {
             // The process that set it aside was killed on the way.

@@ -10,7 +10,7 @@ use crate::conversation::ToolSpec;
 use crate::repository::mirror::Mirror;
 use crate::repository::{CommitId, RepositoryError};
 use crate::rules::{Files, Filter};
-use crate::tool::{ToolError, ToolOutput, ToolServer};
+use crate::tool::{ToolError, ToolOutput, ToolServer, own_spec, read_args};
 
 const NAME: &str = "repository";
 const MOST_FILES: usize = 2_000;
@@ -147,9 +147,13 @@ impl ToolServer for Look {
 
     async fn list(&self) -> Result<Vec<ToolSpec>, ToolError> {
         Ok(vec![
-            spec::<ListFiles>("list_files", "Lists the files of the repository with their sizes."),
-            spec::<ReadFile>("read_file", "Reads a text file of the repository."),
-            spec::<Search>("search", "Searches all text files; gives path:line:text."),
+            own_spec::<ListFiles>(
+                NAME,
+                "list_files",
+                "Lists the files of the repository with their sizes.",
+            ),
+            own_spec::<ReadFile>(NAME, "read_file", "Reads a text file of the repository."),
+            own_spec::<Search>(NAME, "search", "Searches all text files; gives path:line:text."),
         ])
     }
 
@@ -170,19 +174,6 @@ impl ToolServer for Look {
     }
 
     async fn close(&self) {}
-}
-
-fn spec<Args: JsonSchema>(tool: &str, description: &str) -> ToolSpec {
-    ToolSpec {
-        name: format!("{NAME}/{tool}"),
-        description: description.to_owned(),
-        schema: schemars::schema_for!(Args).to_value(),
-    }
-}
-
-fn read_args<Args: for<'de> Deserialize<'de>>(args: &Map<String, Value>) -> Result<Args, ToolError> {
-    serde_json::from_value(Value::Object(args.clone()))
-        .map_err(|error| ToolError::TellModel(format!("the arguments do not fit: {error}")))
 }
 
 fn for_model(error: &RepositoryError) -> ToolError {

@@ -18,6 +18,7 @@ use crate::task::state::{Signal, State};
 const LONGEST_WAIT_MINUTES: i64 = 60;
 /// How long a run waits whose store could not be written, so that the model is not paid for the same step again and again.
 const UNSAVED_WAIT_MINUTES: i64 = 2;
+
 /// Ends the work on the run for now or for good.
 pub(super) async fn put_down(run: Run, setback: Setback) -> Ending {
     // Boxed: it is rare, and its large future would be carried by everything that may have to do it.
@@ -42,12 +43,7 @@ async fn act_on(mut run: Run, setback: Setback) -> Ending {
         Setback::Stopped { order } => stop(&mut run, &order).await,
         Setback::Paused { by, order } => pause(&mut run, by, order).await,
         Setback::Failed(failure) => fail(&mut run, failure).await,
-        Setback::WorkspaceLost(text) | Setback::NoNativeCalls(text) => {
-            let Setback::Failed(failure) = Setback::failed(text) else {
-                return Ending::Disowned;
-            };
-            fail(&mut run, failure).await
-        }
+        Setback::WorkspaceLost(text) | Setback::NoNativeCalls(text) => fail(&mut run, Failure::of_task(text)).await,
     };
     run.leave().await;
     let until = match &ending {
@@ -88,17 +84,12 @@ async fn postpone(run: &mut Run, until: DateTime<Utc>, reason: &str) -> Ending {
     let now = Utc::now();
     let since = *run.record.parked_since.get_or_insert(now);
     let hours = run.workshop.settings.steering.give_up_hours;
-    let is_hopeless = now - since >= TimeDelta::hours(i64::from(hours));
-    if run.record.local.is_some() || is_hopeless {
-        let text = if run.record.local.is_some() {
-            reason.to_owned()
-        } else {
-            format!("{reason}; it was tried again and again for {hours} hours (steering.give_up_hours)")
-        };
-        let Setback::Failed(failure) = Setback::failed(text) else {
-            return Ending::Disowned;
-        };
-        return Box::pin(fail(run, failure)).await;
+    if run.record.local.is_some() {
+        return fail(run, Failure::of_task(reason)).await;
+    }
+    if now - since >= TimeDelta::hours(i64::from(hours)) {
+        let text = format!("{reason}; it was tried again and again for {hours} hours (steering.give_up_hours)");
+        return fail(run, Failure::of_task(text)).await;
     }
     run.record.postponed += 1;
     let wait = now + TimeDelta::minutes((1_i64 << run.record.postponed.min(10)).min(LONGEST_WAIT_MINUTES));
@@ -122,10 +113,7 @@ async fn postpone(run: &mut Run, until: DateTime<Utc>, reason: &str) -> Ending {
 async fn pause(run: &mut Run, by: PausedBy, order: Option<Order>) -> Ending {
     let by_limit = match &by {
         PausedBy::Limit(text) if run.record.local.is_some() => {
-            let Setback::Failed(failure) = Setback::failed(text.clone()) else {
-                return Ending::Disowned;
-            };
-            return Box::pin(fail(run, failure)).await;
+            return fail(run, Failure::of_task(text)).await;
         }
         PausedBy::Limit(_) => true,
         PausedBy::Person(_) | PausedBy::File | PausedBy::Question(_) => false,
@@ -166,7 +154,7 @@ pub(super) async fn set_aside(mut run: Run) -> Ending {
 pub(super) async fn show_set_aside(run: &mut Run) {
     let Thread::Item { .. } = &run.thread else { return };
     let told = async {
-        if let Some(text) = answers::set_aside(run.state, &run.record, &run.workshop.settings) {
+        if let Some(text) = answers::set_aside(&run.record, &run.workshop.settings) {
             run.say(&format!("set-aside-{}", run.record.set_aside), &text).await?;
         }
         if !run.is_shown(run.state) {

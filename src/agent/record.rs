@@ -162,6 +162,16 @@ pub struct Failure {
     pub text: String,
 }
 
+impl Failure {
+    /// Returns the failure of a task that could not be done.
+    pub fn of_task(text: impl Into<String>) -> Self {
+        Self {
+            kind: FailureKind::Task,
+            text: text.into(),
+        }
+    }
+}
+
 /// Decides the exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

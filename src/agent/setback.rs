@@ -38,10 +38,7 @@ pub enum Setback {
 
 impl Setback {
     pub fn failed(text: impl Into<String>) -> Self {
-        Self::Failed(Failure {
-            kind: FailureKind::Task,
-            text: text.into(),
-        })
+        Self::Failed(Failure::of_task(text))
     }
 
     pub fn refused_by_policy(text: impl Into<String>) -> Self {

@@ -10,6 +10,7 @@ use super::thread::Thread;
 use crate::forge::Comment;
 use crate::journal::fact::Fact;
 use crate::llm::chat::Chat;
+use crate::secret::Clean;
 use crate::task::command::Command;
 
 impl Run {
@@ -51,34 +52,30 @@ impl Run {
         self.mailbox.has_words()
     }
 
-    /// Obeys what was ordered and gives what was said to the model, each once. Returns whether there were words.
-    pub(super) async fn hear(&mut self, chat: &mut Chat) -> Result<bool, Setback> {
+    /// Obeys what was ordered and gives what was said to the model, each once. Returns the message with the words, if there were any.
+    pub(super) async fn hear(&mut self, chat: &mut Chat) -> Result<Option<Clean>, Setback> {
         let mail = self.mailbox.take();
         for order in mail.orders {
             self.obey(order).await?;
         }
         if mail.words.is_empty() {
-            return Ok(false);
+            return Ok(None);
         }
         let text = prompt::words(&prompt::fence(self.lease.run), &mail.words);
-        chat.send_user_message(&self.workshop.redactor.clean(&text));
+        let text = self.workshop.redactor.clean(&text);
+        chat.send_user_message(&text);
         // Saved with the conversation that holds them.
         for words in mail.words {
             self.record.heard.insert(words.heard.key, words.heard.fingerprint);
         }
-        Ok(true)
+        Ok(Some(text))
     }
 
     /// Takes what is said while the task is planned into the task, for the planner and for the work.
     pub(super) async fn hear_while_planning(&mut self, chat: &mut Chat) -> Result<(), Setback> {
-        let before = chat.messages().len();
-        if self.hear(chat).await?
-            && let Some(crate::conversation::Message::User { text }) =
-                chat.messages().get(before..).and_then(<[_]>::last)
-        {
-            let text = text.clone();
+        if let Some(text) = self.hear(chat).await? {
             self.record.task_text.push('\n');
-            self.record.task_text.push_str(&text);
+            self.record.task_text.push_str(text.as_str());
         }
         Ok(())
     }

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::conversation::ToolSpec;
-use crate::tool::{ToolError, ToolOutput, ToolServer};
+use crate::tool::{ToolError, ToolOutput, ToolServer, own_spec, read_args};
 
 const NAME: &str = "agent";
 /// Most characters of a question or a reason.
@@ -27,7 +27,7 @@ pub struct Wishes {
     pub revision: Option<String>,
 }
 
-/// The server of these tools; `subtasks` are the ids that can be ticked.
+/// The server of these tools.
 pub struct WishBox {
     wishes: Mutex<Wishes>,
     /// Whether there are people who could answer.
@@ -85,17 +85,20 @@ impl ToolServer for WishBox {
     async fn list(&self) -> Result<Vec<ToolSpec>, ToolError> {
         let mut specs = Vec::new();
         if self.has_plan {
-            specs.push(spec::<FinishSubtask>(
+            specs.push(own_spec::<FinishSubtask>(
+                NAME,
                 "finish_subtask",
                 "Ticks a subtask of the plan; call it along with the next step.",
             ));
-            specs.push(spec::<RevisePlan>(
+            specs.push(own_spec::<RevisePlan>(
+                NAME,
                 "revise_plan",
                 "Asks for a better plan when this one proves wrong.",
             ));
         }
         if self.may_ask {
-            specs.push(spec::<AskPeople>(
+            specs.push(own_spec::<AskPeople>(
+                NAME,
                 "ask_people",
                 "Stops until a person answers; only for what the task leaves open and no file tells.",
             ));
@@ -106,20 +109,20 @@ impl ToolServer for WishBox {
     async fn call(&self, tool: &str, args: &Map<String, Value>) -> Result<ToolOutput, ToolError> {
         let text = match tool {
             "finish_subtask" => {
-                let FinishSubtask { id } = read(args)?;
+                let FinishSubtask { id } = read_args(args)?;
                 self.wish(|wishes| {
                     wishes.finished.insert(id.trim().to_owned());
                 });
                 "Ticked."
             }
             "revise_plan" => {
-                let RevisePlan { reason } = read(args)?;
+                let RevisePlan { reason } = read_args(args)?;
                 let reason = said("reason", &reason)?;
                 self.wish(|wishes| wishes.revision = Some(reason));
                 "The plan will be revised."
             }
             "ask_people" => {
-                let AskPeople { question } = read(args)?;
+                let AskPeople { question } = read_args(args)?;
                 let question = said("question", &question)?;
                 self.wish(|wishes| wishes.question = Some(question));
                 "Asked. What people answer comes with the next message."
@@ -136,23 +139,10 @@ impl ToolServer for WishBox {
     async fn close(&self) {}
 }
 
-fn read<T: for<'a> Deserialize<'a>>(args: &Map<String, Value>) -> Result<T, ToolError> {
-    serde_json::from_value(Value::Object(args.clone()))
-        .map_err(|error| ToolError::TellModel(format!("the arguments do not fit: {error}")))
-}
-
 fn said(what: &str, text: &str) -> Result<String, ToolError> {
     let text: String = text.trim().chars().take(LONGEST).collect();
     if text.is_empty() {
         return Err(ToolError::TellModel(format!("the {what} is empty")));
     }
     Ok(text)
-}
-
-fn spec<T: JsonSchema>(tool: &str, description: &str) -> ToolSpec {
-    ToolSpec {
-        name: format!("{NAME}/{tool}"),
-        description: description.to_owned(),
-        schema: schemars::schema_for!(T).to_value(),
-    }
 }

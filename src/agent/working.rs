@@ -66,7 +66,7 @@ async fn converse(run: &mut Run, chat: &mut Chat) -> Result<Signal, Setback> {
             chat.send_tool_results(results);
             run.keep_now_and_then();
         }
-        if turn.done && !has_failures && run.hear(chat).await? {
+        if turn.done && !has_failures && run.hear(chat).await?.is_some() {
             // What people said in the meantime may be more than what is done.
             run.save_conversation(chat).await?;
             continue;

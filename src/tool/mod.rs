@@ -9,6 +9,7 @@ pub mod toolbox;
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
@@ -54,6 +55,21 @@ pub trait ToolServer: Send + Sync {
     async fn call(&self, tool: &str, args: &Map<String, Value>) -> Result<ToolOutput, ToolError>;
     /// Ends the server and everything it started. Nothing is left running.
     async fn close(&self);
+}
+
+/// Describes a tool of the program's own, whose arguments are `Args`.
+pub fn own_spec<Args: JsonSchema>(server: &str, tool: &str, description: &str) -> ToolSpec {
+    ToolSpec {
+        name: format!("{server}/{tool}"),
+        description: description.to_owned(),
+        schema: schemars::schema_for!(Args).to_value(),
+    }
+}
+
+/// Reads the arguments of such a tool; what does not fit is told to the model.
+pub fn read_args<Args: DeserializeOwned>(args: &Map<String, Value>) -> Result<Args, ToolError> {
+    serde_json::from_value(Value::Object(args.clone()))
+        .map_err(|error| ToolError::TellModel(format!("the arguments do not fit: {error}")))
 }
 
 /// What a tool gave back.
