@@ -15,7 +15,8 @@ use crate::repository::incoming::{Acceptance, Accepted};
 use crate::repository::mirror::Mirror;
 use crate::repository::{CommitId, Config as Author, NotACommitId, RepositoryError};
 use crate::rules::Files;
-use crate::tool::mcp::{Connect, Connection, McpServer};
+use crate::tool::connect::{Connect, Connection};
+use crate::tool::mcp::McpServer;
 
 /// Where the project lies in the container.
 pub const PROJECT: &str = "/workspace/project";

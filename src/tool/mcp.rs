@@ -20,11 +20,11 @@ use rmcp::{Peer, RoleClient, serve_client};
 use serde_json::{Map, Value};
 use std::path::Path;
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
 use super::answer;
+use super::connect::Connect;
 use super::stdio::StdioServer;
 use super::{McpServerConfig, ToolError, ToolOutput, ToolServer};
 use crate::conversation::ToolSpec;
@@ -43,25 +43,6 @@ const MOST_PAGES: usize = 100;
 
 /// Longest message that is read; a longer one is dropped, and its call runs into its time-out.
 const MAX_MESSAGE_BYTES: usize = 16 * 1024 * 1024;
-
-/// How a server is reached. Opened lazily, and once more after the stream was lost.
-#[async_trait]
-pub trait Connect: Send + Sync {
-    async fn connect(&self) -> anyhow::Result<Connection>;
-
-    /// Says what is at the other end and what it said last, for errors.
-    fn description(&self) -> String {
-        "the server".to_owned()
-    }
-}
-
-/// An open stream to a server.
-pub struct Connection {
-    pub reader: Box<dyn AsyncRead + Send + Unpin>,
-    pub writer: Box<dyn AsyncWrite + Send + Unpin>,
-    /// Ends whatever the stream belongs to and waits until it is gone. Called after both halves are dropped.
-    pub end: Box<dyn FnOnce() -> BoxFuture<'static, ()> + Send>,
-}
 
 /// Implements [`super::ToolServer`] over a [`Connect`].
 pub struct McpServer {

@@ -18,8 +18,8 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use super::McpServerConfig;
+use super::connect::{Connect, Connection};
 use super::guard::{GRACE, LEAVING_TIME};
-use super::mcp::{Connect, Connection};
 use crate::process::ending::end_descendants;
 
 /// What every program may know of the worker's environment.

@@ -1,7 +1,8 @@
 //! The executor as the worker uses it: the real program, spoken to over MCP. (In a container it is the same program.)
 
 use async_trait::async_trait;
-use coding_agent::tool::mcp::{Connect, Connection, McpServer};
+use coding_agent::tool::connect::{Connect, Connection};
+use coding_agent::tool::mcp::McpServer;
 use coding_agent::tool::{ToolError, ToolOutput, ToolServer};
 use serde_json::{Value, json};
 use std::fs;
