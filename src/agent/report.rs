@@ -8,7 +8,7 @@ use super::proof;
 use super::record::{LocalTask, Record};
 use super::talk;
 use super::workshop::Settings;
-use crate::repository::mirror::{Changed, How};
+use crate::repository::read::{Changed, How};
 
 /// Most files that are named one by one.
 const MOST_FILES: usize = 30;

@@ -12,7 +12,8 @@ use super::setback::Setback;
 use crate::conversation::excerpt;
 use crate::forge::Item;
 use crate::repository::CommitId;
-use crate::repository::mirror::{Entry, Mirror};
+use crate::repository::mirror::Mirror;
+use crate::repository::read::Entry;
 use crate::rules::{Files, Rules, Settings, Text, is_nested_rule};
 use crate::task::id::RunId;
 

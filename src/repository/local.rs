@@ -9,12 +9,12 @@ use std::path::{Path, PathBuf};
 use chrono::Utc;
 use uuid::Uuid;
 
+use super::address::file_name;
 use super::git::Git;
 use super::listing::listed;
 use super::lock;
 use super::mirror::Mirror;
 use super::quarantine::alternate;
-use super::remote::file_name;
 use super::surroundings::{History, history, private_excludes, top_above};
 use super::{CommitId, Config, RepositoryError};
 

@@ -8,14 +8,11 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::address::{Address, Remote};
 use super::git::{Git, version};
 use super::lock;
 use super::quarantine;
-use super::remote::Address;
 use super::{CommitId, Config, RepositoryError, branch_name};
-
-pub use super::read::{Changed, Entry, How};
-pub use super::remote::Remote;
 
 /// The mirror on disk: `<state_dir>/mirrors/<host>/<path>.git`.
 #[derive(Debug, Clone)]

@@ -4,9 +4,11 @@
 //! of the one process that needs them. What comes back from a container is judged in quarantine before any of it
 //! reaches the mirror.
 
+pub mod address;
 pub mod git;
 pub mod incoming;
 pub mod mirror;
+pub mod read;
 
 mod failure;
 mod hardening;
@@ -17,7 +19,6 @@ mod lock;
 mod message;
 mod pack;
 mod quarantine;
-mod read;
 mod remote;
 mod rewrite;
 mod surroundings;

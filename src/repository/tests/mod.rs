@@ -11,8 +11,9 @@ use std::process::{Command, Stdio};
 use tempfile::TempDir;
 use tokio::io::AsyncReadExt;
 
+use super::address::Remote;
 use super::incoming::{Acceptance, Incoming};
-use super::mirror::{Mirror, Remote};
+use super::mirror::Mirror;
 use super::{CommitId, Config, RepositoryError};
 
 const RUN: &str = "019aa6b2-0000-7000-8000-000000000000";

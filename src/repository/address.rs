@@ -1,0 +1,162 @@
+//! Where a repository comes from, and how to log in there.
+
+use std::path::{Path, PathBuf};
+
+use secrecy::SecretString;
+use url::Url;
+
+use super::RepositoryError;
+use super::git::Git;
+
+/// A remote and how to log in there; no credentials for a local path.
+#[derive(Debug, Clone)]
+pub struct Remote {
+    pub url: String,
+    pub login: Option<(String, SecretString)>,
+}
+
+/// A remote address that was looked at: plain, and of a kind that runs no other program.
+#[derive(Debug, Clone)]
+pub(super) struct Address {
+    url: String,
+    /// `https://host/`, for which alone the login is used; `None` for a local path.
+    origin: Option<String>,
+    /// The mirror's place below `mirrors/`.
+    place: PathBuf,
+}
+
+impl Address {
+    pub(super) fn of(remote: &Remote) -> Result<Self, RepositoryError> {
+        let refuse = |reason: &str| RepositoryError::Unexpected {
+            what: "the repository's address".to_owned(),
+            reason: reason.to_owned(),
+        };
+        let parsed = if remote.url.starts_with('/') {
+            Url::from_file_path(&remote.url).map_err(|()| refuse("this is not an absolute path"))?
+        } else {
+            Url::parse(&remote.url).map_err(|error| refuse(&format!("this is not a URL: {error}")))?
+        };
+        if !parsed.username().is_empty() || parsed.password().is_some() {
+            return Err(refuse(
+                "it contains a user name or password: put the token into the configuration instead",
+            ));
+        }
+        if parsed.query().is_some() || parsed.fragment().is_some() {
+            return Err(refuse(
+                "it contains a '?' or '#': give the address one would clone from",
+            ));
+        }
+        let port = parsed.port().map_or_else(String::new, |port| format!("+{port}"));
+        let (host, origin) = match (parsed.scheme(), parsed.host_str()) {
+            ("http" | "https", Some(host)) => (
+                format!("{}{port}", file_name(host)),
+                Some(format!("{}/", parsed.origin().ascii_serialization())),
+            ),
+            ("file", None) => ("local-path".to_owned(), None),
+            (scheme, _) => {
+                return Err(refuse(&format!(
+                    "'{scheme}' addresses are not supported: give an https or http address"
+                )));
+            }
+        };
+        let mut place = PathBuf::from(host);
+        let path = parsed.path().trim_matches('/');
+        let path = path.strip_suffix(".git").unwrap_or(path);
+        if path.is_empty() {
+            return Err(refuse("it names a host but no repository"));
+        }
+        place.extend(path.split('/').map(file_name));
+        place.as_mut_os_string().push(".git");
+        Ok(Self {
+            url: parsed.to_string(),
+            origin,
+            place,
+        })
+    }
+
+    pub(super) fn url(&self) -> &str {
+        &self.url
+    }
+
+    pub(super) fn place(&self) -> &Path {
+        &self.place
+    }
+
+    /// Prepares a git command that talks to this address.
+    pub(super) fn reach<'a>(&self, git: Git<'a>, remote: &Remote) -> Git<'a> {
+        match (&self.origin, &remote.login) {
+            (Some(origin), Some((user, password))) => git.login(origin, user, password),
+            (Some(_), None) => git,
+            (None, _) => git.env("GIT_ALLOW_PROTOCOL", "file"),
+        }
+    }
+}
+
+/// Returns a part of a path as a file name that is neither special nor hidden and collides with no other.
+pub(super) fn file_name(part: &str) -> String {
+    let mut name = String::new();
+    for byte in part.bytes() {
+        let plain = byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_' || (byte == b'.' && !name.is_empty());
+        if plain {
+            name.push(char::from(byte));
+        } else {
+            name.extend(format!("%{byte:02X}").chars());
+        }
+    }
+    // A group called `x.git` must not be the folder of the mirror of `x`.
+    match name.strip_suffix(".git") {
+        Some(stem) => format!("{stem}%2Egit"),
+        None => name,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(url: &str) -> Result<String, String> {
+        let remote = Remote {
+            url: url.to_owned(),
+            login: None,
+        };
+        Address::of(&remote)
+            .map(|address| address.place.display().to_string())
+            .map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn every_repository_has_a_place_of_its_own() {
+        for (url, expected) in [
+            ("https://forge.example/owner/repo.git", "forge.example/owner/repo.git"),
+            ("https://forge.example/owner/repo", "forge.example/owner/repo.git"),
+            (
+                "http://127.0.0.1:8080/group/sub/project.git",
+                "127.0.0.1+8080/group/sub/project.git",
+            ),
+            ("https://forge.example/x.git/repo.git", "forge.example/x%2Egit/repo.git"),
+            ("https://forge.example/a/%2e%2e/%2e%2e/b.git", "forge.example/b.git"),
+            (
+                "https://forge.example/a/..%2f..%2fb.git",
+                "forge.example/a/%2E.%252f..%252fb.git",
+            ),
+            ("https://forge.example/.hidden/b.git", "forge.example/%2Ehidden/b.git"),
+            ("/srv/git/project.git", "local-path/srv/git/project.git"),
+        ] {
+            assert_eq!(place(url), Ok(expected.to_owned()), "{url}");
+        }
+    }
+
+    #[test]
+    fn addresses_that_run_programs_or_carry_secrets_are_refused() {
+        for (url, word) in [
+            ("ext::sh -c id", "not supported"),
+            ("ssh://forge.example/a.git", "not supported"),
+            ("--upload-pack=id", "not a URL"),
+            ("https://user:secret@forge.example/a.git", "token"),
+            ("https://forge.example", "no repository"),
+        ] {
+            let error = place(url).unwrap_err();
+            assert!(error.contains(word) && !error.contains("secret"), "{error}");
+        }
+    }
+}
