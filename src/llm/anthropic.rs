@@ -6,8 +6,9 @@ use reqwest::Url;
 use reqwest::header::{HeaderName, HeaderValue};
 use serde_json::{Value, json};
 
+use super::facts::Facts;
 use super::http::Http;
-use super::provider::{Answer, Counted, Facts, NO_TEXT, Prompt, Provider, WireCall, arguments};
+use super::provider::{Answer, Counted, NO_TEXT, Prompt, Provider, WireCall, arguments};
 use super::{Anthropic, LlmError, address, names};
 use crate::conversation::Message;
 

@@ -15,7 +15,7 @@ use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
 use super::LlmError;
-use super::provider::Facts;
+use super::facts::Facts;
 use super::refusal::{self, Asked, Refusal, Verdict};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);

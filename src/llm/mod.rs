@@ -8,6 +8,7 @@
 mod address;
 mod anthropic;
 pub mod chat;
+mod facts;
 mod http;
 pub mod measure;
 mod names;

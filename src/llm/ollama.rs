@@ -5,8 +5,9 @@ use reqwest::Url;
 use reqwest::header::HeaderMap;
 use serde_json::{Value, json};
 
+use super::facts::Facts;
 use super::http::Http;
-use super::provider::{Answer, Counted, Facts, Prompt, Provider, WireCall, arguments};
+use super::provider::{Answer, Counted, Prompt, Provider, WireCall, arguments};
 use super::{LlmError, Ollama, address, names, roles};
 use crate::conversation::{ToolCall, ToolResult};
 

@@ -6,9 +6,9 @@
 use std::borrow::Cow;
 
 use async_trait::async_trait;
-use reqwest::header::HeaderMap;
 use serde_json::{Map, Value, json};
 
+use super::facts::Facts;
 use super::http::Http;
 use super::{LlmError, names};
 use crate::conversation::decode::{self, DONE};
@@ -28,26 +28,6 @@ pub(super) trait Provider: Send + Sync {
     async fn takes_native_calls(&self, http: &Http) -> bool;
     /// Asks the server what it is and whether it has the model.
     async fn examine(&self, http: &Http) -> Result<String, LlmError>;
-}
-
-/// What is the same for every request to a provider, and what its errors name.
-#[derive(Debug)]
-pub(super) struct Facts {
-    pub(super) name: &'static str,
-    pub(super) model: String,
-    pub(super) address: String,
-    /// In tokens.
-    pub(super) window: u64,
-    /// Keys are marked sensitive in here.
-    pub(super) headers: HeaderMap,
-    /// What to do when the key is refused.
-    pub(super) key_mend: &'static str,
-    /// What to do when nothing, or something else, answers at the address.
-    pub(super) address_mend: String,
-    /// What to do when the server does not have the model.
-    pub(super) model_mend: String,
-    /// What to do when the server cuts the prompt.
-    pub(super) window_mend: String,
 }
 
 /// A conversation to be sent.

@@ -10,7 +10,7 @@ use http::{HeaderMap, StatusCode};
 use serde_json::Value;
 
 use super::LlmError;
-use super::provider::Facts;
+use super::facts::Facts;
 
 /// A reset that is further away parks the run; a nearer one is waited for.
 const LONGEST_WAIT: Duration = Duration::from_mins(1);
