@@ -13,8 +13,8 @@ use super::Config;
 /// static one beside it needs a name of its own.
 const NAMES: [&str; 2] = ["coding-agent-executor-static", "coding-agent-executor"];
 
-const HOW_TO_BUILD: &str = "build it with `cargo rustc --release --bin coding-agent-executor -- -C target-feature=+crt-static` \
-     and put it beside the program, or set command_executor.executor_path";
+const HOW_TO_BUILD: &str = "`make build` or `make install` puts a static one beside the program; or set \
+     command_executor.executor_path";
 
 impl Config {
     /// Returns the executor to copy in, or a sentence about what is wrong and how to mend it.
@@ -148,7 +148,7 @@ mod tests {
         };
         let reason = config.executor_file().unwrap_err();
         assert!(
-            reason.contains("/nowhere/executor") && reason.contains("crt-static"),
+            reason.contains("/nowhere/executor") && reason.contains("make build"),
             "{reason}"
         );
     }
