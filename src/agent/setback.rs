@@ -117,7 +117,9 @@ impl From<LlmError> for Setback {
 impl From<EnvironmentError> for Setback {
     fn from(error: EnvironmentError) -> Self {
         match error {
-            EnvironmentError::NoDocker { .. } => Self::postponed(2, error.to_string()),
+            EnvironmentError::NoDocker { .. } | EnvironmentError::OldDocker { .. } => {
+                Self::postponed(2, error.to_string())
+            }
             EnvironmentError::ContainerLost { .. } => Self::WorkspaceLost(error.to_string()),
             EnvironmentError::ImageMissing { .. } | EnvironmentError::Unexpected { .. } => {
                 Self::failed(error.to_string())

@@ -84,10 +84,8 @@ impl Engine {
             version.api_version.unwrap_or_default(),
         );
         if api_number(&api).is_none_or(|api| api < OLDEST_API) {
-            let (major, minor) = OLDEST_API;
-            return Err(no_docker(format!(
-                "it is Engine {engine}, API {api}, and API {major}.{minor} is needed"
-            )));
+            let found = format!("Engine {engine}, API {api}");
+            return Err(EnvironmentError::OldDocker { address, found });
         }
         let facts = Facts {
             description: format!("Engine {engine}, API {api}"),

@@ -109,6 +109,12 @@ pub enum EnvironmentError {
     /// The worker's own fault: the task stays queued.
     #[error("the Docker engine at {address} cannot be used: {reason}; start it, or set DOCKER_HOST")]
     NoDocker { address: String, reason: String },
+    /// The worker's own fault, too.
+    #[error(
+        "the Docker engine at {address} is too old: it is {found}, and Engine 20.10 (API 1.41) is the oldest that works; install a newer \
+         one, or set DOCKER_HOST"
+    )]
+    OldDocker { address: String, found: String },
     /// The operator: the image is not there and cannot be had.
     #[error("the image {image} is missing: {reason}; {mend}")]
     ImageMissing {

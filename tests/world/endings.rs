@@ -2,6 +2,7 @@
 //! exit code, the labels, and every comment of the program's own, word for word.
 
 mod deliveries;
+mod engines;
 mod environments_chosen;
 mod forge_trouble;
 mod limits;

@@ -22,6 +22,7 @@
 
 // What both forges are made of.
 pub mod bare; // a git repository on disk
+pub mod engine; // a Docker engine of another version
 pub mod forge; // state behind a lock, and waiting for it to change
 pub mod git_http; // the smart HTTP protocol
 pub mod proxy; // a company's way out

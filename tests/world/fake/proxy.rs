@@ -85,7 +85,7 @@ async fn serve(mut client: TcpStream, asked: Arc<Mutex<Vec<String>>>) -> io::Res
 }
 
 /// Reads to the empty line; returns what stands before it, and what came along of the body.
-async fn read_head(client: &mut TcpStream) -> io::Result<(String, Vec<u8>)> {
+pub(super) async fn read_head(client: &mut TcpStream) -> io::Result<(String, Vec<u8>)> {
     let mut read = Vec::new();
     loop {
         if let Some(end) = read.windows(4).position(|window| window == b"\r\n\r\n") {

@@ -1,0 +1,166 @@
+//! Docker engines of other versions: the real one behind a door of its own, reached over TCP (`DOCKER_HOST`).
+//!
+//! As an engine does, it refuses a request whose path asks for an API that it does not have, and its answers lack what its
+//! version does not tell any more.
+
+use std::io;
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream, UnixStream};
+use tokio::task::JoinHandle;
+
+use super::proxy::read_head;
+
+/// What an engine says of itself.
+#[derive(Clone, Copy)]
+pub struct Version {
+    pub engine: &'static str,
+    /// Oldest and newest API, the number behind `1.`.
+    pub api: (u32, u32),
+}
+
+/// Ends when dropped.
+pub struct Engine {
+    address: String,
+    asked: Arc<Mutex<Vec<String>>>,
+    serving: JoinHandle<()>,
+}
+
+impl Engine {
+    pub async fn start(version: Version) -> Self {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+        let address = format!("tcp://{}", listener.local_addr().unwrap());
+        let asked: Arc<Mutex<Vec<String>>> = Arc::default();
+        let noted = Arc::clone(&asked);
+        let serving = tokio::spawn(async move {
+            while let Ok((client, _)) = listener.accept().await {
+                // A client that breaks off is its own business.
+                tokio::spawn(serve(client, version, Arc::clone(&noted)));
+            }
+        });
+        Self {
+            address,
+            asked,
+            serving,
+        }
+    }
+
+    /// Returns what stands in `DOCKER_HOST`.
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// Returns what was asked for, in order: method and path, without the version and the query.
+    pub fn asked(&self) -> Vec<String> {
+        self.asked.lock().unwrap().clone()
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        self.serving.abort();
+    }
+}
+
+async fn serve(mut client: TcpStream, version: Version, asked: Arc<Mutex<Vec<String>>>) -> io::Result<()> {
+    let (head, begun) = read_head(&mut client).await?;
+    let (first, headers) = head.split_once("\r\n").unwrap_or((&head, ""));
+    let mut words = first.split(' ');
+    let (method, target) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+    let target = match without_version(target, version) {
+        Ok(target) => target,
+        Err(refusal) => return answer(&mut client, "400 Bad Request", &json!({ "message": refusal })).await,
+    };
+    let path = target.split('?').next().unwrap_or_default();
+    asked.lock().unwrap().push(format!("{method} {path}"));
+
+    let mut engine = UnixStream::connect(socket()).await?;
+    if method == "GET" && is_told_differently(path) {
+        // The older protocol has no chunks: the body is all that comes.
+        let request = format!("GET {target} HTTP/1.0\r\nhost: docker\r\n\r\n");
+        engine.write_all(request.as_bytes()).await?;
+        let mut told = Vec::new();
+        engine.read_to_end(&mut told).await?;
+        let told = String::from_utf8_lossy(&told).into_owned();
+        let (head, body) = told.split_once("\r\n\r\n").unwrap_or((&told, ""));
+        let status = head.lines().next().unwrap_or_default().split_once(' ');
+        let body = serde_json::from_str(body).unwrap_or_default();
+        let (_, status) = status.unwrap_or_default();
+        return answer(&mut client, status, &told_by(version, path, body)).await;
+    }
+    let is_upgrade = headers.to_ascii_lowercase().contains("upgrade: tcp");
+    let is_kept = |line: &&str| {
+        let is_connection = line.to_ascii_lowercase().starts_with("connection:");
+        !line.is_empty() && (is_upgrade || !is_connection)
+    };
+    let mut kept: Vec<_> = headers.lines().filter(is_kept).collect();
+    if !is_upgrade {
+        // One request for each connection: each is looked at.
+        kept.push("connection: close");
+    }
+    let passed_on = format!("{method} {target} HTTP/1.1\r\n{}\r\n\r\n", kept.join("\r\n"));
+    engine.write_all(passed_on.as_bytes()).await?;
+    engine.write_all(&begun).await?;
+    tokio::io::copy_bidirectional(&mut client, &mut engine).await?;
+    Ok(())
+}
+
+/// Takes the version off a path, as the real engine may have another one; `Err` is what an engine says that does not have it.
+fn without_version(target: &str, version: Version) -> Result<String, String> {
+    let Some((asked, rest)) = target.strip_prefix("/v1.").and_then(|rest| rest.split_once('/')) else {
+        return Ok(target.to_owned());
+    };
+    let number: u32 = asked.parse().map_err(|_| format!("{asked} is no version"))?;
+    let (oldest, newest) = version.api;
+    if number > newest {
+        return Err(format!(
+            "client version 1.{number} is too new. Maximum supported API version is 1.{newest}"
+        ));
+    }
+    if number < oldest {
+        return Err(format!(
+            "client version 1.{number} is too old. Minimum supported API version is 1.{oldest}"
+        ));
+    }
+    Ok(format!("/{rest}"))
+}
+
+fn is_told_differently(path: &str) -> bool {
+    path == "/version" || (path.starts_with("/images/") && path.ends_with("/json"))
+}
+
+fn told_by(version: Version, path: &str, mut body: Value) -> Value {
+    let (oldest, newest) = version.api;
+    if path == "/version" {
+        body["Version"] = json!(version.engine);
+        body["ApiVersion"] = json!(format!("1.{newest}"));
+        body["MinAPIVersion"] = json!(format!("1.{oldest}"));
+    } else if let Some(image) = body.as_object_mut() {
+        for (gone_since, name) in [(44, "VirtualSize"), (45, "Container"), (45, "ContainerConfig")] {
+            if newest >= gone_since {
+                image.remove(name);
+            }
+        }
+    }
+    body
+}
+
+async fn answer(client: &mut TcpStream, status: &str, body: &Value) -> io::Result<()> {
+    let body = body.to_string();
+    let length = body.len();
+    let answer = format!(
+        "HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}"
+    );
+    client.write_all(answer.as_bytes()).await
+}
+
+/// The engine that everybody else speaks to.
+fn socket() -> String {
+    let host = std::env::var("DOCKER_HOST").unwrap_or_default();
+    match host.strip_prefix("unix://") {
+        Some(path) => path.to_owned(),
+        None => "/var/run/docker.sock".to_owned(),
+    }
+}
