@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use super::Verification;
 use super::harmless::code;
 use super::record::Record;
 use crate::evidence::check::{Checked, Excuse};
@@ -18,9 +19,12 @@ pub(super) fn what_is_wrong(record: &Record) -> &'static str {
 }
 
 /// Returns how each check went.
-pub(super) fn verification(record: &Record) -> String {
+pub(super) fn verification(record: &Record, settings: &Verification) -> String {
     if record.checks.is_empty() {
-        return "\nNothing was checked: neither the plan nor the project names a command for it.\n".to_owned();
+        return format!(
+            "\nNothing was checked: {}.\n",
+            why_nothing_was_checked(record, settings)
+        );
     }
     let mut text = "\n**How it was verified**\n\n".to_owned();
     for check in &record.checks {
@@ -39,6 +43,22 @@ pub(super) fn verification(record: &Record) -> String {
         let _ = writeln!(text, "\n{}", why_ended(end, &record.repair));
     }
     text
+}
+
+fn why_nothing_was_checked(record: &Record, settings: &Verification) -> &'static str {
+    if !settings.enabled {
+        "checks are switched off (`planning.verification.enabled`)"
+    } else if !record.has_changes() && record.plan.is_none() {
+        "nothing was changed"
+    } else if !record.has_changes() {
+        "nothing was changed, and the plan names no command for it"
+    } else if settings.test_command.trim() == "none" {
+        "the plan names no command for it, and the project's tests are switched off (`planning.verification.test_command`)"
+    } else if record.plan.is_none() {
+        "there was no plan, and the project names no command for it"
+    } else {
+        "neither the plan nor the project names a command for it"
+    }
 }
 
 /// Tells whether a failing check's output is worth reading: one that could not be started has only said that.

@@ -144,7 +144,7 @@ pub fn done(record: &Record, settings: &Settings) -> String {
         (None, false, false) => "### ⚠️ Nothing was changed, and the checks do not pass\n".to_owned(),
     };
     summary(&mut text, record);
-    text.push_str(&verification(record));
+    text.push_str(&verification(record, &settings.planning.verification));
     text.push_str(&to_look_at(&record.findings));
     notes(&mut text, &record.notes);
     let _ = write!(text, "\n<sub>{}</sub>", spent(record, settings));
@@ -207,7 +207,7 @@ pub fn needs_people(kind: Kind, most: u32, trigger: &str) -> String {
 pub fn change_body(record: &Record, settings: &Settings, closes: Option<u64>, run: RunId) -> String {
     let mut text = String::new();
     summary(&mut text, record);
-    text.push_str(&verification(record));
+    text.push_str(&verification(record, &settings.planning.verification));
     for check in record.checks.iter().filter(|check| has_something_to_say(check)) {
         let _ = write!(
             text,

@@ -205,7 +205,7 @@ async fn both_forges_are_served_at_once_and_missing_labels_are_made() {
 
     There is nothing to do.
 
-    Nothing was checked: neither the plan nor the project names a command for it.
+    Nothing was checked: nothing was changed.
 
     <sub>1 model turn · TOKENS · TIME</sub>
 

@@ -266,7 +266,7 @@ async fn without_planning_the_work_begins_at_once_in_the_default_environment() {
 
     The README greets its reader now.
 
-    Nothing was checked: neither the plan nor the project names a command for it.
+    Nothing was checked: there was no plan, and the project names no command for it.
 
     <sub>2 model turns · <tokens> · <time></sub>
 

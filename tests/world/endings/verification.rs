@@ -190,6 +190,30 @@ async fn a_check_that_does_not_end_is_no_pass() {
 }
 
 #[tokio::test]
+async fn where_checks_are_switched_off_nobody_is_told_that_there_were_none() {
+    let mut world = World::start().await;
+    world.configure(|config| config["planning"] = json!({"verification": {"enabled": false}}));
+    greets(world.model.plans(plan().verified_by("false")));
+    greeting(&world);
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert_snapshot!(offered(&world.github.pulls()[0]), @"
+    pull request from coding-agent/1-greet-the-reader into main: Greet the reader
+    -----
+    The README greets its reader now.
+
+    Nothing was checked: checks are switched off (`planning.verification.enabled`).
+
+    Closes #1
+
+    <sub>3 model turns · <tokens> · <time> · run `<run>`</sub>
+    ");
+    world.finish().await;
+}
+
+#[tokio::test]
 async fn no_change_at_all_is_a_legitimate_end() {
     let world = World::start().await;
     let script = executes(world.model.plans(plan().verified_by("true")), "cat README.md");
