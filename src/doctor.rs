@@ -35,12 +35,21 @@ pub enum ModelCheck {
 
 /// Examines everything the configuration names, in the order in which a run needs it.
 pub async fn examine(config: &Config, host: &Host, check: ModelCheck) -> Vec<Finding> {
-    let mut findings = vec![state_dir(&config.state_dir)];
+    let mut findings = doubts(config);
+    findings.push(state_dir(&config.state_dir));
     findings.extend(forges(config).await);
     findings.extend(environments(config, host.docker_host.as_deref()).await);
     findings.extend(tool_servers(config, &host.program).await);
     findings.extend(model(config, check).await);
     findings
+}
+
+fn doubts(config: &Config) -> Vec<Finding> {
+    let as_finding = |doubt: String| {
+        let (what, mend) = doubt.split_once("; ").unwrap_or((&doubt, "look at it"));
+        doubtful("configuration", what, mend)
+    };
+    config.doubts().into_iter().map(as_finding).collect()
 }
 
 fn state_dir(path: &Path) -> Finding {

@@ -5,14 +5,14 @@ use std::process::ExitCode;
 
 use super::arguments::ConfigCommand;
 use super::exit;
-use super::session::{complain, forge_configuration, print};
+use super::session::{complain, configuration, print};
 use crate::config::Config;
 
 pub fn run(path: Option<&Path>, command: &ConfigCommand) -> ExitCode {
     match command {
-        ConfigCommand::Check => match forge_configuration(path) {
-            Ok(_) => {
-                print("the configuration is good");
+        ConfigCommand::Check => match configuration(path) {
+            Ok(config) => {
+                print(verdict(&config));
                 exit::SUCCESS.into()
             }
             Err(code) => code,
@@ -28,4 +28,14 @@ pub fn run(path: Option<&Path>, command: &ConfigCommand) -> ExitCode {
             }
         },
     }
+}
+
+/// Returns what a configuration without a fault is good for, and what is doubtful in it.
+fn verdict(config: &Config) -> String {
+    let good = match config.missing_source() {
+        None => "the configuration is good".to_owned(),
+        Some(missing) => format!("the configuration is good, but for `run --task` alone: {missing}"),
+    };
+    let doubts = config.doubts().into_iter().map(|doubt| format!("doubtful: {doubt}"));
+    doubts.chain([good]).collect::<Vec<_>>().join("\n")
 }

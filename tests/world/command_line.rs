@@ -228,6 +228,22 @@ async fn a_good_configuration_is_called_good_and_each_fault_of_a_bad_one_is_told
     world.finish().await;
 }
 
+#[tokio::test]
+async fn a_configuration_for_local_tasks_alone_is_called_that_and_what_is_doubtful_is_told() {
+    let mut world = World::start().await;
+    world.configure(|config| {
+        config["task_sources"] = json!([]);
+        config["llm"]["openai"]["base_url"] = json!("http://models.example.com/v1");
+    });
+    let checked = world.command(&["config", "check"]).await;
+    insta::assert_snapshot!(outcome(&world, &checked), @"
+    doubtful: llm.openai.base_url: the secret goes over the network in plain http, where others can read it; use https
+    the configuration is good, but for `run --task` alone: task_sources: no source of tasks is named; write `task_sources: [github]` or `[gitlab]` and fill in that section
+    [exit code 0]
+    ");
+    world.finish().await;
+}
+
 #[test]
 fn a_missing_configuration_is_78() {
     let folder = tempfile::tempdir().unwrap();
@@ -247,6 +263,29 @@ fn a_missing_configuration_is_78() {
     assert_eq!(code, Some(78));
     insta::assert_snapshot!(said, @"coding-agent: nowhere.yaml: cannot be read: No such file or directory (os error 2)");
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[tokio::test]
+async fn the_health_check_tells_whether_a_service_is_at_work() {
+    let world = World::start().await;
+    let check = async || {
+        let ended = world.command(&["status", "--quiet"]).await;
+        assert_eq!((ended.stdout.as_str(), ended.stderr.as_str()), ("", ""));
+        ended.code
+    };
+    assert_eq!(check().await, Some(1));
+    let mut stopped = world.spawn(&["serve"]);
+    stopped.until_it_prints("at work").await;
+    assert_eq!(check().await, Some(0));
+    stopped.signal("TERM");
+    assert_eq!(stopped.ended().await.code, Some(0));
+    assert_eq!(check().await, Some(1));
+    let mut killed = world.spawn(&["consume"]);
+    killed.until_it_prints("at work").await;
+    assert_eq!(check().await, Some(0));
+    killed.kill().await;
+    assert_eq!(check().await, Some(1));
+    world.finish().await;
 }
 
 #[tokio::test]
