@@ -261,24 +261,22 @@ mod tests {
     #[test]
     fn the_time_is_linear_in_the_text_even_if_the_text_is_hostile() {
         let redactor = redactor(&["hunter2hunter2", "aaaaaa"]);
-        let seconds_per_byte = |line: &str, bytes: usize| {
-            let text = line.repeat(bytes / line.len());
+        for line in [
+            "ordinary output 3f786850e387550fdab836ed7e6dc881de23001b -----BEGIN PRIVATE KEY-----\n",
+            "eyJ-AKIAIOSFODNN7EXAMPLE-",
+            "a: ghp_0123456789abcdefghij -----BEGIN PRIVATE KEY-----\n",
+            "http://u:p@",
+            "a",
+        ] {
+            let text = line.repeat((2 << 20) / line.len());
             let start = std::time::Instant::now();
             redactor.clean(&text);
-            start.elapsed().as_secs_f64() / f64::from(u32::try_from(text.len()).unwrap())
-        };
-        for (line, bytes) in [
-            (
-                "ordinary output 3f786850e387550fdab836ed7e6dc881de23001b -----BEGIN PRIVATE KEY-----\n",
-                10 << 20,
-            ),
-            ("eyJ-AKIAIOSFODNN7EXAMPLE-", 1 << 20),
-            ("a: ghp_0123456789abcdefghij -----BEGIN PRIVATE KEY-----\n", 1 << 20),
-            ("http://u:p@", 1 << 20),
-            ("a", 1 << 20),
-        ] {
-            let (few, many) = (seconds_per_byte(line, bytes / 32), seconds_per_byte(line, bytes));
-            assert!(many < few * 8.0, "{line}: {few} s and then {many} s a byte");
+            // A second or two on a busy machine; in quadratic time these are 2^42 steps, which is hours.
+            assert!(
+                start.elapsed() < std::time::Duration::from_mins(2),
+                "{line}: {:?}",
+                start.elapsed()
+            );
         }
     }
 
