@@ -1,6 +1,7 @@
 //! The invariants of `docs/ARCHITECTURE.md` that a machine can check.
 #![expect(clippy::unwrap_used, reason = "a test that cannot read the sources has failed")]
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -98,6 +99,79 @@ fn reading_order_is_import_order() {
         wrong.is_empty(),
         "imports that point up or sideways:\n{}",
         wrong.join("\n")
+    );
+}
+
+/// A run's stages are methods of `Run`, and `Run` holds the desk that they work at: one thing in several files.
+const ONE_THING: [&str; 5] = ["ask", "desk", "keeping", "preparing", "run"];
+
+/// Returns the files of each folder, by folder and name, with the neighbours in it that they import.
+fn neighbours() -> BTreeMap<(PathBuf, String), BTreeSet<String>> {
+    let files = all_sources();
+    let name = |path: &Path| path.file_stem().unwrap().to_str().unwrap().to_owned();
+    let beside = |folder: &Path| -> BTreeSet<String> {
+        let files = files
+            .iter()
+            .map(|(_, path, _)| path)
+            .filter(|path| path.parent() == Some(folder));
+        files.map(|path| name(path)).collect()
+    };
+    let mut found = BTreeMap::new();
+    for (_, path, text) in &files {
+        let (folder, name) = (path.parent().unwrap(), name(path));
+        let product = text.split("#[cfg(test)]").next().unwrap();
+        let known = beside(folder);
+        let code: Vec<_> = product
+            .lines()
+            .map(str::trim)
+            .filter(|line| !line.starts_with("//"))
+            .collect();
+        let code = code.join(" ");
+        let imported = code
+            .split("super::")
+            .skip(1)
+            .flat_map(|rest| match rest.strip_prefix('{') {
+                Some(several) => several.split('}').next().unwrap().split(',').map(first_name).collect(),
+                None => vec![first_name(rest)],
+            })
+            .filter(|other| known.contains(other) && *other != name && *other != "mod")
+            .filter(|other| !(ONE_THING.contains(&name.as_str()) && ONE_THING.contains(&other.as_str())))
+            .collect();
+        if name != "mod" {
+            found.insert((folder.to_owned(), name), imported);
+        }
+    }
+    found
+}
+
+fn first_name(path: &str) -> String {
+    let is_part = |letter: &char| letter.is_alphanumeric() || *letter == '_';
+    path.trim_start().chars().take_while(is_part).collect()
+}
+
+#[test]
+fn the_files_of_a_folder_import_one_another_in_no_circle() {
+    // Whoever imports nobody that is left is read first, and so on; what remains is a circle.
+    let mut left = neighbours();
+    loop {
+        let remaining: BTreeSet<_> = left.keys().cloned().collect();
+        let readable: Vec<_> = left
+            .iter()
+            .filter(|((folder, _), imported)| {
+                !imported
+                    .iter()
+                    .any(|other| remaining.contains(&(folder.clone(), other.clone())))
+            })
+            .map(|(file, _)| file.clone())
+            .collect();
+        if readable.is_empty() {
+            break;
+        }
+        left.retain(|file, _| !readable.contains(file));
+    }
+    assert!(
+        left.is_empty(),
+        "these import one another in a circle, or from one: {left:#?}"
     );
 }
 

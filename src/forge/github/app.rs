@@ -1,43 +1,16 @@
-//! The tokens of a GitHub App: one for each account it is installed on, good for an hour.
+//! How a GitHub App gets its tokens: one for each account it is installed on.
 //!
 //! octocrab can fetch them by itself, but then inside another request, without our repeats and error texts, and keeps
 //! no copy for git. Two tasks that find no token at the same moment both fetch one; both are good.
 
-use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
-
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, Utc};
 use http::StatusCode;
-use octocrab::EncodingKey;
 use secrecy::SecretString;
 use serde::Deserialize;
 
-use super::App;
 use super::client::{Client, Rights, encoded, path};
-use crate::forge::ForgeError;
+use super::installations::{Installation, Token};
 use crate::forge::failure::Failure;
-
-/// A token is replaced this long before it expires, so that a long push begun with it can end.
-const SPARE: TimeDelta = TimeDelta::minutes(15);
-
-/// A token of one installation.
-#[derive(Debug, Clone)]
-pub(super) struct Token {
-    pub(super) secret: SecretString,
-    expires_at: DateTime<Utc>,
-}
-
-/// The known installations, by the account's login.
-#[derive(Default)]
-pub(super) struct Installations {
-    known: Mutex<HashMap<String, Installation>>,
-}
-
-#[derive(Debug, Clone)]
-struct Installation {
-    id: u64,
-    token: Token,
-}
 
 #[derive(Deserialize)]
 struct InstallationFound {
@@ -50,30 +23,23 @@ struct TokenMade {
     expires_at: DateTime<Utc>,
 }
 
-impl Installations {
-    /// Returns a token that is good for a while yet.
-    pub(super) async fn token(&self, client: &Client, rights: Rights<'_>) -> Result<Token, Failure> {
+impl Client {
+    /// Returns a token of the installation that `rights` need, good for a while yet.
+    pub(super) async fn installation_token(&self, rights: Rights<'_>) -> Result<Token, Failure> {
         let account = rights.account();
-        let known = self
-            .known
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .get(&account)
-            .cloned();
+        let known = self.installations().of(&account);
         if let Some(installation) = &known
-            && installation.token.expires_at - Utc::now() > SPARE
+            && installation.token.is_good()
         {
             return Ok(installation.token.clone());
         }
         let id = match known {
             Some(installation) => installation.id,
-            None => find(client, rights).await?,
+            None => find(self, rights).await?,
         };
-        let made: Result<TokenMade, Failure> = client
-            .make_token(&format!("/app/installations/{id}/access_tokens"))
-            .await;
+        let made: Result<TokenMade, Failure> = self.make_token(&format!("/app/installations/{id}/access_tokens")).await;
         if made.as_ref().is_err_and(Failure::is_missing) {
-            self.forget(rights);
+            self.installations().forget(&account);
         }
         let made = made?;
         let token = Token {
@@ -84,17 +50,8 @@ impl Installations {
             id,
             token: token.clone(),
         };
-        self.known
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(account, installation);
+        self.installations().remember(account, installation);
         Ok(token)
-    }
-
-    /// Lets the next request find the installation anew.
-    pub(super) fn forget(&self, rights: Rights<'_>) {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        known.remove(&rights.account());
     }
 }
 
@@ -117,18 +74,4 @@ async fn find(client: &Client, rights: Rights<'_>) -> Result<u64, Failure> {
         status: StatusCode::NOT_FOUND,
         mend: format!("install the GitHub App on {name} (on the App's page, under 'Install App')"),
     })
-}
-
-/// Reads the App's private key.
-pub(super) async fn key(app: &App) -> Result<EncodingKey, ForgeError> {
-    let file = app.private_key_file.display();
-    let unusable = |reason: String| ForgeError::Unexpected {
-        what: format!("reading github.app.private_key_file {file}"),
-        reason,
-    };
-    let pem = tokio::fs::read(&app.private_key_file)
-        .await
-        .map_err(|error| unusable(error.to_string()))?;
-    EncodingKey::from_rsa_pem(&pem)
-        .map_err(|_| unusable("it is not an RSA private key in PEM form; download it from the App's page".to_owned()))
 }

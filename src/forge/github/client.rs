@@ -21,7 +21,7 @@ use serde_json::Value;
 use url::Url;
 
 use super::answer::{next_page, read, succeeded};
-use super::app::Installations;
+use super::installations::{self, Installations};
 use super::{Config, wire};
 use crate::forge::ForgeError;
 use crate::forge::failure::{Failure, causes};
@@ -69,7 +69,7 @@ impl Client {
             .base_uri(base(&config.api_url)?)
             .map_err(|error| unusable(causes(&error)))?;
         let builder = match &config.app {
-            Some(app) if config.token.is_none() => builder.app(app.id.into(), super::app::key(app).await?),
+            Some(app) if config.token.is_none() => builder.app(app.id.into(), installations::key(app).await?),
             _ => builder,
         };
         let root = builder
@@ -99,6 +99,10 @@ impl Client {
         self.requests.load(Ordering::Relaxed)
     }
 
+    pub(super) fn installations(&self) -> &Installations {
+        &self.installations
+    }
+
     pub(super) fn validators(&self) -> &Validators {
         &self.validators
     }
@@ -107,7 +111,7 @@ impl Client {
     pub(super) async fn secret(&self, rights: Rights<'_>) -> Result<SecretString, Failure> {
         match &self.token {
             Some(token) => Ok(token.clone()),
-            None => Ok(self.installations.token(self, rights).await?.secret),
+            None => Ok(self.installation_token(rights).await?.secret),
         }
     }
 
@@ -201,7 +205,7 @@ impl Client {
         if let Err(failure) = answer
             && failure.status() == Some(StatusCode::UNAUTHORIZED)
         {
-            self.installations.forget(rights);
+            self.installations.forget(&rights.account());
         }
     }
 
@@ -246,7 +250,7 @@ impl Client {
         if self.token.is_some() {
             return Ok(self.root.clone());
         }
-        let token = self.installations.token(self, rights).await?;
+        let token = self.installation_token(rights).await?;
         self.root
             .user_access_token(token.secret)
             .map_err(|error| Failure::unreadable(causes(&error)))

@@ -10,6 +10,7 @@ mod checks;
 mod client;
 mod comments;
 mod examine;
+mod installations;
 mod items;
 mod labels;
 mod people;
