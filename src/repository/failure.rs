@@ -4,11 +4,20 @@
 
 use super::RepositoryError;
 
-const REFUSED: [&str; 16] = [
+/// The forge does not know who asks.
+const UNKNOWN: [&str; 5] = [
     "authentication failed",
     "could not read username",
     "could not read password",
     "returned error: 401",
+    "invalid credentials",
+];
+
+/// The forge knows who asks, and its rules for the branch are against it.
+const PROTECTED: [&str; 3] = ["protected branch", "hook declined", "push declined"];
+
+/// Whoever asks may not do this.
+const REFUSED: [&str; 8] = [
     "returned error: 403",
     "returned error: 404",
     "access denied",
@@ -17,10 +26,6 @@ const REFUSED: [&str; 16] = [
     "permission to ",
     "repository not found",
     "does not appear to be a git repository",
-    "protected branch",
-    "hook declined",
-    "push declined",
-    "invalid credentials",
 ];
 
 const UNAVAILABLE: [&str; 19] = [
@@ -67,7 +72,19 @@ pub(super) fn classify(what: &str, complaint: &str) -> RepositoryError {
         let reason = format!("{reason}; the address has moved: configure the repository's present one");
         return RepositoryError::Refused { what, reason };
     }
-    if says(&REFUSED) {
+    let mends = [
+        (&UNKNOWN[..], "make a new token, and see that the configuration has it"),
+        (
+            &PROTECTED,
+            "let the token's account push to such branches (branch protection, push rules, hooks)",
+        ),
+        (
+            &REFUSED,
+            "see that the repository is there, and give the token's account the right to write to it",
+        ),
+    ];
+    if let Some((_, mend)) = mends.iter().find(|(words, _)| says(words)) {
+        let reason = format!("{reason}; {mend}");
         return RepositoryError::Refused { what, reason };
     }
     if says(&UNAVAILABLE) {

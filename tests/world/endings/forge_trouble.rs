@@ -118,7 +118,7 @@ async fn a_push_that_is_refused_fails_the_task_with_what_the_forge_said() {
     -----
     ### ❌ This could not be done
 
-    Pushing to coding-agent/1-greet-the-reader of http://<address>/acme/widgets.git: access refused: GH006: Protected branch update failed; hook declined to update refs/heads/coding-agent/1-greet-the-reader; [remote rejected] (hook declined).
+    Pushing to coding-agent/1-greet-the-reader of http://<address>/acme/widgets.git: access refused: GH006: Protected branch update failed; hook declined to update refs/heads/coding-agent/1-greet-the-reader; [remote rejected] (hook declined); let the token's account push to such branches (branch protection, push rules, hooks).
 
     To start a new run, put the label `coding agent` on again.
 
