@@ -141,12 +141,13 @@ pub struct Run {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Args)]
+#[group(required = true, multiple = false)]
 pub struct Which {
-    #[arg(help = TASK_HELP, required_unless_present = "all")]
+    #[arg(help = TASK_HELP)]
     pub task: Option<String>,
 
     /// All tasks: no new one is begun either, until `resume --all`
-    #[arg(long, conflicts_with = "task")]
+    #[arg(long)]
     pub all: bool,
 }
 

@@ -15,10 +15,12 @@ use super::old_file;
 /// Returns all facts in `directory`, oldest day first. Lines that are no facts (cut short by a crash) and files that
 /// another process has just removed are passed over.
 pub fn entries(directory: &Path) -> io::Result<impl Iterator<Item = Entry> + use<>> {
-    let mut files: Vec<_> = old_file::all(directory)?
-        .into_iter()
-        .filter(old_file::OldFile::is_journal)
-        .collect();
+    let found = match old_file::all(directory) {
+        // Nothing has been written yet.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+        found => found?,
+    };
+    let mut files: Vec<_> = found.into_iter().filter(old_file::OldFile::is_journal).collect();
     // Compressed lines of a day are older than the others.
     files.sort_by_key(|file| (file.day, !file.is_compressed));
     Ok(files

@@ -6,6 +6,7 @@
 )]
 
 mod command_lines;
+mod configurations;
 mod deployment;
 
 use std::path::{Path, PathBuf};

@@ -155,6 +155,8 @@ async fn wrong_usage_is_64() {
         &["logs", "widgets#1"],
         &["run", "--dry-run"],
         &["completions", "tcsh"],
+        &["pause"],
+        &["resume", "--all", "github:acme/widgets#1"],
     ] {
         let ended = world.command(line).await;
         answers.push(format!(
@@ -192,6 +194,23 @@ async fn wrong_usage_is_64() {
       [possible values: bash, elvish, fish, powershell, zsh]
 
       tip: a similar value exists: 'zsh'
+
+    For more information, try '--help'.
+    [exit code 64]
+
+    $ coding-agent pause
+    error: the following required arguments were not provided:
+      <TASK|--all>
+
+    Usage: coding-agent pause <TASK|--all>
+
+    For more information, try '--help'.
+    [exit code 64]
+
+    $ coding-agent resume --all github:acme/widgets#1
+    error: the argument '--all' cannot be used with '[TASK]'
+
+    Usage: coding-agent resume <TASK|--all>
 
     For more information, try '--help'.
     [exit code 64]
@@ -347,6 +366,11 @@ async fn what_a_task_without_a_configuration_file_did_can_be_looked_at_without_o
         outcome(&world, &before),
         "no worker is active\nno runs yet\n[exit code 0]"
     );
+    let before = answer(&["logs", "github:acme/widgets#1"]).await;
+    insta::assert_snapshot!(outcome(&world, &before), @"
+    coding-agent: nothing is known of github:acme/widgets#1; `coding-agent status` lists the tasks there are
+    [exit code 1]
+    ");
 
     let project = world.folder().join("project");
     std::fs::create_dir(&project).unwrap();
