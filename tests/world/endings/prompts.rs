@@ -110,11 +110,37 @@ async fn all_of_three_hundred_comments_in_their_order() {
 
     let shown = task_shown(&world).await;
 
-    let remarks: Vec<&str> = shown.lines().filter(|line| line.starts_with("Remark ")).collect();
-    let expected: Vec<String> = (1..=300).map(|number| format!("Remark {number}.")).collect();
-    assert_eq!(remarks, expected);
+    assert_eq!(
+        remarks(&shown),
+        (1..=300).map(|number| format!("Remark {number}.")).collect::<Vec<_>>()
+    );
     assert!(!shown.contains("What the bot said"));
     world.finish().await;
+}
+
+#[tokio::test]
+async fn all_of_three_hundred_notes_on_gitlab_in_their_order() {
+    let world = World::on_gitlab().await;
+    let issue = world.gitlab.open_issue("Long talk").label("coding agent");
+    for number in 1..=300 {
+        issue.comment("alice", &format!("Remark {number}."));
+        if number % 100 == 0 {
+            issue.comment(world.gitlab.bot(), "What the bot said");
+        }
+    }
+
+    let shown = task_shown(&world).await;
+
+    assert_eq!(
+        remarks(&shown),
+        (1..=300).map(|number| format!("Remark {number}.")).collect::<Vec<_>>()
+    );
+    assert!(!shown.contains("What the bot said"));
+    world.finish().await;
+}
+
+fn remarks(shown: &str) -> Vec<&str> {
+    shown.lines().filter(|line| line.starts_with("Remark ")).collect()
 }
 
 #[tokio::test]

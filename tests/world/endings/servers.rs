@@ -123,5 +123,13 @@ async fn a_server_that_does_not_start_fails_the_task_and_says_why() {
 
     <!-- coding-agent:<run>:final -->
     ");
+    let story = world.story();
+    let logged: Vec<_> = story.lines().filter(|line| line.contains(" mcp: ")).collect();
+    assert!(
+        logged
+            .iter()
+            .any(|line| line.contains("no licence") && line.contains("clock")),
+        "{story}"
+    );
     world.finish().await;
 }
