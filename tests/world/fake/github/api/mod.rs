@@ -30,7 +30,9 @@ use axum::routing::post;
 use crate::fake::forge;
 use crate::fake::git_http;
 use crate::fake::github::api::answer::Problem;
+use crate::fake::github::api::comments::Below;
 use crate::fake::github::api::hub::Hub;
+use crate::fake::github::api::line_comments::OnLines;
 use crate::fake::github::state::State;
 
 /// Returns the API at `/` as on github.com and under `/api/v3` as on an own server, and git beside it.
@@ -114,14 +116,14 @@ fn issue() -> Router<Hub> {
         .route(
             "/repos/{owner}/{name}/issues/comments/{id}",
             // GitHub takes POST where PATCH is meant.
-            get(comments::one)
-                .patch(comments::edit)
-                .post(comments::edit)
-                .delete(comments::delete),
+            get(comments::one::<Below>)
+                .patch(comments::edit::<Below>)
+                .post(comments::edit::<Below>)
+                .delete(comments::delete::<Below>),
         )
         .route(
             "/repos/{owner}/{name}/issues/comments/{id}/reactions",
-            get(comments::reactions).post(comments::react),
+            get(comments::reactions::<Below>).post(comments::react::<Below>),
         )
         .route(
             "/repos/{owner}/{name}/issues/{number}/timeline",
@@ -145,14 +147,14 @@ fn pull() -> Router<Hub> {
         )
         .route(
             "/repos/{owner}/{name}/pulls/comments/{id}",
-            get(line_comments::one)
-                .patch(line_comments::edit)
-                .post(line_comments::edit)
-                .delete(line_comments::delete),
+            get(comments::one::<OnLines>)
+                .patch(comments::edit::<OnLines>)
+                .post(comments::edit::<OnLines>)
+                .delete(comments::delete::<OnLines>),
         )
         .route(
             "/repos/{owner}/{name}/pulls/comments/{id}/reactions",
-            get(line_comments::reactions).post(line_comments::react),
+            get(comments::reactions::<OnLines>).post(comments::react::<OnLines>),
         )
         .route("/repos/{owner}/{name}/pulls/{number}/reviews", get(pulls::reviews))
         .route(
