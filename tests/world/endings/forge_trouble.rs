@@ -44,6 +44,24 @@ async fn a_token_that_may_only_read_is_told_which_right_it_lacks() {
 }
 
 #[tokio::test]
+async fn gitlab_says_which_right_is_missing_as_well() {
+    let world = World::on_gitlab().await;
+    let issue = world.gitlab.open_issue("Greet the reader").label("coding agent");
+
+    world.gitlab.scopes(&["read_api"]);
+    let may_only_read = world.run().await;
+    world.gitlab.revokes_tokens();
+    let is_unknown = world.run().await;
+
+    assert_eq!((may_only_read.code, is_unknown.code), (Some(1), Some(1)));
+    assert_snapshot!(steady(&may_only_read.stderr), @r#"coding-agent: gitlab:acme/widgets#1: putting the label 'coding agent processing' on acme/widgets#1: GitLab answered 403; it says "insufficient_scope": see that acme/widgets exists, that the token has the scope 'api', and that its user has at least the role Reporter there (Developer for all that the program does)"#);
+    assert_snapshot!(steady(&is_unknown.stderr), @r#"coding-agent: searching acme/widgets for labelled items: GitLab answered 401; it says "401 Unauthorized": the token is wrong, expired or revoked; make a new one with the scope 'api' and set gitlab.token"#);
+    assert_eq!(issue.labels(), ["coding agent"]);
+    assert!(issue.comments_of(world.gitlab.bot()).is_empty());
+    world.finish().await;
+}
+
+#[tokio::test]
 async fn a_pull_request_that_is_refused_fails_the_task_and_the_branch_stays() {
     let world = World::start().await;
     greets(world.model.plans(plan()));
