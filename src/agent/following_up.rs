@@ -8,7 +8,7 @@ use super::round::{Kind, Notes, Round};
 use super::run::Run;
 use super::setback::Setback;
 use super::thread::Thread;
-use crate::conversation::excerpt;
+use crate::conversation::{excerpt, visible};
 use crate::forge::watched::FailedCheck;
 use crate::forge::{Comment, Item};
 use crate::task::command::Command;
@@ -26,7 +26,7 @@ impl Run {
             let is_new = !super::order::Heard::of(comment).is_in(&self.record.heard);
             let is_wanted = round.comments.contains(&comment.key) || is_new;
             let is_task = Command::in_comment(&comment.body).is_none() && !comment.is_approval;
-            if is_wanted && is_task && forge.may_write(&self.lease.task, &comment.author).await? {
+            if is_wanted && is_task && forge.is_authorised(&self.lease.task, &comment.author).await? {
                 round.comments.insert(comment.key);
                 words.push(comment.clone());
             }
@@ -62,12 +62,14 @@ pub(super) fn task(fence: &str, item: &Item, round: &Round, words: &[Comment], m
     };
     let mut text = format!(
         "This is your own change request, {}. {wish}.\n<{fence}>\nTitle: {}\n",
-        item.task, item.title
+        item.task,
+        visible::line(&item.title)
     );
     if let Some(change) = &item.change {
-        let _ = writeln!(text, "Branch: {} into {}", change.head_branch, change.base_branch);
+        text.push_str(&prompt::branches(change));
     }
-    let _ = writeln!(text, "\n{}", excerpt::middle_cut(item.body.trim(), max_bytes / 4, None));
+    let body = visible::markdown(&item.body);
+    let _ = writeln!(text, "\n{}", excerpt::middle_cut(body.trim(), max_bytes / 4, None));
     if !words.is_empty() {
         let words: String = words.iter().map(|comment| prompt::comment(comment, None)).collect();
         let words = excerpt::middle_cut(&words, max_bytes / 2, None);
@@ -84,12 +86,16 @@ pub(super) fn task(fence: &str, item: &Item, round: &Round, words: &[Comment], m
 /// The end of a log says why: its middle is cut towards it.
 fn failed(check: &FailedCheck, max_bytes: usize) -> String {
     let Some(log) = &check.log else {
-        return format!("The check `{}` failed; its log cannot be read.\n", check.name);
+        return format!(
+            "The check `{}` failed; its log cannot be read.\n",
+            visible::line(&check.name)
+        );
     };
+    let log = visible::plain(log);
     let start = log.ceil_char_boundary(log.len().saturating_sub(max_bytes));
     format!(
         "The check `{}` failed; the end of its log:\n{}\n",
-        check.name,
+        visible::line(&check.name),
         log[start..].trim()
     )
 }

@@ -208,7 +208,7 @@ impl Ear {
         if before == Some(heard.fingerprint) {
             return Ok(());
         }
-        let may_steer = self.may_steer(forge, &comment.author).await?;
+        let may_steer = self.is_authorised(forge, &comment.author).await?;
         if let Some(all) = &mut self.heard {
             all.insert(heard.key, heard.fingerprint);
         }
@@ -253,13 +253,14 @@ impl Ear {
         Ok(())
     }
 
-    async fn may_steer(&mut self, forge: &dyn Forge, user: &str) -> Result<bool, ForgeError> {
+    /// Tells whether somebody is to be obeyed; believed for a while.
+    pub(super) async fn is_authorised(&mut self, forge: &dyn Forge, user: &str) -> Result<bool, ForgeError> {
         if let Some((may, at)) = self.rights.get(user)
             && at.elapsed() < RIGHTS_LAST
         {
             return Ok(*may);
         }
-        let may = forge.may_write(&self.task, user).await?;
+        let may = forge.is_authorised(&self.task, user).await?;
         self.rights.insert(user.to_owned(), (may, Instant::now()));
         Ok(may)
     }

@@ -33,6 +33,7 @@ pub mod telling; // comments and labels
 pub mod source; // where the work starts and where its result goes
 mod rulebook; // the project's rules, from the base branch
 mod memory; // earlier runs on the same item
+mod audience; // whose words the model is given
 mod steering; // people's words and orders take effect
 mod ask; // one question to the model, until it can be read
 mod compacting; // what to do when the conversation outgrows the window
@@ -90,16 +91,29 @@ impl Default for Replanning {
 pub struct Steering {
     /// How often the thread of a running task is looked at, in seconds.
     pub interval_seconds: u64,
+    /// What becomes of comments by people who may not write to the repository and are not among the `allowed_users`.
+    pub other_comments: OtherComments,
     /// After how many hours of waiting for a model, a forge or Docker that does not answer the run fails.
     pub give_up_hours: u32,
     /// After how many days a run that waits for a person is closed.
     pub expire_days: u32,
 }
 
+/// What becomes of comments by people who may not decide.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OtherComments {
+    /// The model never sees them.
+    Ignore,
+    /// Those that stood there, unchanged, before the label was put on are quoted to the model as what strangers say.
+    Quote,
+}
+
 impl Default for Steering {
     fn default() -> Self {
         Self {
             interval_seconds: 10,
+            other_comments: OtherComments::Ignore,
             give_up_hours: 24,
             expire_days: 30,
         }

@@ -64,12 +64,15 @@ async fn read_item(run: &mut Run, item: &Item) -> Result<Source, Setback> {
     let comments = forge.comments(&item.task).await?;
     let words = run.words_of_round(&comments).await?;
     let comments = run.begin_to_listen(comments).await;
+    run.require_vouched_text(item).await?;
+    let said = run.heed(comments).await?;
     let source = run.source(Some(item)).await?;
     let base = run.find_base(item, &source.mirror).await?;
     run.read_rules(item, &source.mirror).await?;
     let memory = run.recall().await?;
     let remarks = Remarks {
-        comments: &comments,
+        comments: &said.comments,
+        others: &said.others,
         since: memory.ended_at(),
     };
     let fence = prompt::fence(run.lease.run);

@@ -13,7 +13,7 @@ use crate::conversation::Usage;
 use crate::evidence::check::{Before, Checked};
 use crate::evidence::difference::Finding;
 use crate::evidence::repair::Repairs;
-use crate::forge::{Change, CommentId, CommentKey};
+use crate::forge::{Change, CommentId, CommentKey, Deed};
 use crate::plan::Plan;
 use crate::repository::CommitId;
 use crate::rules::Rules;
@@ -23,6 +23,8 @@ use crate::rules::Rules;
 #[serde(default)]
 pub struct Record {
     pub title: String,
+    /// Who put the label on; `None` for a run that nobody's label began.
+    pub trigger: Option<Deed>,
     /// Set for a run that follows on a pull/merge request of this program's own.
     pub round: Option<Round>,
     /// Set for a task from the command line, which has no forge.

@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use super::prompt;
 use super::run::Run;
 use super::setback::Setback;
-use crate::conversation::excerpt;
+use crate::conversation::{excerpt, visible};
 use crate::forge::Item;
 use crate::repository::CommitId;
 use crate::repository::mirror::Mirror;
@@ -152,9 +152,7 @@ impl Run {
             return Ok(None);
         };
         // What cannot be seen in an editor is not to be read by the model either.
-        let is_visible = |sign: &char| !sign.is_control() || matches!(sign, '\n' | '\t');
-        let text: String = text.chars().filter(is_visible).collect();
-        Ok(Some(self.workshop.redactor.clean(&text).into_string()))
+        Ok(Some(self.workshop.redactor.clean(&visible::plain(&text)).into_string()))
     }
 
     /// Cuts the texts to their share of the window; what is cut or dropped is said.

@@ -19,6 +19,22 @@ use crate::task::state::State;
 
 /// Most characters of what the model says it is doing.
 const LONGEST_DOING: usize = 200;
+/// Most characters of an account's name.
+const LONGEST_NAME: usize = 100;
+
+/// Tells whoever put the label on that they may not; `None` where nobody can tell who it was.
+pub fn turned_away(by: Option<&str>, trigger: &str) -> String {
+    match by.map(|by| harmless_line(by, LONGEST_NAME)).filter(|by| !by.is_empty()) {
+        Some(by) => format!(
+            "Thank you, {by}. I begin work only where somebody who may write to this repository puts the label `{trigger}` on, \
+             so I have taken it off again. Whoever may write can read this through and put it on."
+        ),
+        None => format!(
+            "I cannot tell who put the label `{trigger}` on, so I have taken it off again. Somebody who may write to this \
+             repository can put it on once more."
+        ),
+    }
+}
 
 /// Returns the one progress comment. At the end of the run it folds up: the final comment below it says what counts.
 pub fn progress(run: RunId, state: State, record: &Record, settings: &Settings, processing: &str) -> String {

@@ -1,5 +1,6 @@
 //! The forges: where tasks come from and results go to.
 
+mod allowed_users;
 mod cache;
 mod failure;
 pub mod github;
@@ -42,9 +43,15 @@ pub trait Forge: Send + Sync {
     /// pages are only confirmed.
     async fn comments(&self, task: &TaskId) -> Result<Vec<Comment>, ForgeError>;
 
-    /// Tells whether `user` may write to the task's repository, by themselves or through a team or group. Somebody whom
-    /// the forge does not know may not.
-    async fn may_write(&self, task: &TaskId, user: &str) -> Result<bool, ForgeError>;
+    /// Tells whether `user` is to be obeyed: they may write to the task's repository, by themselves or through a team or
+    /// group, or the configuration's `allowed_users` names them. Somebody whom the forge does not know is not.
+    async fn is_authorised(&self, task: &TaskId, user: &str) -> Result<bool, ForgeError>;
+
+    /// Tells who put the trigger label on, the last time; `None` where the item's history does not tell (yet).
+    async fn triggered_by(&self, task: &TaskId) -> Result<Option<Deed>, ForgeError>;
+
+    /// Tells who changed the item's title or text, the last time; `None` where nobody did.
+    async fn last_edit(&self, task: &TaskId) -> Result<Option<Deed>, ForgeError>;
 
     /// Puts the bot's reaction below a comment, once. One that is there already is no error, nor is a comment that is
     /// gone, nor one of a kind that takes none (a GitHub review's own text): then nothing is done.
@@ -117,6 +124,14 @@ pub struct Search {
 pub struct Triggered {
     pub task: TaskId,
     pub title: String,
+}
+
+/// Who did something to an item, and when.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Deed {
+    /// Empty where the account was deleted.
+    pub by: String,
+    pub at: DateTime<Utc>,
 }
 
 /// An issue, pull request or merge request as the forge shows it.

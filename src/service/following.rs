@@ -170,7 +170,7 @@ impl Service {
             let is_unasked = comment.is_approval || self.config.follow_up.most(Kind::Review) == 0;
             let command = Command::in_comment(&comment.body);
             if !is_known && (command.is_some() || !is_unasked) {
-                if !connected.forge.may_write(task, &comment.author).await? {
+                if !connected.forge.is_authorised(task, &comment.author).await? {
                     self.ignore(task, &comment);
                 } else if command == Some(Command::Stop) {
                     news.stop = Some((comment.key, comment.author.clone()));

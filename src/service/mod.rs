@@ -5,6 +5,7 @@ pub mod attending;
 pub mod consumer;
 pub mod following;
 pub mod forges;
+mod gate;
 pub mod local;
 pub mod producer;
 pub mod recovery;

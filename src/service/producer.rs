@@ -57,8 +57,12 @@ impl Service {
         if self.is_left_over(connected, item).await? {
             return Ok(None);
         }
+        let Some(trigger) = self.let_in(connected, item).await? else {
+            return Ok(None);
+        };
         let record = Record {
             title: item.title.clone(),
+            trigger: Some(trigger),
             heard: self.heard_before(&item.task).await?,
             ..Record::default()
         };
@@ -149,6 +153,8 @@ pub(super) enum AdmitError {
     Forge(#[from] ForgeError),
     #[error(transparent)]
     Store(#[from] StoreError),
+    #[error("the forge does not tell yet who put the label on; the next search asks again")]
+    Untold,
     #[error("the run could not be written down: {0}")]
     Record(String),
 }

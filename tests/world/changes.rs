@@ -2,6 +2,8 @@
 
 use serde_json::json;
 
+use crate::fake::github::Permission;
+use crate::fake::gitlab::Access;
 use crate::fake::model::{Model, Plan, Script};
 use crate::reading::told;
 use crate::world::World;
@@ -25,6 +27,7 @@ fn greets(model: &Model) -> Script<'_> {
 #[tokio::test]
 async fn a_pull_request_gets_its_commits_on_its_own_branch() {
     let world = World::start().await;
+    world.github.default_repository().member("bob", Permission::Write);
     greets(&world.model).done("It says hello now.");
     let pull = world
         .github
@@ -90,6 +93,7 @@ async fn a_pull_request_gets_its_commits_on_its_own_branch() {
 #[tokio::test]
 async fn a_merge_request_gets_its_commits_on_its_own_branch() {
     let world = World::on_gitlab().await;
+    world.gitlab.default_project().member("bob", Access::Developer);
     greets(&world.model).done("It says hello now.");
     let merge = world
         .gitlab

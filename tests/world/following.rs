@@ -103,7 +103,7 @@ async fn a_review_becomes_commits_on_the_same_branch_and_one_comment() {
 
     Closes #1
 
-    <sub>3 model turns · TOKENS · TIME · run `RUN`</sub>
+    3 model turns · TOKENS · TIME · run `RUN`
 
     What people said, oldest first:
     --- alice at TIME on color.txt:1:
@@ -173,7 +173,7 @@ async fn remarks_on_a_merge_request_become_commits_on_the_same_branch_and_one_co
 
     Closes #1
 
-    <sub>3 model turns · TOKENS · TIME · run `RUN`</sub>
+    3 model turns · TOKENS · TIME · run `RUN`
 
     What people said, oldest first:
     --- alice at TIME on color.txt:1:

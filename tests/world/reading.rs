@@ -16,6 +16,7 @@ pub fn told(world: &World, text: &str) -> String {
                 "TOKENS · TIME",
             ),
             (r"data-[0-9a-f]{8}", "data-FENCE"),
+            (r"gate-[0-9a-f-]{36}:\d+", "GATE"),
             (r", \d+ ms\]", ", TIME]"),
             // What breaks a mention is not seen; here it is.
             ("\u{200b}", "~"),

@@ -176,7 +176,7 @@ async fn who_may_write_is_asked_of_the_forge() {
         let task = task.parse().unwrap();
         let mut may = Vec::new();
         for user in ["adam", "Dora", "trudy", "mallory", "nobody", "ghost", ""] {
-            if forge.may_write(&task, user).await.unwrap() {
+            if forge.is_authorised(&task, user).await.unwrap() {
                 may.push(user);
             }
         }

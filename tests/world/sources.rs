@@ -39,6 +39,8 @@ async fn a_ten_turn_run_costs_at_most_25_requests() {
     insta::assert_snapshot!(requests.join("\n"), @"
     GET /repos/acme/widgets/issues?labels=coding%20agent&state=open&sort=created&direction=asc&per_page=100 200
     GET /repos/acme/widgets 200
+    GET /repos/acme/widgets/issues/1/events?per_page=100 200
+    GET /repos/acme/widgets/collaborators/alice/permission 200
     GET /repos/acme/widgets/labels?per_page=100 200
     POST /repos/acme/widgets/labels 201
     POST /repos/acme/widgets/issues/1/labels 200

@@ -55,6 +55,8 @@ impl Rights<'_> {
 pub(super) struct Client {
     /// Authorised by the token, or as the App.
     root: Octocrab,
+    /// The same for the GraphQL API, which has another address on a server of one's own.
+    graph: Octocrab,
     /// The token; `None` for an App.
     token: Option<SecretString>,
     installations: Installations,
@@ -64,30 +66,14 @@ pub(super) struct Client {
 
 impl Client {
     pub(super) async fn connect(config: &Config) -> Result<Self, ForgeError> {
-        let builder = Octocrab::builder().add_retry_config(RetryConfig::None);
-        let builder = builder
-            .base_uri(base(&config.api_url)?)
-            .map_err(|error| unusable(causes(&error)))?;
-        let builder = match &config.app {
-            Some(app) if config.token.is_none() => builder.app(app.id.into(), installations::key(app).await?),
-            _ => builder,
-        };
-        let root = builder
-            .build_with_reqwest(http_client()?)
-            .map_err(|error| unusable(format!("the HTTP client cannot be set up: {}", causes(&error))))?;
+        let base = base(&config.api_url)?;
         let token = config
             .token
             .as_ref()
             .map(|token| SecretString::from(token.expose_secret().trim()));
-        let root = match &token {
-            // Not the builder's `personal_token`: it panics on a token with a line break.
-            Some(token) => root
-                .user_access_token(token.clone())
-                .map_err(|_| unusable("github.token cannot be used".to_owned()))?,
-            None => root,
-        };
         Ok(Self {
-            root,
+            root: octocrab(config, token.as_ref(), &base).await?,
+            graph: octocrab(config, token.as_ref(), base.strip_suffix("/v3").unwrap_or(&base)).await?,
             token,
             installations: Installations::default(),
             validators: Validators::default(),
@@ -176,7 +162,7 @@ impl Client {
         body: Option<&Value>,
         repeat: Repeat,
     ) -> Result<Answer, Failure> {
-        let octocrab = self.octocrab(rights).await?;
+        let octocrab = self.authorised(&self.root, rights).await?;
         let answer = self.order_through(&octocrab, method, path, body, repeat).await;
         self.doubt(rights, &answer);
         answer
@@ -193,9 +179,25 @@ impl Client {
         succeeded(send(repeat, || self.exchange(octocrab, &method, path, body, None)).await?)
     }
 
+    /// Asks the GraphQL API, which answers questions of any kind to POST.
+    pub(super) async fn ask_graph<T: DeserializeOwned>(
+        &self,
+        rights: Rights<'_>,
+        question: &Value,
+    ) -> Result<T, Failure> {
+        let octocrab = self.authorised(&self.graph, rights).await?;
+        let answer = self
+            .order_through(&octocrab, Method::POST, "/graphql", Some(question), Repeat::Always)
+            .await;
+        self.doubt(rights, &answer);
+        read(&answer?)
+    }
+
     /// Fetches a page, or has GitHub confirm the one that is known.
     pub(super) async fn fetch(&self, rights: Rights<'_>, path: &str) -> Result<Answer, Failure> {
-        let answer = self.fetch_through(&self.octocrab(rights).await?, path).await;
+        let answer = self
+            .fetch_through(&self.authorised(&self.root, rights).await?, path)
+            .await;
         self.doubt(rights, &answer);
         answer
     }
@@ -246,12 +248,12 @@ impl Client {
         Ok(answer)
     }
 
-    async fn octocrab(&self, rights: Rights<'_>) -> Result<Octocrab, Failure> {
+    async fn authorised(&self, octocrab: &Octocrab, rights: Rights<'_>) -> Result<Octocrab, Failure> {
         if self.token.is_some() {
-            return Ok(self.root.clone());
+            return Ok(octocrab.clone());
         }
         let token = self.installation_token(rights).await?;
-        self.root
+        octocrab
             .user_access_token(token.secret)
             .map_err(|error| Failure::unreadable(causes(&error)))
     }
@@ -291,6 +293,26 @@ impl Client {
             })
         };
         within(ATTEMPT_TIMEOUT, exchange).await
+    }
+}
+
+/// Returns octocrab for the API at `base`, authorised by the token or as the App.
+async fn octocrab(config: &Config, token: Option<&SecretString>, base: &str) -> Result<Octocrab, ForgeError> {
+    let builder = Octocrab::builder().add_retry_config(RetryConfig::None);
+    let builder = builder.base_uri(base).map_err(|error| unusable(causes(&error)))?;
+    let builder = match (&config.app, token) {
+        (Some(app), None) => builder.app(app.id.into(), installations::key(app).await?),
+        (Some(_) | None, _) => builder,
+    };
+    let octocrab = builder
+        .build_with_reqwest(http_client()?)
+        .map_err(|error| unusable(format!("the HTTP client cannot be set up: {}", causes(&error))))?;
+    match token {
+        // Not the builder's `personal_token`: it panics on a token with a line break.
+        Some(token) => octocrab
+            .user_access_token(token.clone())
+            .map_err(|_| unusable("github.token cannot be used".to_owned())),
+        None => Ok(octocrab),
     }
 }
 

@@ -9,7 +9,9 @@ mod changes;
 mod checks;
 mod client;
 mod comments;
+mod config;
 mod examine;
+mod history;
 mod installations;
 mod items;
 mod labels;
@@ -22,72 +24,25 @@ mod triggered;
 mod wire;
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
 use async_trait::async_trait;
-use schemars::JsonSchema;
-use secrecy::SecretString;
-use serde::Deserialize;
 use tokio::sync::OnceCell;
 
 use self::client::{Client, Rights};
+pub use self::config::{App, Config};
 use self::rights::{RENEW, Right};
+use super::allowed_users::AllowedUsers;
 use super::cache::Cache;
 use super::failure::{Attempt, Failure};
 use super::source::Source;
 use super::watched::{Checks, OpenChange};
 use super::{
-    Change, Comment, CommentId, CommentKey, Finding, Forge, ForgeError, GitCredentials, Item, KnownAnswer, NewChange,
-    Post, Reaction, Search,
+    Change, Comment, CommentId, CommentKey, Deed, Finding, Forge, ForgeError, GitCredentials, Item, KnownAnswer,
+    NewChange, Post, Reaction, Search,
 };
 use crate::task::id::TaskId;
 use crate::task::labels::Labels;
-
-/// GitHub or GitHub Enterprise.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Config {
-    /// Base address of the REST API.
-    pub api_url: String,
-    /// Personal access token (classic or fine-grained). Leave it out when `app` is given.
-    #[schemars(with = "Option<String>")]
-    pub token: Option<SecretString>,
-    /// A GitHub App instead of a token.
-    pub app: Option<App>,
-    /// Login of the account the token belongs to, to tell the bot's own comments; asked of the API when empty.
-    pub bot_name: String,
-    /// `owner/repo`, or `owner/*` for all repositories of a user or organisation.
-    pub repositories: Vec<String>,
-    /// More search terms, in GitHub's search syntax.
-    pub query: Option<String>,
-    /// Names of the labels.
-    pub labels: Labels,
-}
-
-/// A GitHub App.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct App {
-    /// The App's id.
-    pub id: u64,
-    /// File that holds the App's private key (PEM).
-    pub private_key_file: PathBuf,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Self {
-            api_url: "https://api.github.com".to_owned(),
-            token: None,
-            app: None,
-            bot_name: String::new(),
-            repositories: Vec::new(),
-            query: None,
-            labels: Labels::default(),
-        }
-    }
-}
 
 /// GitHub's side of the work.
 pub struct GitHub {
@@ -95,6 +50,7 @@ pub struct GitHub {
     labels: Labels,
     sources: Vec<Source>,
     query: Option<String>,
+    allowed_users: AllowedUsers,
     is_app: bool,
     bot: OnceCell<String>,
     repositories: Cache<wire::Repository>,
@@ -139,6 +95,7 @@ impl GitHub {
             labels: config.labels.clone(),
             sources: config.repositories.iter().map(|entry| Source::parse(entry)).collect(),
             query: config.query.clone().filter(|query| !query.trim().is_empty()),
+            allowed_users: AllowedUsers::new(&config.allowed_users),
             is_app,
             bot,
             repositories: Cache::new(),
@@ -276,8 +233,31 @@ impl Forge for GitHub {
         }
     }
 
-    async fn may_write(&self, task: &TaskId, user: &str) -> Result<bool, ForgeError> {
-        self.look_up_role(Address::of(task)?, user).await
+    async fn is_authorised(&self, task: &TaskId, user: &str) -> Result<bool, ForgeError> {
+        let address = Address::of(task)?;
+        Ok(self.allowed_users.name(user) || self.look_up_role(address, user).await?)
+    }
+
+    async fn triggered_by(&self, task: &TaskId) -> Result<Option<Deed>, ForgeError> {
+        let address = Address::of(task)?;
+        match self.find_trigger(address).await {
+            Ok(trigger) => Ok(trigger),
+            Err(failure) => {
+                let what = format!("asking who put the label on {address}");
+                Err(self.explain(failure, address, &what, Right::ReadIssues).await)
+            }
+        }
+    }
+
+    async fn last_edit(&self, task: &TaskId) -> Result<Option<Deed>, ForgeError> {
+        let address = Address::of(task)?;
+        match self.find_edit(address).await {
+            Ok(edit) => Ok(edit),
+            Err(failure) => {
+                let what = format!("asking who changed the text of {address}");
+                Err(self.explain(failure, address, &what, Right::ReadIssues).await)
+            }
+        }
     }
 
     async fn react(&self, task: &TaskId, comment: CommentKey, reaction: Reaction) -> Result<(), ForgeError> {

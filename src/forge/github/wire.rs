@@ -114,6 +114,50 @@ pub(super) struct Side {
     pub(super) repo: Option<Repository>,
 }
 
+/// Something that happened to an issue or pull request.
+#[derive(Deserialize)]
+pub(super) struct Event {
+    /// `labeled`, `renamed`, ...
+    #[serde(rename = "event")]
+    pub(super) kind: String,
+    /// Nobody, where the account was deleted.
+    pub(super) actor: Option<User>,
+    pub(super) created_at: DateTime<Utc>,
+    pub(super) label: Option<Label>,
+}
+
+/// An answer of the GraphQL API.
+#[derive(Deserialize)]
+pub(super) struct GraphAnswer {
+    pub(super) data: Option<GraphData>,
+    #[serde(default)]
+    pub(super) errors: Vec<GraphError>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct GraphError {
+    pub(super) message: String,
+}
+
+#[derive(Deserialize)]
+pub(super) struct GraphData {
+    pub(super) repository: Option<GraphRepository>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct GraphRepository {
+    #[serde(rename = "issueOrPullRequest")]
+    pub(super) item: Option<GraphItem>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct GraphItem {
+    pub(super) last_edited_at: Option<DateTime<Utc>>,
+    /// Nobody, where the account was deleted.
+    pub(super) editor: Option<User>,
+}
+
 /// A comment on the conversation or on a line.
 #[derive(Deserialize)]
 pub(super) struct Comment {

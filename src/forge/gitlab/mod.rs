@@ -8,6 +8,7 @@ mod checks;
 mod client;
 mod endpoints;
 mod examine;
+mod history;
 mod items;
 mod labels;
 mod notes;
@@ -34,13 +35,14 @@ use tokio::sync::OnceCell;
 
 use self::client::Client;
 use self::rights::{RENEW, Right};
+use super::allowed_users::AllowedUsers;
 use super::cache::Cache;
 use super::failure::{Attempt, Failure};
 use super::source::Source;
 use super::watched::{Checks, OpenChange};
 use super::{
-    Change, Comment, CommentId, CommentKey, Finding, Forge, ForgeError, GitCredentials, Item, KnownAnswer, NewChange,
-    Post, Reaction, Search,
+    Change, Comment, CommentId, CommentKey, Deed, Finding, Forge, ForgeError, GitCredentials, Item, KnownAnswer,
+    NewChange, Post, Reaction, Search,
 };
 use crate::task::id::TaskId;
 use crate::task::labels::Labels;
@@ -58,6 +60,8 @@ pub struct Config {
     pub bot_name: String,
     /// `group/project`, or `group/*` for all projects of a group and its subgroups.
     pub projects: Vec<String>,
+    /// User names of people who are obeyed and heard as if they had the role Developer.
+    pub allowed_users: Vec<String>,
     /// Names of the labels.
     pub labels: Labels,
 }
@@ -69,6 +73,7 @@ impl Default for Config {
             token: None,
             bot_name: String::new(),
             projects: Vec::new(),
+            allowed_users: Vec::new(),
             labels: Labels::default(),
         }
     }
@@ -79,6 +84,7 @@ pub struct GitLab {
     client: Client,
     labels: Labels,
     sources: Vec<Source>,
+    allowed_users: AllowedUsers,
     bot: OnceCell<String>,
     projects: Cache<wire::Project>,
     /// The names of the labels of a project and its groups.
@@ -115,6 +121,7 @@ impl GitLab {
             client: Client::connect(config)?,
             labels: config.labels.clone(),
             sources: config.projects.iter().map(|entry| Source::parse(entry)).collect(),
+            allowed_users: AllowedUsers::new(&config.allowed_users),
             bot,
             projects: Cache::new(),
             known_labels: Cache::new(),
@@ -236,8 +243,31 @@ impl Forge for GitLab {
         }
     }
 
-    async fn may_write(&self, task: &TaskId, user: &str) -> Result<bool, ForgeError> {
-        self.look_up_role(Address::of(task)?, user).await
+    async fn is_authorised(&self, task: &TaskId, user: &str) -> Result<bool, ForgeError> {
+        let address = Address::of(task)?;
+        Ok(self.allowed_users.name(user) || self.look_up_role(address, user).await?)
+    }
+
+    async fn triggered_by(&self, task: &TaskId) -> Result<Option<Deed>, ForgeError> {
+        let address = Address::of(task)?;
+        match self.find_trigger(address).await {
+            Ok(trigger) => Ok(trigger),
+            Err(failure) => {
+                let what = format!("asking who put the label on {address}");
+                Err(self.explain(failure, address, &what, Right::Read).await)
+            }
+        }
+    }
+
+    async fn last_edit(&self, task: &TaskId) -> Result<Option<Deed>, ForgeError> {
+        let address = Address::of(task)?;
+        match self.find_edit(address).await {
+            Ok(edit) => Ok(edit),
+            Err(failure) => {
+                let what = format!("asking who changed the text of {address}");
+                Err(self.explain(failure, address, &what, Right::Read).await)
+            }
+        }
     }
 
     async fn react(&self, task: &TaskId, comment: CommentKey, reaction: Reaction) -> Result<(), ForgeError> {

@@ -96,6 +96,18 @@ pub(super) struct Note {
     pub(super) position: Option<Position>,
 }
 
+/// A label that was put on or taken off.
+#[derive(Deserialize)]
+pub(super) struct LabelEvent {
+    /// Nobody, where the account was deleted.
+    pub(super) user: Option<User>,
+    pub(super) created_at: DateTime<Utc>,
+    /// Nothing, where the label was deleted.
+    pub(super) label: Option<Label>,
+    /// `add` or `remove`.
+    pub(super) action: String,
+}
+
 /// Where in the changes a note stands.
 #[derive(Deserialize)]
 pub(super) struct Position {

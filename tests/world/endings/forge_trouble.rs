@@ -39,7 +39,7 @@ async fn a_token_that_may_only_read_is_told_which_right_it_lacks() {
         (ended.code, left_on(&issue)),
         (Some(1), "labels: coding agent\n".to_owned())
     );
-    assert_snapshot!(steady(&ended.stderr), @r#"coding-agent: github:acme/widgets#1: putting the label 'coding agent processing' on acme/widgets#1: GitHub answered 403; it says "Resource not accessible by personal access token": see that acme/widgets exists and give the token access to it: a fine-grained token or an App needs the repository permission 'Issues' (Read and write), a classic token the scope 'repo'"#);
+    assert_snapshot!(steady(&ended.stderr), @r#"coding-agent: github:acme/widgets#1: asking whether alice may write to acme/widgets: GitHub answered 403; it says "Must have push access to view collaborator permission.": give the token's account the role Write in acme/widgets: GitHub tells nobody else who may write; a fine-grained token or an App needs the repository permission 'Metadata' (Read-only), a classic token the scope 'repo'"#);
     world.finish().await;
 }
 

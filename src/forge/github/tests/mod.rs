@@ -5,6 +5,7 @@ mod reading;
 mod searching;
 mod writing;
 
+use secrecy::SecretString;
 use serde_json::{Value, json};
 
 use super::*;

@@ -117,6 +117,10 @@ impl Item {
         self.act(|state| state.add_label(&self.repository, self.number, name, HUMAN))
     }
 
+    pub fn label_by(&self, login: &str, name: &str) -> Self {
+        self.act(|state| state.add_label(&self.repository, self.number, name, login))
+    }
+
     pub fn unlabel(&self, name: &str) -> Self {
         self.act(|state| _ = state.remove_label(&self.repository, self.number, name, HUMAN))
     }
@@ -148,13 +152,34 @@ impl Item {
         .await;
     }
 
+    /// Lets everything that happened here have happened an hour earlier.
+    pub fn an_hour_passes(&self) -> Self {
+        let hour = chrono::Duration::hours(1);
+        self.alter(|item| {
+            item.created -= hour;
+            item.history.iter_mut().for_each(|happening| happening.when -= hour);
+            for comment in &mut item.comments {
+                comment.created -= hour;
+                comment.updated -= hour;
+            }
+        })
+    }
+
     pub fn rename(&self, title: &str) -> Self {
-        self.act(|state| state.rename(&self.repository, self.number, HUMAN, title))
+        self.rename_by(HUMAN, title)
+    }
+
+    pub fn rename_by(&self, login: &str, title: &str) -> Self {
+        self.act(|state| state.rename(&self.repository, self.number, login, title))
     }
 
     /// Changes the text, and leaves a trace.
     pub fn rewrite(&self, text: &str) -> Self {
-        self.act(|state| state.rewrite(&self.repository, self.number, HUMAN, Some(text)))
+        self.rewrite_by(HUMAN, text)
+    }
+
+    pub fn rewrite_by(&self, login: &str, text: &str) -> Self {
+        self.act(|state| state.rewrite(&self.repository, self.number, login, Some(text)))
     }
 
     pub fn assign(&self, logins: &[&str]) -> Self {

@@ -218,6 +218,7 @@ impl State {
     pub fn describe(&mut self, place: &Place, actor: &str, description: &str) {
         let Some(item) = self.item_mut(place) else { return };
         item.description = Some(description.to_owned());
+        self.system_note(place, actor, "changed the description");
         self.happened(place, actor, What::DescriptionEdited);
         self.mention(place);
     }

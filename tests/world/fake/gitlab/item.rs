@@ -122,6 +122,10 @@ impl Item {
         self.act(|state| state.add_label(&self.place, name, HUMAN))
     }
 
+    pub fn label_by(&self, username: &str, name: &str) -> Self {
+        self.act(|state| state.add_label(&self.place, name, username))
+    }
+
     pub fn unlabel(&self, name: &str) -> Self {
         self.act(|state| state.remove_label(&self.place, name, HUMAN))
     }
@@ -158,7 +162,11 @@ impl Item {
 
     /// Changes the text, and leaves a trace.
     pub fn rewrite(&self, text: &str) -> Self {
-        self.act(|state| state.describe(&self.place, HUMAN, text))
+        self.rewrite_by(HUMAN, text)
+    }
+
+    pub fn rewrite_by(&self, username: &str, text: &str) -> Self {
+        self.act(|state| state.describe(&self.place, username, text))
     }
 
     pub fn assign(&self, usernames: &[&str]) -> Self {

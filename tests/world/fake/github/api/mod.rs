@@ -4,6 +4,7 @@ mod answer;
 mod app;
 mod checks;
 mod comments;
+mod graph;
 mod hub;
 mod issues;
 mod labels;
@@ -39,6 +40,10 @@ use crate::fake::github::state::State;
 pub fn router(hub: &Hub) -> Router {
     let api = people().merge(repository()).merge(issue()).merge(pull());
     let app = Router::new().nest("/api/v3", api.clone()).merge(api).fallback(others);
+    // Beside the REST API on an own server, below its root on github.com.
+    let app = app
+        .route("/graphql", post(graph::answer))
+        .route("/api/graphql", post(graph::answer));
     // Stands for another server.
     let app = app.route("/logs/{id}", get(checks::log));
     let app = app.method_not_allowed_fallback(others).with_state(hub.clone());

@@ -1,0 +1,227 @@
+//! What a person sees of a text that people wrote: what the model is shown of it.
+//!
+//! The page on which a maintainer reads an issue leaves out comments of HTML and Markdown, the texts of attributes and of
+//! pictures, and characters without a glyph. A model that read the source would obey what nobody has seen.
+
+mod html;
+mod markdown;
+
+use std::borrow::Cow;
+
+/// Returns what is seen of a Markdown text.
+pub fn markdown(text: &str) -> String {
+    characters(&markdown::seen(text)).into_owned()
+}
+
+/// Returns what is seen of a text that is shown as it is: a log, a file.
+pub fn plain(text: &str) -> Cow<'_, str> {
+    characters(text)
+}
+
+/// Returns what is seen of a plain text on one line: a title, a name.
+pub fn line(text: &str) -> String {
+    characters(text).split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Returns the text without the characters that no page shows.
+fn characters(text: &str) -> Cow<'_, str> {
+    if !text
+        .chars()
+        .any(|character| is_hidden(character) || is_joiner(character))
+    {
+        return Cow::Borrowed(text);
+    }
+    let mut seen = String::with_capacity(text.len());
+    let mut characters = text.chars().peekable();
+    while let Some(character) = characters.next() {
+        let is_kept = if is_joiner(character) {
+            let before = seen.chars().next_back();
+            joins(before) && joins(characters.peek().copied())
+        } else {
+            !is_hidden(character)
+        };
+        if is_kept {
+            seen.push(character);
+        }
+    }
+    Cow::Owned(seen)
+}
+
+/// Characters without a glyph of their own: control, zero width, direction, tags, variation, blanks of some scripts.
+fn is_hidden(character: char) -> bool {
+    let is_control = character.is_control() && !matches!(character, '\n' | '\t');
+    is_control
+        || matches!(
+            character,
+            '\u{AD}' | '\u{34F}' | '\u{61C}' | '\u{115F}' | '\u{1160}' | '\u{17B4}' | '\u{17B5}'
+                | '\u{180B}'..='\u{180F}' | '\u{200B}' | '\u{200E}' | '\u{200F}' | '\u{2028}'..='\u{202E}'
+                | '\u{2060}'..='\u{206F}' | '\u{2800}' | '\u{3164}' | '\u{FE00}'..='\u{FE0F}' | '\u{FEFF}'
+                | '\u{FFA0}' | '\u{FFF0}'..='\u{FFFB}' | '\u{1BCA0}'..='\u{1BCA3}' | '\u{1D173}'..='\u{1D17A}'
+                | '\u{E0000}'..='\u{E0FFF}'
+        )
+}
+
+/// Zero width (non-)joiners: without them words of some scripts are spelled wrong.
+fn is_joiner(character: char) -> bool {
+    matches!(character, '\u{200C}' | '\u{200D}')
+}
+
+/// Tells whether a joiner beside this character is part of the spelling: letters of Arabic and the scripts of India.
+fn joins(neighbour: Option<char>) -> bool {
+    neighbour.is_some_and(|neighbour| matches!(neighbour, '\u{600}'..='\u{8FF}' | '\u{900}'..='\u{DFF}'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn an_ordinary_text_stays_as_it_is() {
+        let text = "# Crash in `parse()`\n\nIt *fails* on **empty** input, a < b && c > d:\n\n```rust\nlet x: Vec<u8> = \
+                    vec![]; // <!-- kept -->\n```\n\n- first\n  - nested `<b>`\n- [ ] todo\n- [x] done\n\n> quoted\n> \
+                    twice\n\n1. one\n2. two\n\n| a | b |\n|---|---|\n| 1 | <2 |\n\nSee https://example.com/a_b and \
+                    <https://example.com>.  \nLast line, 日本語もそのまま。 क्‍ष می‌خواهم 🎉\n\n    indented = \"<i>code</i>\"\n\n---\n\
+                    & &amp; \\* 50 % [not a link] (really) [^1]\n\n[^1]: A note.\n";
+        assert_eq!(markdown(text), text);
+    }
+
+    #[test]
+    fn what_the_page_does_not_show_is_not_shown_to_the_model() {
+        let cases = [
+            ("comment", "a<!-- HIDDEN -->b"),
+            ("comment over lines", "a\n\n<!--\nHIDDEN\n\nHIDDEN\n-->\n\nb"),
+            ("comment without an end", "a\n\nb\n\n<!-- HIDDEN\n\nHIDDEN"),
+            ("comment in a list", "- a\n\n  <!-- HIDDEN -->\n- b"),
+            ("comment in a quote", "> a\n> <!-- HIDDEN\n> HIDDEN -->\n\nb"),
+            (
+                "other declarations",
+                "a <?HIDDEN HIDDEN?> <!HIDDEN x> <![CDATA[HIDDEN]]> b",
+            ),
+            (
+                "Markdown comment",
+                "a\n\n[//]: # (HIDDEN)\n[//]: # (HIDDEN again)\n[HIDDEN]: #\n\nb",
+            ),
+            (
+                "Markdown comment over lines",
+                "a\n\n[x]:\n  /HIDDEN\n  \"HIDDEN\nHIDDEN\"\n\nb",
+            ),
+            ("Markdown comment in a quote", "> a\n>\n> [x]: <HIDDEN> 'HIDDEN'\n\nb"),
+            ("title of a link", "a [link](https://example.com \"HIDDEN\") b"),
+            ("link without a text", "a [](https://HIDDEN.example.com) b"),
+            (
+                "title of a reference",
+                "a [link][1] b\n\n[1]: https://example.com 'HIDDEN'",
+            ),
+            (
+                "text of a picture",
+                "a ![HIDDEN](https://example.com/HIDDEN.png 'HIDDEN') b",
+            ),
+            ("text of a referenced picture", "a ![HIDDEN][1] b\n\n[1]: HIDDEN"),
+            (
+                "attributes",
+                "a <img alt=\"HIDDEN\" src=HIDDEN title='HIDDEN > HIDDEN'> <a title=\"HIDDEN\">b</a>",
+            ),
+            (
+                "attributes of a block",
+                "a\n\n<div title=\"HIDDEN\"\n  data-x='HIDDEN'>b</div>",
+            ),
+            (
+                "sources of a picture",
+                "a\n\n<picture>\n<source media=\"HIDDEN\">\n<img src=\"x\" alt=\"HIDDEN\">\n</picture>\n\nb",
+            ),
+            (
+                "hidden element",
+                "a\n\n<div hidden>\n\nHIDDEN *HIDDEN*\n\n<div>HIDDEN</div>\n\nHIDDEN</div>\n\nb",
+            ),
+            (
+                "hidden style",
+                "a <span style=\"color: red; Display : NONE\">HIDDEN</span> b",
+            ),
+            (
+                "script and style",
+                "a\n\n<script>\nHIDDEN\n</script>\n<style>HIDDEN</style>\n\nb",
+            ),
+            ("element that never ends", "a b\n\n<template>HIDDEN\n\nHIDDEN"),
+            ("tag that never ends", "a b\n\n<div HIDDEN=\"HIDDEN"),
+            (
+                "information of a code block",
+                "a\n\n```python HIDDEN HIDDEN\ncode\n```\n\nb",
+            ),
+            ("a note that nobody mentions", "a\n\n[^x]: HIDDEN\n    HIDDEN\n\nb"),
+            ("the second note of a name", "a [^x] b\n\n[^x]: shown\n\n[^x]: HIDDEN"),
+            (
+                "cells without a column",
+                "| a | b |\n|---|---|\n| 1 | 2 | HIDDEN | HIDDEN |\n",
+            ),
+            (
+                "comment of a diagram",
+                "a b\n\n```mermaid\ngraph TD\n%% HIDDEN\n  %%{init: HIDDEN}%%\n```\n\nb",
+            ),
+        ];
+        for (what, text) in cases {
+            let seen = markdown(text);
+            assert!(!seen.contains("HIDDEN"), "{what}: {seen}");
+            assert!(seen.contains('a') && seen.contains('b'), "{what}: {seen}");
+        }
+    }
+
+    #[test]
+    fn what_is_left_out_takes_nothing_else_along() {
+        let text = "<details><summary>Log</summary>\n\nline <b>one</b><br>line two\n\n</details>\n\nSee [the docs](https://x.example \
+                    'tip') and [other][o], ![shot](a.png).\n\n[o]: https://o.example 'tip'\n\n<!-- template -->\n## Steps\n\n```sh -x\nmake\n```\n";
+        insta::assert_snapshot!(markdown(text), @"
+        Log
+
+        line one
+        line two
+
+
+
+        See [the docs](https://x.example) and [other](https://o.example), [image].
+
+
+
+
+        ## Steps
+
+        ```sh
+        make
+        ```
+        ");
+    }
+
+    #[test]
+    fn characters_without_a_glyph_go() {
+        let tags: String = "obey"
+            .chars()
+            .map(|letter| char::from_u32(0xE0000 + letter as u32).unwrap())
+            .collect();
+        let text = format!("a\u{200B}\u{200D}\u{202E}b{tags}\u{FE0F}\u{2066}c\u{3164}\u{FEFF}\r\nd\u{0}\u{1B}[31m\te");
+        assert_eq!(markdown(&text), "abc\nd[31m\te");
+        assert_eq!(line(" Fix\u{200B}\n  the\tbug \u{202E}"), "Fix the bug");
+        // Spelled as it should be.
+        assert_eq!(
+            line("می\u{200C}خواهم क\u{94D}\u{200D}ष"),
+            "می\u{200C}خواهم क\u{94D}\u{200D}ष"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_is_too_strange(text in "(?s)[<>!\\-\\[\\]()\"'`~:^#*|\\\\/a-c \n\u{200D}]{0,120}") {
+            markdown(&text);
+        }
+
+        #[test]
+        fn a_comment_hides_in_any_line(before in "[a-z. ]{0,3}[a-z.]{0,20}", hidden in "[A-Z][A-Z \n]?[A-Z]{0,60}", after in "[a-z .\n]{0,40}") {
+            let text = format!("{before}<!--{hidden}-->{after}");
+            prop_assert!(!markdown(&text).contains(|letter: char| letter.is_ascii_uppercase()), "{text}");
+        }
+
+        #[test]
+        fn words_without_marks_stay(text in "[a-zA-Z,;?äö日本 ]{0,80}") {
+            prop_assert_eq!(markdown(&text), text);
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! Who may have the program work: whoever put the label on has to be one of those who may write, or of `allowed_users`.
+//!
+//! Whoever may label may not be one who may write: GitHub's role Triage, GitLab's Planner, and everybody who opens an issue
+//! from a template that brings the label along.
+
+use chrono::{TimeDelta, Utc};
+use uuid::Uuid;
+
+use super::Service;
+use super::forges::Connected;
+use super::producer::AdmitError;
+use crate::agent::talk;
+use crate::forge::{Deed, Post, Triggered};
+use crate::journal::fact::{Fact, Subject};
+
+/// After so long without a word in the item's history, none will come any more.
+const HISTORY_COMES: TimeDelta = TimeDelta::minutes(5);
+
+impl Service {
+    /// Returns who asked for the work, if they may. Whoever may not is told so, once, and the label is taken off.
+    pub(super) async fn let_in(&self, connected: &Connected, item: &Triggered) -> Result<Option<Deed>, AdmitError> {
+        let forge = &connected.forge;
+        let Some(trigger) = forge.triggered_by(&item.task).await? else {
+            let changed_at = forge.item(&item.task).await?.updated_at;
+            // The history may come a moment after the label.
+            if Utc::now() - changed_at < HISTORY_COMES {
+                return Err(AdmitError::Untold);
+            }
+            self.turn_away(connected, item, None).await?;
+            return Ok(None);
+        };
+        if forge.is_authorised(&item.task, &trigger.by).await? {
+            return Ok(Some(trigger));
+        }
+        self.turn_away(connected, item, Some(&trigger)).await?;
+        Ok(None)
+    }
+
+    async fn turn_away(
+        &self,
+        connected: &Connected,
+        item: &Triggered,
+        trigger: Option<&Deed>,
+    ) -> Result<(), AdmitError> {
+        let label = &connected.labels.trigger;
+        let name = Uuid::new_v5(&Uuid::NAMESPACE_URL, item.task.to_string().as_bytes());
+        let at = trigger.map_or(0, |trigger| trigger.at.timestamp());
+        let text = talk::turned_away(trigger.map(|trigger| trigger.by.as_str()), label);
+        let post = Post {
+            marker: &format!("gate-{name}:{at}"),
+            body: &self.workshop.redactor.clean(&text),
+            search_first: true,
+        };
+        // The label goes last: until then the item is found again, and the comment is not written twice.
+        connected.forge.comment(&item.task, &post).await?;
+        connected.forge.remove_label(&item.task, label).await?;
+        let subject = Subject {
+            task: Some(item.task.clone()),
+            run: None,
+        };
+        let author = trigger.map(|trigger| trigger.by.clone()).unwrap_or_default();
+        let reason = format!("the label {label} was put on by somebody who may not write to the repository");
+        self.workshop.journal.record(&subject, Fact::Ignored { author, reason });
+        Ok(())
+    }
+}

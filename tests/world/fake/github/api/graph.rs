@@ -1,0 +1,63 @@
+//! The one question of the GraphQL API that the fake knows: who changed the text of an item, the last time.
+
+use axum::extract::State as Shared;
+use serde_json::Value;
+use serde_json::json;
+
+use crate::fake::github::api::answer::Answer;
+use crate::fake::github::api::answer::Problem;
+use crate::fake::github::api::answer::ok;
+use crate::fake::github::api::hub::Hub;
+use crate::fake::github::api::hub::Viewer;
+use crate::fake::github::api::hub::find;
+use crate::fake::github::api::hub::find_item;
+use crate::fake::github::api::view::text;
+use crate::fake::github::state::What;
+use crate::fake::request::Fields;
+
+/// What has to stand in the question, in this order.
+const KNOWN: [&str; 8] = [
+    "repository(owner: $owner, name: $name)",
+    "issueOrPullRequest(number: $number)",
+    "... on Issue",
+    "lastEditedAt",
+    "editor { login }",
+    "... on PullRequest",
+    "lastEditedAt",
+    "editor { login }",
+];
+
+pub async fn answer(Shared(hub): Shared<Hub>, viewer: Viewer, fields: Fields) -> Answer {
+    let question = fields.text("query").unwrap_or_default();
+    let known = KNOWN
+        .iter()
+        .try_fold(question, |rest, part| rest.split_once(part).map(|(_, rest)| rest));
+    if known.is_none() {
+        return ok(refusal("the fake does not know this question"));
+    }
+    let variables = fields.0.get("variables").cloned().unwrap_or_default();
+    let named = |name: &str| variables[name].as_str().unwrap_or_default().to_owned();
+    let place = (named("owner"), named("name"));
+    let number = variables["number"].as_u64().unwrap_or_default();
+    let found: Result<_, Problem> = hub.show(&viewer, |view| {
+        let item = find_item(find(view.state, &viewer, &place)?, number)?;
+        let last = item
+            .history
+            .iter()
+            .rfind(|happening| happening.what == What::BodyEdited);
+        Ok(last.map(|edit| (text(edit.when), edit.actor.clone())))
+    });
+    let Ok(last) = found else {
+        return ok(refusal("Could not resolve to an issue or pull request."));
+    };
+    let (at, editor) = last.map_or((Value::Null, Value::Null), |(at, login)| {
+        (json!(at), json!({"login": login}))
+    });
+    ok(json!({
+        "data": {"repository": {"issueOrPullRequest": {"lastEditedAt": at, "editor": editor}}},
+    }))
+}
+
+fn refusal(message: &str) -> Value {
+    json!({"data": {"repository": null}, "errors": [{"message": message}]})
+}
