@@ -13,6 +13,7 @@ mod test_server;
 mod validators;
 pub mod watched;
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
@@ -75,9 +76,9 @@ pub trait Forge: Send + Sync {
     /// Returns those of `changes`, pull/merge requests of one repository, that are open; unchanged lists are only confirmed.
     async fn open_changes(&self, changes: &[TaskId]) -> Result<Vec<OpenChange>, ForgeError>;
 
-    /// Returns what the checks of a change's commit say, with the logs of those that failed. A token that may not read
-    /// checks sees none, and one that may not read logs sees the names alone.
-    async fn checks(&self, change: &TaskId, commit: &str) -> Result<Checks, ForgeError>;
+    /// Returns what the checks of a change's commit say, with the logs of those that failed and are not among `known`. A token
+    /// that may not read checks sees none, and one that may not read logs sees the names alone.
+    async fn checks(&self, change: &TaskId, commit: &str, known: &BTreeSet<String>) -> Result<Checks, ForgeError>;
 
     /// Returns what git needs to fetch from and push to the clone address of the task's repository.
     async fn git_credentials(&self, task: &TaskId) -> Result<GitCredentials, ForgeError>;
@@ -129,6 +130,8 @@ pub struct Item {
     pub labels: Vec<String>,
     pub assignees: Vec<String>,
     pub is_open: bool,
+    /// Of a pull/merge request that is not open any more.
+    pub is_merged: bool,
     /// Moves with edits and labels. With comments GitLab moves it once a minute at most: only `comments` tells of all.
     pub updated_at: DateTime<Utc>,
     /// The page a person opens.
@@ -139,6 +142,17 @@ pub struct Item {
     pub default_branch: Option<String>,
     /// What is asked to be merged; `None` for an issue.
     pub change: Option<ChangeHead>,
+}
+
+impl Item {
+    /// Says why it is not open.
+    pub fn why_closed(&self) -> &'static str {
+        if self.is_merged {
+            "it was merged"
+        } else {
+            "it was closed"
+        }
+    }
 }
 
 /// The branch a pull/merge request leads from.
@@ -167,6 +181,8 @@ pub struct Comment {
     pub place: Option<Place>,
     /// Belongs to a review that approves: it asks for nothing. GitLab does not tell.
     pub is_approval: bool,
+    /// Written by a program.
+    pub is_bot: bool,
 }
 
 /// Which comment it is, whatever its text becomes; written `comment-12`, `inline-12` or `review-12`.
@@ -183,7 +199,7 @@ pub enum CommentKind {
     Comment,
     /// A line or a file of the changes.
     Inline,
-    /// A review, as its own text. GitLab has none.
+    /// A review, as its own text. On GitLab it has none, but it can ask for changes.
     Review,
 }
 

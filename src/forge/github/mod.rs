@@ -348,9 +348,9 @@ impl Forge for GitHub {
         self.list_open_changes(changes).await
     }
 
-    async fn checks(&self, change: &TaskId, commit: &str) -> Result<Checks, ForgeError> {
+    async fn checks(&self, change: &TaskId, commit: &str, known: &BTreeSet<String>) -> Result<Checks, ForgeError> {
         let address = Address::of(change)?;
-        let read = self.read_checks(address, commit).await;
+        let read = self.read_checks(address, commit, known).await;
         read.map_err(|failure| {
             let what = format!("reading the checks of {address}");
             attempt(&what, &Right::ReadChecks.mend(address.repository)).failed(failure)
