@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use fastrand::Rng;
 
+use crate::fake::model::Trouble as ModelTrouble;
 use crate::fake::traffic::Fault as Trouble;
 use crate::fault::{Fault, Moment};
 use crate::job::Kind;
@@ -23,7 +24,10 @@ pub enum Class {
     Random,
     Pause,
     Forge,
+    Model,
+    Hang,
     Docker,
+    Engine,
     Container,
     Disk,
     Clock,
@@ -40,12 +44,15 @@ pub struct Plan {
 }
 
 impl Class {
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 11] = [
         Self::Boundary,
         Self::Random,
         Self::Pause,
         Self::Forge,
+        Self::Model,
+        Self::Hang,
         Self::Docker,
+        Self::Engine,
         Self::Container,
         Self::Disk,
         Self::Clock,
@@ -57,6 +64,9 @@ impl Class {
             Self::Random => "random",
             Self::Pause => "pause",
             Self::Forge => "forge",
+            Self::Model => "model",
+            Self::Hang => "hang",
+            Self::Engine => "engine",
             Self::Docker => "docker",
             Self::Container => "container",
             Self::Disk => "disk",
@@ -70,7 +80,10 @@ impl Class {
             Self::Boundary => "KILL at a step boundary",
             Self::Random => "KILL at one to three random moments",
             Self::Pause => "KILL around a pause",
-            Self::Forge => "the forge fails, limits, hangs or drops",
+            Self::Forge => "the forge fails, limits, is late or drops",
+            Self::Model => "the model fails, limits, breaks off or babbles",
+            Self::Hang => "the forge or the model never answers",
+            Self::Engine => "the Docker engine is restarted, and containers end",
             Self::Docker => "the Docker engine goes away",
             Self::Container => "the container is killed",
             Self::Disk => "the disk is full",
@@ -84,8 +97,14 @@ impl Class {
             Self::Boundary => 60,
             Self::Random => 25,
             Self::Pause => 15,
-            _ => 8,
+            Self::Forge | Self::Model | Self::Docker | Self::Engine | Self::Container | Self::Disk | Self::Clock => 8,
+            Self::Hang => 4,
         }
+    }
+
+    /// What would do harm to others on the machine is played only when it is asked for by its name.
+    fn is_harmful(self) -> bool {
+        self == Self::Engine
     }
 
     fn needs(self, random: &mut Rng) -> Needs {
@@ -93,6 +112,7 @@ impl Class {
             proxy: self == Self::Docker,
             disk: self == Self::Disk,
             clock: self == Self::Clock,
+            impatient: matches!(self, Self::Model | Self::Hang),
             native: random.bool(),
             consumers: 1,
         }
@@ -125,6 +145,13 @@ impl Class {
                 faults
             }
             Self::Forge => (0..random.usize(1..=2)).map(|_| (any(random), forge(random))).collect(),
+            Self::Model => (0..random.usize(1..=2)).map(|_| (any(random), model(random))).collect(),
+            Self::Hang => with_kill(random, |random| match random.u8(0..3) {
+                0 => Fault::Model(ModelTrouble::Hangs(Duration::from_mins(1)), 1),
+                1 => Fault::Forge(Trouble::Hangs, 1),
+                _ => Fault::Forge(Trouble::HangsAfterWork, 1),
+            }),
+            Self::Engine => with_kill(random, |_| Fault::EngineRestarted),
             Self::Docker => with_kill(random, |random| {
                 Fault::DockerGone(Duration::from_millis(random.u64(500..6000)))
             }),
@@ -167,6 +194,21 @@ fn forge(random: &mut Rng) -> Fault {
         5 => Fault::Forge(Trouble::Drops, times),
         6 => Fault::Forge(Trouble::DropsAfterWork, times),
         _ => Fault::ForgeLimited(Duration::from_secs(random.u64(1..5))),
+    }
+}
+
+fn model(random: &mut Rng) -> Fault {
+    let times = random.usize(1..=6);
+    match random.u8(0..8) {
+        0 => Fault::Model(ModelTrouble::Fails(500), times),
+        1 => Fault::Model(ModelTrouble::Fails(503), times),
+        2 => Fault::Model(ModelTrouble::Limited(random.u64(1..4)), times),
+        3 => Fault::Model(ModelTrouble::Limited(3_600), 1),
+        4 => Fault::Model(ModelTrouble::BreaksOff, times),
+        5 => Fault::Model(ModelTrouble::Garbage, times),
+        // The sixth in a row ends the run.
+        6 => Fault::Model(ModelTrouble::Babbles, times.min(2)),
+        _ => Fault::Model(ModelTrouble::Hangs(Duration::from_secs(random.u64(1..8))), 1),
     }
 }
 
@@ -222,7 +264,11 @@ pub fn plans(rounds: usize, seed: u64, wanted: &[String]) -> anyhow::Result<Vec<
     let mut order = boundaries();
     Rng::with_seed(seed).shuffle(&mut order);
     let mut plans = Vec::new();
-    for class in Class::ALL {
+    let is_named = |class: Class| wanted.iter().any(|name| name.split(':').next() == Some(class.name()));
+    for class in Class::ALL
+        .into_iter()
+        .filter(|class| !class.is_harmful() || is_named(*class))
+    {
         for number in 1..=(rounds * class.share()).div_ceil(100) {
             // Each round has numbers of its own, so that one can be played alone.
             let mut random = Rng::with_seed(mixed(seed, class, number));

@@ -6,6 +6,7 @@ use anyhow::Context;
 use bollard::Docker;
 use tokio::process::Child;
 
+use crate::fake::model::Trouble as ModelTrouble;
 use crate::fake::traffic::Fault as Trouble;
 use crate::job::Job;
 use crate::site::Site;
@@ -35,8 +36,12 @@ pub enum Fault {
     Forge(Trouble, usize),
     /// The forge refuses everything for so long, and says until when.
     ForgeLimited(Duration),
+    /// The model's next so many replies go wrong.
+    Model(ModelTrouble, usize),
     /// All connections to the Docker engine are cut, and none are taken for so long.
     DockerGone(Duration),
+    /// The engine itself is restarted by the command in `ENGINE_RESTART`, and its containers end with it.
+    EngineRestarted,
     /// The run's container is killed.
     ContainerKilled,
     /// The disk is full for so long.
@@ -101,6 +106,8 @@ impl Fault {
             Self::Forge(trouble, times) => site.gitlab.misbehaves("/**", 0, trouble, times),
             Self::ForgeLimited(duration) if job.kind.is_on_github() => site.github.secondary_limited(duration),
             Self::ForgeLimited(duration) => site.gitlab.rate_limited(duration),
+            Self::Model(trouble, times) => site.model.misbehaves(trouble, times),
+            Self::EngineRestarted => restart_engine().await?,
             Self::DockerGone(duration) => {
                 let proxy = site.proxy.as_ref().context("the site has no proxy")?;
                 proxy.goes_away();
@@ -120,6 +127,17 @@ impl Fault {
         }
         Ok(())
     }
+}
+
+/// Everybody's containers end with it, so nobody but the owner of the machine can say how, and that it may be done.
+async fn restart_engine() -> anyhow::Result<()> {
+    let command = std::env::var("ENGINE_RESTART").context("ENGINE_RESTART holds no command")?;
+    let ended = tokio::process::Command::new("sh")
+        .args(["-c", &command])
+        .status()
+        .await?;
+    anyhow::ensure!(ended.success(), "`{command}` ended with {ended}");
+    Ok(())
 }
 
 /// Waits for a container to be there, unless the program ends before.

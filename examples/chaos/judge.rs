@@ -43,11 +43,7 @@ pub async fn task(site: &Site, job: &Job, book: &Book) -> anyhow::Result<Vec<Str
 
 /// One branch, one change request, with all of the work in it and nothing twice.
 fn changes(site: &Site, job: &Job, wrong: &mut Vec<String>) {
-    let mut branches = job.branches(site);
-    if !job.kind.is_issue() {
-        // While a run waits its work is shown beside the branch of the people, and stays there for them.
-        branches.retain(|branch| !branch.ends_with("-unfinished"));
-    }
+    let branches = job.branches(site);
     if branches.len() != usize::from(job.kind.is_issue()) {
         wrong.push(format!("the branches are {branches:?}"));
     }

@@ -44,6 +44,8 @@ pub struct Needs {
     pub proxy: bool,
     pub disk: bool,
     pub clock: bool,
+    /// The program waits a few seconds for an answer, not minutes.
+    pub impatient: bool,
     /// The model's tool calls come natively instead of as JSON in the text.
     pub native: bool,
     pub consumers: usize,
@@ -89,7 +91,9 @@ impl Site {
             "task_sources": ["github", "gitlab"],
             "github": { "api_url": self.github.api_url(), "token": self.github.token(), "repositories": ["acme/widgets"] },
             "gitlab": { "api_url": self.gitlab.api_url(), "token": self.gitlab.token(), "projects": ["acme/widgets"] },
+            "git": { "timeout_seconds": if needs.impatient { 8 } else { 600 } },
             "llm": {
+                "timeout_seconds": if needs.impatient { 5 } else { 600 },
                 "provider": "openai",
                 "function_calling": needs.native,
                 "openai": { "base_url": self.model.openai_address(), "api_key": "sk-chaos-0123456789", "model": "scripted" },

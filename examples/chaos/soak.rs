@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use tokio::process::Child;
 
 use crate::book::Book;
+use crate::fake::model::Trouble as ModelTrouble;
 use crate::fake::traffic::Fault as Trouble;
 use crate::fault::Fault;
 use crate::job::{Job, Kind};
@@ -120,7 +121,7 @@ async fn worked(site: &Site, count: usize, random: &mut Rng, tally: &mut Tally) 
 }
 
 fn fault(random: &mut Rng, may_kill: bool) -> Fault {
-    match random.u8(0..10) {
+    match random.u8(0..12) {
         0..=1 if may_kill => Fault::Kill,
         0..=2 => Fault::ContainerKilled,
         3 => Fault::DockerGone(Duration::from_millis(random.u64(200..2000))),
@@ -129,6 +130,8 @@ fn fault(random: &mut Rng, may_kill: bool) -> Fault {
         6 => Fault::Forge(Trouble::FailsAfterWork(500), random.usize(1..4)),
         7 => Fault::Forge(Trouble::Waits(Duration::from_secs(3)), random.usize(1..4)),
         8 => Fault::Forge(Trouble::Drops, random.usize(1..6)),
+        9 => Fault::Model(ModelTrouble::Fails(500), random.usize(1..6)),
+        10 => Fault::Model(ModelTrouble::BreaksOff, random.usize(1..4)),
         _ => Fault::ForgeLimited(Duration::from_secs(2)),
     }
 }

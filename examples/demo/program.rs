@@ -10,7 +10,7 @@ use anyhow::{Context, bail};
 use bollard::Docker;
 use bollard::query_parameters::{ListContainersOptionsBuilder, RemoveContainerOptionsBuilder};
 use coding_agent::journal::fact::Entry;
-use coding_agent::journal::reading;
+use coding_agent::journal::reading::Reader;
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::process::{Child, Command};
 
@@ -101,9 +101,10 @@ impl Program {
 
     /// Returns what the journal holds by now, oldest first.
     pub(crate) fn journal(&self) -> Vec<Entry> {
-        reading::entries(&self.folder.join("logs"))
-            .map(Iterator::collect)
-            .unwrap_or_default()
+        let mut all = Vec::new();
+        // Before the first fact there is no folder.
+        let _ = Reader::new(&self.folder.join("logs")).look(|entry| all.push(entry));
+        all
     }
 
     /// Returns what the program said on its terminal.

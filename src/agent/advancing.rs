@@ -28,6 +28,7 @@ impl Run {
         }
         if self.was_taken_up {
             self.listen_now().await;
+            self.show_that_it_goes_on().await;
         }
         let setback = loop {
             if let Some(ending) = self.final_ending() {

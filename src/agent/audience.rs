@@ -9,6 +9,7 @@ use chrono::{DateTime, Utc};
 
 use super::OtherComments;
 use super::harmless::harmless_line;
+use super::hearing::Hears;
 use super::run::Run;
 use super::setback::Setback;
 use super::thread::Thread;
@@ -55,7 +56,7 @@ impl Run {
         let forge = Arc::clone(forge);
         let quotes = self.workshop.settings.steering.other_comments == OtherComments::Quote;
         for comment in comments {
-            if self.is_authorised(forge.as_ref(), &comment.author).await? {
+            if self.ear.lock().await.hears(forge.as_ref(), &comment).await? {
                 said.comments.push(comment);
             } else if quotes && self.trigger_at().is_some_and(|at| stood_before(&comment, at)) {
                 said.others.push(comment);
@@ -63,8 +64,9 @@ impl Run {
                 self.note(Fact::Ignored {
                     author: comment.author.clone(),
                     reason: format!(
-                        "the comment {} is of somebody who may not write to the repository",
-                        comment.key
+                        "the comment {} is of {}",
+                        comment.key,
+                        Hears::whom(forge.as_ref(), &comment).nobody()
                     ),
                 });
             }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::run::Run;
+use super::saving::put;
 use super::setback::Setback;
 use super::talk;
 use super::thread::Thread;
@@ -68,11 +69,10 @@ async fn push(run: &mut Run, item: &Item) -> Result<(), Setback> {
     let branch = &base.head_branch;
     let pushed = if item.change.is_some() {
         source.mirror.advance(remote, &base.commit, &head, branch).await
-    } else if let Some(unfinished) = &run.record.pushed {
-        // The finished work need not contain the commit that showed it half done.
-        source.mirror.advance(remote, unfinished, &head, branch).await
     } else {
-        source.mirror.push(remote, &head, branch).await
+        // The finished work need not contain the commit that showed it half done.
+        let shown = run.record.unfinished.get(branch).cloned().unwrap_or_default();
+        put(&source.mirror, remote, &head, branch, &shown).await
     };
     match pushed {
         Err(RepositoryError::Moved { .. }) => return Err(run.why_moved(remote, branch).await?),
@@ -82,6 +82,7 @@ async fn push(run: &mut Run, item: &Item) -> Result<(), Setback> {
         branch: base.head_branch.clone(),
         commit: head.as_str().to_owned(),
     });
+    run.clear_unfinished(item, &source).await;
     let Thread::Item { forge, .. } = &run.thread else {
         return Ok(());
     };
@@ -112,7 +113,9 @@ async fn push(run: &mut Run, item: &Item) -> Result<(), Setback> {
         url: change.url.clone(),
     });
     run.record.change = Some(change);
-    run.save().await
+    run.save().await?;
+    // Now, so that a run of the pull/merge request's own that is asked for from here on waits for this one to end.
+    run.have_it_followed().await
 }
 
 /// Applies the result to the folder the task was given for, unless it is only to be shown.

@@ -30,6 +30,15 @@ pub struct Desk {
     pub keeping: Keeping,
 }
 
+/// What the desk is made around.
+struct Opened {
+    workspace: Workspace,
+    /// Its container is a new one.
+    is_new: bool,
+    /// Why the work has nowhere to go any more.
+    not_there: Option<Setback>,
+}
+
 impl Desk {
     /// Ends the tool servers and removes the container; returns which it was.
     pub async fn clear(mut self) -> String {
@@ -52,7 +61,11 @@ impl Run {
     pub(super) async fn open_desk(&mut self) -> Result<&mut Desk, Setback> {
         if self.desk.is_none() {
             // Boxed: opening is rare, and its large future would be carried by every stage.
-            let (workspace, is_new) = Box::pin(self.open_workspace()).await?;
+            let Opened {
+                workspace,
+                is_new,
+                not_there,
+            } = Box::pin(self.open_workspace()).await?;
             let is_replacement = is_new && self.is_prepared();
             let server = workspace.server(&self.workshop.settings.environments);
             let rules = &self.record.rules;
@@ -78,6 +91,10 @@ impl Run {
                 keeping: Keeping::default(),
             });
             let toolbox = Arc::clone(&desk.toolbox);
+            if let Some(setback) = not_there {
+                // Now that the desk is open, what was done so far can be shown beside it.
+                return Err(setback);
+            }
             let specs = self.unless_stopped(toolbox.specs()).await?;
             if let Some(desk) = &mut self.desk {
                 desk.specs = specs;
@@ -105,26 +122,34 @@ impl Run {
         matches!(self.state, State::Working | State::Verifying | State::Delivering)
     }
 
-    /// Returns the workspace, and whether its container is a new one.
-    async fn open_workspace(&mut self) -> Result<(Workspace, bool), Setback> {
+    async fn open_workspace(&mut self) -> Result<Opened, Setback> {
         let settings = self.workshop.settings.clone();
         let Some(base) = self.record.base.clone() else {
             return Err(Setback::failed("there is no commit to work on"));
         };
         let workshop = Arc::clone(&self.workshop);
         let docker = workshop.docker().await?;
-        let mirror = if let Some(mirror) = &self.mirror {
-            mirror.clone()
+        let (mirror, not_there) = if let Some(mirror) = &self.mirror {
+            (mirror.clone(), None)
         } else {
             let item = self.item().await?;
-            self.source(item.as_ref()).await?.mirror
+            let mirror = self.source(item.as_ref()).await?.mirror;
+            let not_there = match &item {
+                Some(item) => self.why_not_there(item, &mirror).await?,
+                None => None,
+            };
+            (mirror, not_there)
         };
         let run = self.lease.run.to_string();
         if self.is_prepared()
             && let Some(container) = docker.find(self.lease.run).await?
             && self.record.container.as_deref() == Some(container.id())
         {
-            return Ok((Workspace::take_over(container, mirror, base, run), false));
+            return Ok(Opened {
+                workspace: Workspace::take_over(container, mirror, base, run),
+                is_new: false,
+                not_there,
+            });
         }
         let (name, environment) = self.environment()?;
         let progress = |line: String| {
@@ -161,7 +186,11 @@ impl Run {
             container: id,
             milliseconds: super::ask::milliseconds(begun),
         });
-        Ok((workspace, true))
+        Ok(Opened {
+            workspace,
+            is_new: true,
+            not_there,
+        })
     }
 
     /// Closes what is open but the container: what it holds is nowhere else.

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use super::hearing::Hears;
 use super::prompt;
 use super::round::{Kind, Notes, Round};
 use super::run::Run;
@@ -26,7 +27,12 @@ impl Run {
             let is_new = !super::order::Heard::of(comment).is_in(&self.record.heard);
             let is_wanted = round.comments.contains(&comment.key) || is_new;
             let is_task = Command::in_comment(&comment.body).is_none() && !comment.is_approval;
-            if is_wanted && is_task && forge.is_authorised(&self.lease.task, &comment.author).await? {
+            if !is_wanted || !is_task {
+                continue;
+            }
+            let standing = Hears::whom(forge.as_ref(), comment);
+            let is_heard = standing.asked(forge.as_ref(), &self.lease.task, comment).await?;
+            if is_heard {
                 round.comments.insert(comment.key);
                 words.push(comment.clone());
             }
@@ -48,7 +54,7 @@ impl Run {
         let mut notes = known.unwrap_or_else(|| Notes::new(self.lease.task.clone()));
         notes.begin_again();
         let notes = serde_json::to_value(notes).map_err(|error| Setback::failed(error.to_string()))?;
-        Ok(store.follow(&change, &notes).await?)
+        Ok(store.follow(&change, &self.lease.task, &notes).await?)
     }
 }
 

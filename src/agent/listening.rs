@@ -9,6 +9,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use tokio::sync::Mutex;
 use uuid::Uuid;
 
+use super::hearing::Hears;
 use super::mailbox::Mailbox;
 use super::order::{Heard, Order, Origin, Words};
 use super::record::PausedBy;
@@ -179,7 +180,7 @@ impl Ear {
         labels: &Labels,
     ) -> Result<Option<String>, ForgeError> {
         if !item.is_open {
-            return Ok(Some("it was closed".to_owned()));
+            return Ok(Some(item.why_closed().to_owned()));
         }
         let carries = |label: &String| item.labels.contains(label);
         let is_shown = carries(&labels.processing);
@@ -208,7 +209,8 @@ impl Ear {
         if before == Some(heard.fingerprint) {
             return Ok(());
         }
-        let may_steer = self.is_authorised(forge, &comment.author).await?;
+        let standing = Hears::whom(forge, &comment);
+        let may_steer = self.hears(forge, &comment).await?;
         if let Some(all) = &mut self.heard {
             all.insert(heard.key, heard.fingerprint);
         }
@@ -220,10 +222,7 @@ impl Ear {
             let what = if command.is_some() { "command" } else { "comment" };
             self.note(Fact::Ignored {
                 author: comment.author.clone(),
-                reason: format!(
-                    "the {what} {} is of somebody who may not write to the repository",
-                    heard.key
-                ),
+                reason: format!("the {what} {} is of {}", heard.key, standing.nobody()),
             });
             return Ok(());
         }
@@ -251,6 +250,15 @@ impl Ear {
             }),
         }
         Ok(())
+    }
+
+    /// Tells whether the words of a comment count.
+    pub(super) async fn hears(&mut self, forge: &dyn Forge, comment: &Comment) -> Result<bool, ForgeError> {
+        Ok(match Hears::whom(forge, comment) {
+            Hears::Always => true,
+            Hears::IfMayWrite => self.is_authorised(forge, &comment.author).await?,
+            Hears::Never => false,
+        })
     }
 
     /// Tells whether somebody is to be obeyed; believed for a while.

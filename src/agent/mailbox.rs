@@ -91,6 +91,7 @@ mod tests {
             updated_at: DateTime::UNIX_EPOCH,
             place: None,
             is_approval: false,
+            is_bot: false,
         };
         Words {
             heard: Heard::of(&comment),

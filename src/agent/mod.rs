@@ -5,6 +5,7 @@
 
 pub mod budget; // what a run may use
 pub mod round; // what follows on an own pull/merge request
+pub mod hearing; // whose words count
 pub mod record; // what a run has produced so far
 pub mod stop; // how work is told to stop
 pub mod ending; // how the work on a run ended
@@ -28,8 +29,10 @@ mod outputs; // what was too long for the model
 mod keeping; // the work is kept while the model thinks
 mod confined; // file tools that see less than there is
 pub mod desk; // what the model works at
+mod pending; // an edit that waits
 pub mod run; // a claimed run
 pub mod telling; // comments and labels
+mod progress; // the one comment that is edited
 pub mod source; // where the work starts and where its result goes
 mod rulebook; // the project's rules, from the base branch
 mod memory; // earlier runs on the same item
@@ -45,6 +48,7 @@ mod preparing;
 mod working;
 mod checking;
 mod verifying;
+mod clearing; // branches that nobody needs any more
 mod delivering;
 mod saving; // unfinished work goes where people can see it
 mod putting_down; // the end of the work, for now or for good

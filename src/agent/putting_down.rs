@@ -5,7 +5,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use super::answers;
 use super::ending::Ending;
 use super::order::Order;
-use super::record::{Failure, Paused, PausedBy};
+use super::record::{Failure, Parked, Paused, PausedBy};
 use super::run::Run;
 use super::saving::RESCUE_TIME;
 use super::setback::Setback;
@@ -100,12 +100,19 @@ async fn postpone(run: &mut Run, until: DateTime<Utc>, reason: &str) -> Ending {
     let until = until.max(wait);
     save_or_log(run).await;
     run.set_work_aside().await;
+    run.record.parked = Some(Parked {
+        until,
+        reason: run.workshop.redactor.clean(reason).into_string(),
+    });
     save_or_log(run).await;
     run.note(Fact::Postponed {
         until,
         reason: reason.to_owned(),
     });
-    run.say_postponed(reason).await;
+    // Nobody is called for what passes by itself: no comment but the one that is there, and the label.
+    if let Err(setback) = run.show_parked().await {
+        tracing::warn!(task = %run.lease.task, "it could not be shown that the run waits: {setback:?}");
+    }
     Ending::Postponed(until)
 }
 
@@ -246,7 +253,8 @@ async fn show_failure(run: &mut Run, failure: &Failure) -> Result<(), Setback> {
         return Ok(());
     };
     let trigger = labels.trigger.clone();
-    let saved = run.rescue().await;
+    let shown_before = run.record.unfinished.keys().next_back().cloned();
+    let saved = run.rescue().await.or(shown_before);
     let text = talk::failed(failure, &run.record, &run.workshop.settings, &trigger, saved.as_deref());
     run.show_final(State::Failed).await?;
     run.say("final", &text).await?;

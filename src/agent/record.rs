@@ -83,6 +83,8 @@ pub struct Record {
     pub postponed: u32,
     /// Since when it is put back again and again.
     pub parked_since: Option<DateTime<Utc>>,
+    /// Set while it waits for the outside, which people are shown.
+    pub parked: Option<Parked>,
     /// Comments whose text the model or the program knows, with the fingerprint of that text.
     pub heard: BTreeMap<CommentKey, Uuid>,
     /// Set while the run is set aside.
@@ -93,12 +95,20 @@ pub struct Record {
     pub shown: Option<String>,
     /// What a person allowed beyond the configured budget.
     pub allowance: Option<Allowance>,
-    /// The commit on the run's own branch, where unfinished work was pushed to it.
-    pub pushed: Option<CommitId>,
+    /// Branches that unfinished work was pushed to, the run's own or one beside it, with the commits that were put there or were
+    /// about to be, newest last.
+    pub unfinished: BTreeMap<String, Vec<CommitId>>,
     /// Subtasks that the model called finished.
     pub finished_subtasks: BTreeSet<String>,
     /// Plans that gave way to a better one, oldest first.
     pub former_plans: Vec<Plan>,
+}
+
+/// What a run waits for that goes on by itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Parked {
+    pub until: DateTime<Utc>,
+    pub reason: String,
 }
 
 /// Why a run does not go on by itself.

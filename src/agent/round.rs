@@ -113,8 +113,14 @@ pub struct ChecksOf {
     pub commit: String,
     pub first_seen: DateTime<Utc>,
     pub seen: DateTime<Utc>,
-    /// Nothing more is to be learnt of them.
+    /// Nothing more is to be learnt of them, unless somebody has one run again.
     pub is_settled: bool,
+    /// The failed ones that a round was begun for.
+    #[serde(default)]
+    pub known: BTreeSet<String>,
+    /// There are some.
+    #[serde(default)]
+    pub has_ended: bool,
 }
 
 /// For so long after its last change a pull/merge request is looked at each time: GitLab does not move the time of the last
@@ -122,6 +128,9 @@ pub struct ChecksOf {
 const UNREST: TimeDelta = TimeDelta::minutes(5);
 /// Longest time between two looks at checks that do not come to an end.
 const LONGEST_PAUSE: TimeDelta = TimeDelta::minutes(10);
+/// How often checks that came to an end are looked at again, because a person may have had one run again: not before the shorter,
+/// ever more rarely, and after the longer in any case.
+const RERUN_PAUSES: (TimeDelta, TimeDelta) = (TimeDelta::minutes(10), TimeDelta::hours(6));
 /// After so long, what has no checks will not have any.
 const CHECKS_BEGIN: TimeDelta = TimeDelta::hours(1);
 
@@ -153,10 +162,28 @@ impl Notes {
     pub fn may_have_checks(&self, commit: &str, now: DateTime<Utc>) -> bool {
         match &self.checks {
             Some(checks) if checks.commit == commit => {
-                let pause = ((checks.seen - checks.first_seen) / 8).min(LONGEST_PAUSE);
-                !checks.is_settled && now - checks.seen >= pause
+                let (shortest, longest) = RERUN_PAUSES;
+                let (lasted, since) = (checks.seen - checks.first_seen, now - checks.seen);
+                match (checks.is_settled, checks.has_ended) {
+                    (false, _) => since >= (lasted / 8).min(LONGEST_PAUSE),
+                    (true, true) => since >= (lasted / 4).clamp(shortest, longest),
+                    (true, false) => false,
+                }
             }
             Some(_) | None => true,
+        }
+    }
+
+    /// Returns the failed checks of `commit` that a round was begun for.
+    pub fn known_failures(&self, commit: &str) -> BTreeSet<String> {
+        let checks = self.checks.as_ref().filter(|checks| checks.commit == commit);
+        checks.map(|checks| checks.known.clone()).unwrap_or_default()
+    }
+
+    /// Notes the failed checks that a round is begun for, of the commit that was looked at last.
+    pub fn know_failures(&mut self, keys: impl IntoIterator<Item = String>) {
+        if let Some(checks) = &mut self.checks {
+            checks.known.extend(keys);
         }
     }
 
@@ -166,7 +193,10 @@ impl Notes {
             Some(checks) if checks.commit == commit => checks.first_seen,
             Some(_) | None => now,
         };
+        let known = self.known_failures(commit);
         self.checks = Some(ChecksOf {
+            known,
+            has_ended: outcome == Seen::End,
             commit: commit.to_owned(),
             first_seen,
             seen: now,
@@ -216,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn checks_are_looked_at_ever_more_rarely_and_never_after_their_end() {
+    fn checks_are_looked_at_ever_more_rarely_and_hardly_after_their_end() {
         let mut notes = notes();
         let mut looks = 0;
         for minute in 0..300 {
@@ -227,8 +257,18 @@ mod tests {
         }
         assert!((40..80).contains(&looks), "{looks}");
         notes.saw_checks("a", at(300), Seen::End);
-        assert!(!notes.may_have_checks("a", at(400)));
-        assert!(notes.may_have_checks("b", at(400)));
+        notes.know_failures(["run-1".to_owned()]);
+        assert!(notes.may_have_checks("b", at(301)));
+        let mut looks = 0;
+        for minute in 301..30 * 24 * 60 {
+            if notes.may_have_checks("a", at(minute)) {
+                looks += 1;
+                notes.saw_checks("a", at(minute), Seen::End);
+            }
+        }
+        assert!((100..140).contains(&looks), "{looks} looks in thirty days");
+        assert_eq!(notes.known_failures("a"), BTreeSet::from(["run-1".to_owned()]));
+        assert_eq!(notes.known_failures("b"), BTreeSet::new());
     }
 
     #[test]

@@ -11,6 +11,7 @@ use super::desk::Desk;
 use super::listening::{Ear, NearEar};
 use super::mailbox::Mailbox;
 use super::outputs::Outputs;
+use super::pending::Pending;
 use super::record::{Failure, FailureKind, Record};
 use super::setback::Setback;
 use super::stop::Stop;
@@ -40,8 +41,10 @@ pub struct Run {
     /// Container, tools and conversation, once they are open.
     pub(super) desk: Option<Desk>,
     pub(super) outputs: Outputs,
-    /// When the progress comment was last written.
+    /// When the progress comment was last written, or when it will be.
     pub(super) shown_at: Option<Instant>,
+    /// The edit of it that waits.
+    pub(super) pending: Option<Pending>,
     /// When this process took the run up.
     pub(super) begun: Instant,
     /// Whether an earlier process worked on it.
@@ -86,6 +89,7 @@ impl Run {
             desk: None,
             outputs,
             shown_at: None,
+            pending: None,
             begun: Instant::now(),
             was_taken_up: stored.state != State::Queued,
         }
@@ -107,6 +111,7 @@ impl Run {
         self.state = from.on(signal).map_err(|error| Setback::failed(error.to_string()))?;
         self.record.postponed = 0;
         self.record.parked_since = None;
+        self.record.parked = None;
         if let Err(setback) = self.save().await {
             // What is not saved has not happened.
             self.state = from;

@@ -5,6 +5,8 @@ use std::time::Duration;
 use super::run::Run;
 use super::source::branch_name;
 use crate::journal::fact::Fact;
+use crate::repository::address::Remote;
+use crate::repository::mirror::Mirror;
 use crate::repository::{CommitId, RepositoryError};
 use crate::task::state::State;
 
@@ -98,31 +100,29 @@ impl Run {
         let mirror = self.source(Some(&item)).await.ok()?.mirror;
         let home = self.home(&item).await.ok()?;
         let beside = format!("{}-unfinished", branch_name(&self.lease.task, &self.record.title));
-        let is_own = item.change.is_none();
-        let own = is_own.then(|| base.head_branch.clone());
+        let own = item.change.is_none().then(|| base.head_branch.clone());
         let last_resort = format!("{beside}-{}", self.lease.run);
         for branch in own.into_iter().chain([beside, last_resort]) {
-            let pushed = match self
-                .record
-                .pushed
-                .clone()
-                .filter(|_| is_own && branch == base.head_branch)
-            {
-                Some(from) => mirror.advance(&home, &from, head, &branch).await,
-                None => mirror.push(&home, head, &branch).await,
-            };
+            let known = self.record.unfinished.get(&branch).cloned().unwrap_or_default();
+            // Saved before the push, so that a process that takes over after a crash knows the branch for its own.
+            let shown = self.record.unfinished.entry(branch.clone()).or_default();
+            shown.push(head.clone());
+            if self.save().await.is_err() {
+                return None;
+            }
+            let pushed = put(&mirror, &home, head, &branch, &known).await;
             match pushed {
                 Ok(()) => {
                     self.note(Fact::Pushed {
                         branch: branch.clone(),
                         commit: head.as_str().to_owned(),
                     });
-                    if branch == base.head_branch {
-                        self.record.pushed = Some(head.clone());
-                    }
+                    self.record.unfinished.insert(branch.clone(), vec![head.clone()]);
                     return Some(branch);
                 }
-                Err(RepositoryError::Moved { .. }) => {}
+                Err(RepositoryError::Moved { .. }) => {
+                    self.record.unfinished.insert(branch, known);
+                }
                 Err(error) => {
                     tracing::warn!(task = %self.lease.task, "the work so far could not be pushed: {error}");
                     return None;
@@ -131,4 +131,22 @@ impl Run {
         }
         None
     }
+}
+
+/// Points a branch of the program's own to `head`. It is at one of the commits that were put there before, of which `head` need not be a
+/// descendant, or it goes forward, or it is new; `Moved` where somebody else has put something there.
+pub(super) async fn put(
+    mirror: &Mirror,
+    remote: &Remote,
+    head: &CommitId,
+    branch: &str,
+    known: &[CommitId],
+) -> Result<(), RepositoryError> {
+    for from in known.iter().rev() {
+        match mirror.advance(remote, from, head, branch).await {
+            Err(RepositoryError::Moved { .. }) => {}
+            ended => return ended,
+        }
+    }
+    mirror.push(remote, head, branch).await
 }

@@ -63,16 +63,18 @@ impl Run {
         let settings = &self.workshop.settings;
         let fetching = Box::pin(Mirror::fetch(&settings.repository, &settings.state_dir, remote));
         let mirror = self.unless_stopped(fetching).await?;
-        Ok(if mirror.branch(branch).await?.is_some() {
-            Setback::failed(format!(
-                "the branch `{branch}` got other commits while this was worked on, so nothing was pushed to it and nothing \
-                 of it was overwritten"
-            ))
-        } else {
-            Setback::failed(format!(
-                "the branch `{branch}` was deleted while this was worked on; restore it to go on with it"
-            ))
-        })
+        Ok(moved(branch, mirror.branch(branch).await?.is_some()))
+    }
+
+    /// Returns why a run that was taken up again cannot go on with the branch of its pull/merge request, if it cannot: what it
+    /// would make could not be pushed.
+    pub(super) async fn why_not_there(&self, item: &Item, mirror: &Mirror) -> Result<Option<Setback>, Setback> {
+        let (Some(_), Some(base), None) = (&item.change, &self.record.base, &self.record.head) else {
+            return Ok(None);
+        };
+        let there = mirror.branch(&base.head_branch).await?;
+        let stands = there.as_ref() == Some(&base.commit);
+        Ok((!stands).then(|| moved(&base.head_branch, there.is_some())))
     }
 
     async fn remote(&self, item: &Item) -> Result<Remote, Setback> {
@@ -206,6 +208,17 @@ impl Run {
             matches!(run.state, State::Failed | State::Stopped) && run.record["base"]["head_branch"] == branch
         }))
     }
+}
+
+fn moved(branch: &str, is_there: bool) -> Setback {
+    Setback::failed(if is_there {
+        format!(
+            "the branch `{branch}` got other commits while this was worked on, so nothing was pushed to it and nothing of it was \
+             overwritten"
+        )
+    } else {
+        format!("the branch `{branch}` was deleted while this was worked on; restore it to go on with it")
+    })
 }
 
 /// Refuses a change whose branch this program may not push to, before anything is fetched or paid for.

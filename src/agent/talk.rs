@@ -10,11 +10,12 @@ use chrono::Utc;
 
 use super::harmless::{code, fenced, harmless, harmless_line};
 use super::proof::{has_something_to_say, to_look_at, verification, what_is_wrong};
-use super::record::{Failure, Record};
+use super::record::{Failure, Parked, Record};
 use super::round::Kind;
 use super::workshop::Settings;
 use crate::plan::Plan;
 use crate::task::id::RunId;
+use crate::task::labels::Labels;
 use crate::task::state::State;
 
 /// Most characters of what the model says it is doing.
@@ -37,11 +38,15 @@ pub fn turned_away(by: Option<&str>, trigger: &str) -> String {
 }
 
 /// Returns the one progress comment. At the end of the run it folds up: the final comment below it says what counts.
-pub fn progress(run: RunId, state: State, record: &Record, settings: &Settings, processing: &str) -> String {
-    let mut text = if state.is_final() {
-        format!("<details><summary>🛠️ {}: how it went</summary>\n", headline(state))
-    } else {
-        format!("### 🛠️ {}\n", headline(state))
+pub fn progress(run: RunId, state: State, record: &Record, settings: &Settings, labels: &Labels) -> String {
+    let parked = record
+        .parked
+        .as_ref()
+        .filter(|_| !state.is_final() && !state.is_set_aside());
+    let mut text = match parked {
+        Some(parked) => waiting(parked, &labels.trigger),
+        None if state.is_final() => format!("<details><summary>🛠️ {}: how it went</summary>\n", headline(state)),
+        None => format!("### 🛠️ {}\n", headline(state)),
     };
     if let Some(plan) = &record.plan {
         if !plan.comment.trim().is_empty() {
@@ -68,16 +73,27 @@ pub fn progress(run: RunId, state: State, record: &Record, settings: &Settings, 
     let _ = write!(text, "{} · run `{run}`", spent(record, settings));
     if state.is_final() {
         text.push_str("</sub>\n\n</details>");
-    } else if state.is_set_aside() {
+    } else if state.is_set_aside() || parked.is_some() {
         text.push_str("</sub>");
     } else {
         let _ = write!(
             text,
-            "<br>Comments are read before the next step. To stop it, write `/agent stop` or take the label `{processing}` \
-             off; `/agent help` tells more.</sub>"
+            "<br>Comments are read before the next step. To stop it, write `/agent stop` or take the label `{}` \
+             off; `/agent help` tells more.</sub>",
+            labels.processing
         );
     }
     text
+}
+
+/// Returns how the progress comment of a run begins that waits for the outside.
+fn waiting(parked: &Parked, trigger: &str) -> String {
+    format!(
+        "### ⏳ Waiting until {}\n\n{}\n\nThen it goes on by itself, and reads what was written here meanwhile. Put the label \
+         `{trigger}` on to have it go on at once.\n",
+        parked.until.format("%Y-%m-%d %H:%M UTC"),
+        harmless(&sentence(&parked.reason))
+    )
 }
 
 /// Returns in a few words what is done in a stage.
@@ -194,15 +210,6 @@ pub fn failed(
 pub fn withdrawn(reason: &str, trigger: &str) -> String {
     format!(
         "### ⏹️ Stopped\n\nThe run was ended because {reason}. To start a new one, put the label `{trigger}` on again."
-    )
-}
-
-/// Returns the comment on a run that is put back because of the worker's own trouble.
-pub fn postponed(reason: &str, trigger: &str) -> String {
-    format!(
-        "### ⏳ Waiting\n\nThe work cannot go on at the moment. It will be tried again by itself; put the label `{trigger}` on \
-         again to have it tried at once.\n\n{}",
-        harmless(&sentence(reason))
     )
 }
 

@@ -1,18 +1,13 @@
-//! Tells people: comments and labels on the item, or lines on the terminal.
+//! Tells people: comments and labels on the item, or lines on the terminal. The progress comment is in [`super::progress`].
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use super::run::Run;
 use super::setback::Setback;
-use super::talk;
 use super::thread::Thread;
-use crate::forge::{Item, Post};
+use crate::forge::{ForgeError, Item, Post};
 use crate::journal::fact::Fact;
 use crate::task::state::State;
-
-/// Shortest time between two edits of the progress comment.
-const SHORTEST_PAUSE: Duration = Duration::from_secs(5);
 
 impl Run {
     /// Returns the item, or why it is not to be worked on any more.
@@ -23,7 +18,7 @@ impl Run {
         let item = forge.item(&self.lease.task).await?;
         if !item.is_open {
             return Err(Setback::Withdrawn {
-                reason: "it was closed".to_owned(),
+                reason: item.why_closed().to_owned(),
                 item_exists: true,
             });
         }
@@ -49,60 +44,6 @@ impl Run {
         self.write(what, text, Again::Leave).await
     }
 
-    /// Writes the one progress comment, or edits it.
-    pub(super) async fn show_progress(&mut self) -> Result<(), Setback> {
-        let Some(text) = self.progress_text(self.state) else {
-            return Ok(());
-        };
-        self.shown_at = Some(Instant::now());
-        self.write("progress", &text, Again::Edit).await
-    }
-
-    /// Edits the progress comment for the last time, if there is one.
-    pub(super) async fn show_final(&mut self, state: State) -> Result<(), Setback> {
-        self.record.doing.clear();
-        let has_comment = self.record.comments.keys().any(|marker| marker.ends_with(":progress"));
-        match self.progress_text(state) {
-            Some(text) if has_comment => self.write("progress", &text, Again::Edit).await,
-            Some(_) | None => Ok(()),
-        }
-    }
-
-    /// Returns the text of the progress comment; a terminal has none, nor has a round on an own pull/merge request.
-    fn progress_text(&self, state: State) -> Option<String> {
-        let Thread::Item { labels, .. } = &self.thread else {
-            return None;
-        };
-        // The reviewers see a reaction and the label; what came of it is one comment, not two.
-        if self.record.round.is_some() {
-            return None;
-        }
-        Some(talk::progress(
-            self.lease.run,
-            state,
-            &self.record,
-            &self.workshop.settings,
-            &labels.processing,
-        ))
-    }
-
-    /// Shows what the model does now: at once on a terminal, on the item ever more rarely the longer the run lasts (at
-    /// most every 5 s), so that a long run does not cost hundreds of requests. A forge that does not answer is passed over.
-    pub(super) async fn say_what_is_going_on(&mut self, comment: &str) {
-        self.record.doing = self.workshop.redactor.clean(comment.trim()).into_string();
-        if matches!(self.thread, Thread::Terminal { .. }) {
-            self.tell_terminal(comment);
-            return;
-        }
-        let pause = SHORTEST_PAUSE.max(self.begun.elapsed() / 4);
-        if self.shown_at.is_some_and(|at| at.elapsed() < pause) {
-            return;
-        }
-        if let Err(setback) = self.show_progress().await {
-            tracing::warn!(task = %self.lease.task, "the progress could not be shown: {setback:?}");
-        }
-    }
-
     /// Tells a person at the terminal, if there is one, what is going on.
     pub(super) fn tell_terminal(&self, text: &str) {
         if let Thread::Terminal { show } = &self.thread
@@ -112,7 +53,8 @@ impl Run {
         }
     }
 
-    async fn write(&mut self, what: &str, text: &str, again: Again) -> Result<(), Setback> {
+    /// Writes the comment, or does `again` what is done with one that is there.
+    pub(super) async fn write(&mut self, what: &str, text: &str, again: Again) -> Result<(), Setback> {
         let body = self.workshop.redactor.clean(text);
         let (forge, task) = match &self.thread {
             Thread::Item { forge, .. } => (Arc::clone(forge), self.lease.task.clone()),
@@ -129,7 +71,11 @@ impl Run {
         if let Some(Some(comment)) = known {
             return match again {
                 Again::Leave => Ok(()),
-                Again::Edit => Ok(forge.edit_comment(&task, comment, &post).await?),
+                Again::Edit => match forge.edit_comment(&task, comment, &post).await {
+                    // Whoever deleted it did not want to see it. If the item itself is gone, the next look at it says so.
+                    Err(ForgeError::Gone { .. }) => Ok(()),
+                    edited => Ok(edited?),
+                },
             };
         }
         // Saved before the write, so that a process that takes over after a crash searches before it writes.
@@ -203,22 +149,11 @@ impl Run {
         }
         Ok(())
     }
-
-    /// Says that the run is put back, once; a forge that cannot be reached either is passed over.
-    pub(super) async fn say_postponed(&mut self, reason: &str) {
-        let Thread::Item { labels, .. } = &self.thread else {
-            return;
-        };
-        let text = talk::postponed(reason, &labels.trigger);
-        if let Err(setback) = self.say("postponed", &text).await {
-            tracing::warn!(task = %self.lease.task, "the comment could not be written: {setback:?}");
-        }
-    }
 }
 
 /// What to do when the comment exists already.
 #[derive(Clone, Copy)]
-enum Again {
+pub(super) enum Again {
     Leave,
     Edit,
 }

@@ -38,6 +38,11 @@ impl Workshop {
         }
     }
 
+    /// Tells whether a container could not be removed since the last sweep.
+    pub fn has_litter(&self) -> bool {
+        self.docker.get().is_some_and(Docker::has_litter)
+    }
+
     /// Returns the connection to the engine, made at the first need; an engine that did not answer is asked again.
     pub async fn docker(&self) -> Result<&Docker, EnvironmentError> {
         let settings = &self.settings;

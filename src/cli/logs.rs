@@ -10,7 +10,7 @@ use super::arguments::Logs;
 use super::exit;
 use super::session::{complain, configuration_or_defaults, print};
 use crate::journal::fact::{Entry, Fact};
-use crate::journal::reading;
+use crate::journal::reading::Reader;
 use crate::task::id::TaskId;
 
 /// How often the journal is looked at with `--follow`.
@@ -29,45 +29,38 @@ pub async fn show(config: Option<&Path>, logs: &Logs) -> ExitCode {
         Ok(config) => config,
         Err(code) => return code,
     };
-    let mut shown = 0;
+    let mut journal = Reader::new(&config.logs.directory);
+    let (mut is_known, mut has_ended) = (false, false);
     loop {
-        let entries: Vec<Entry> = match reading::entries(&config.logs.directory) {
-            Ok(entries) => entries
-                .filter(|entry| entry.subject.task.as_ref() == Some(&task))
-                .collect(),
-            Err(error) => {
-                complain(format_args!(
-                    "the journal in {} cannot be read: {error}",
-                    config.logs.directory.display()
-                ));
-                return exit::FAILED.into();
+        let looked = journal.look(|entry| {
+            if entry.subject.task.as_ref() != Some(&task) {
+                return;
             }
-        };
-        for entry in entries.iter().skip(shown) {
+            is_known = true;
+            has_ended = matches!(entry.fact, Fact::PutDown { .. });
             if logs.raw {
-                print(serde_json::to_string(entry).unwrap_or_default());
+                print(serde_json::to_string(&entry).unwrap_or_default());
             } else {
-                print(line(entry));
+                print(line(&entry));
             }
+        });
+        if let Err(error) = looked {
+            complain(format_args!(
+                "the journal in {} cannot be read: {error}",
+                config.logs.directory.display()
+            ));
+            return exit::FAILED.into();
         }
-        shown = shown.max(entries.len());
-        let has_ended = matches!(
-            entries.last(),
-            Some(Entry {
-                fact: Fact::PutDown { .. },
-                ..
-            })
-        );
+        if !is_known {
+            complain(format_args!(
+                "nothing is known of {task}; `coding-agent status` lists the tasks there are"
+            ));
+            return exit::FAILED.into();
+        }
         if !logs.follow || has_ended {
             break;
         }
         tokio::time::sleep(LOOK_EVERY).await;
-    }
-    if shown == 0 {
-        complain(format_args!(
-            "nothing is known of {task}; `coding-agent status` lists the tasks there are"
-        ));
-        return exit::FAILED.into();
     }
     exit::SUCCESS.into()
 }

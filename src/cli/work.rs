@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::time::MissedTickBehavior;
 
@@ -134,7 +134,7 @@ async fn until_stopped(config: Option<&Path>, work: Work) -> ExitCode {
                 },
                 async {
                     if work.consumes {
-                        sweep_again_and_again(&service, &stop).await;
+                        sweep_again_and_again(&service, &stop, pause).await;
                     }
                 },
                 async {
@@ -148,13 +148,18 @@ async fn until_stopped(config: Option<&Path>, work: Work) -> ExitCode {
         .await
 }
 
-/// A container that could not be removed at the end of its run does not stay until the next start.
-async fn sweep_again_and_again(service: &Service, stop: &Stop) {
+/// A container that could not be removed at the end of its run does not stay until the next start: it is tried again soon.
+async fn sweep_again_and_again(service: &Service, stop: &Stop, pause: Duration) {
+    let mut swept_at = Instant::now();
     loop {
         tokio::select! {
-            () = tokio::time::sleep(SWEEP_EVERY) => {}
+            () = tokio::time::sleep(pause) => {}
             () = stop.asked.cancelled() => return,
         }
+        if swept_at.elapsed() < SWEEP_EVERY && !service.has_litter() {
+            continue;
+        }
+        swept_at = Instant::now();
         if let Err(error) = Box::pin(service.sweep()).await {
             tracing::error!("old containers could not be looked for: {error}");
         }

@@ -303,20 +303,20 @@ fn unexpected(what: &str, reason: &str) -> EnvironmentError {
 
 /// Removes the container with this id or name, and waits until it is gone. One that is gone already is no error.
 pub(super) async fn remove(engine: &Engine, container: &str) -> Result<(), EnvironmentError> {
-    let what = "removing a container";
     let options = RemoveContainerOptionsBuilder::default().force(true).v(true).build();
-    match engine
+    let removed = engine
         .ask(engine.client.remove_container(container, Some(options)))
-        .await
-    {
-        Ok(()) => Ok(()),
+        .await;
+    let removed = match removed {
         Err(failure) if failure.is_absent() => Ok(()),
         // Somebody else is removing it at this moment.
-        Err(failure) if failure.is_conflict() => until_gone(engine, container)
-            .await
-            .map_err(|failure| engine.error(what, failure)),
-        Err(failure) => Err(engine.error(what, failure)),
-    }
+        Err(failure) if failure.is_conflict() => until_gone(engine, container).await,
+        removed => removed,
+    };
+    removed.map_err(|failure| {
+        engine.has_litter.store(true, Ordering::Relaxed);
+        engine.error("removing a container", failure)
+    })
 }
 
 async fn until_gone(engine: &Engine, container: &str) -> Result<(), Failure> {

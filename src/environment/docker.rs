@@ -115,6 +115,11 @@ impl Docker {
         container::remove(&self.engine, &container_name(run)).await
     }
 
+    /// Tells whether a container could not be removed since the last sweep.
+    pub fn has_litter(&self) -> bool {
+        self.engine.has_litter.load(Ordering::Relaxed)
+    }
+
     /// Lists this installation's containers, running or not.
     pub async fn all(&self) -> Result<Vec<Found>, EnvironmentError> {
         self.list(Vec::new()).await
@@ -128,6 +133,7 @@ impl Docker {
         let oldest = Utc::now()
             .timestamp()
             .saturating_sub(stale_hours.saturating_mul(60 * 60));
+        self.engine.has_litter.store(false, Ordering::Relaxed);
         let (mut removed, mut first_error) = (0, None);
         for found in found {
             if found.is_kept(keep, oldest) {

@@ -4,6 +4,8 @@
 
 use std::fmt;
 use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use bollard::errors::Error;
@@ -27,6 +29,8 @@ const CONNECT_LIMIT: Duration = Duration::from_secs(20);
 pub(super) struct Engine {
     pub(super) client: bollard::Docker,
     address: String,
+    /// A container could not be removed, and may be there still.
+    pub(super) has_litter: Arc<AtomicBool>,
 }
 
 /// What the engine told about itself.
@@ -95,7 +99,13 @@ impl Engine {
                 info.driver_status.as_deref().unwrap_or_default(),
             ),
         };
-        Ok((Self { client, address }, facts))
+        let has_litter = Arc::default();
+        let engine = Self {
+            client,
+            address,
+            has_litter,
+        };
+        Ok((engine, facts))
     }
 
     /// Waits for one call, but not for ever.

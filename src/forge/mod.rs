@@ -14,6 +14,7 @@ mod test_server;
 mod validators;
 pub mod watched;
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
@@ -46,6 +47,9 @@ pub trait Forge: Send + Sync {
     /// Tells whether `user` is to be obeyed: they may write to the task's repository, by themselves or through a team or
     /// group, or the configuration's `allowed_users` names them. Somebody whom the forge does not know is not.
     async fn is_authorised(&self, task: &TaskId, user: &str) -> Result<bool, ForgeError>;
+
+    /// Tells whether the configuration's `allowed_users` names `user`.
+    fn allows(&self, user: &str) -> bool;
 
     /// Tells who put the trigger label on, the last time; `None` where the item's history does not tell (yet).
     async fn triggered_by(&self, task: &TaskId) -> Result<Option<Deed>, ForgeError>;
@@ -82,9 +86,9 @@ pub trait Forge: Send + Sync {
     /// Returns those of `changes`, pull/merge requests of one repository, that are open; unchanged lists are only confirmed.
     async fn open_changes(&self, changes: &[TaskId]) -> Result<Vec<OpenChange>, ForgeError>;
 
-    /// Returns what the checks of a change's commit say, with the logs of those that failed. A token that may not read
-    /// checks sees none, and one that may not read logs sees the names alone.
-    async fn checks(&self, change: &TaskId, commit: &str) -> Result<Checks, ForgeError>;
+    /// Returns what the checks of a change's commit say, with the logs of those that failed and are not among `known`. A token
+    /// that may not read checks sees none, and one that may not read logs sees the names alone.
+    async fn checks(&self, change: &TaskId, commit: &str, known: &BTreeSet<String>) -> Result<Checks, ForgeError>;
 
     /// Returns what git needs to fetch from and push to the clone address of the task's repository.
     async fn git_credentials(&self, task: &TaskId) -> Result<GitCredentials, ForgeError>;
@@ -144,6 +148,8 @@ pub struct Item {
     pub labels: Vec<String>,
     pub assignees: Vec<String>,
     pub is_open: bool,
+    /// Of a pull/merge request that is not open any more.
+    pub is_merged: bool,
     /// Moves with edits and labels. With comments GitLab moves it once a minute at most: only `comments` tells of all.
     pub updated_at: DateTime<Utc>,
     /// The page a person opens.
@@ -154,6 +160,17 @@ pub struct Item {
     pub default_branch: Option<String>,
     /// What is asked to be merged; `None` for an issue.
     pub change: Option<ChangeHead>,
+}
+
+impl Item {
+    /// Says why it is not open.
+    pub fn why_closed(&self) -> &'static str {
+        if self.is_merged {
+            "it was merged"
+        } else {
+            "it was closed"
+        }
+    }
 }
 
 /// The branch a pull/merge request leads from.
@@ -182,6 +199,8 @@ pub struct Comment {
     pub place: Option<Place>,
     /// Belongs to a review that approves: it asks for nothing. GitLab does not tell.
     pub is_approval: bool,
+    /// Written by a program.
+    pub is_bot: bool,
 }
 
 /// Which comment it is, whatever its text becomes; written `comment-12`, `inline-12` or `review-12`.
@@ -198,7 +217,7 @@ pub enum CommentKind {
     Comment,
     /// A line or a file of the changes.
     Inline,
-    /// A review, as its own text. GitLab has none.
+    /// A review, as its own text. On GitLab it has none, but it can ask for changes.
     Review,
 }
 

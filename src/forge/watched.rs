@@ -30,13 +30,16 @@ pub enum Checks {
     /// Not all have come to an end.
     Running,
     Passed,
-    /// All have come to an end, and these failed.
+    /// All have come to an end, and these failed that were not known; none, where all that failed were.
     Failed(Vec<FailedCheck>),
 }
 
 /// A check that failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FailedCheck {
+    /// Which one it is: another one when the check is run again.
+    #[serde(default)]
+    pub key: String,
     pub name: String,
     /// The end of its log; `None` where it has none or the token may not read it.
     pub log: Option<String>,

@@ -125,6 +125,10 @@ pub enum Fact {
         branch: String,
         commit: String,
     },
+    /// One that showed unfinished work, which was delivered since.
+    BranchDeleted {
+        branch: String,
+    },
     ChangeOpened {
         number: u64,
         url: String,

@@ -1,41 +1,109 @@
-//! The journal read back, for `logs` and for tests.
+//! The journal read back, for `logs`.
 
+use std::collections::BTreeMap;
 use std::fs::File;
-use std::io;
-use std::io::BufRead;
-use std::io::BufReader;
-use std::io::Read;
-use std::path::Path;
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
 
+use chrono::NaiveDate;
 use flate2::read::MultiGzDecoder;
 
 use super::fact::Entry;
 use super::old_file;
 
-/// Returns all facts in `directory`, oldest day first. Lines that are no facts (cut short by a crash) and files that
-/// another process has just removed are passed over.
-pub fn entries(directory: &Path) -> io::Result<impl Iterator<Item = Entry> + use<>> {
-    let found = match old_file::all(directory) {
-        // Nothing has been written yet.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
-        found => found?,
-    };
-    let mut files: Vec<_> = found.into_iter().filter(old_file::OldFile::is_journal).collect();
-    // Compressed lines of a day are older than the others.
-    files.sort_by_key(|file| (file.day, !file.is_compressed));
-    Ok(files
-        .into_iter()
-        .filter_map(|file| lines(&file).ok())
-        .flatten()
-        .filter_map(|line| serde_json::from_slice(&line).ok()))
+/// Reads a journal that grows: each look goes on where the last one ended.
+#[derive(Debug)]
+pub struct Reader {
+    directory: PathBuf,
+    /// How much of each day's file was read; `None` before the first look.
+    read: Option<BTreeMap<NaiveDate, u64>>,
 }
 
-fn lines(file: &old_file::OldFile) -> io::Result<impl Iterator<Item = Vec<u8>> + use<>> {
-    let opened = File::open(&file.path)?;
-    let content: Box<dyn Read> = if file.is_compressed {
-        Box::new(MultiGzDecoder::new(opened))
-    } else {
-        Box::new(opened)
-    };
-    Ok(BufReader::new(content).split(b'\n').map_while(Result::ok))
+impl Reader {
+    pub fn new(directory: &Path) -> Self {
+        Self {
+            directory: directory.to_owned(),
+            read: None,
+        }
+    }
+
+    /// Hands over what was not handed over before, oldest day first. Lines that are no facts (cut short by a crash) and files that
+    /// another process has just removed are passed over. Compressed files are read at the first look alone: what
+    /// becomes one later was read while it was plain.
+    pub fn look(&mut self, mut each: impl FnMut(Entry)) -> io::Result<()> {
+        let found = match old_file::all(&self.directory) {
+            // Nothing has been written yet.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+            found => found?,
+        };
+        let mut files: Vec<_> = found.into_iter().filter(old_file::OldFile::is_journal).collect();
+        // Compressed lines of a day are older than the others.
+        files.sort_by_key(|file| (file.day, !file.is_compressed));
+        let is_first = self.read.is_none();
+        let read = self.read.get_or_insert_default();
+        for file in files.iter().filter(|file| is_first || !file.is_compressed) {
+            let Ok(mut opened) = File::open(&file.path) else {
+                continue;
+            };
+            if file.is_compressed {
+                hand_over(BufReader::new(MultiGzDecoder::new(opened)), &mut each);
+                continue;
+            }
+            let place = read.entry(file.day).or_default();
+            if opened.seek(SeekFrom::Start(*place)).is_ok() {
+                *place += hand_over(BufReader::new(opened), &mut each);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Hands over the whole lines and returns how many bytes they are; the last line may still be on its way.
+fn hand_over(mut lines: BufReader<impl Read>, each: &mut impl FnMut(Entry)) -> u64 {
+    let (mut bytes, mut line) = (0, Vec::new());
+    while let Ok(length) = lines.read_until(b'\n', &mut line) {
+        if line.last() != Some(&b'\n') {
+            break;
+        }
+        bytes += length as u64;
+        if let Ok(entry) = serde_json::from_slice(&line) {
+            each(entry);
+        }
+        line.clear();
+    }
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::OpenOptions;
+    use std::io::Write;
+
+    #[test]
+    fn each_look_goes_on_where_the_last_one_ended() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |day: &str, text: &str| {
+            let path = folder.path().join(format!("journal-{day}.jsonl"));
+            let mut file = OpenOptions::new().create(true).append(true).open(path).unwrap();
+            file.write_all(text.as_bytes()).unwrap();
+        };
+        let fact = |second: u32| format!(r#"{{"at":"2026-11-22T12:00:{second:02}Z","fact":"claimed"}}"#);
+        let mut reader = Reader::new(folder.path());
+        let mut seen = || {
+            let mut seconds = Vec::new();
+            let looked = reader.look(|entry| seconds.push(entry.at.timestamp() % 60));
+            looked.unwrap();
+            seconds
+        };
+        write("2026-11-21", &format!("{}\nno fact\n", fact(1)));
+        assert_eq!(seen(), [1]);
+        assert_eq!(seen(), [0_i64; 0]);
+        let (begin, end) = (fact(2).split_at(20).0.to_owned(), fact(2).split_at(20).1.to_owned());
+        write("2026-11-21", &begin);
+        assert_eq!(seen(), [0_i64; 0], "a line on its way is left for the next look");
+        write("2026-11-21", &format!("{end}\n"));
+        write("2026-11-22", &format!("{}\n", fact(3)));
+        assert_eq!(seen(), [2, 3]);
+    }
 }

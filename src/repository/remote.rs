@@ -67,10 +67,26 @@ impl Mirror {
         self.push_with(remote, commit, branch, Some(from)).await
     }
 
+    /// Deletes `branch` of `remote` if it is still at `commit`; `Moved` where it is elsewhere or gone.
+    pub async fn delete(&self, remote: &Remote, commit: &CommitId, branch: &str) -> Result<(), RepositoryError> {
+        self.push_as(remote, "", branch, Some(commit)).await
+    }
+
     async fn push_with(
         &self,
         remote: &Remote,
         commit: &CommitId,
+        branch: &str,
+        expected: Option<&CommitId>,
+    ) -> Result<(), RepositoryError> {
+        self.push_as(remote, commit.as_str(), branch, expected).await
+    }
+
+    /// Without `what` is to be there the branch is deleted.
+    async fn push_as(
+        &self,
+        remote: &Remote,
+        what: &str,
         branch: &str,
         expected: Option<&CommitId>,
     ) -> Result<(), RepositoryError> {
@@ -90,7 +106,7 @@ impl Mirror {
                     ])
                     .args(&lease)
                     .args(["--", address.url()])
-                    .arg(format!("{commit}:refs/heads/{branch}")))
+                    .arg(format!("{what}:refs/heads/{branch}")))
             })
         };
         match push().await {

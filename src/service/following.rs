@@ -3,6 +3,8 @@
 //! A look costs one list for each repository, mostly confirmed unchanged; the comments are read while a change is restless,
 //! its checks until they came to an end. A change that was closed, or whose round a person stopped, costs nothing more.
 
+mod news;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, TimeDelta, Utc};
@@ -27,14 +29,6 @@ use crate::task::state::State;
 const FOLLOWED: TimeDelta = TimeDelta::days(30);
 /// More runs of a change than any limit of rounds allows for.
 const MOST_RUNS: u32 = 100;
-
-/// What people said since the last look.
-#[derive(Default)]
-struct News {
-    words: Vec<Comment>,
-    /// Who ended the following.
-    stop: Option<(CommentKey, String)>,
-}
 
 impl Service {
     /// Looks once at all changes that are followed. One that cannot be looked at is looked at again next time.
@@ -158,41 +152,6 @@ impl Service {
         Ok(runs)
     }
 
-    /// Reads what is new; what needs no attention is noted as heard.
-    async fn news(&self, connected: &Connected, task: &TaskId, notes: &mut Notes) -> Result<News, AdmitError> {
-        let comments = connected.forge.comments(task).await?;
-        let heard = self.heard_before(task).await?;
-        notes.heard.clear();
-        let mut news = News::default();
-        for comment in comments {
-            let now = Heard::of(&comment);
-            let is_known = now.is_in(&heard);
-            let is_unasked = comment.is_approval || self.config.follow_up.most(Kind::Review) == 0;
-            let command = Command::in_comment(&comment.body);
-            if !is_known && (command.is_some() || !is_unasked) {
-                if !connected.forge.is_authorised(task, &comment.author).await? {
-                    self.ignore(task, &comment);
-                } else if command == Some(Command::Stop) {
-                    news.stop = Some((comment.key, comment.author.clone()));
-                } else if command.is_none() {
-                    news.words.push(comment);
-                    continue;
-                }
-            }
-            notes.heard.insert(now.key, now.fingerprint);
-        }
-        Ok(news)
-    }
-
-    fn ignore(&self, task: &TaskId, comment: &Comment) {
-        let reason = format!(
-            "the comment {} is of somebody who may not write to the repository",
-            comment.key
-        );
-        let author = comment.author.clone();
-        self.record(task, None, Fact::Ignored { author, reason });
-    }
-
     async fn begin_review(
         &self,
         connected: &Connected,
@@ -235,7 +194,12 @@ impl Service {
         if !is_wanted || !notes.may_have_checks(&change.head, now) {
             return Ok(None);
         }
-        let failed = match connected.forge.checks(&change.task, &change.head).await? {
+        let known = notes.known_failures(&change.head);
+        let failed = match connected.forge.checks(&change.task, &change.head, &known).await? {
+            Checks::Failed(failed) if failed.is_empty() => {
+                notes.saw_checks(&change.head, now, Seen::End);
+                return Ok(None);
+            }
             Checks::Failed(failed) => failed,
             Checks::None => {
                 notes.saw_checks(&change.head, now, Seen::Nothing);
@@ -256,7 +220,9 @@ impl Service {
         };
         // The record is shown and kept.
         let clean = |text: &str| self.workshop.redactor.clean(text).into_string();
+        let keys: Vec<String> = failed.iter().map(|check| check.key.clone()).collect();
         let failed = failed.into_iter().map(|check| FailedCheck {
+            key: check.key,
             name: clean(&check.name),
             log: check.log.as_deref().map(clean),
         });
@@ -268,6 +234,7 @@ impl Service {
         };
         let run = self.begin(connected, change, round).await?;
         notes.saw_checks(&change.head, now, Seen::End);
+        notes.know_failures(keys);
         Ok(run)
     }
 
@@ -377,8 +344,9 @@ impl Service {
         };
         let mut notes: Notes = serde_json::from_value(followed.notes).map_err(AdmitError::record)?;
         notes.begin_again();
+        let origin = notes.origin.clone();
         let notes = serde_json::to_value(notes).map_err(AdmitError::record)?;
-        Ok(store.follow(task, &notes).await?)
+        Ok(store.follow(task, &origin, &notes).await?)
     }
 }
 

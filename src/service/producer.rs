@@ -88,6 +88,10 @@ impl Service {
             Admission::Known(_) => Ok(None),
             Admission::New(run) => {
                 self.follow_again(&item.task).await?;
+                // It begins when the one that has its branch has ended, and that must not wait for people who look here.
+                for other in self.workshop.store.beside(&item.task).await? {
+                    self.let_go_on(other).await?;
+                }
                 let subject = Subject {
                     task: Some(item.task.clone()),
                     run: Some(run),

@@ -54,6 +54,11 @@ impl Service {
         Ok(())
     }
 
+    /// Tells whether a container could not be removed since the last sweep.
+    pub fn has_litter(&self) -> bool {
+        self.workshop.has_litter()
+    }
+
     async fn containers(&self) -> Result<(&Docker, Vec<Found>), EnvironmentError> {
         let docker = self.workshop.docker().await?;
         Ok((docker, docker.all().await?))

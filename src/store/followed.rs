@@ -4,8 +4,8 @@ use chrono::{DateTime, Utc};
 use serde_json::Value;
 
 use super::row::micros;
-use super::{Store, StoreError};
-use crate::task::id::TaskId;
+use super::{Store, StoreError, origin};
+use crate::task::id::{RunId, TaskId};
 
 /// A pull/merge request that is looked after.
 #[derive(Debug, Clone, PartialEq)]
@@ -15,13 +15,16 @@ pub struct Followed {
 }
 
 impl Store {
-    /// Looks after `task` from now on, anew if that had ended.
-    pub async fn follow(&self, task: &TaskId, notes: &Value) -> Result<(), StoreError> {
+    /// Looks after `task`, which was opened for `origin`, from now on, anew if that had ended. From here on runs of the two
+    /// take turns.
+    pub async fn follow(&self, task: &TaskId, origin: &TaskId, notes: &Value) -> Result<(), StoreError> {
         sqlx::query(
-            "INSERT INTO followed (task, notes, active_at) VALUES ($1, $2, $3)
-             ON CONFLICT (task) DO UPDATE SET notes = excluded.notes, active_at = excluded.active_at, ended_at = NULL",
+            "INSERT INTO followed (task, origin, notes, active_at) VALUES ($1, $2, $3, $4)
+             ON CONFLICT (task) DO UPDATE SET origin = excluded.origin, notes = excluded.notes,
+                 active_at = excluded.active_at, ended_at = NULL",
         )
         .bind(task.to_string())
+        .bind(origin.to_string())
         .bind(notes.to_string())
         .bind(micros(Utc::now()))
         .execute(&self.pool)
@@ -75,6 +78,23 @@ impl Store {
             .await
             .map_err(|error| self.failed(error))?;
         Ok(())
+    }
+
+    /// Returns the unfinished runs of other tasks that work on the same branch as runs of `task` do.
+    pub async fn beside(&self, task: &TaskId) -> Result<Vec<RunId>, StoreError> {
+        let query = concat!(
+            "SELECT runs.id FROM runs WHERE runs.finished_at IS NULL AND runs.task <> $1 AND ",
+            origin!("runs.task"),
+            " = ",
+            origin!("$1"),
+            " ORDER BY runs.id"
+        );
+        let rows: Vec<String> = sqlx::query_scalar(query)
+            .bind(task.to_string())
+            .fetch_all(&self.pool)
+            .await
+            .map_err(|error| self.failed(error))?;
+        rows.iter().map(|id| self.run_id(id)).collect()
     }
 
     fn read_followed(&self, task: &str, notes: &str) -> Result<Followed, StoreError> {

@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use super::row::micros;
 use super::worker::{Holding, Liveness};
-use super::{Run, Store, StoreError, set_aside};
+use super::{Run, Store, StoreError, origin, set_aside};
 use crate::conversation::Message;
 use crate::task::id::{RunId, TaskId};
 use crate::task::state::State;
@@ -32,8 +32,23 @@ enum Wanted {
     This(RunId),
 }
 
+/// The runs that have the branch of `runs` before it, as SQL. Begun before not begun, then by age: no two wait for each other.
+macro_rules! before_it {
+    () => {
+        concat!(
+            "SELECT 1 FROM runs AS other WHERE other.finished_at IS NULL AND other.id <> runs.id
+             AND (other.state <> 'queued' OR other.lease_token IS NOT NULL)
+             AND (runs.state = 'queued' OR other.id < runs.id) AND ",
+            origin!("other.task"),
+            " = ",
+            origin!("runs.task")
+        )
+    };
+}
+
 impl Store {
-    /// Claims the oldest run that is unfinished, due (`not_before`), not set aside for people, and held by no living worker.
+    /// Claims the oldest run that is unfinished, due (`not_before`), not set aside for people, held by no living worker, and whose
+    /// branch no other run works on.
     /// The lease lasts `ttl` unless [`Store::heartbeat`] extends it.
     pub async fn claim(&self, ttl: Duration) -> Result<Option<(Lease, Run)>, StoreError> {
         self.claim_wanted(&Wanted::Next, ttl).await
@@ -54,7 +69,9 @@ impl Store {
                 "SELECT * FROM runs
                  WHERE finished_at IS NULL AND lease_token IS NULL AND task NOT LIKE 'local:%' AND NOT ",
                 set_aside!(),
-                " AND (not_before IS NULL OR not_before <= $1) ORDER BY id LIMIT 1",
+                " AND (not_before IS NULL OR not_before <= $1) AND NOT EXISTS (",
+                before_it!(),
+                ") ORDER BY id LIMIT 1",
             ))
             .bind(micros(now)),
             Wanted::This(run) => {

@@ -3,6 +3,9 @@
 //! `SQLite` in WAL mode, SQL kept portable to `PostgreSQL`, migrations inside the binary. A claim gives a [`Lease`];
 //! nothing is saved without it, and a lease that was lost saves nothing (its token is out of date).
 //!
+//! **One run at a time on one branch.** An issue and the pull/merge request that was opened for it share one, whoever asked for
+//! work on either. A run is not claimed while another one that has begun is on its branch; of two that have, the older goes on.
+//!
 //! **Who is alive is decided by the kernel, not by the clock.** Each open store holds a lock on a file of its own below
 //! `<state_dir>/workers/`; the kernel lets go of it when the process dies, however it dies. So a run whose worker
 //! is dead can be claimed at once, and a living worker never loses its lease because a clock jumped or a laptop slept.
@@ -56,6 +59,20 @@ macro_rules! set_aside {
     };
 }
 use set_aside;
+
+/// The task whose branch runs of a task work on, as SQL: that which a pull/merge request was opened for, else the task itself.
+macro_rules! origin {
+    ($task:literal) => {
+        concat!(
+            "COALESCE((SELECT followed.origin FROM followed WHERE followed.task = ",
+            $task,
+            "), ",
+            $task,
+            ")"
+        )
+    };
+}
+use origin;
 
 /// What admitting a task led to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

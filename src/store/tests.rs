@@ -2,6 +2,7 @@
 
 mod history;
 mod opening;
+mod turns;
 
 use std::io::{Read, Write};
 use std::path::Path;

@@ -1,5 +1,7 @@
 //! Pull and merge requests: the work goes on where people began.
 
+mod unfinished;
+
 use serde_json::json;
 
 use crate::fake::github::Permission;

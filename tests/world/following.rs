@@ -1,6 +1,9 @@
 //! After the pull/merge request: what reviewers say becomes new commits on the same branch. See also `following/checks.rs`.
 
+mod bots;
 mod checks;
+mod meanwhile;
+mod turns;
 
 use serde_json::json;
 

@@ -86,10 +86,10 @@ async fn an_issue_becomes_a_merge_request() {
         | <sub>3 model turns · TOKENS · TIME · run `RUN`</sub>
     ");
     let first_progress = &issue.comments_of(world.gitlab.bot())[0];
-    let earlier = &issue.comments()[0].earlier[1];
+    let earlier = &issue.comments()[0].earlier[0];
     assert_ne!(first_progress, earlier);
     insta::assert_snapshot!(told(&world, earlier), @"
-    ### 🛠️ Working
+    ### 🛠️ Preparing the environment
 
     Planned.
 

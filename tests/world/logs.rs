@@ -1,7 +1,10 @@
 //! What the program writes about itself: files only, no secrets, and what `logs` and `status` make of them.
 
+use std::process::Stdio;
+
 use chrono::{TimeDelta, Utc};
 use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, BufReader};
 
 use crate::fake::model::Plan;
 use crate::world::World;
@@ -47,7 +50,7 @@ async fn logs_and_status_tell_the_story_of_a_run() {
 
     let logs = world.command(&["logs", "github:acme/widgets#1"]).await;
     let status = world.command(&["status"]).await;
-    let unknown = world.command(&["logs", "github:acme/widgets#2"]).await;
+    let unknown = world.command(&["logs", "--follow", "github:acme/widgets#2"]).await;
     let raw = world.command(&["logs", "--raw", "github:acme/widgets#1"]).await;
 
     insta::with_settings!({ filters => CHANGING }, {
@@ -98,6 +101,44 @@ async fn logs_and_status_tell_the_story_of_a_run() {
         .map(|line| serde_json::from_str(line).unwrap())
         .collect();
     assert_eq!(printed, of_the_task);
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_run_that_is_followed_is_told_to_its_end_and_nothing_twice() {
+    let world = World::start().await;
+    world
+        .model
+        .plans(Plan::of(&["greet"]).in_environment("python"))
+        .calls(COMMAND, json!({ "command": "echo Hello > README.md" }))
+        .done("It greets.")
+        .holds();
+    world.github.open_issue("Greet the reader").label("coding agent");
+    let run = world.spawn(&["run"]);
+    world.model.until_held(1).await;
+    let mut command = world.program();
+    command.args([
+        "--config",
+        "config.yaml",
+        "logs",
+        "--raw",
+        "--follow",
+        "github:acme/widgets#1",
+    ]);
+    let mut following = command.stdout(Stdio::piped()).kill_on_drop(true).spawn().unwrap();
+    let mut lines = BufReader::new(following.stdout.take().unwrap()).lines();
+    let mut told: Vec<Value> = Vec::new();
+    while let Some(line) = lines.next_line().await.unwrap() {
+        told.push(serde_json::from_str(&line).unwrap());
+        if told.last().unwrap()["fact"] == "tool_called" {
+            world.model.release();
+        }
+    }
+    run.ended().await;
+
+    let mut journal = world.journal();
+    journal.retain(|entry| entry["task"] == "github:acme/widgets#1");
+    assert_eq!(told, journal);
     world.finish().await;
 }
 

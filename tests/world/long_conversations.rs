@@ -54,6 +54,45 @@ async fn a_conversation_that_nears_the_window_gives_way_to_a_summary_and_goes_on
 }
 
 #[tokio::test]
+async fn a_summary_that_does_not_come_destroys_nothing() {
+    let mut world = World::start().await;
+    world.configure(|config| config["llm"]["openai"]["context_length"] = 6_000.into());
+    world.model.has_window(6_000);
+    world.model.allows_restarts();
+    world.model.plans(Plan::of(&["count"]));
+    for turn in 0..5 {
+        world.model.calls(
+            "workspace/execute_command",
+            json!({"command": format!("seq {turn}000 {turn}500")}),
+        );
+    }
+    world
+        .model
+        .says(" ")
+        .calls(
+            "workspace/write_file",
+            json!({"path": "count.txt", "content": "4500\n", "mode": "create"}),
+        )
+        .says("Counted from 0 to 4500, and written down.")
+        .done("Counted.");
+    world.github.open_issue("Count the numbers").label("coding agent");
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.stdout, "run: done\n", "{ended:?}\n{}", world.story());
+    let requests = world.model.requests();
+    // Behind the summary that was none everything is there still; the next one takes the place of the older part.
+    assert!(requests[7].text().contains("seq 0000"), "{}", world.model.dump());
+    assert!(!requests[9].text().contains("seq 0000"), "{}", world.model.dump());
+    assert!(
+        requests[9].text().contains("Counted from 0 to 4500"),
+        "{}",
+        world.model.dump()
+    );
+    world.finish().await;
+}
+
+#[tokio::test]
 async fn a_model_that_goes_round_in_circles_is_told_and_then_stopped() {
     let mut world = World::start().await;
     world.configure(|config| config["planning"] = json!({ "replanning": { "max_revisions": 0 } }));

@@ -18,6 +18,8 @@ pub fn told(world: &World, text: &str) -> String {
             (r"data-[0-9a-f]{8}", "data-FENCE"),
             (r"gate-[0-9a-f-]{36}:\d+", "GATE"),
             (r", \d+ ms\]", ", TIME]"),
+            // The fakes number everything, edits by the clock too.
+            (r"reply-(comment|inline|review)-\d+", "reply-$1-N"),
             // What breaks a mention is not seen; here it is.
             ("\u{200b}", "~"),
             (r"\d{4}-\d\d-\d\d \d\d:\d\d", "TIME"),

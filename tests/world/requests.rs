@@ -27,8 +27,11 @@ async fn a_short_run_looks_at_its_item_twice_and_fetches_once() {
     assert_eq!(count("GET /repos/*/*/issues/*"), 2, "{requests:?}");
     // For the plan, and for what people said since.
     assert_eq!(count("GET /repos/*/*/issues/*/comments"), 2, "{requests:?}");
-    // The work, the checks, the end.
-    assert_eq!(count("PATCH /repos/*/*/issues/comments/*"), 3, "{requests:?}");
+    // The end, and one more on a machine that takes longer than five seconds for it.
+    assert!(
+        matches!(count("PATCH /repos/*/*/issues/comments/*"), 1 | 2),
+        "{requests:?}"
+    );
     let is_fetch =
         |request: &&crate::fake::traffic::Request| request.path.ends_with("info/refs?service=git-upload-pack");
     assert_eq!(requests.1.iter().filter(is_fetch).count(), 1, "{requests:?}");

@@ -313,7 +313,7 @@ async fn commands_are_answered_below_the_item() {
 
     Any other comment is read before the next step.
 
-    <!-- coding-agent:RUN:reply-comment-1012 -->
+    <!-- coding-agent:RUN:reply-comment-N -->
     =====
     `/agent dance` is no command. These are, on the first line of a comment, for people who may write to the repository:
 
@@ -327,19 +327,19 @@ async fn commands_are_answered_below_the_item() {
 
     Any other comment is read before the next step.
 
-    <!-- coding-agent:RUN:reply-comment-1016 -->
+    <!-- coding-agent:RUN:reply-comment-N -->
     =====
     It is at work already.
 
-    <!-- coding-agent:RUN:reply-comment-1020 -->
+    <!-- coding-agent:RUN:reply-comment-N -->
     =====
     Nothing waits for approval.
 
-    <!-- coding-agent:RUN:reply-comment-1024 -->
+    <!-- coding-agent:RUN:reply-comment-N -->
     =====
     👍 500,000 more tokens, counted from now.
 
-    <!-- coding-agent:RUN:reply-comment-1028 -->
+    <!-- coding-agent:RUN:reply-comment-N -->
     ");
     world.finish().await;
 }
@@ -363,6 +363,9 @@ async fn a_merge_request_is_steered_as_an_issue_is() {
     world.model.until_held(1).await;
     merge.comment("alice", "Blue would be better.");
     merge.last_comment().until_reaction(world.gitlab.bot(), "eyes").await;
+    merge.line_comment("alice", "wall.txt", 1, "Not on this wall.");
+    let remark = merge.last_line_comment();
+    remark.until_reaction(world.gitlab.bot(), "eyes").await;
     merge.comment("mallory", "/agent stop");
     merge.until_comments_are_read().await;
     merge.until_comments_are_read().await;
@@ -371,11 +374,10 @@ async fn a_merge_request_is_steered_as_an_issue_is() {
 
     assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
     let requests = world.model.requests();
-    assert!(
-        requests[2].last_user_message().contains("Blue would be better."),
-        "{}",
-        world.model.dump()
-    );
+    let heard = requests[2].last_user_message();
+    for words in ["Blue would be better.", "on wall.txt:1:\nNot on this wall."] {
+        assert!(heard.contains(words), "{heard}");
+    }
     let project = world.gitlab.default_project();
     assert_eq!(project.file("paint", "color.txt").as_deref(), Some("blue\n"));
     world.finish().await;

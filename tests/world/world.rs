@@ -207,38 +207,6 @@ impl World {
             .collect()
     }
 
-    /// Makes the runs that were put back due now, as the passing of time would.
-    pub async fn make_everything_due(&self) {
-        let book = format!("sqlite://{}", self.state_dir().join("coding-agent.db").display());
-        let pool = sqlx::SqlitePool::connect(&book).await.unwrap();
-        sqlx::query("UPDATE runs SET not_before = NULL")
-            .execute(&pool)
-            .await
-            .unwrap();
-        pool.close().await;
-    }
-
-    /// Changes the saved records of all runs, as nothing but time would.
-    pub async fn rewrite_records(&self, change: impl Fn(&mut Value)) {
-        let book = format!("sqlite://{}", self.state_dir().join("coding-agent.db").display());
-        let pool = sqlx::SqlitePool::connect(&book).await.unwrap();
-        let rows: Vec<(String, String)> = sqlx::query_as("SELECT id, record FROM runs")
-            .fetch_all(&pool)
-            .await
-            .unwrap();
-        for (run, record) in rows {
-            let mut record: Value = serde_json::from_str(&record).unwrap();
-            change(&mut record);
-            sqlx::query("UPDATE runs SET record = $2 WHERE id = $1")
-                .bind(run)
-                .bind(record.to_string())
-                .execute(&pool)
-                .await
-                .unwrap();
-        }
-        pool.close().await;
-    }
-
     /// Runs a shell command in the one container of this world.
     pub async fn in_container(&self, command: &str) {
         let containers = self.containers().await;

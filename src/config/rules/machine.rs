@@ -5,6 +5,9 @@ use super::check_positive;
 use crate::config::Config;
 use crate::config::fault::Faults;
 
+/// A day.
+const LONGEST_DEBOUNCE: u32 = 86_400;
+
 /// Names of the built-in tool servers.
 const RESERVED: [&str; 3] = ["workspace", "repository", "agent"];
 
@@ -17,12 +20,28 @@ pub(super) fn check(config: &Config, faults: &mut Faults) {
     check_positive("steering.interval_seconds", steering.interval_seconds, faults);
     check_positive("steering.give_up_hours", steering.give_up_hours.into(), faults);
     check_positive("steering.expire_days", steering.expire_days.into(), faults);
+    check_following(config, faults);
     check_positive("logs.retention_days", config.logs.retention_days.into(), faults);
     check_given("state_dir", &config.state_dir.to_string_lossy(), faults);
     check_given("logs.directory", &config.logs.directory.to_string_lossy(), faults);
     check_containers(config, faults);
     check_tools(config, faults);
     check_git(config, faults);
+}
+
+/// What is switched on and may do nothing is a mistake.
+fn check_following(config: &Config, faults: &mut Faults) {
+    let following = &config.follow_up;
+    if following.enabled && following.max_review_rounds == 0 && following.max_ci_rounds == 0 {
+        faults.at(
+            "follow_up.max_review_rounds",
+            "must be at least 1 where max_ci_rounds is 0; to have nothing followed set follow_up.enabled to false",
+        );
+    }
+    if following.debounce_seconds > LONGEST_DEBOUNCE {
+        let reason = format!("must be at most {LONGEST_DEBOUNCE}: nobody waits longer for reviewers to finish");
+        faults.at("follow_up.debounce_seconds", reason);
+    }
 }
 
 /// The module that runs them knows what it can do; each of its sentences begins with the key.

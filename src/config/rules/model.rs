@@ -61,6 +61,12 @@ pub(super) fn check(config: &Config, faults: &mut Faults) {
             "must be at least 1; to work without a plan set planning.enabled to false",
         );
     }
+    if config.planning.verification.max_failures == 0 {
+        faults.at(
+            "planning.verification.max_failures",
+            "must be at least 1; to have nothing repaired set max_rounds to 0",
+        );
+    }
 }
 
 pub(super) fn address_with_secret(config: &Config) -> Option<(&'static str, &str)> {
@@ -104,32 +110,35 @@ fn check_key(config: &Config, faults: &mut Faults) {
 
 fn check_budget(config: &Config, faults: &mut Faults) {
     let budget = &config.budget;
-    for (key, limit) in [("budget.tokens", budget.tokens), ("budget.minutes", budget.minutes)] {
+    for (key, limit) in [
+        ("budget.tokens", budget.tokens),
+        ("budget.minutes", budget.minutes),
+        ("budget.per_day.tokens", budget.per_day.tokens),
+    ] {
         if limit == Some(0) {
             faults.at(key, "must be at least 1; leave it out for no limit");
         }
     }
-    if budget.cost_usd.is_some_and(|cost| cost <= 0.0) {
-        faults.at("budget.cost_usd", "must be more than 0; leave it out for no limit");
-    }
-    match &budget.prices {
-        None if budget.cost_usd.is_some() => {
-            faults.at(
-                "budget.cost_usd",
-                "needs `prices`: without them the cost of a run is not known",
-            );
+    let costs = [
+        ("budget.cost_usd", budget.cost_usd),
+        ("budget.per_day.cost_usd", budget.per_day.cost_usd),
+    ];
+    for (key, cost) in costs {
+        if cost.is_some_and(|cost| cost <= 0.0) {
+            faults.at(key, "must be more than 0; leave it out for no limit");
+        } else if cost.is_some() && budget.prices.is_none() {
+            faults.at(key, "needs `prices`: without them the cost of a run is not known");
         }
-        None => {}
-        Some(prices) => {
-            let all = [
-                ("input", Some(prices.input)),
-                ("output", Some(prices.output)),
-                ("cached", prices.cached),
-            ];
-            for (key, price) in all {
-                if price.is_some_and(|price| price < 0.0) {
-                    faults.at(&format!("budget.prices.{key}"), "must not be less than 0");
-                }
+    }
+    if let Some(prices) = &budget.prices {
+        let all = [
+            ("input", Some(prices.input)),
+            ("output", Some(prices.output)),
+            ("cached", prices.cached),
+        ];
+        for (key, price) in all {
+            if price.is_some_and(|price| price < 0.0) {
+                faults.at(&format!("budget.prices.{key}"), "must not be less than 0");
             }
         }
     }

@@ -2,6 +2,8 @@
 //!
 //! GitHub has two kinds: check runs (those of GitHub Actions have a job with a log), and the older commit statuses.
 
+use std::collections::BTreeSet;
+
 use super::client::{Rights, path};
 use super::rights::Right;
 use super::{Address, GitHub, attempt, wire};
@@ -38,7 +40,12 @@ impl GitHub {
         Ok(found.filter(|change| changes.contains(&change.task)).collect())
     }
 
-    pub(super) async fn read_checks(&self, address: Address<'_>, commit: &str) -> Result<Checks, Failure> {
+    pub(super) async fn read_checks(
+        &self,
+        address: Address<'_>,
+        commit: &str,
+        known: &BTreeSet<String>,
+    ) -> Result<Checks, Failure> {
         let rights = Rights::Repository(address.repository);
         let on_commit = |part: &str| path(address.repository, &format!("/commits/{commit}/{part}?per_page=100"));
         let runs = self
@@ -58,26 +65,29 @@ impl GitHub {
         if runs.iter().any(is_running) || statuses.iter().any(|status| status.state == "pending") {
             return Ok(Checks::Running);
         }
+        let runs: Vec<_> = runs.into_iter().filter(has_failed).collect();
+        let has_failed = |status: &wire::CommitStatus| matches!(status.state.as_str(), "failure" | "error");
+        let statuses: Vec<_> = statuses.into_iter().filter(has_failed).collect();
+        if runs.is_empty() && statuses.is_empty() {
+            return Ok(Checks::Passed);
+        }
         let mut failed = Vec::new();
-        for run in runs.into_iter().filter(has_failed) {
-            if failed.len() < MOST_FAILED {
+        for run in runs {
+            let key = format!("run-{}", run.id);
+            if failed.len() < MOST_FAILED && !known.contains(&key) {
                 let log = self.log_of(address, &run).await?;
-                failed.push(FailedCheck { name: run.name, log });
+                let name = run.name;
+                failed.push(FailedCheck { key, name, log });
             }
         }
-        let statuses = statuses
-            .into_iter()
-            .filter(|status| matches!(status.state.as_str(), "failure" | "error"));
-        failed.extend(statuses.map(|status| FailedCheck {
+        let statuses = statuses.into_iter().map(|status| FailedCheck {
+            key: format!("status-{}", status.id),
             name: status.context,
             log: status.description,
-        }));
+        });
+        failed.extend(statuses.filter(|check| !known.contains(&check.key)));
         failed.truncate(MOST_FAILED);
-        Ok(if failed.is_empty() {
-            Checks::Passed
-        } else {
-            Checks::Failed(failed)
-        })
+        Ok(Checks::Failed(failed))
     }
 
     /// Returns the end of a job's log, or what another service said of its check.

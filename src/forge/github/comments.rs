@@ -34,6 +34,7 @@ impl GitHub {
                 if body.trim().is_empty() || self.is_bot(review.user.as_ref()).await? {
                     continue;
                 }
+                let is_bot = review.user.as_ref().is_some_and(wire::User::is_program);
                 comments.push(Comment {
                     key: CommentKey {
                         kind: CommentKind::Review,
@@ -46,6 +47,7 @@ impl GitHub {
                     updated_at: created_at,
                     place: None,
                     is_approval: review.state.as_deref() == Some("APPROVED"),
+                    is_bot,
                 });
             }
         }
@@ -71,6 +73,7 @@ impl GitHub {
             return Ok(());
         }
         let line = comment.line;
+        let is_bot = comment.user.as_ref().is_some_and(wire::User::is_program);
         comments.push(Comment {
             key: CommentKey {
                 kind,
@@ -82,6 +85,7 @@ impl GitHub {
             updated_at: comment.updated_at,
             place: comment.path.map(|path| Place { path, line }),
             is_approval: false,
+            is_bot,
         });
         Ok(())
     }

@@ -46,6 +46,7 @@ impl GitHub {
             labels: issue.labels.into_iter().map(|label| label.name).collect(),
             assignees: issue.assignees.into_iter().map(|user| user.login).collect(),
             is_open: issue.state == "open",
+            is_merged: issue.pull_request.is_some_and(|pull| pull["merged_at"].is_string()),
             updated_at: issue.updated_at,
             url: issue.html_url,
             clone_url,

@@ -21,6 +21,16 @@ pub(super) struct Found<T> {
 #[derive(Deserialize)]
 pub(super) struct User {
     pub(super) login: String,
+    /// `User`, `Bot`, ...
+    #[serde(rename = "type")]
+    pub(super) kind: Option<String>,
+}
+
+impl User {
+    /// An app's account is called `name[bot]`, which nobody else can be.
+    pub(super) fn is_program(&self) -> bool {
+        self.kind.as_deref() == Some("Bot") || self.login.ends_with("[bot]")
+    }
 }
 
 #[derive(Deserialize)]
@@ -210,6 +220,7 @@ pub(super) struct CheckRuns {
 
 #[derive(Deserialize)]
 pub(super) struct CheckRun {
+    pub(super) id: u64,
     pub(super) name: String,
     /// `completed` once there is a conclusion.
     pub(super) status: String,
@@ -236,6 +247,7 @@ pub(super) struct CombinedStatus {
 /// The newest status of one context, as older services report.
 #[derive(Deserialize)]
 pub(super) struct CommitStatus {
+    pub(super) id: u64,
     pub(super) context: String,
     /// `success`, `pending`, `failure` or `error`.
     pub(super) state: String,

@@ -1,5 +1,7 @@
 //! Open merge requests and their pipelines.
 
+use std::collections::BTreeSet;
+
 use gitlab::api::projects::jobs::{JobScope, JobTrace};
 use gitlab::api::projects::merge_requests::pipelines::MergeRequestPipelines;
 use gitlab::api::projects::merge_requests::{MergeRequestScope, MergeRequestState, MergeRequests};
@@ -46,7 +48,12 @@ impl GitLab {
     }
 
     /// The newest pipeline of the commit counts: a person may have started it again.
-    pub(super) async fn read_checks(&self, address: Address<'_>, commit: &str) -> Result<Checks, Failure> {
+    pub(super) async fn read_checks(
+        &self,
+        address: Address<'_>,
+        commit: &str,
+        known: &BTreeSet<String>,
+    ) -> Result<Checks, Failure> {
         let mut pipelines = MergeRequestPipelines::builder();
         let pipelines = pipelines.project(address.project).merge_request(address.iid).build();
         // Not all pages: they come newest first.
@@ -60,20 +67,42 @@ impl GitLab {
             return Ok(Checks::None);
         };
         match pipeline.status.as_str() {
-            "failed" => Ok(Checks::Failed(self.failed_jobs(address, pipeline.id).await?)),
+            "failed" => Ok(Checks::Failed(self.failed_jobs(address, pipeline.id, known).await?)),
             // Called off, or waiting for a person: neither has failed.
             "success" | "canceled" | "skipped" | "manual" => Ok(Checks::Passed),
             _ => Ok(Checks::Running),
         }
     }
 
-    async fn failed_jobs(&self, address: Address<'_>, pipeline: u64) -> Result<Vec<FailedCheck>, Failure> {
+    async fn failed_jobs(
+        &self,
+        address: Address<'_>,
+        pipeline: u64,
+        known: &BTreeSet<String>,
+    ) -> Result<Vec<FailedCheck>, Failure> {
         let mut jobs = PipelineJobs::builder();
         let jobs = jobs.project(address.project).pipeline(pipeline).scope(JobScope::Failed);
         let jobs = self.client.ask::<_, _, Vec<wire::Job>>(jobs.build()).await;
         let jobs = if_readable(jobs)?.unwrap_or_default();
+        let jobs: Vec<_> = jobs.into_iter().filter(|job| !job.allow_failure).collect();
+        if jobs.is_empty() {
+            // A pipeline that could not even begin, or whose jobs may not be seen.
+            let pipeline = FailedCheck {
+                key: format!("pipeline-{pipeline}"),
+                name: "pipeline".to_owned(),
+                log: None,
+            };
+            return Ok(Some(pipeline)
+                .filter(|check| !known.contains(&check.key))
+                .into_iter()
+                .collect());
+        }
         let mut failed = Vec::new();
-        for job in jobs.into_iter().filter(|job| !job.allow_failure).take(MOST_FAILED) {
+        for job in jobs {
+            let key = format!("job-{}", job.id);
+            if failed.len() == MOST_FAILED || known.contains(&key) {
+                continue;
+            }
             let trace = JobTrace::builder().project(address.project).job(job.id).build();
             let log = match if_readable(self.client.text(trace).await) {
                 Ok(log) => log.map(|log| tail(&log)),
@@ -87,14 +116,8 @@ impl GitLab {
                 }
                 Err(failure) => return Err(failure),
             };
-            failed.push(FailedCheck { name: job.name, log });
-        }
-        if failed.is_empty() {
-            // A pipeline that could not even begin, or whose jobs may not be seen.
-            failed.push(FailedCheck {
-                name: "pipeline".to_owned(),
-                log: None,
-            });
+            let name = job.name;
+            failed.push(FailedCheck { key, name, log });
         }
         Ok(failed)
     }

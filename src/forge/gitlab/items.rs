@@ -25,6 +25,7 @@ impl GitLab {
             labels: item.labels,
             assignees: item.assignees.into_iter().map(|user| user.username).collect(),
             is_open: item.state == "opened",
+            is_merged: item.state == "merged",
             updated_at: item.updated_at,
             url: item.web_url,
             clone_url: project.http_url_to_repo.clone(),

@@ -245,7 +245,11 @@ impl Forge for GitLab {
 
     async fn is_authorised(&self, task: &TaskId, user: &str) -> Result<bool, ForgeError> {
         let address = Address::of(task)?;
-        Ok(self.allowed_users.name(user) || self.look_up_role(address, user).await?)
+        Ok(self.allows(user) || self.look_up_role(address, user).await?)
+    }
+
+    fn allows(&self, user: &str) -> bool {
+        self.allowed_users.name(user)
     }
 
     async fn triggered_by(&self, task: &TaskId) -> Result<Option<Deed>, ForgeError> {
@@ -338,9 +342,9 @@ impl Forge for GitLab {
         self.list_open_changes(changes).await
     }
 
-    async fn checks(&self, change: &TaskId, commit: &str) -> Result<Checks, ForgeError> {
+    async fn checks(&self, change: &TaskId, commit: &str, known: &BTreeSet<String>) -> Result<Checks, ForgeError> {
         let address = Address::of(change)?;
-        let read = self.read_checks(address, commit).await;
+        let read = self.read_checks(address, commit, known).await;
         read.map_err(|failure| {
             let what = format!("reading the pipelines of {address}");
             attempt(&what, &Right::Read.mend(address.project)).failed(failure)

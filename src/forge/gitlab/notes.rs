@@ -13,6 +13,9 @@ use crate::forge::marker::{is_marked, marked};
 use crate::forge::retry::once;
 use crate::forge::{Comment, CommentId, CommentKey, CommentKind, ForgeError, Place, Post};
 
+/// What GitLab itself notes, since 17.0, when a reviewer requests changes; the list of reviewers says neither when nor how often.
+const CHANGES_REQUESTED: &str = "requested changes";
+const ASKED_FOR_CHANGES: &str = "I request changes.";
 /// The longest body that GitLab takes.
 pub(super) const LONGEST_BODY: usize = 1_000_000;
 
@@ -21,21 +24,29 @@ impl GitLab {
     pub(super) async fn read_comments(&self, address: Address<'_>) -> Result<Vec<Comment>, Failure> {
         let mut comments = Vec::new();
         for note in self.notes(address).await? {
-            if note.system || self.is_bot(note.author.as_ref()).await? {
+            let asks_for_changes = note.system && note.body.trim() == CHANGES_REQUESTED;
+            if (note.system && !asks_for_changes) || self.is_bot(note.author.as_ref()).await? {
                 continue;
             }
             let kind = match note.position {
                 Some(_) => CommentKind::Inline,
+                None if asks_for_changes => CommentKind::Review,
                 None => CommentKind::Comment,
             };
+            let is_bot = note.author.as_ref().is_some_and(wire::User::is_program);
             comments.push(Comment {
                 key: CommentKey { kind, number: note.id },
                 author: note.author.map(|author| author.username).unwrap_or_default(),
-                body: note.body,
+                body: if asks_for_changes {
+                    ASKED_FOR_CHANGES.to_owned()
+                } else {
+                    note.body
+                },
                 created_at: note.created_at,
                 updated_at: note.updated_at,
                 place: note.position.and_then(place_of),
                 is_approval: false,
+                is_bot,
             });
         }
         comments.sort_by_key(|comment| (comment.created_at, comment.key.number));

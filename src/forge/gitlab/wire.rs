@@ -6,6 +6,22 @@ use serde::Deserialize;
 #[derive(Deserialize)]
 pub(super) struct User {
     pub(super) username: String,
+    /// Not told in every place.
+    pub(super) bot: Option<bool>,
+}
+
+impl User {
+    /// The account of a project's or group's access token is called `project_1_bot`, mostly with more behind it.
+    pub(super) fn is_program(&self) -> bool {
+        let has_number = |rest: &str| {
+            let (number, end) = rest.split_once('_').unwrap_or_default();
+            number.parse::<u64>().is_ok() && (end == "bot" || end.starts_with("bot_"))
+        };
+        let of_token = ["project_", "group_"]
+            .iter()
+            .find_map(|kind| self.username.strip_prefix(kind));
+        self.bot == Some(true) || of_token.is_some_and(has_number)
+    }
 }
 
 /// An issue or a merge request, in a list or by itself.

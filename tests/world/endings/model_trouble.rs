@@ -103,15 +103,17 @@ async fn a_server_that_is_down_keeps_the_task_waiting_until_it_is_back() {
 
     assert_snapshot!(told(&ended, &issue), @"
     exit code: 1
-    labels: coding agent processing
+    labels: coding agent paused
     -----
-    ### ⏳ Waiting
-
-    The work cannot go on at the moment. It will be tried again by itself; put the label `coding agent` on again to have it tried at once.
+    ### ⏳ Waiting until <time>
 
     The model at http://<address>/v1 cannot be reached: Connection refused (os error 111) (tried four times).
 
-    <!-- coding-agent:<run>:postponed -->
+    Then it goes on by itself, and reads what was written here meanwhile. Put the label `coding agent` on to have it go on at once.
+
+    <sub>0 model turns · <tokens> · <time> · run `<run>`</sub>
+
+    <!-- coding-agent:<run>:progress -->
     ");
     let waiting = only_run(&world).await;
     assert_eq!(waiting["state"], "planning");
@@ -130,14 +132,6 @@ async fn a_server_that_is_down_keeps_the_task_waiting_until_it_is_back() {
     assert_eq!(only_run(&world).await["run"], waiting["run"], "it is the same run");
     assert_snapshot!(left_on(&issue), @"
     labels: coding agent done
-    -----
-    ### ⏳ Waiting
-
-    The work cannot go on at the moment. It will be tried again by itself; put the label `coding agent` on again to have it tried at once.
-
-    The model at http://<address>/v1 cannot be reached: Connection refused (os error 111) (tried four times).
-
-    <!-- coding-agent:<run>:postponed -->
     -----
     <details><summary>🛠️ Done: how it went</summary>
 
@@ -175,25 +169,21 @@ async fn a_rate_limit_with_a_known_end_parks_the_task_until_then() {
 
     assert_snapshot!(told(&ended, &issue), @"
     exit code: 1
-    labels: coding agent processing
+    labels: coding agent paused
     -----
-    ### 🛠️ Working
+    ### ⏳ Waiting until <time>
+
+    The model's rate limit is reached until <time>.
+
+    Then it goes on by itself, and reads what was written here meanwhile. Put the label `coding agent` on to have it go on at once.
 
     Planned.
 
     - [ ] greet the reader
 
-    <sub>Environment `python` · 1 model turn · <tokens> · <time> · run `<run>`<br>Comments are read before the next step. To stop it, write `/agent stop` or take the label `coding agent processing` off; `/agent help` tells more.</sub>
+    <sub>Environment `python` · 1 model turn · <tokens> · <time> · run `<run>`</sub>
 
     <!-- coding-agent:<run>:progress -->
-    -----
-    ### ⏳ Waiting
-
-    The work cannot go on at the moment. It will be tried again by itself; put the label `coding agent` on again to have it tried at once.
-
-    The model's rate limit is reached until <time>.
-
-    <!-- coding-agent:<run>:postponed -->
     ");
     let waiting = only_run(&world).await;
     let until: chrono::DateTime<chrono::Utc> = serde_json::from_value(waiting["not_before"].clone()).unwrap();

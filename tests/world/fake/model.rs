@@ -15,9 +15,11 @@
 mod check;
 mod conversation;
 mod script;
+mod trouble;
 mod wire;
 
 use std::collections::BTreeSet;
+use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::Mutex;
@@ -49,6 +51,11 @@ pub use conversation::{Call, Protocol, Request, Said};
     reason = "every binary that includes the fake uses a different part of it"
 )]
 pub use script::{Answer, Plan, Script};
+#[allow(
+    unused_imports,
+    reason = "every binary that includes the fake uses a different part of it"
+)]
+pub use trouble::Trouble;
 
 use script::Fault;
 use script::Step;
@@ -86,6 +93,7 @@ type Responder = Box<dyn Fn(&Request) -> Answer + Send + Sync>;
 #[derive(Default)]
 struct Inner {
     scripts: script::Scripts,
+    troubles: VecDeque<Trouble>,
     requests: Vec<Request>,
     exchanges: Vec<Exchange>,
     violations: BTreeSet<String>,
@@ -349,7 +357,9 @@ async fn reply(shared: &Shared, path: &str, request: Request) -> Response {
             shared.ring();
             return wire::error(path, StatusCode::BAD_REQUEST, "invalid_request_error", &error);
         }
+        let trouble = inner.troubles.pop_front();
         match &shared.responder {
+            _ if trouble.is_some() => trouble.map(Trouble::step),
             Some(responder) => {
                 drop(inner);
                 Some(Step::answer(responder(&request)))

@@ -1,6 +1,7 @@
 //! Checks that fail on an own pull/merge request: the end of their logs reaches the model.
 
 use super::{paints, patient, red_merge_request, red_pull, said, task, world};
+use crate::fake::model::Plan;
 use crate::world::World;
 
 /// A log as services write it: long, colored, and with what should not be in it.
@@ -102,5 +103,46 @@ async fn a_token_that_may_not_read_logs_still_tells_the_name_of_the_check() {
     3 tests failed
     </data-FENCE>
     ");
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_check_that_is_run_again_on_the_same_commit_is_seen() {
+    let world = world().await;
+    let pull = red_pull(&world).await;
+    pull.check_fails("test", "the network is down");
+    world.model.plans(Plan::of(&["look at it"])).done("It was the network.");
+    assert_eq!(world.run().await.stdout, "run: done\n", "{}", world.story());
+
+    // The same failure is not worked on again, however late it is looked at.
+    world.make_checks_old().await;
+    assert_eq!(world.run().await.stdout, "", "{}", world.story());
+    assert_eq!(pull.comments_of(world.github.bot()).len(), 1, "{}", pull.timeline());
+
+    // There is one round on checks in this world, so a person is told.
+    pull.check_fails("test", "the network is down again");
+    world.make_checks_old().await;
+    assert_eq!(world.run().await.stdout, "", "{}", world.story());
+    let comments = pull.comments_of(world.github.bot());
+    assert!(
+        comments.len() == 2 && comments[1].contains("needs a human"),
+        "{comments:?}"
+    );
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_check_that_passed_and_fails_when_it_is_run_again_is_mended() {
+    let world = patient(World::on_gitlab().await, 0);
+    let merge = red_merge_request(&world).await;
+    merge.pipeline_passes("test");
+    assert_eq!(world.run().await.stdout, "", "{}", world.story());
+
+    merge.pipeline_fails("test", "red");
+    world.make_checks_old().await;
+    paints(&world, "blue");
+
+    assert_eq!(world.run().await.stdout, "run: done\n", "{}", world.story());
+    assert_eq!(merge.file("color.txt").as_deref(), Some("blue\n"));
     world.finish().await;
 }

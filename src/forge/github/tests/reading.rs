@@ -26,6 +26,7 @@ async fn an_item_is_read_anew_and_its_repository_once() {
         labels: vec!["Coding Agent".to_owned()],
         assignees: vec!["bot".to_owned()],
         is_open: true,
+        is_merged: false,
         updated_at: "2026-01-03T00:00:00Z".parse().unwrap(),
         url: "https://github.com/o/r/issues/1".to_owned(),
         clone_url: "https://github.com/o/r.git".to_owned(),
@@ -179,6 +180,7 @@ async fn all_comments_come_in_order_without_the_bots_own() {
         updated_at: "2026-01-09T00:00:00Z".parse().unwrap(),
         place: Some(place),
         is_approval: false,
+        is_bot: false,
     };
     assert_eq!(comments[4], on_line);
     let review = Comment {
@@ -189,6 +191,7 @@ async fn all_comments_come_in_order_without_the_bots_own() {
         updated_at: "2026-01-02T00:00:00Z".parse().unwrap(),
         place: None,
         is_approval: false,
+        is_bot: false,
     };
     assert_eq!(comments.last(), Some(&review));
 }

@@ -117,6 +117,7 @@ async fn all_notes_come_in_order_without_the_bots_own_and_gitlabs() {
         updated_at: "2026-01-09T00:00:00Z".parse().unwrap(),
         place: Some(place),
         is_approval: false,
+        is_bot: false,
     };
     assert_eq!(
         (comments[6].key.to_string().as_str(), &comments[7]),

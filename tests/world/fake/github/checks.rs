@@ -75,7 +75,7 @@ impl Item {
 }
 
 impl State {
-    /// Begins a job, or ends the one of that name.
+    /// Begins a job, or ends the one of that name. One that is run again after its end is another one.
     fn job(&mut self, repository: &str, (commit, name): (&str, &str), conclusion: Option<&str>, log: &str) {
         let id = self.next_id();
         let Some(place) = self.repository_mut(repository) else {
@@ -87,6 +87,9 @@ impl State {
             .find(|job| job.commit == commit && job.name == name);
         let conclusion = conclusion.map(str::to_owned);
         if let Some(job) = known {
+            if job.conclusion.is_some() {
+                job.id = id;
+            }
             (job.conclusion, job.log) = (conclusion, log.to_owned());
             return;
         }

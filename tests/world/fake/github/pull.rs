@@ -2,10 +2,13 @@
 
 use crate::fake::bare::Bare;
 use crate::fake::bare::Commit;
+use crate::fake::github::HUMAN;
 use crate::fake::github::Item;
 use crate::fake::github::Remark;
 use crate::fake::github::state::Pull;
 use crate::fake::github::state::Verdict;
+use crate::fake::github::state::What;
+use crate::fake::github::state::now;
 
 impl Item {
     pub fn is_draft(&self) -> bool {
@@ -52,6 +55,16 @@ impl Item {
     /// Lets those who may write to the repository push to the fork's branch, too.
     pub fn allows_maintainers(&self) -> Self {
         self.alter(|item| item.pull.as_mut().expect("a pull request").maintainers_can_modify = true)
+    }
+
+    /// Merges it, as far as people see.
+    pub fn merges(&self) -> Self {
+        let (place, number) = (self.repository().to_owned(), self.number());
+        self.alter(|item| item.pull.as_mut().expect("a pull request").merged = Some(now()));
+        self.act(|state| {
+            state.happened(&place, number, HUMAN, What::Merged);
+            state.close(&place, number, HUMAN, "completed");
+        })
     }
 
     /// Writes a review without remarks on lines.

@@ -148,7 +148,7 @@ impl State {
     }
 
     /// Writes a note as GitLab itself does, about what somebody did.
-    fn system_note(&mut self, place: &Place, author: &str, body: &str) {
+    pub fn system_note(&mut self, place: &Place, author: &str, body: &str) {
         let id = self.write(place, author, body, None);
         if let Some(note) = self.item_mut(place).and_then(|item| item.note_mut(id)) {
             note.is_system = true;

@@ -50,6 +50,19 @@ impl Item {
         self.alter(|item| item.merge.as_mut().expect("a merge request").allows_collaboration = true)
     }
 
+    /// Merges it, as far as people see.
+    pub fn merges(&self) -> Self {
+        self.alter(|item| {
+            item.merge.as_mut().expect("a merge request").merged = Some(state::now());
+            item.is_open = false;
+        })
+    }
+
+    /// Asks for changes without a word: GitLab notes it itself.
+    pub fn requests_changes(&self, reviewer: &str) -> Self {
+        self.act(|state| state.system_note(self.place(), reviewer, "requested changes"))
+    }
+
     /// Writes a remark on a line of a file.
     pub fn line_comment(&self, author: &str, path: &str, line: u64, text: &str) -> Self {
         self.act(|state| {

@@ -1,0 +1,61 @@
+//! What people said of a pull/merge request since the last look.
+
+use super::super::Service;
+use super::super::forges::Connected;
+use super::super::producer::AdmitError;
+use crate::agent::hearing::Hears;
+use crate::agent::order::Heard;
+use crate::agent::round::{Kind, Notes};
+use crate::forge::{Comment, CommentKey};
+use crate::journal::fact::Fact;
+use crate::task::command::Command;
+use crate::task::id::TaskId;
+
+/// What people said since the last look.
+#[derive(Default)]
+pub(super) struct News {
+    pub(super) words: Vec<Comment>,
+    /// Who ended the following.
+    pub(super) stop: Option<(CommentKey, String)>,
+}
+
+impl Service {
+    /// Reads what is new; what needs no attention is noted as heard.
+    pub(super) async fn news(
+        &self,
+        connected: &Connected,
+        task: &TaskId,
+        notes: &mut Notes,
+    ) -> Result<News, AdmitError> {
+        let comments = connected.forge.comments(task).await?;
+        let heard = self.heard_before(task).await?;
+        notes.heard.clear();
+        let mut news = News::default();
+        for comment in comments {
+            let now = Heard::of(&comment);
+            let is_known = now.is_in(&heard);
+            let is_unasked = comment.is_approval || self.config.follow_up.most(Kind::Review) == 0;
+            let command = Command::in_comment(&comment.body);
+            if !is_known && (command.is_some() || !is_unasked) {
+                let standing = Hears::whom(connected.forge.as_ref(), &comment);
+                let is_heard = standing.asked(connected.forge.as_ref(), task, &comment).await?;
+                if !is_heard {
+                    self.ignore(task, &comment, standing);
+                } else if command == Some(Command::Stop) {
+                    news.stop = Some((comment.key, comment.author.clone()));
+                } else if command.is_none() {
+                    news.words.push(comment);
+                    continue;
+                }
+            }
+            notes.heard.insert(now.key, now.fingerprint);
+        }
+        Ok(news)
+    }
+
+    fn ignore(&self, task: &TaskId, comment: &Comment, standing: Hears) {
+        let reason = format!("the comment {} is of {}", comment.key, standing.nobody());
+        let author = comment.author.clone();
+        self.record(task, None, Fact::Ignored { author, reason });
+    }
+}

@@ -1,0 +1,47 @@
+//! An issue and the pull/merge request that was opened for it share a branch.
+
+use chrono::{TimeDelta, Utc};
+use serde_json::Value;
+
+use super::{TTL, admit, claim, folder, issue, open};
+use crate::task::state::{Stage, State};
+
+#[tokio::test]
+async fn runs_on_one_branch_take_turns() {
+    let folder = folder();
+    let store = open(&folder).await;
+    let origin = admit(&store, 1).await;
+    let lease = claim(&store).await;
+    store.follow(&issue(2), &issue(1), &Value::Null).await.unwrap();
+    let on_request = admit(&store, 2).await;
+    let other = admit(&store, 3).await;
+    assert_eq!(store.beside(&issue(1)).await.unwrap(), [on_request]);
+    assert_eq!(store.beside(&issue(2)).await.unwrap(), [origin]);
+    assert_eq!(store.beside(&issue(3)).await.unwrap(), []);
+
+    // Also before its first stage is saved, and while it waits for people or for its time.
+    let held = claim(&store).await;
+    assert_eq!(held.run, other);
+    assert!(store.claim(TTL).await.unwrap().is_none());
+    let paused = State::Paused(Stage::Working);
+    store.save(&lease, paused, &Value::Null).await.unwrap();
+    store
+        .release(&lease, Some(Utc::now() + TimeDelta::hours(1)))
+        .await
+        .unwrap();
+    assert!(store.claim(TTL).await.unwrap().is_none());
+    // Of two that were begun, by a version that did not look or by a person's command, the older goes first.
+    let (younger, _) = store.claim_run(on_request, TTL).await.unwrap().unwrap();
+    store.save(&younger, State::Working, &Value::Null).await.unwrap();
+    store.release(&younger, None).await.unwrap();
+    assert!(store.claim(TTL).await.unwrap().is_none());
+
+    let (lease, _) = store.claim_run(origin, TTL).await.unwrap().unwrap();
+    store.save(&lease, State::Working, &Value::Null).await.unwrap();
+    store.release(&lease, None).await.unwrap();
+    let lease = claim(&store).await;
+    assert_eq!(lease.run, origin);
+    store.save(&lease, State::Done, &Value::Null).await.unwrap();
+    let lease = claim(&store).await;
+    assert_eq!(lease.run, on_request);
+}

@@ -1,0 +1,114 @@
+//! The branch beside a pull/merge request, on which people see unfinished work: it goes when that work was delivered.
+
+use serde_json::json;
+
+use super::{FILES, greets};
+use crate::fake::gitlab;
+use crate::fake::model::{Answer, Plan};
+use crate::world::World;
+
+const BESIDE: &str = "coding-agent/1-add-a-greeting-unfinished";
+const COMMAND: &str = "workspace/execute_command";
+
+fn attentive(mut world: World) -> World {
+    world.configure(|config| config["steering"] = json!({ "interval_seconds": 1 }));
+    world.model.allows_restarts();
+    world
+}
+
+/// A merge request whose run failed after it had written what was asked for.
+async fn after_a_failure(world: &World) -> gitlab::Item {
+    let script = greets(&world.model);
+    (0..6).fold(script, |script, _| script.answers(Answer::says("no json")));
+    let merge = world
+        .gitlab
+        .open_merge_request("Add a greeting", "greeting", &FILES)
+        .label("coding agent");
+    let ended = world.run().await;
+    assert_eq!(ended.stdout, "run: failed: unreadable replies\n", "{}", world.story());
+    assert_eq!(world.gitlab.default_project().branches(), [BESIDE, "greeting", "main"]);
+    merge
+}
+
+#[tokio::test]
+async fn it_follows_the_work_from_pause_to_pause_and_is_gone_when_that_is_delivered() {
+    let world = attentive(World::start().await);
+    world
+        .model
+        .plans(Plan::of(&["say hello"]).in_environment("python"))
+        .calls(COMMAND, json!({ "command": "echo 1 > one.txt" }))
+        .calls(COMMAND, json!({ "command": "echo never" }))
+        .holds();
+    let pull = world
+        .github
+        .open_pull("Add a greeting", "greeting", &FILES)
+        .label("coding agent");
+    let repository = world.github.default_repository();
+
+    let run = world.spawn(&["run"]);
+    world.model.until_held(1).await;
+    pull.comment("alice", "/agent pause");
+    assert_eq!(run.ended().await.stdout, "run: paused\n", "{}", world.story());
+    assert_eq!(repository.branches(), [BESIDE, "greeting", "main"]);
+    world.model.release();
+
+    world
+        .model
+        .calls(COMMAND, json!({ "command": "echo 2 > two.txt" }))
+        .calls(COMMAND, json!({ "command": "echo never" }))
+        .holds();
+    pull.comment("alice", "/agent resume");
+    let run = world.spawn(&["run"]);
+    world.model.until_held(2).await;
+    pull.comment("alice", "/agent pause");
+    assert_eq!(run.ended().await.stdout, "run: paused\n", "{}", world.story());
+    assert_eq!(repository.branches(), [BESIDE, "greeting", "main"]);
+    assert_eq!(repository.file(BESIDE, "one.txt").as_deref(), Some("1\n"));
+    assert_eq!(repository.file(BESIDE, "two.txt").as_deref(), Some("2\n"));
+    world.model.release();
+
+    world.model.done("Counted.");
+    pull.comment("alice", "/agent resume");
+    assert_eq!(world.run().await.stdout, "run: done\n", "{}", world.story());
+    assert_eq!(repository.branches(), ["greeting", "main"]);
+    assert_eq!(pull.file("two.txt").as_deref(), Some("2\n"));
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn what_an_earlier_run_left_goes_when_a_later_one_delivers_the_same() {
+    let world = World::on_gitlab().await;
+    let merge = after_a_failure(&world).await;
+
+    greets(&world.model).done("It says hello now.");
+    merge.label("coding agent");
+    assert_eq!(world.run().await.stdout, "run: done\n", "{}", world.story());
+
+    assert_eq!(world.gitlab.default_project().branches(), ["greeting", "main"]);
+    assert_eq!(merge.file("greet.py").as_deref(), Some("print('hello')\n"));
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn what_was_not_delivered_and_what_others_added_stays() {
+    let world = World::on_gitlab().await;
+    let merge = after_a_failure(&world).await;
+    let project = world.gitlab.default_project();
+
+    world
+        .model
+        .plans(Plan::of(&["say it otherwise"]).in_environment("python"))
+        .calls(COMMAND, json!({ "command": "echo \"print('good day')\" > greet.py" }))
+        .done("It says something else now.");
+    merge.label("coding agent");
+    assert_eq!(world.run().await.stdout, "run: done\n", "{}", world.story());
+    assert_eq!(project.branches(), [BESIDE, "greeting", "main"]);
+
+    let theirs = project.commit(BESIDE, "Say it louder", &[("loud.py", "print('HELLO')\n")]);
+    greets(&world.model).done("It says hello now.");
+    merge.label("coding agent");
+    assert_eq!(world.run().await.stdout, "run: done\n", "{}", world.story());
+    assert_eq!(merge.file("greet.py").as_deref(), Some("print('hello')\n"));
+    assert_eq!(project.git().resolve(&format!("refs/heads/{BESIDE}")), Some(theirs));
+    world.finish().await;
+}

@@ -1,0 +1,200 @@
+//! A socket before the Docker engine's own, at which things go wrong: in the middle of a request, or for a while. The engine
+//! itself, which others use as well, notices nothing.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use bollard::Docker;
+use serde_json::json;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{UnixListener, UnixStream};
+use tokio_util::task::AbortOnDropHandle;
+
+use crate::fake::model::Plan;
+use crate::world::World;
+
+const COMMAND: &str = "workspace/execute_command";
+
+/// What happens when a request of this kind comes by.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Trouble {
+    /// The container is killed before a command is started that was made ready in it.
+    KilledBeforeStart,
+    /// The engine goes away before a container is removed.
+    GoneBeforeRemoval,
+}
+
+struct Engine {
+    path: PathBuf,
+    shared: Arc<Shared>,
+    _serving: AbortOnDropHandle<()>,
+}
+
+#[derive(Default)]
+struct Shared {
+    /// Strikes once.
+    trouble: Mutex<Option<Trouble>>,
+    is_away: AtomicBool,
+}
+
+impl Engine {
+    /// Puts a socket of a world's own before the engine.
+    fn before(world: &mut World) -> Self {
+        let path = world.folder().join("docker.sock");
+        world.sets("DOCKER_HOST", &format!("unix://{}", path.display()));
+        let listener = UnixListener::bind(&path).unwrap();
+        let shared = Arc::new(Shared::default());
+        let serving = serve(listener, Arc::clone(&shared));
+        Self {
+            path,
+            shared,
+            _serving: AbortOnDropHandle::new(tokio::spawn(serving)),
+        }
+    }
+
+    fn will(&self, trouble: Trouble) {
+        *self.shared.trouble.lock().unwrap() = Some(trouble);
+    }
+
+    fn has_struck(&self) -> bool {
+        self.shared.trouble.lock().unwrap().is_none()
+    }
+
+    fn comes_back(&self) {
+        self.shared.is_away.store(false, Ordering::SeqCst);
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+async fn serve(listener: UnixListener, shared: Arc<Shared>) {
+    while let Ok((client, _)) = listener.accept().await {
+        if !shared.is_away.load(Ordering::SeqCst) {
+            tokio::spawn(connect(client, Arc::clone(&shared)));
+        }
+    }
+}
+
+/// Passes on what both sides say; looks at the head of each request, which clients send in one piece.
+async fn connect(client: UnixStream, shared: Arc<Shared>) -> std::io::Result<()> {
+    let engine = UnixStream::connect(Path::new("/var/run/docker.sock")).await?;
+    let (mut from_client, mut to_client) = client.into_split();
+    let (mut from_engine, mut to_engine) = engine.into_split();
+    let answers = AbortOnDropHandle::new(tokio::spawn(async move {
+        tokio::io::copy(&mut from_engine, &mut to_client).await
+    }));
+    let mut part = vec![0; 64 * 1024];
+    loop {
+        let length = from_client.read(&mut part).await?;
+        if length == 0 {
+            break;
+        }
+        if strikes(&shared, &part[..length]).await {
+            shared.is_away.store(true, Ordering::SeqCst);
+            return Ok(());
+        }
+        if shared.is_away.load(Ordering::SeqCst) {
+            return Ok(());
+        }
+        to_engine.write_all(&part[..length]).await?;
+    }
+    to_engine.shutdown().await?;
+    let _ = answers.await;
+    Ok(())
+}
+
+/// Lets the trouble happen if this is its request; returns whether the engine is gone with it.
+async fn strikes(shared: &Shared, part: &[u8]) -> bool {
+    let head = String::from_utf8_lossy(&part[..part.len().min(300)]).into_owned();
+    let line = head.lines().next().unwrap_or_default();
+    let exec = line
+        .strip_prefix("POST ")
+        .and_then(|rest| rest.split_once("/exec/")?.1.split_once("/start"));
+    let is_removal = line.starts_with("DELETE ") && line.contains("/containers/");
+    let trouble = {
+        let mut armed = shared.trouble.lock().unwrap();
+        let is_its = match *armed {
+            Some(Trouble::KilledBeforeStart) => exec.is_some(),
+            Some(Trouble::GoneBeforeRemoval) => is_removal,
+            None => false,
+        };
+        if is_its { armed.take() } else { None }
+    };
+    if let (Some(Trouble::KilledBeforeStart), Some((exec, _))) = (trouble, exec) {
+        let docker = Docker::connect_with_defaults().unwrap();
+        let container = docker.inspect_exec(exec).await.unwrap().container_id.unwrap();
+        docker.kill_container(&container, None).await.unwrap();
+    }
+    trouble == Some(Trouble::GoneBeforeRemoval)
+}
+
+#[tokio::test]
+async fn a_container_that_dies_between_the_making_and_the_start_of_a_command_is_replaced() {
+    let mut world = World::start().await;
+    world.model.allows_restarts();
+    let engine = Engine::before(&mut world);
+    world
+        .model
+        .plans(
+            Plan::of(&["count"])
+                .in_environment("python")
+                .verified_by("grep -q one one.txt"),
+        )
+        .calls(COMMAND, json!({ "command": "echo one > one.txt" }))
+        .done("Counted.")
+        .holds()
+        .calls(COMMAND, json!({ "command": "echo one > one.txt" }))
+        .done("Counted again.");
+    let issue = world.github.open_issue("Count to one").label("coding agent");
+
+    let run = world.spawn(&["run"]);
+    world.model.until_held(1).await;
+    // The work is kept before it is checked, by a command of the program's own.
+    engine.will(Trouble::KilledBeforeStart);
+    world.model.release();
+    let ended = run.ended().await;
+
+    assert!(engine.has_struck());
+    assert_eq!(ended.stdout, "run: done\n", "{ended:?}\n{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent done"]);
+    assert_eq!(world.github.pulls()[0].file("one.txt").as_deref(), Some("one\n"));
+    drop(engine);
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_container_that_could_not_be_removed_goes_when_the_engine_is_back() {
+    let mut world = World::start().await;
+    let engine = Engine::before(&mut world);
+    world
+        .model
+        .plans(Plan::of(&["count"]).in_environment("python"))
+        .calls(COMMAND, json!({ "command": "echo one > one.txt" }))
+        .done("Counted.")
+        .holds();
+    let issue = world.github.open_issue("Count to one").label("coding agent");
+
+    let service = world.spawn(&["serve"]);
+    world.model.until_held(1).await;
+    engine.will(Trouble::GoneBeforeRemoval);
+    world.model.release();
+    issue.until(|issue| issue.labels() == ["coding agent done"]).await;
+    world.until("the removal to fail", || engine.has_struck()).await;
+    assert_eq!(world.containers().await.len(), 1);
+    engine.comes_back();
+    world
+        .until("a sweep", || {
+            world.journal().iter().any(|entry| entry["fact"] == "swept")
+        })
+        .await;
+    service.signal("TERM");
+    assert_eq!(service.ended().await.code, Some(0));
+
+    drop(engine);
+    world.finish().await;
+}

@@ -1,0 +1,211 @@
+//! What people do to a pull/merge request while a round works on it, or waits: each has an end that a comment tells.
+
+use serde_json::json;
+
+use super::{COMMAND, paints, red_merge_request, red_pull, said};
+use crate::fake::model::Plan;
+use crate::world::World;
+
+const BRANCH: &str = "coding-agent/1-paint-it";
+
+fn attentive(mut world: World) -> World {
+    world.configure(|config| {
+        config["follow_up"] = json!({ "debounce_seconds": 0 });
+        config["steering"] = json!({ "interval_seconds": 1 });
+    });
+    world.model.allows_restarts();
+    world
+}
+
+/// Has the model paint it blue, and hold still before it says that it is done.
+fn paints_and_holds(world: &World) {
+    paints(world, "blue").holds();
+}
+
+#[tokio::test]
+async fn a_branch_that_is_force_pushed_is_not_overwritten() {
+    let world = attentive(World::start().await);
+    let pull = red_pull(&world).await;
+    let repository = world.github.default_repository();
+    paints_and_holds(&world);
+    pull.comment("alice", "Blue, please.");
+    let run = world.spawn(&["run"]);
+    world.model.until_held(1).await;
+
+    let main = repository.git().resolve("refs/heads/main").unwrap();
+    repository.git().set_reference(&format!("refs/heads/{BRANCH}"), &main);
+    let theirs = repository.commit(BRANCH, "Paint it anew", &[("color.txt", "white\n")]);
+    world.model.release();
+    let ended = run.ended().await;
+
+    assert_eq!(ended.stdout, "run: failed\n", "{ended:?}\n{}", world.story());
+    assert_eq!(repository.git().resolve(&format!("refs/heads/{BRANCH}")), Some(theirs));
+    assert_eq!(
+        repository
+            .file("coding-agent/2-paint-it-unfinished", "color.txt")
+            .as_deref(),
+        Some("blue\n")
+    );
+    assert_eq!(pull.labels(), ["coding agent failed"]);
+    let comments = pull.comments_of(world.github.bot());
+    insta::assert_snapshot!(said(&world, &comments.join("\n=====\n")), @"
+    ### ❌ This could not be done
+
+    The branch `coding-agent/1-paint-it` got other commits while this was worked on, so nothing was pushed to it and nothing of it was overwritten.
+
+    The work so far is on the branch `coding-agent/2-paint-it-unfinished`.
+
+    To start a new run, put the label `coding agent` on again.
+
+    <sub>3 model turns · TOKENS · TIME</sub>
+    ");
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_branch_that_is_deleted_is_not_made_again() {
+    let world = attentive(World::on_gitlab().await);
+    let merge = red_merge_request(&world).await;
+    let project = world.gitlab.default_project();
+    paints_and_holds(&world);
+    merge.comment("alice", "Blue, please.");
+    let run = world.spawn(&["run"]);
+    world.model.until_held(1).await;
+
+    project.git().delete_reference(&format!("refs/heads/{BRANCH}"));
+    world.model.release();
+    let ended = run.ended().await;
+
+    assert_eq!(ended.stdout, "run: failed\n", "{ended:?}\n{}", world.story());
+    assert_eq!(project.branches(), ["coding-agent/1-paint-it-unfinished", "main"]);
+    let comments = merge.comments_of(world.gitlab.bot());
+    insta::assert_snapshot!(said(&world, &comments.join("\n=====\n")), @"
+    ### ❌ This could not be done
+
+    The branch `coding-agent/1-paint-it` was deleted while this was worked on; restore it to go on with it.
+
+    The work so far is on the branch `coding-agent/1-paint-it-unfinished`.
+
+    To start a new run, put the label `coding agent` on again.
+
+    <sub>3 model turns · TOKENS · TIME</sub>
+    ");
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_pull_request_that_is_merged_needs_no_more_work() {
+    let world = attentive(World::start().await);
+    let pull = red_pull(&world).await;
+    paints_and_holds(&world);
+    pull.comment("alice", "Blue, please.");
+    let run = world.spawn(&["run"]);
+    world.model.until_held(1).await;
+
+    pull.merges();
+    let ended = run.ended().await;
+
+    assert_eq!(ended.stdout, "run: stopped\n", "{ended:?}\n{}", world.story());
+    assert_eq!(pull.labels(), ["coding agent stopped"]);
+    let comments = pull.comments_of(world.github.bot());
+    insta::assert_snapshot!(said(&world, &comments.join("\n=====\n")), @"
+    ### ⏹️ Stopped
+
+    The run was ended because it was merged. To start a new one, put the label `coding agent` on again.
+    ");
+    assert_eq!(world.run().await.stdout, "", "{}", world.story());
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_merge_request_that_is_closed_needs_no_more_work() {
+    let world = attentive(World::on_gitlab().await);
+    let merge = red_merge_request(&world).await;
+    paints_and_holds(&world);
+    merge.comment("alice", "Blue, please.");
+    let run = world.spawn(&["run"]);
+    world.model.until_held(1).await;
+
+    merge.close();
+    let ended = run.ended().await;
+
+    assert_eq!(ended.stdout, "run: stopped\n", "{ended:?}\n{}", world.story());
+    assert_eq!(merge.labels(), ["coding agent stopped"]);
+    let comments = merge.comments_of(world.gitlab.bot());
+    insta::assert_snapshot!(said(&world, &comments.join("\n=====\n")), @"
+    ### ⏹️ Stopped
+
+    The run was ended because it was closed. To start a new one, put the label `coding agent` on again.
+    ");
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_paused_run_whose_merge_request_was_merged_ends() {
+    let world = attentive(World::on_gitlab().await);
+    let merge = red_merge_request(&world).await;
+    paints_and_holds(&world);
+    merge.comment("alice", "Blue, please.");
+    let run = world.spawn(&["run"]);
+    world.model.until_held(1).await;
+    merge.comment("alice", "/agent pause");
+    assert_eq!(run.ended().await.stdout, "run: paused\n", "{}", world.story());
+
+    merge.merges();
+    assert_eq!(world.run().await.stdout, "", "{}", world.story());
+
+    assert_eq!(merge.labels(), ["coding agent stopped"]);
+    let last = merge.comments_of(world.gitlab.bot()).pop().unwrap();
+    insta::assert_snapshot!(said(&world, &last), @"
+    ### ⏹️ Stopped
+
+    The run was ended because it was merged. To start a new one, put the label `coding agent` on again.
+    ");
+    world.model.release();
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_paused_run_whose_branch_was_force_pushed_costs_the_model_nothing_more() {
+    let world = attentive(World::start().await);
+    world
+        .model
+        .plans(Plan::of(&["paint it"]).in_environment("python"))
+        .calls(COMMAND, json!({ "command": "echo blue > color.txt" }))
+        .calls(COMMAND, json!({ "command": "true" }))
+        .holds();
+    let pull = world
+        .github
+        .open_pull("Paint it", "paint", &[("wall.txt", "a wall\n")])
+        .label("coding agent");
+    let repository = world.github.default_repository();
+    let run = world.spawn(&["run"]);
+    world.model.until_held(1).await;
+    pull.comment("alice", "/agent pause");
+    assert_eq!(run.ended().await.stdout, "run: paused\n", "{}", world.story());
+    world.model.release();
+
+    let main = repository.git().resolve("refs/heads/main").unwrap();
+    repository.git().set_reference("refs/heads/paint", &main);
+    let theirs = repository.commit("paint", "Build another wall", &[("wall.txt", "brick\n")]);
+    let asked = world.model.requests().len();
+    pull.comment("alice", "/agent resume");
+    let ended = world.run().await;
+
+    assert_eq!(ended.stdout, "run: failed\n", "{ended:?}\n{}", world.story());
+    assert_eq!(world.model.requests().len(), asked, "the model is not asked in vain");
+    assert_eq!(repository.git().resolve("refs/heads/paint"), Some(theirs));
+    let last = pull.comments_of(world.github.bot()).pop().unwrap();
+    insta::assert_snapshot!(said(&world, &last), @"
+    ### ❌ This could not be done
+
+    The branch `paint` got other commits while this was worked on, so nothing was pushed to it and nothing of it was overwritten.
+
+    The work so far is on the branch `coding-agent/1-paint-it-unfinished`.
+
+    To start a new run, put the label `coding agent` on again.
+
+    <sub>2 model turns · TOKENS · TIME</sub>
+    ");
+    world.finish().await;
+}

@@ -1,0 +1,137 @@
+//! A run that waits for the outside: it holds nobody up, tells of it in its one comment, and does not wait for ever.
+
+use chrono::{DateTime, Utc};
+use serde_json::{Value, json};
+
+use crate::fake::model::Plan;
+use crate::reading::told;
+use crate::world::World;
+
+fn nothing() -> Plan {
+    Plan::of(&["look at it"])
+}
+
+/// Returns the one run that `status` shows.
+async fn waiting(world: &World) -> Value {
+    let status = world.command(&["status", "--json"]).await;
+    let mut status: Value = serde_json::from_str(&status.stdout).unwrap();
+    status["runs"][0].take()
+}
+
+#[tokio::test]
+async fn the_worker_is_free_for_other_tasks() {
+    let mut world = World::start().await;
+    world.configure(|config| config["consumers"] = json!(1));
+    world.model.for_task("Wait").plans(nothing()).rate_limited(Some(7_200));
+    world.model.for_task("Go on").plans(nothing()).done("Nothing to do.");
+    let first = world.github.open_issue("Wait").label("coding agent");
+    let second = world.github.open_issue("Go on").label("coding agent");
+
+    let ended = world.run().await;
+
+    let endings: Vec<_> = ended.stdout.lines().collect();
+    assert!(
+        matches!(endings[..], [parked, "run: done"] if parked.starts_with("run: put back until")),
+        "{ended:?}\n{}",
+        world.story()
+    );
+    assert_eq!(first.labels(), ["coding agent paused"]);
+    assert_eq!(second.labels(), ["coding agent done"]);
+    assert_eq!(world.containers().await, [""; 0]);
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn what_stays_away_is_tried_ever_more_rarely_and_given_up_in_the_end() {
+    let mut world = World::start().await;
+    world.configure(|config| config["steering"] = json!({ "give_up_hours": 3 }));
+    world.sets("DOCKER_HOST", "unix:///no/such/docker.sock");
+    world.model.plans(nothing());
+    let issue = world.github.open_issue("Look at it").label("coding agent");
+
+    let mut minutes = Vec::new();
+    for _ in 0..3 {
+        let ended = world.run().await;
+        assert!(ended.stdout.starts_with("run: put back until"), "{}", world.story());
+        let until: DateTime<Utc> = serde_json::from_value(waiting(&world).await["not_before"].take()).unwrap();
+        // Asked a moment later: 119 s are two minutes.
+        minutes.push(((until - Utc::now()).num_seconds() + 30) / 60);
+        assert_eq!(issue.labels(), ["coding agent paused"]);
+        assert_eq!(issue.comments_of(world.github.bot()).len(), 1, "{}", issue.timeline());
+        world.make_everything_due().await;
+    }
+    assert_eq!(minutes, [2, 4, 8]);
+
+    let long_ago = Utc::now() - chrono::TimeDelta::hours(3);
+    world
+        .rewrite_records(|record| record["parked_since"] = json!(long_ago))
+        .await;
+    assert_eq!(world.run().await.stdout, "run: failed\n", "{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent failed"]);
+    let comments: Vec<_> = issue.comments_of(world.github.bot());
+    insta::assert_snapshot!(told(&world, &comments.join("\n=====\n")), @"
+    <details><summary>🛠️ Failed: how it went</summary>
+
+    Planned.
+
+    - [ ] look at it
+
+    > ⚠️ The plan selected no environment; the default `python` is used.
+
+    <sub>Environment `python` · 1 model turn · TOKENS · TIME · run `RUN`</sub>
+
+    </details>
+
+    <!-- coding-agent:RUN:progress -->
+    =====
+    ### ❌ This could not be done
+
+    The Docker engine at unix:///no/such/docker.sock cannot be used: Socket not found: /no/such/docker.sock; start it, or set DOCKER_HOST; it was tried again and again for 3 hours (steering.give_up_hours).
+
+    > ⚠️ The plan selected no environment; the default `python` is used.
+
+    To start a new run, put the label `coding agent` on again.
+
+    <sub>1 model turn · TOKENS · TIME</sub>
+
+    <!-- coding-agent:RUN:final -->
+    ");
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_round_on_an_own_pull_request_that_has_to_wait_says_so() {
+    let mut world = World::start().await;
+    world.configure(|config| config["follow_up"] = json!({ "debounce_seconds": 0 }));
+    let paint = |color: &str| json!({ "command": format!("echo {color} > color.txt") });
+    world
+        .model
+        .plans(Plan::of(&["paint it"]))
+        .calls("workspace/execute_command", paint("red"))
+        .done("It is red.");
+    world.github.open_issue("Paint it").label("coding agent");
+    assert_eq!(world.run().await.stdout, "run: done\n", "{}", world.story());
+    let pull = world.github.pulls().remove(0);
+    pull.comment("alice", "Blue, please.");
+    world.model.plans(Plan::of(&["paint it"])).rate_limited(Some(7_200));
+    assert!(world.run().await.stdout.starts_with("run: put back until"));
+    let comments = pull.comments_of(world.github.bot());
+    assert!(
+        matches!(&comments[..], [waits] if waits.starts_with("### ⏳ Waiting until")),
+        "{comments:?}"
+    );
+
+    world
+        .model
+        .calls("workspace/execute_command", paint("blue"))
+        .done("It is blue.");
+    world.make_everything_due().await;
+    assert_eq!(world.run().await.stdout, "run: done\n", "{}", world.story());
+    let comments = pull.comments_of(world.github.bot());
+    assert!(
+        matches!(&comments[..], [progress, _] if progress.starts_with("<details><summary>🛠️ Done")),
+        "{comments:?}"
+    );
+    assert_eq!(pull.labels(), ["coding agent done"]);
+    world.finish().await;
+}

@@ -1,0 +1,64 @@
+//! What only time would do to the store of a world.
+
+use serde_json::{Value, json};
+use sqlx::SqlitePool;
+
+use crate::world::World;
+
+impl World {
+    /// Makes the runs that were put back due now.
+    pub async fn make_everything_due(&self) {
+        let pool = self.book().await;
+        sqlx::query("UPDATE runs SET not_before = NULL")
+            .execute(&pool)
+            .await
+            .unwrap();
+        pool.close().await;
+    }
+
+    /// Changes the saved records of all runs.
+    pub async fn rewrite_records(&self, change: impl Fn(&mut Value)) {
+        self.rewrite(
+            "SELECT id, record FROM runs",
+            "UPDATE runs SET record = $2 WHERE id = $1",
+            change,
+        )
+        .await;
+    }
+
+    /// Makes the last look at the checks of all followed changes one of long ago.
+    pub async fn make_checks_old(&self) {
+        let age = |notes: &mut Value| {
+            for time in ["first_seen", "seen"] {
+                notes["checks"][time] = json!("2026-01-01T00:00:00Z");
+            }
+        };
+        self.rewrite(
+            "SELECT task, notes FROM followed",
+            "UPDATE followed SET notes = $2 WHERE task = $1",
+            age,
+        )
+        .await;
+    }
+
+    async fn book(&self) -> SqlitePool {
+        let book = format!("sqlite://{}", self.state_dir().join("coding-agent.db").display());
+        SqlitePool::connect(&book).await.unwrap()
+    }
+
+    async fn rewrite(&self, select: &'static str, update: &'static str, change: impl Fn(&mut Value)) {
+        let pool = self.book().await;
+        let rows: Vec<(String, String)> = sqlx::query_as(select).fetch_all(&pool).await.unwrap();
+        for (key, document) in rows {
+            let mut document: Value = serde_json::from_str(&document).unwrap();
+            change(&mut document);
+            sqlx::query(update)
+                .bind(key)
+                .bind(document.to_string())
+                .execute(&pool)
+                .await
+                .unwrap();
+        }
+        pool.close().await;
+    }
+}

@@ -1,0 +1,88 @@
+//! A budget that is used up: the run waits for a person, or all runs for the next day.
+
+use serde_json::json;
+
+use super::{COMMAND, HALF_OF_THE_WORK, last_comment, plan, world};
+
+#[tokio::test]
+async fn a_used_up_budget_pauses_the_run_and_more_of_it_lets_it_go_on() {
+    let mut world = world().await;
+    world.configure(|config| config["budget"] = json!({ "tokens": 1000 }));
+    world
+        .model
+        .plans(plan())
+        .counts(400)
+        .calls(COMMAND, json!({ "command": HALF_OF_THE_WORK }))
+        .counts(700);
+    let issue = world.github.open_issue("Paint it").label("coding agent");
+
+    let ended = world.run().await;
+
+    assert_eq!(
+        (ended.code, ended.stdout.as_str()),
+        (Some(1), "run: paused: a limit is reached\n"),
+        "{}",
+        world.story()
+    );
+    assert_eq!(issue.labels(), ["coding agent paused"]);
+    insta::assert_snapshot!(last_comment(&world, &issue), @"
+    ### ⏸️ Paused: a limit is reached
+
+    The budget of 1000 tokens is used up (1282 used; budget.tokens).
+
+    `/agent budget 500k` allows 500,000 more tokens and lets it go on, `/agent stop` ends it.
+
+    The work so far is on the branch `coding-agent/1-paint-it`.
+
+    <sub>2 model turns · TOKENS · TIME</sub>
+
+    <!-- coding-agent:RUN:set-aside-1 -->
+    ");
+    issue.comment("alice", "/agent resume");
+    assert_eq!(world.run().await.stdout, "");
+    insta::assert_snapshot!(last_comment(&world, &issue), @"
+    Its budget is used up: `/agent budget 500k` allows 500,000 more tokens and lets it go on.
+
+    <!-- coding-agent:RUN:reply-comment-N -->
+    ");
+
+    world.model.done("It is dry.");
+    issue.comment("alice", "/agent budget 100k");
+    let ended = world.run().await;
+
+    assert_eq!(ended.stdout, "run: done\n", "{ended:?}\n{}", world.story());
+    assert_eq!(world.github.pulls()[0].files(), ["README.md", "color.txt", "state.txt"]);
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn the_days_budget_makes_the_next_run_wait_for_the_next_day() {
+    let mut world = world().await;
+    world.configure(|config| config["budget"] = json!({ "per_day": { "tokens": 2000 } }));
+    world
+        .model
+        .plans(plan())
+        .calls(COMMAND, json!({ "command": HALF_OF_THE_WORK }))
+        .done("It is dry.")
+        .counts(5000);
+    world.github.open_issue("Paint it").label("coding agent");
+    assert_eq!(world.run().await.stdout, "run: done\n", "{}", world.story());
+
+    let other = world.github.open_issue("Paint the other").label("coding agent");
+    let ended = world.run().await;
+
+    let tomorrow = (chrono::Utc::now().date_naive() + chrono::Days::new(1)).format("%Y-%m-%d 00:00 UTC");
+    assert_eq!(
+        ended.stdout,
+        format!("run: put back until {tomorrow}\n"),
+        "{}",
+        world.story()
+    );
+    assert_eq!(other.labels(), ["coding agent paused"]);
+    let comments = other.comments_of(world.github.bot());
+    assert!(
+        matches!(&comments[..], [waits] if waits.starts_with("### ⏳ Waiting until") && waits.contains("budget.per_day.tokens")),
+        "{comments:?}"
+    );
+    world.finish().await;
+}

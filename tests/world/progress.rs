@@ -1,0 +1,75 @@
+//! The one progress comment: how often it is edited, what it holds however much there is to say, and whose it is.
+
+use chrono::TimeDelta;
+use serde_json::json;
+
+use crate::fake::model::Plan;
+use crate::world::World;
+
+const COMMAND: &str = "workspace/execute_command";
+
+#[tokio::test]
+async fn it_is_edited_at_most_once_in_five_seconds_and_shows_the_newest() {
+    let world = World::start().await;
+    world
+        .model
+        .plans(Plan::of(&["count"]).in_environment("python"))
+        .calls(COMMAND, json!({ "command": "echo 1" }))
+        .calls(COMMAND, json!({ "command": "echo 2" }))
+        .calls(COMMAND, json!({ "command": "echo 3" }))
+        .because("Counting to three")
+        .done("Counted.")
+        .holds();
+    let issue = world.github.open_issue("Count").label("coding agent");
+
+    let run = world.spawn(&["run"]);
+    world.model.until_held(1).await;
+    issue
+        .until(|issue| {
+            issue
+                .comments()
+                .iter()
+                .any(|comment| comment.body.contains("**Now:** Counting to three"))
+        })
+        .await;
+    let comment = issue.comments().remove(0);
+    assert_eq!(comment.earlier.len(), 1, "{:?}", comment.earlier);
+    // GitHub counts whole seconds.
+    assert!(
+        comment.updated - comment.created >= TimeDelta::seconds(4),
+        "{comment:?}"
+    );
+    world.model.release();
+    assert_eq!(run.ended().await.stdout, "run: done\n", "{}", world.story());
+    assert_eq!(issue.comments().remove(0).earlier.len(), 2);
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn however_long_the_plan_is_it_fits_and_a_deleted_one_does_no_harm() {
+    let mut world = World::start().await;
+    world.configure(|config| config["planning"] = json!({ "max_subtasks": 400 }));
+    let long = "paint every single wall of it twice ".repeat(8);
+    let subtasks = vec![long.as_str(); 300];
+    world
+        .model
+        .plans(Plan::of(&subtasks))
+        .calls(COMMAND, json!({ "command": "echo red > color.txt" }))
+        .holds()
+        .done("It is painted.");
+    let issue = world.github.open_issue("Paint it").label("coding agent");
+
+    let run = world.spawn(&["run"]);
+    world.model.until_held(1).await;
+    let comment = issue.last_comment();
+    let text = issue.comments_of(world.github.bot()).remove(0);
+    assert!(text.encode_utf16().count() <= 65_536, "{}", text.len());
+    assert!(text.contains("characters are left out here"), "{text}");
+    comment.delete();
+    world.model.release();
+
+    assert_eq!(run.ended().await.stdout, "run: done\n", "{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent done"]);
+    assert_eq!(issue.comments_of(world.github.bot()).len(), 1, "{}", issue.timeline());
+    world.finish().await;
+}
