@@ -66,17 +66,17 @@ pub fn set_aside(record: &Record, settings: &Settings) -> Option<String> {
              `/agent resume` lets it go on without an answer, `/agent stop` ends it.\n",
             harmless(question)
         ),
-        PausedBy::Objections { all, diff } => {
+        PausedBy::Objections(held) => {
             let mut text =
                 "### 🔐 It needs your word\n\nThe work is done, and nothing of it was pushed:\n\n".to_owned();
-            for objection in all {
+            for objection in &held.objections {
                 let _ = writeln!(text, "- {objection}");
             }
             let _ = write!(
                 text,
                 "\n`/agent approve` delivers it as it is, `/agent deny` ends it.\n\n<details><summary>What would be \
                  pushed</summary>\n\n{}\n</details>\n",
-                fenced(diff)
+                fenced(&held.diff)
             );
             text
         }

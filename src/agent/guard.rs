@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use chrono::Utc;
 
 use super::objection::Objection;
-use super::record::{Paused, PausedBy};
+use super::record::{Held, Paused, PausedBy};
 use super::run::Run;
 use super::setback::Setback;
 use crate::repository::CommitId;
@@ -43,10 +43,10 @@ impl Run {
         }
         let (diff, _) = mirror.diff(&base.commit, &head, LONGEST_DIFFERENCE).await?;
         self.record.paused = Some(Paused {
-            by: PausedBy::Objections {
-                all,
+            by: PausedBy::Objections(Box::new(Held {
+                objections: all,
                 diff: self.workshop.redactor.clean(&diff).into_string(),
-            },
+            })),
             at: Utc::now(),
             branch: None,
         });

@@ -126,7 +126,15 @@ pub enum PausedBy {
     /// A question of the model to people.
     Question(String),
     /// The result holds what is not delivered without a person's word.
-    Objections { all: Vec<Objection>, diff: String },
+    Objections(Box<Held>),
+}
+
+/// A result that waits for a person's word.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Held {
+    pub objections: Vec<Objection>,
+    /// What would be pushed, without secrets; cut where it is long.
+    pub diff: String,
 }
 
 /// A task given on the command line.
