@@ -72,7 +72,7 @@ impl Run {
             // Nobody reviews plans yet.
             State::Reviewing => Ok(Signal::Finished),
             State::Queued
-            | State::AwaitingApproval
+            | State::AwaitingApproval(_)
             | State::AwaitingAnswer
             | State::Paused(_)
             | State::Done

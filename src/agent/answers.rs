@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::harmless::{code, harmless};
+use super::harmless::{code, fenced, harmless};
 use super::record::{PausedBy, Record};
 use super::talk::{grouped, sentence, spent};
 use super::workshop::Settings;
@@ -18,8 +18,8 @@ pub const ALREADY_PAUSED: &str = "It waits already. `/agent resume` lets it go o
 pub const NEEDS_BUDGET: &str =
     "Its budget is used up: `/agent budget 500k` allows 500,000 more tokens and lets it go on.";
 /// To `resume` of a run that waits for approval.
-pub const NEEDS_APPROVAL: &str = "Its plan waits for a decision: `/agent approve` or `/agent deny`.";
-/// To `approve` and `deny` where no plan waits.
+pub const NEEDS_APPROVAL: &str = "It waits for a decision: `/agent approve` or `/agent deny`.";
+/// To `approve` and `deny` where nothing waits.
 pub const NOTHING_TO_APPROVE: &str = "Nothing waits for approval.";
 /// To `resume` while the pause file is there.
 pub const ALL_PAUSED: &str = "All work is paused by the operator; it goes on when that ends.";
@@ -42,7 +42,7 @@ pub fn help(command: &Command) -> String {
          | `/agent pause` | set it aside at the next safe point |\n\
          | `/agent resume` | let it go on |\n\
          | `/agent budget 500k` | allow so many more tokens |\n\
-         | `/agent approve`, `/agent deny <reason>` | decide on a plan that waits for it |\n\n\
+         | `/agent approve`, `/agent deny <reason>` | decide on what waits for it |\n\n\
          Any other comment is read before the next step.",
     );
     text
@@ -66,6 +66,20 @@ pub fn set_aside(record: &Record, settings: &Settings) -> Option<String> {
              `/agent resume` lets it go on without an answer, `/agent stop` ends it.\n",
             harmless(question)
         ),
+        PausedBy::Objections(held) => {
+            let mut text =
+                "### 🔐 It needs your word\n\nThe work is done, and nothing of it was pushed:\n\n".to_owned();
+            for objection in &held.objections {
+                let _ = writeln!(text, "- {objection}");
+            }
+            let _ = write!(
+                text,
+                "\n`/agent approve` delivers it as it is, `/agent deny` ends it.\n\n<details><summary>What would be \
+                 pushed</summary>\n\n{}\n</details>\n",
+                fenced(&held.diff)
+            );
+            text
+        }
     };
     branch(&mut text, paused.branch.as_deref());
     let _ = write!(text, "\n<sub>{}</sub>", spent(record, settings));

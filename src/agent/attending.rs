@@ -67,6 +67,11 @@ impl Run {
         let Mail { orders, words } = self.mailbox.take();
         let mut goes_on = !self.state.is_set_aside();
         for order in orders {
+            let is_denied =
+                matches!(self.state, State::AwaitingApproval(_)) && matches!(order.command, Command::Deny(_));
+            if is_denied {
+                return Err(Setback::Stopped { order });
+            }
             goes_on |= self.follow_order(&order).await?;
         }
         // What people wrote is heard again, and read, by the worker that takes the run up.
@@ -83,7 +88,7 @@ impl Run {
 
     async fn follow_order(&mut self, order: &Order) -> Result<bool, Setback> {
         let is_limited = matches!(&self.record.paused, Some(paused) if matches!(paused.by, PausedBy::Limit(_)));
-        let is_for_approval = self.state == State::AwaitingApproval;
+        let is_for_approval = matches!(self.state, State::AwaitingApproval(_));
         let is_held = pause_file(&self.workshop.settings.state_dir).exists();
         let (goes_on, answer) = match &order.command {
             Command::Resume | Command::Approve if is_held => (false, answers::ALL_PAUSED.to_owned()),
@@ -109,7 +114,10 @@ impl Run {
     async fn go_on(&mut self) -> Result<(), Setback> {
         let signal = match self.state {
             State::AwaitingAnswer => Signal::Answered,
-            State::AwaitingApproval => Signal::Approved,
+            State::AwaitingApproval(_) => {
+                self.record.approved.clone_from(&self.record.head);
+                Signal::Approved
+            }
             _ => Signal::Resumed,
         };
         self.record.paused = None;

@@ -20,6 +20,9 @@ pub(super) async fn deliver(run: &mut Run) -> Result<Signal, Setback> {
         inspect_result(run).await?;
         run.save().await?;
     }
+    if run.needs_a_word().await? {
+        return Ok(Signal::ApprovalNeeded);
+    }
     let item = run.item().await?;
     match &item {
         Some(item) if run.record.has_changes() => push(run, item).await?,

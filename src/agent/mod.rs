@@ -6,13 +6,14 @@
 pub mod budget; // what a run may use
 pub mod round; // what follows on an own pull/merge request
 pub mod hearing; // whose words count
+pub mod harmless; // a model's words, fit to be shown
+pub mod objection; // what is not delivered without a person's word
 pub mod record; // what a run has produced so far
 pub mod stop; // how work is told to stop
 pub mod ending; // how the work on a run ended
 pub mod order; // what people say to a run
 pub mod setback; // why a stage ended without its result
 pub mod workspace; // container and repository together
-pub mod harmless; // a model's words, fit to be shown
 pub mod thread; // where people are told
 pub mod workshop; // what all runs share
 mod proof; // what people read of the evidence
@@ -49,6 +50,7 @@ mod working;
 mod checking;
 mod verifying;
 mod clearing; // branches that nobody needs any more
+mod guard; // what a result holds
 mod delivering;
 mod saving; // unfinished work goes where people can see it
 mod putting_down; // the end of the work, for now or for good

@@ -123,7 +123,7 @@ async fn pause(run: &mut Run, by: PausedBy, order: Option<Order>) -> Ending {
             return fail(run, Failure::of_task(text)).await;
         }
         PausedBy::Limit(_) => true,
-        PausedBy::Person(_) | PausedBy::File | PausedBy::Question(_) => false,
+        PausedBy::Person(_) | PausedBy::File | PausedBy::Question(_) | PausedBy::Objections(_) => false,
     };
     save_or_log(run).await;
     let branch = run.set_work_aside().await;

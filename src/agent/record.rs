@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::budget::Allowance;
+use super::objection::Objection;
 use super::round::Round;
 use crate::conversation::Usage;
 use crate::evidence::check::{Before, Checked};
@@ -75,6 +76,8 @@ pub struct Record {
     pub asked_about_findings: bool,
     /// The accepted result, kept in the mirror. Equal to the base where nothing changed.
     pub head: Option<CommitId>,
+    /// The result that a person allowed to be delivered, whatever it holds.
+    pub approved: Option<CommitId>,
     pub change: Option<Change>,
     /// Comments by marker: `None` means that one was about to be written when this was saved.
     pub comments: BTreeMap<String, Option<CommentId>>,
@@ -132,6 +135,16 @@ pub enum PausedBy {
     Limit(String),
     /// A question of the model to people.
     Question(String),
+    /// The result holds what is not delivered without a person's word.
+    Objections(Box<Held>),
+}
+
+/// A result that waits for a person's word.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Held {
+    pub objections: Vec<Objection>,
+    /// What would be pushed, without secrets; cut where it is long.
+    pub diff: String,
 }
 
 /// A task given on the command line.

@@ -98,6 +98,9 @@ impl Run {
         }
         let item = self.item().await.ok()??;
         let mirror = self.source(Some(&item)).await.ok()?.mirror;
+        if !self.may_be_shown(&mirror, &base.commit, head).await {
+            return None;
+        }
         let home = self.home(&item).await.ok()?;
         let beside = format!("{}-unfinished", branch_name(&self.lease.task, &self.record.title));
         let own = item.change.is_none().then(|| base.head_branch.clone());

@@ -46,6 +46,15 @@ impl Run {
         Ok(Source { mirror, remote })
     }
 
+    /// Returns the mirror that was fetched already, where there is one.
+    pub(super) async fn mirror_at_hand(&mut self) -> Result<Mirror, Setback> {
+        if let Some(mirror) = &self.mirror {
+            return Ok(mirror.clone());
+        }
+        let item = self.item().await?;
+        Ok(self.source(item.as_ref()).await?.mirror)
+    }
+
     /// Forgets the commits that were kept of a run whose result was delivered.
     pub(super) async fn forget_commits(&self) {
         let Some(mirror) = self.mirror.as_ref().filter(|_| self.record.local.is_none()) else {

@@ -102,7 +102,7 @@ pub fn headline(state: State) -> &'static str {
         State::Queued => "Waiting for a free worker",
         State::Planning => "Planning",
         State::Reviewing => "Reviewing the plan",
-        State::AwaitingApproval => "Waiting for approval",
+        State::AwaitingApproval(_) => "Waiting for approval",
         State::Preparing => "Preparing the environment",
         State::Working => "Working",
         State::AwaitingAnswer => "Waiting for an answer",

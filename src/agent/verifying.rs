@@ -77,10 +77,7 @@ impl Run {
         let Some(base) = self.record.base.as_ref().map(|base| base.commit.clone()) else {
             return Ok(Vec::new());
         };
-        let mirror = match &self.mirror {
-            Some(mirror) => mirror.clone(),
-            None => self.open_desk().await?.workspace.mirror().clone(),
-        };
+        let mirror = self.mirror_at_hand().await?;
         let (diff, was_cut) = mirror.diff(&base, head, LARGEST_DIFFERENCE).await?;
         if was_cut {
             self.warn("The change is too large to be looked through whole: placeholders and weakened tests may be in the rest of it.");

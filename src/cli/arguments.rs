@@ -81,12 +81,12 @@ pub enum Command {
         #[arg(help = TASK_HELP)]
         task: String,
     },
-    /// Allow a plan that waits for approval
+    /// Allow a result that waits for approval
     Approve {
         #[arg(help = TASK_HELP)]
         task: String,
     },
-    /// Refuse a plan that waits for approval
+    /// Refuse a result that waits for approval
     Deny {
         #[arg(help = TASK_HELP)]
         task: String,
@@ -293,8 +293,8 @@ mod tests {
           pause        Set a task aside at its next safe point, or with --all every task
           resume       Let a paused task go on, or with --all every task that --all paused
           stop         End a task for good; what was done stays on a branch
-          approve      Allow a plan that waits for approval
-          deny         Refuse a plan that waits for approval
+          approve      Allow a result that waits for approval
+          deny         Refuse a result that waits for approval
           status       Show what is queued, active and finished
           logs         Show what happened in a task
           doctor       Check everything a run needs, and say how to mend what is missing

@@ -4,6 +4,7 @@
 //! of the one process that needs them. What comes back from a container is judged in quarantine before any of it
 //! reaches the mirror.
 
+pub mod added;
 pub mod address;
 pub mod git;
 pub mod incoming;
@@ -44,7 +45,26 @@ pub struct Config {
     pub max_incoming_bytes: u64,
     /// Largest single file in a delivered commit.
     pub max_file_bytes: u64,
+    /// Files that are not changed without a person's word: what the forge runs with its own secrets, and what rules this program.
+    pub protected_paths: Vec<String>,
 }
+
+const PROTECTED: [&str; 14] = [
+    ".github/workflows",
+    ".github/actions",
+    "action.yml",
+    ".gitlab-ci.yml",
+    ".gitlab/ci",
+    ".circleci",
+    "Jenkinsfile",
+    "azure-pipelines.yml",
+    "CODEOWNERS",
+    "AGENTS.md",
+    "CLAUDE.md",
+    ".github/copilot-instructions.md",
+    ".coding-agent-rules.*",
+    ".gitmodules",
+];
 
 impl Default for Config {
     fn default() -> Self {
@@ -54,6 +74,7 @@ impl Default for Config {
             timeout_seconds: 900,
             max_incoming_bytes: 512 * 1024 * 1024,
             max_file_bytes: 20 * 1024 * 1024,
+            protected_paths: PROTECTED.map(str::to_owned).into(),
         }
     }
 }

@@ -51,7 +51,7 @@ impl Labels {
             | State::Working
             | State::Verifying
             | State::Delivering => &self.processing,
-            State::AwaitingApproval | State::AwaitingAnswer => &self.waiting,
+            State::AwaitingApproval(_) | State::AwaitingAnswer => &self.waiting,
             State::Paused(_) => &self.paused,
             State::Done => &self.done,
             State::Stopped => &self.stopped,

@@ -24,8 +24,8 @@ pub enum State {
     Queued,
     Planning,
     Reviewing,
-    /// A person must allow the plan.
-    AwaitingApproval,
+    /// A person must allow the plan, or the delivery of what the program does not deliver by itself; goes on at that stage.
+    AwaitingApproval(Stage),
     Preparing,
     Working,
     /// A person must answer a question of the model.
@@ -48,9 +48,9 @@ pub enum Signal {
     Finished,
     /// A second model is to judge the plan.
     ReviewNeeded,
-    /// A person is to judge the plan.
+    /// A person is to judge the plan, or the result.
     ApprovalNeeded,
-    /// A person allowed the plan.
+    /// A person allowed it.
     Approved,
     /// Verification failed and the model may repair, or people said something before the result was delivered.
     RepairNeeded,
@@ -106,11 +106,12 @@ impl State {
                 _ => refused,
             },
             Signal::ApprovalNeeded => match self {
-                Self::Planning | Self::Reviewing => Ok(Self::AwaitingApproval),
+                Self::Planning | Self::Reviewing => Ok(Self::AwaitingApproval(Stage::Preparing)),
+                Self::Delivering => Ok(Self::AwaitingApproval(Stage::Delivering)),
                 _ => refused,
             },
             Signal::Approved => match self {
-                Self::AwaitingApproval => Ok(Self::Preparing),
+                Self::AwaitingApproval(stage) => Ok(stage.into()),
                 _ => refused,
             },
             Signal::RepairNeeded => match self {
@@ -140,7 +141,7 @@ impl State {
 
     /// Tells whether the run waits for a person and no worker takes it up by itself.
     pub fn is_set_aside(self) -> bool {
-        matches!(self, Self::Paused(_) | Self::AwaitingApproval | Self::AwaitingAnswer)
+        matches!(self, Self::Paused(_) | Self::AwaitingApproval(_) | Self::AwaitingAnswer)
     }
 
     /// Returns the stage the program works in, if it does.
@@ -153,7 +154,7 @@ impl State {
             Self::Verifying => Some(Stage::Verifying),
             Self::Delivering => Some(Stage::Delivering),
             Self::Queued
-            | Self::AwaitingApproval
+            | Self::AwaitingApproval(_)
             | Self::AwaitingAnswer
             | Self::Paused(_)
             | Self::Done
@@ -176,11 +177,15 @@ impl From<Stage> for State {
     }
 }
 
-const NAMES: [(State, &str); 18] = [
+const NAMES: [(State, &str); 19] = [
     (State::Queued, "queued"),
     (State::Planning, "planning"),
     (State::Reviewing, "reviewing"),
-    (State::AwaitingApproval, "awaiting_approval"),
+    (State::AwaitingApproval(Stage::Preparing), "awaiting_approval"),
+    (
+        State::AwaitingApproval(Stage::Delivering),
+        "awaiting_approval:delivering",
+    ),
     (State::Preparing, "preparing"),
     (State::Working, "working"),
     (State::AwaitingAnswer, "awaiting_answer"),
@@ -255,6 +260,9 @@ mod tests {
             state = state.on(signal).unwrap();
         }
         assert_eq!(state, State::Preparing);
+        let held = State::Delivering.on(Signal::ApprovalNeeded).unwrap();
+        assert_eq!(held.on(Signal::Approved), Ok(State::Delivering));
+        assert!(held.is_set_aside() && State::Working.on(Signal::ApprovalNeeded).is_err());
         let asked = State::Working.on(Signal::AnswerNeeded).unwrap();
         assert_eq!(asked.on(Signal::Answered), Ok(State::Working));
         assert!(asked.on(Signal::AnswerNeeded).is_err());

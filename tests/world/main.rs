@@ -23,6 +23,7 @@ mod fake;
 mod following;
 mod gitlab_items;
 mod guard;
+mod guard_of_results;
 mod issues;
 mod killed;
 mod local_tasks;

@@ -1,0 +1,125 @@
+//! Looks at a result before it leaves the worker: for secrets, in every commit of it, and for files that are protected.
+
+use std::collections::HashSet;
+
+use chrono::Utc;
+
+use super::objection::Objection;
+use super::record::{Held, Paused, PausedBy};
+use super::run::Run;
+use super::setback::Setback;
+use crate::repository::CommitId;
+use crate::repository::mirror::Mirror;
+use crate::rules::Files;
+use crate::secret::Leak;
+
+/// Most reasons that are told of each kind.
+const MOST: usize = 20;
+/// Most leaks that are looked at.
+const MOST_LEAKS: usize = 1000;
+/// Most bytes of the difference that people are shown.
+const LONGEST_DIFFERENCE: usize = 20 * 1024;
+
+impl Run {
+    /// Tells whether a person has to allow the delivery, and notes why. Of a local task people see the result before anything
+    /// leaves their machine, so they are only told.
+    pub(super) async fn needs_a_word(&mut self) -> Result<bool, Setback> {
+        let (Some(base), Some(head)) = (self.record.base.clone(), self.record.head.clone()) else {
+            return Ok(false);
+        };
+        if !self.record.has_changes() || self.record.approved.as_ref() == Some(&head) {
+            return Ok(false);
+        }
+        let mirror = self.mirror_at_hand().await?;
+        let all = self.objections(&mirror, &base.commit, &head).await?;
+        if all.is_empty() {
+            return Ok(false);
+        }
+        if self.record.local.is_some() {
+            for objection in all {
+                self.warn(format!("Look at this: {objection}."));
+            }
+            return Ok(false);
+        }
+        let (diff, _) = mirror.diff(&base.commit, &head, LONGEST_DIFFERENCE).await?;
+        self.record.paused = Some(Paused {
+            by: PausedBy::Objections(Box::new(Held {
+                objections: all,
+                diff: self.workshop.redactor.clean(&diff).into_string(),
+            })),
+            at: Utc::now(),
+            branch: None,
+        });
+        self.record.set_aside += 1;
+        Ok(true)
+    }
+
+    /// Tells whether unfinished work may be shown on a branch; what may not stays in the mirror.
+    pub(super) async fn may_be_shown(&mut self, mirror: &Mirror, base: &CommitId, head: &CommitId) -> bool {
+        let Ok(all) = self.objections(mirror, base, head).await else {
+            return false;
+        };
+        if let Some(objection) = all.first() {
+            self.warn(format!("The work so far is not shown on a branch: {objection}."));
+        }
+        all.is_empty()
+    }
+
+    /// Returns why `base..head` is not pushed without a person's word.
+    async fn objections(&self, mirror: &Mirror, base: &CommitId, head: &CommitId) -> Result<Vec<Objection>, Setback> {
+        let mut all = self.protected(mirror, base, head).await?;
+        all.extend(self.secrets(mirror, base, head).await?);
+        Ok(all)
+    }
+
+    async fn protected(&self, mirror: &Mirror, base: &CommitId, head: &CommitId) -> Result<Vec<Objection>, Setback> {
+        let protected = Files {
+            exclude: self.workshop.settings.repository.protected_paths.clone(),
+            ..Files::default()
+        };
+        let filter = protected.filter();
+        let changed = mirror.changed(base, head).await?;
+        let touched = changed.into_iter().map(|changed| changed.path);
+        Ok(touched
+            .filter(|path| !filter.takes(path))
+            .take(MOST)
+            .map(|path| Objection::Protected { path })
+            .collect())
+    }
+
+    async fn secrets(&self, mirror: &Mirror, base: &CommitId, head: &CommitId) -> Result<Vec<Objection>, Setback> {
+        let redactor = &self.workshop.redactor;
+        let mut found: Vec<(String, Leak)> = Vec::new();
+        mirror
+            .each_added(base, head, |object| {
+                let room = MOST_LEAKS.saturating_sub(found.len());
+                let leaks = redactor.leaks(&String::from_utf8_lossy(object.content));
+                found.extend(leaks.into_iter().take(room).map(|leak| (object.path.to_owned(), leak)));
+            })
+            .await?;
+        if found.is_empty() {
+            return Ok(Vec::new());
+        }
+        // What was there before is no news: a file that is moved, a test with a made-up key.
+        let mut known = HashSet::new();
+        mirror
+            .each_replaced(base, head, |object| {
+                let leaks = redactor.leaks(&String::from_utf8_lossy(object.content));
+                known.extend(leaks.into_iter().map(|leak| leak.fingerprint));
+            })
+            .await?;
+        found.retain(|(_, leak)| !known.contains(&leak.fingerprint));
+        let mut all: Vec<Objection> = found
+            .into_iter()
+            .map(|(path, leak)| Objection::Secret {
+                path,
+                line: leak.line,
+                kind: leak.kind.map(str::to_owned),
+            })
+            .collect();
+        all.sort();
+        all.dedup();
+        all.truncate(MOST);
+        Ok(all)
+    }
+}

@@ -1,0 +1,213 @@
+//! What commits bring along: the content of every new object, also of files that a later commit takes away again.
+
+use std::collections::VecDeque;
+use std::ops::ControlFlow;
+
+use super::failure::classify;
+use super::mirror::Mirror;
+use super::{CommitId, RepositoryError};
+
+/// Longer ones are looked at from their beginning only; no file that is delivered is longer.
+const LONGEST_OBJECT: usize = 32 * 1024 * 1024;
+
+/// One object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Object<'a> {
+    /// Where it stands; empty for a commit.
+    pub path: &'a str,
+    pub content: &'a [u8],
+}
+
+impl Mirror {
+    /// Shows `look` each commit and each file that `base..head` brings along and that is on none of the forge's branches.
+    pub async fn each_added(
+        &self,
+        base: &CommitId,
+        head: &CommitId,
+        look: impl FnMut(Object<'_>) + Send,
+    ) -> Result<(), RepositoryError> {
+        let listed = self
+            .git(format!("listing what {head} brings along"))
+            .args([
+                "rev-list",
+                "--objects",
+                head.as_str(),
+                "--not",
+                "--branches",
+                base.as_str(),
+            ])
+            .bytes()
+            .await?;
+        self.each_of(&listed, look).await
+    }
+
+    /// Shows `look` each file that `base..head` changes or deletes, as it was.
+    pub async fn each_replaced(
+        &self,
+        base: &CommitId,
+        head: &CommitId,
+        look: impl FnMut(Object<'_>) + Send,
+    ) -> Result<(), RepositoryError> {
+        let listed = self
+            .git(format!("listing what {head} replaces"))
+            .args(["diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev"])
+            .args([base.as_str(), head.as_str(), "--"])
+            .bytes()
+            .await?;
+        let mut wanted = Vec::new();
+        let mut fields = listed.split(|byte| *byte == 0);
+        while let (Some(change), Some(path)) = (fields.next(), fields.next()) {
+            // `:old-mode new-mode old-id new-id status`; the old id of a new file is zeros.
+            let Some(id) = change.split(|byte| *byte == b' ').nth(2) else {
+                break;
+            };
+            if id.iter().any(|digit| *digit != b'0') {
+                wanted.extend_from_slice(id);
+                wanted.push(b' ');
+                wanted.extend_from_slice(path);
+                wanted.push(b'\n');
+            }
+        }
+        self.each_of(&wanted, look).await
+    }
+
+    /// `wanted` has a line for each object: its id and, after a blank, its path.
+    async fn each_of(&self, wanted: &[u8], mut look: impl FnMut(Object<'_>) + Send) -> Result<(), RepositoryError> {
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        let what = "reading what the commits bring along";
+        let mut reading = Reading::default();
+        let ended = self
+            .git(what)
+            .args(["cat-file", "--batch=%(objecttype) %(objectsize) %(rest)"])
+            .input(wanted)
+            .each(|chunk| {
+                reading.take(chunk, &mut look);
+                ControlFlow::Continue(())
+            })
+            .await?;
+        if ended.code != Some(0) {
+            return Err(classify(what, &ended.complaint));
+        }
+        if !reading.is_at_end() {
+            return Err(RepositoryError::Unexpected {
+                what: what.to_owned(),
+                reason: "git broke off".to_owned(),
+            });
+        }
+        Ok(())
+    }
+}
+
+/// Reads what `git cat-file --batch` prints: a line on each object, its content, and a line break.
+#[derive(Default)]
+struct Reading {
+    line: Vec<u8>,
+    object: Option<Entry>,
+}
+
+struct Entry {
+    is_shown: bool,
+    path: String,
+    /// Bytes that are still to come, the line break behind them included.
+    left: usize,
+    content: Vec<u8>,
+}
+
+impl Reading {
+    fn take(&mut self, chunk: &[u8], look: &mut impl FnMut(Object<'_>)) {
+        let mut rest: VecDeque<&[u8]> = VecDeque::from([chunk]);
+        while let Some(bytes) = rest.pop_front().filter(|bytes| !bytes.is_empty()) {
+            match &mut self.object {
+                None => {
+                    let Some(end) = bytes.iter().position(|byte| *byte == b'\n') else {
+                        self.line.extend_from_slice(bytes);
+                        return;
+                    };
+                    self.line.extend_from_slice(&bytes[..end]);
+                    self.object = entry(&std::mem::take(&mut self.line));
+                    rest.push_back(&bytes[end + 1..]);
+                }
+                Some(entry) => {
+                    let length = entry.left.min(bytes.len());
+                    let room = LONGEST_OBJECT.saturating_sub(entry.content.len());
+                    if entry.is_shown {
+                        entry.content.extend_from_slice(&bytes[..length.min(room)]);
+                    }
+                    entry.left -= length;
+                    if entry.left == 0 {
+                        if entry.is_shown {
+                            // The last byte is the line break behind it.
+                            let end = entry.content.len().saturating_sub(1);
+                            look(Object {
+                                path: &entry.path,
+                                content: &entry.content[..end],
+                            });
+                        }
+                        self.object = None;
+                    }
+                    rest.push_back(&bytes[length..]);
+                }
+            }
+        }
+    }
+
+    fn is_at_end(&self) -> bool {
+        self.object.is_none() && self.line.is_empty()
+    }
+}
+
+/// Reads `blob 12 path`; `None` for `... missing`, which has no content.
+fn entry(line: &[u8]) -> Option<Entry> {
+    let mut fields = line.splitn(3, |byte| *byte == b' ');
+    let kind = fields.next()?;
+    let size: usize = std::str::from_utf8(fields.next()?).ok()?.parse().ok()?;
+    let path = fields.next().unwrap_or_default();
+    Some(Entry {
+        // Folders are told by the paths of their files.
+        is_shown: kind == b"blob" || kind == b"commit",
+        path: String::from_utf8_lossy(path).into_owned(),
+        left: size + 1,
+        content: Vec::new(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const PRINTED: &[u8] = b"commit 3 \nabc\ntree 2 \n\0\n\nblob 0 empty\n\nblob 4 a b.txt\n1\n2\n\n";
+
+    fn read(chunks: &[&[u8]]) -> (Vec<(String, Vec<u8>)>, bool) {
+        let mut seen = Vec::new();
+        let mut reading = Reading::default();
+        for chunk in chunks {
+            reading.take(chunk, &mut |object: Object<'_>| {
+                seen.push((object.path.to_owned(), object.content.to_owned()));
+            });
+        }
+        (seen, reading.is_at_end())
+    }
+
+    #[test]
+    fn commits_and_files_are_shown_whole() {
+        let shown = |path: &str, content: &[u8]| (path.to_owned(), content.to_owned());
+        let expected = vec![shown("", b"abc"), shown("empty", b""), shown("a b.txt", b"1\n2\n")];
+        assert_eq!(read(&[PRINTED]), (expected, true));
+        assert!(!read(&[&PRINTED[..PRINTED.len() - 1]]).1);
+    }
+
+    proptest! {
+        #[test]
+        fn it_does_not_matter_where_the_stream_is_cut(cut in 0..PRINTED.len()) {
+            prop_assert_eq!(read(&[&PRINTED[..cut], &PRINTED[cut..]]), read(&[PRINTED]));
+        }
+
+        #[test]
+        fn no_bytes_make_it_fall_over(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let _ = read(&[&bytes]);
+        }
+    }
+}

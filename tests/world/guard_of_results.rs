@@ -1,0 +1,220 @@
+//! What is not delivered without a person's word: secrets in any commit of a result, and files that are protected.
+
+use serde_json::json;
+
+use crate::fake::model::Plan;
+use crate::reading::told;
+use crate::world::World;
+
+/// Made up, and put together here so that no scanner takes this file for a leak.
+fn token() -> String {
+    format!("ghp_{}", "Ab3dEf6hIj9lMn2pQr5t".repeat(2)[..36].to_owned())
+}
+
+/// Has the model run these commands and say that it is done.
+fn works(world: &World, commands: &[&str]) {
+    let plan = Plan::of(&["do it"]).in_environment("python").verified_by("true");
+    let mut script = world.model.plans(plan);
+    for command in commands {
+        script = script.calls("workspace/execute_command", json!({"command": command}));
+    }
+    script.done("Done.");
+}
+
+#[tokio::test]
+async fn a_change_of_a_protected_file_waits_for_a_word_and_is_delivered_after_it() {
+    let world = World::start().await;
+    works(
+        &world,
+        &["mkdir -p .github/workflows && echo 'on: push' > .github/workflows/ci.yml && echo Hello > hello.txt"],
+    );
+    let issue = world.github.open_issue("Build it on each push").label("coding agent");
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent waiting"]);
+    assert_eq!(world.github.default_repository().branches(), ["main"]);
+    assert!(world.github.pulls().is_empty());
+    insta::assert_snapshot!(told(&world, issue.comments_of(world.github.bot()).last().unwrap()), @"
+    ### 🔐 It needs your word
+
+    The work is done, and nothing of it was pushed:
+
+    - `.github/workflows/ci.yml` is changed, which `git.protected_paths` names
+
+    `/agent approve` delivers it as it is, `/agent deny` ends it.
+
+    <details><summary>What would be pushed</summary>
+
+    ```
+    diff --git a/.github/workflows/ci.yml b/.github/workflows/ci.yml
+    new file mode 100644
+    index 0000000000000000000000000000000000000000..b83836ed8c80558d4e40ea4ac5d69f4405334799
+    --- /dev/null
+    +++ b/.github/workflows/ci.yml
+    @@ -0,0 +1 @@
+    +on: push
+    diff --git a/hello.txt b/hello.txt
+    new file mode 100644
+    index 0000000000000000000000000000000000000000..e965047ad7c57865823c7d992b1d046ea66edf78
+    --- /dev/null
+    +++ b/hello.txt
+    @@ -0,0 +1 @@
+    +Hello
+    ```
+    </details>
+
+    <sub>3 model turns · TOKENS · TIME</sub>
+
+    <!-- coding-agent:RUN:set-aside-1 -->
+    ");
+
+    // A stranger's word counts for nothing.
+    issue.comment("mallory", "/agent approve");
+    world.run().await;
+    assert_eq!(issue.labels(), ["coding agent waiting"]);
+
+    issue.comment("alice", "/agent approve");
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent done"]);
+    let pull = &world.github.pulls()[0];
+    assert_eq!(pull.file(".github/workflows/ci.yml").as_deref(), Some("on: push\n"));
+    assert_eq!(world.model.requests().len(), 3, "nothing was worked on twice");
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_denied_result_is_pushed_nowhere() {
+    let world = World::on_gitlab().await;
+    works(&world, &["echo 'script: [env]' > .gitlab-ci.yml"]);
+    let issue = world.gitlab.open_issue("Build it").label("coding agent");
+    let ended = world.run().await;
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent waiting"]);
+
+    issue.comment("alice", "/agent deny We build elsewhere.");
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent stopped"]);
+    assert_eq!(world.gitlab.default_project().branches(), ["main"]);
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_secret_is_found_in_every_commit_of_a_result_and_told_without_its_value() {
+    let world = World::start().await;
+    let token = token();
+    works(
+        &world,
+        &[
+            &format!(
+                "printf 'a = 1\\nkey = \"%s\"\\n' {token} > settings.py && git add -A && git commit -qm 'Add settings'"
+            ),
+            &format!("printf 'a = 1\\n' > settings.py && git commit -qam 'Take {token} out again'"),
+        ],
+    );
+    let issue = world.github.open_issue("Add settings").label("coding agent");
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent waiting"]);
+    assert_eq!(world.github.default_repository().branches(), ["main"]);
+    insta::assert_snapshot!(told(&world, issue.comments_of(world.github.bot()).last().unwrap()), @"
+    ### 🔐 It needs your word
+
+    The work is done, and nothing of it was pushed:
+
+    - a commit message holds what looks like a secret (github-token)
+    - `settings.py`, line 2, holds what looks like a secret (github-token)
+
+    `/agent approve` delivers it as it is, `/agent deny` ends it.
+
+    <details><summary>What would be pushed</summary>
+
+    ```
+    diff --git a/settings.py b/settings.py
+    new file mode 100644
+    index 0000000000000000000000000000000000000000..1337a530cbc1bd7d20aee2d80f1f174a9182417d
+    --- /dev/null
+    +++ b/settings.py
+    @@ -0,0 +1 @@
+    +a = 1
+    ```
+    </details>
+
+    <sub>4 model turns · TOKENS · TIME</sub>
+
+    <!-- coding-agent:RUN:set-aside-1 -->
+    ");
+    assert!(!issue.timeline().contains(&token));
+    // Not even when it is ended: its work would be shown on a branch else.
+    issue.comment("alice", "/agent stop");
+    let ended = world.run().await;
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent stopped"]);
+    assert_eq!(world.github.default_repository().branches(), ["main"]);
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_secret_that_was_there_before_is_no_news() {
+    let world = World::start().await;
+    world
+        .github
+        .default_repository()
+        .commit("main", "Begin", &[("old.py", &format!("key = '{}'\nb = 2\n", token()))]);
+    works(&world, &["git mv old.py new.py && sed -i 's/b = 2/b = 3/' new.py"]);
+    let issue = world.github.open_issue("Rename it").label("coding agent");
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent done"]);
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn unfinished_work_with_a_secret_is_not_shown_on_a_branch() {
+    let world = World::start().await;
+    let plan = Plan::of(&["do it"]).in_environment("python").verified_by("true");
+    world
+        .model
+        .plans(plan)
+        .calls(
+            "workspace/execute_command",
+            json!({"command": format!("echo 'key={}' > .env", token())}),
+        )
+        .calls("agent/ask_people", json!({"question": "Is this right?"}));
+    let issue = world.github.open_issue("Add a key").label("coding agent");
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent waiting"]);
+    assert_eq!(world.github.default_repository().branches(), ["main"]);
+    assert!(
+        issue.timeline().contains("is not shown on a branch"),
+        "{}",
+        issue.timeline()
+    );
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn nothing_is_protected_where_the_configuration_says_so() {
+    let mut world = World::start().await;
+    world.configure(|config| config["git"] = json!({"protected_paths": []}));
+    works(&world, &["echo Hi > AGENTS.md"]);
+    let issue = world.github.open_issue("Write rules").label("coding agent");
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent done"]);
+    world.finish().await;
+}
