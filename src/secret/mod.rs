@@ -8,6 +8,7 @@
 //! writes its password backwards shows it.
 
 mod format;
+mod leak;
 mod spelling;
 
 use std::borrow::Cow;
@@ -20,6 +21,7 @@ use secrecy::SecretString;
 use serde::Serialize;
 
 use format::Formats;
+pub use leak::Leak;
 
 /// Text without secrets. Only [`Redactor::clean`] makes one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
