@@ -8,6 +8,7 @@
 //! writes its password backwards shows it.
 
 mod format;
+mod leak;
 mod spelling;
 
 use std::borrow::Cow;
@@ -21,6 +22,7 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use format::Formats;
+pub use leak::Leak;
 
 /// Text without secrets. Only [`Redactor::clean`] makes one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
