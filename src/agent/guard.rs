@@ -114,7 +114,7 @@ impl Run {
             .map(|(path, leak)| Objection::Secret {
                 path,
                 line: leak.line,
-                kind: leak.kind.map(str::to_owned),
+                kind: leak.kind,
             })
             .collect();
         all.sort();

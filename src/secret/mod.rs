@@ -19,7 +19,6 @@ use aho_corasick::AhoCorasick;
 use secrecy::ExposeSecret;
 use secrecy::SecretString;
 use serde::Serialize;
-use uuid::Uuid;
 
 use format::Formats;
 pub use leak::Leak;
@@ -65,17 +64,6 @@ struct Found {
     kind: Option<&'static str>,
 }
 
-/// A secret that stands in a text; everything about it but its value.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Leak {
-    /// `None` for a configured value.
-    pub kind: Option<&'static str>,
-    /// Where it begins, counted from 1.
-    pub line: usize,
-    /// Tells it from others.
-    pub fingerprint: Uuid,
-}
-
 impl Redactor {
     /// Returns a redactor that knows the configured `secrets` besides the well-known token formats.
     ///
@@ -103,21 +91,6 @@ impl Redactor {
             }
             text = Cow::Owned(self.replace(&text, &found));
         }
-    }
-
-    /// Returns which secrets stand in a text, in order.
-    pub fn leaks(&self, text: &str) -> Vec<Leak> {
-        let (mut line, mut seen) = (1, 0);
-        let found = self.find(text).into_iter().map(|found| {
-            line += text[seen..found.range.start].matches('\n').count();
-            seen = found.range.start;
-            Leak {
-                kind: found.kind,
-                line,
-                fingerprint: Uuid::new_v5(&Uuid::NAMESPACE_OID, text[found.range].as_bytes()),
-            }
-        });
-        found.collect()
     }
 
     /// Returns what is to be replaced, in order. What overlaps is one, so that no half of a secret stays behind.
