@@ -134,6 +134,7 @@ fn config() -> Config {
         recommended_for: String::new(),
         libraries: String::new(),
         build: None,
+        allow: None,
     };
     Config {
         environments: [("python".to_owned(), environment)].into(),

@@ -8,10 +8,13 @@ use super::keeping::Keeping;
 use super::preparing;
 use super::run::Run;
 use super::setback::Setback;
+use super::way_out::WayOut;
 use super::wishes::WishBox;
 use super::workspace::Workspace;
 use crate::conversation::{ToolCall, ToolSpec};
-use crate::environment::Environment;
+use crate::environment::container::Container;
+use crate::environment::{Environment, EnvironmentError};
+use crate::gateway::Gateway;
 use crate::journal::fact::Fact;
 use crate::llm::chat::Chat;
 use crate::task::state::State;
@@ -120,13 +123,16 @@ impl Run {
             self.source(item.as_ref()).await?.mirror
         };
         let run = self.lease.run.to_string();
+        let (name, environment) = self.environment()?;
         if self.is_prepared()
             && let Some(container) = docker.find(self.lease.run).await?
             && self.record.container.as_deref() == Some(container.id())
         {
-            return Ok((Workspace::take_over(container, mirror, base, run), false));
+            let way_out = self.open_way_out(&container, &environment);
+            let way_out = self.unless_stopped(way_out).await?;
+            let workspace = Workspace::take_over(container, mirror, base, run);
+            return Ok((workspace.with(way_out), false));
         }
-        let (name, environment) = self.environment()?;
         let progress = |line: String| {
             tracing::info!(task = %self.lease.task, "{line}");
             self.tell_terminal(&line);
@@ -139,15 +145,11 @@ impl Run {
             .start(&self.lease.task, self.lease.run, &environment.image, &executor)
             .await?;
         let id = container.id().to_owned();
-        let handing_in = Box::pin(Workspace::hand_in(
-            container.clone(),
-            mirror,
-            base,
-            &settings.repository,
-            run,
-        ));
-        let workspace = match self.unless_stopped(handing_in).await {
-            Ok(workspace) => workspace,
+        let handing_in = Workspace::hand_in(container.clone(), mirror, base, &settings.repository, run);
+        let way_out = async { Ok(self.open_way_out(&container, &environment).await?) };
+        let furnishing = Box::pin(async { tokio::try_join!(handing_in, way_out) });
+        let workspace = match self.unless_stopped(furnishing).await {
+            Ok((workspace, way_out)) => workspace.with(way_out),
             Err(setback) => {
                 if let Err(error) = container.remove().await {
                     tracing::warn!("the container {id} could not be removed, the next start sweeps it: {error}");
@@ -162,6 +164,20 @@ impl Run {
             milliseconds: super::ask::milliseconds(begun),
         });
         Ok((workspace, true))
+    }
+
+    /// Opens the way out where the configuration gives containers one.
+    async fn open_way_out(
+        &self,
+        container: &Container,
+        environment: &Environment,
+    ) -> Result<Option<WayOut>, EnvironmentError> {
+        let settings = &self.workshop.settings;
+        let Some(policy) = settings.environments.policy(environment) else {
+            return Ok(None);
+        };
+        let gateway = Gateway::new(policy, Arc::clone(&settings.upstream), Arc::clone(&self.ledger));
+        Ok(Some(WayOut::open(container.clone(), Arc::new(gateway)).await?))
     }
 
     /// Closes what is open but the container: what it holds is nowhere else.
@@ -211,6 +227,7 @@ impl Run {
             args,
         };
         let output = self.call_whole(toolbox.call_unbound(&call), &call).await?;
+        self.note_refused();
         if self.stop.deadline.is_cancelled() {
             return Err(Setback::Interrupted);
         }

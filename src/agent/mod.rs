@@ -10,6 +10,7 @@ pub mod stop; // how work is told to stop
 pub mod ending; // how the work on a run ended
 pub mod order; // what people say to a run
 pub mod setback; // why a stage ended without its result
+pub mod way_out; // container and gateway together
 pub mod workspace; // container and repository together
 pub mod harmless; // a model's words, fit to be shown
 pub mod thread; // where people are told
@@ -30,6 +31,7 @@ mod confined; // file tools that see less than there is
 pub mod desk; // what the model works at
 pub mod run; // a claimed run
 pub mod telling; // comments and labels
+mod refused; // hosts that the container asked for in vain
 pub mod source; // where the work starts and where its result goes
 mod rulebook; // the project's rules, from the base branch
 mod memory; // earlier runs on the same item

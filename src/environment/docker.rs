@@ -75,13 +75,14 @@ impl Docker {
         image: &str,
         executor: &Path,
     ) -> Result<Container, EnvironmentError> {
-        let user = self.user_of(image).await?;
+        let (user, image_variables) = self.said_by(image).await?;
         let order = Order {
             task,
             run,
             instance: &self.shared.instance,
             image,
             user: &user,
+            image_variables: &image_variables,
         };
         let body = specification::container(&self.shared.config, &self.shared.facts, &order)?;
         let name = container_name(run);
@@ -142,12 +143,13 @@ impl Docker {
         first_error.map_or(Ok(removed), Err)
     }
 
-    /// Returns the user that the image names, or an ordinary one in the place of root.
-    async fn user_of(&self, image: &str) -> Result<User, EnvironmentError> {
+    /// Returns the user that the image names, or an ordinary one in the place of root, and the variables that it sets.
+    async fn said_by(&self, image: &str) -> Result<(User, Vec<String>), EnvironmentError> {
         let inspected = self.engine.ask(self.engine.client.inspect_image(image)).await;
         let inspected = inspected.map_err(|failure| self.image_error("looking at the image", image, failure))?;
-        let user = inspected.config.and_then(|config| config.user).unwrap_or_default();
-        Ok(user::of_image(&user))
+        let config = inspected.config.unwrap_or_default();
+        let user = user::of_image(&config.user.unwrap_or_default());
+        Ok((user, config.env.unwrap_or_default()))
     }
 
     async fn create(&self, name: &str, image: &str, mut body: ContainerCreateBody) -> Result<String, EnvironmentError> {

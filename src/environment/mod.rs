@@ -1,7 +1,7 @@
 //! Containers, through the Docker engine. Knows images, containers and streams; nothing of repositories or tools.
 //!
 //! Guarantees: what runs in a container has no capability, no more memory, processors and processes than configured, no
-//! mount and no way to the engine; every container carries labels by which a later process finds and removes it.
+//! mount, no way to the engine and, unless the configuration opens it, no network; every container carries labels by which a later process finds and removes it.
 //! Deliberately absent: what is said over the streams, and any decision about a run.
 
 pub mod container; // a running container and the streams into it
@@ -17,6 +17,7 @@ pub mod size; // `4g`, `512m`
 mod specification; // what a container is made of
 mod stream; // an attached process' output, taken apart
 mod user; // whom the container's processes run as
+mod way_out; // how programs in the container find the way out
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -24,6 +25,8 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::egress::Policy;
+use crate::egress::pattern::Pattern;
 use size::parse_size;
 
 /// Execution environments and their limits.
@@ -56,6 +59,8 @@ pub struct Environment {
     pub libraries: String,
     /// How to build the image when it is not there and cannot be pulled.
     pub build: Option<Build>,
+    /// Hosts that its containers may reach; those that ship with an environment of ours where it is left out.
+    pub allow: Option<Vec<String>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -80,20 +85,28 @@ pub struct Resources {
     pub disk_limit: String,
 }
 
+/// What containers reach of the world.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Network {
     pub mode: NetworkMode,
+    /// Hosts that every container may reach besides those of its environment: `example.com`, `*.example.com`,
+    /// `example.com:8080`.
+    pub allow: Vec<String>,
+    /// Hosts that may be reached although they lie in a private network, such as a registry of the company's.
+    pub allow_private: Vec<String>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum NetworkMode {
-    /// Docker's bridge network.
+    /// No network but a way out to the hosts that are named.
     #[default]
-    Open,
+    Allowlist,
     /// No network at all.
     None,
+    /// Docker's bridge network, without any limit.
+    Open,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -187,6 +200,7 @@ impl Config {
                 ));
             }
         }
+        faults.extend(self.network_faults());
         faults.extend(self.resources.validate());
         if self.timeout_seconds == 0 {
             faults.push("timeout_seconds: 0 would end every command at once; write at least 1".to_owned());
@@ -198,6 +212,39 @@ impl Config {
             faults.push("cleanup.stale_hours: 0 would remove containers at work; write at least 1".to_owned());
         }
         faults
+    }
+
+    fn network_faults(&self) -> Vec<String> {
+        let of_environments = self
+            .environments
+            .iter()
+            .map(|(name, environment)| (format!("environments.{name}.allow"), environment.allow.as_deref()));
+        let lists = [
+            ("network.allow".to_owned(), Some(self.network.allow.as_slice())),
+            (
+                "network.allow_private".to_owned(),
+                Some(self.network.allow_private.as_slice()),
+            ),
+        ];
+        let entries = of_environments.chain(lists).flat_map(|(key, list)| {
+            let entries = list.unwrap_or_default().iter().enumerate();
+            entries.map(move |(index, entry)| (format!("{key}.{index}"), entry))
+        });
+        entries
+            .filter_map(|(key, entry)| Some(format!("{key}: {}", entry.parse::<Pattern>().err()?)))
+            .collect()
+    }
+
+    /// Returns what containers of `environment` may reach through the way out; `None` where they have none.
+    pub fn policy(&self, environment: &Environment) -> Option<Policy> {
+        match self.network.mode {
+            NetworkMode::None | NetworkMode::Open => None,
+            NetworkMode::Allowlist => {
+                let allowed = environment.allow.iter().flatten().chain(&self.network.allow);
+                // What cannot be read was said when the configuration was checked, and lets nobody out.
+                Some(Policy::of_readable(allowed, &self.network.allow_private))
+            }
+        }
     }
 }
 
@@ -254,8 +301,10 @@ mod tests {
         config.resources.memory_limit = "much".to_owned();
         config.resources.cpu_limit = f64::NAN;
         config.environments.retain(|name, _| name == "go");
+        config.network.allow = vec!["pypi.org".to_owned(), "https://pypi.org/".to_owned()];
         insta::assert_snapshot!(config.validate().join("\n"), @r"
         default_environment: 'ruby' is not among the environments; write one of go
+        network.allow.1: 'https://pypi.org/' is not a host; write a name such as example.com, *.example.com for all below it, or example.com:8080 for another port than 80 and 443 (no https://, no path)
         resources.cpu_limit: NaN is not a number of processors; write at least 0.01
         resources.memory_limit: 'much' is not a size; write a number of bytes, or a number with k, m, g or t, such as 4g
         timeout_seconds: 0 would end every command at once; write at least 1

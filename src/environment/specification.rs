@@ -7,7 +7,7 @@ use bollard::models::{ContainerCreateBody, HostConfig};
 use super::engine::Facts;
 use super::size::parse_size;
 use super::user::User;
-use super::{Config, EnvironmentError, NetworkMode};
+use super::{Config, EnvironmentError, NetworkMode, way_out};
 use crate::task::id::{RunId, TaskId};
 
 pub(super) const LABEL_TASK: &str = "coding-agent.task";
@@ -26,6 +26,8 @@ pub(super) struct Order<'a> {
     pub(super) instance: &'a str,
     pub(super) image: &'a str,
     pub(super) user: &'a User,
+    /// What the image itself sets, as `NAME=value`.
+    pub(super) image_variables: &'a [String],
 }
 
 pub(super) fn container_name(run: RunId) -> String {
@@ -46,8 +48,7 @@ pub(super) fn container(
     Ok(ContainerCreateBody {
         image: Some(order.image.to_owned()),
         user: Some(order.user.name.clone()),
-        // The image knows no home for a user that it does not know.
-        env: order.user.is_foreign.then(|| vec![format!("HOME={WORKSPACE}")]),
+        env: Some(variables(config, order)),
         working_dir: Some(WORKSPACE.to_owned()),
         entrypoint: Some(vec!["sleep".to_owned()]),
         cmd: Some(vec!["infinity".to_owned()]),
@@ -55,6 +56,19 @@ pub(super) fn container(
         host_config: Some(limits(config, facts)?),
         ..ContainerCreateBody::default()
     })
+}
+
+/// Returns what every process in the container finds in its environment besides what the image says.
+fn variables(config: &Config, order: &Order<'_>) -> Vec<String> {
+    let mut variables = Vec::new();
+    if order.user.is_foreign {
+        // The image knows no home for a user that it does not know.
+        variables.push(format!("HOME={WORKSPACE}"));
+    }
+    if config.network.mode == NetworkMode::Allowlist {
+        variables.extend(way_out::variables(order.image_variables));
+    }
+    variables
 }
 
 fn limits(config: &Config, facts: &Facts) -> Result<HostConfig, EnvironmentError> {
@@ -78,7 +92,8 @@ fn limits(config: &Config, facts: &Facts) -> Result<HostConfig, EnvironmentError
         network_mode: Some(
             match config.network.mode {
                 NetworkMode::Open => "bridge",
-                NetworkMode::None => "none",
+                // The way out is a stream of an attached process, and no device.
+                NetworkMode::Allowlist | NetworkMode::None => "none",
             }
             .to_owned(),
         ),
@@ -132,6 +147,7 @@ mod tests {
             instance: "here",
             image: "image:1",
             user: &user::of_image(""),
+            image_variables: &[],
         };
         let body = container(&config, &facts(8, true), &order).unwrap();
         // Through a value, so that the labels are in order.

@@ -128,7 +128,22 @@ fn values_that_cannot_be_are_refused() {
             "command_executor: {environments: {a: {build: {dockerfile: x}}}}",
             "image: is missing",
         ),
-        ("command_executor: {network: {mode: closed}}", "one of open, none"),
+        (
+            "command_executor: {network: {mode: closed}}",
+            "one of allowlist, none, open",
+        ),
+        (
+            "command_executor: {network: {allow: [pypi.org, 'https://x.example']}}",
+            "network.allow[1]: 'https://x.example' is not a host",
+        ),
+        (
+            "command_executor: {network: {allow_private: ['10.0.0.0/8']}}",
+            "network.allow_private[0]: '10.0.0.0/8' is not a host",
+        ),
+        (
+            "command_executor: {environments: {python: {image: x, allow: ['*']}}}",
+            "environments.python.allow[0]: '*' is not a host",
+        ),
         ("mcp_servers: [{mcp_server_name: a/b, command: [x]}]", "letters, digits"),
         (
             "mcp_servers: [{mcp_server_name: a, command: [x]}, {mcp_server_name: a, command: [x]}]",

@@ -14,6 +14,7 @@ mod command_line;
 mod credentials;
 mod doctor;
 mod early_stops;
+mod egress;
 mod endings;
 mod environment;
 mod evidence;

@@ -60,6 +60,7 @@ impl Site {
                 dockerfile: path,
                 args: [("BASE_IMAGE".to_owned(), IMAGE.to_owned())].into(),
             }),
+            allow: None,
         }
     }
 
