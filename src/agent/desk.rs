@@ -13,6 +13,7 @@ use super::wishes::WishBox;
 use super::workspace::Workspace;
 use crate::conversation::{ToolCall, ToolSpec};
 use crate::environment::container::Container;
+use crate::environment::docker::Start;
 use crate::environment::{Environment, EnvironmentError};
 use crate::gateway::Gateway;
 use crate::journal::fact::Fact;
@@ -137,19 +138,29 @@ impl Run {
             tracing::info!(task = %self.lease.task, "{line}");
             self.tell_terminal(&line);
         };
-        self.unless_stopped(docker.ensure_image(&environment, &progress))
-            .await?;
+        let images = async {
+            docker.ensure_image(&environment, &progress).await?;
+            docker.ensure_companions(&name, &progress).await
+        };
+        self.unless_stopped(images).await?;
         let executor = settings.environments.executor_file().map_err(Setback::failed)?;
         let begun = std::time::Instant::now();
-        let container = docker
-            .start(&self.lease.task, self.lease.run, &environment.image, &executor)
-            .await?;
+        let start = Start {
+            task: &self.lease.task,
+            run: self.lease.run,
+            environment: &name,
+            image: &environment.image,
+            executor: &executor,
+        };
+        let container = docker.start(&start).await?;
         let id = container.id().to_owned();
         let handing_in = Workspace::hand_in(container.clone(), mirror, base, &settings.repository, run);
         let way_out = async { Ok(self.open_way_out(&container, &environment).await?) };
-        let furnishing = Box::pin(async { tokio::try_join!(handing_in, way_out) });
+        let companions = docker.start_companions(&start, &container).await;
+        let companions = async { Ok(companions?.until_ready().await?) };
+        let furnishing = Box::pin(async { tokio::try_join!(handing_in, way_out, companions) });
         let workspace = match self.unless_stopped(furnishing).await {
-            Ok((workspace, way_out)) => workspace.with(way_out),
+            Ok((workspace, way_out, ())) => workspace.with(way_out),
             Err(setback) => {
                 if let Err(error) = container.remove().await {
                     tracing::warn!("the container {id} could not be removed, the next start sweeps it: {error}");

@@ -4,6 +4,7 @@
 //! mount, no way to the engine and, unless the configuration opens it, no network; every container carries labels by which a later process finds and removes it.
 //! Deliberately absent: what is said over the streams, and any decision about a run.
 
+mod companions; // the services beside a container
 pub mod container; // a running container and the streams into it
 pub mod docker; // the engine: containers started, found and swept
 mod engine; // one connection, its time-outs, and what its errors mean
@@ -13,6 +14,7 @@ mod image; // present, pulled or built
 mod notation; // how an environment is written in the configuration
 mod progress; // what a pull or build is doing, in short lines
 mod shipped; // the five environments that ship
+pub mod service; // what a project's tests need beside it
 pub mod size; // `4g`, `512m`
 mod specification; // what a container is made of
 mod stream; // an attached process' output, taken apart
@@ -27,6 +29,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::egress::Policy;
 use crate::egress::pattern::Pattern;
+use service::Service;
 use size::parse_size;
 
 /// Execution environments and their limits.
@@ -40,6 +43,10 @@ pub struct Config {
     pub default_environment: String,
     pub resources: Resources,
     pub network: Network,
+    /// Name of the engine's runtime, such as `runsc` (gVisor) or a name of Kata's; empty for the engine's usual one.
+    pub runtime: String,
+    /// What the projects' tests need: side containers, by the name under which they are reached.
+    pub services: BTreeMap<String, Service>,
     /// Longest time one command may take.
     pub timeout_seconds: u64,
     /// Most bytes of a command's output that are kept.
@@ -138,9 +145,47 @@ pub enum EnvironmentError {
     /// The run: the container died. A new one can take its place.
     #[error("the container {container} is gone: {reason}")]
     ContainerLost { container: String, reason: String },
+    /// The operator: the engine does not have the runtime that is configured.
+    #[error(
+        "the Docker engine has no runtime '{runtime}'{known}; name it in the engine's /etc/docker/daemon.json, or change \
+         command_executor.runtime"
+    )]
+    NoRuntime {
+        runtime: String,
+        /// The beginning of a list for people, or empty.
+        known: String,
+    },
+    /// The operator: a service does not start as it is configured.
+    #[error("the service {service} did not become ready: {reason}; mend command_executor.services.{service}{}", said_last(.said))]
+    ServiceNotReady {
+        service: String,
+        reason: String,
+        /// The end of what it wrote.
+        said: String,
+    },
     /// Anything else Docker said.
     #[error("{what}: {reason}")]
     Unexpected { what: String, reason: String },
+}
+
+fn said_last(said: &str) -> String {
+    if said.is_empty() {
+        return String::new();
+    }
+    format!(". It said last:\n{said}")
+}
+
+impl Environment {
+    /// Returns an environment that is nothing but an image.
+    pub(crate) fn of_image(image: &str) -> Self {
+        Self {
+            image: image.to_owned(),
+            recommended_for: String::new(),
+            libraries: String::new(),
+            build: None,
+            allow: None,
+        }
+    }
 }
 
 impl Default for Config {
@@ -150,6 +195,8 @@ impl Default for Config {
             default_environment: "python".to_owned(),
             resources: Resources::default(),
             network: Network::default(),
+            runtime: String::new(),
+            services: BTreeMap::new(),
             timeout_seconds: 600,
             max_output_bytes: 1024 * 1024,
             cleanup: Cleanup::default(),
@@ -201,6 +248,18 @@ impl Config {
             }
         }
         faults.extend(self.network_faults());
+        if self
+            .runtime
+            .contains(|letter: char| letter.is_whitespace() || letter == '/')
+        {
+            faults.push(format!(
+                "runtime: '{}' is not the name of a runtime; write one that `docker info` shows, such as runsc",
+                self.runtime
+            ));
+        }
+        for (name, service) in &self.services {
+            faults.extend(service.faults(name, |environment| self.environments.contains_key(environment)));
+        }
         faults.extend(self.resources.validate());
         if self.timeout_seconds == 0 {
             faults.push("timeout_seconds: 0 would end every command at once; write at least 1".to_owned());
@@ -233,6 +292,12 @@ impl Config {
         entries
             .filter_map(|(key, entry)| Some(format!("{key}: {}", entry.parse::<Pattern>().err()?)))
             .collect()
+    }
+
+    /// Returns the services of the environment with this name.
+    pub fn services_of(&self, environment: &str) -> impl Iterator<Item = (&str, &Service)> {
+        let services = self.services.iter().map(|(name, service)| (name.as_str(), service));
+        services.filter(move |(_, service)| service.is_for(environment))
     }
 
     /// Returns what containers of `environment` may reach through the way out; `None` where they have none.

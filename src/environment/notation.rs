@@ -52,13 +52,7 @@ impl<'de> Deserialize<'de> for Environment {
             }
 
             fn visit_str<E: serde::de::Error>(self, image: &str) -> Result<Environment, E> {
-                Ok(Environment {
-                    image: image.to_owned(),
-                    recommended_for: String::new(),
-                    libraries: String::new(),
-                    build: None,
-                    allow: None,
-                })
+                Ok(Environment::of_image(image))
             }
 
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Environment, A::Error> {

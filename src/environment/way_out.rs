@@ -13,15 +13,16 @@ const OF_JAVA: [&str; 2] = ["MAVEN_OPTS", "GRADLE_OPTS"];
 
 const NEAR: &str = "localhost,127.0.0.1,::1";
 
-/// Returns the variables, as `NAME=value`. What the image says in those of Java is kept before ours.
-pub(super) fn variables(of_image: &[String]) -> Vec<String> {
+/// Returns the variables, as `NAME=value`; `services` are near. What the image says in those of Java is kept before ours.
+pub(super) fn variables(of_image: &[String], services: &[&str]) -> Vec<String> {
     let address = format!("http://127.0.0.1:{PROXY_PORT}");
     let mut variables: Vec<String> = USUAL
         .iter()
         .chain(&OWN)
         .map(|name| format!("{name}={address}"))
         .collect();
-    variables.extend(["NO_PROXY", "no_proxy"].map(|name| format!("{name}={NEAR}")));
+    let near = [&[NEAR], services].concat().join(",");
+    variables.extend(["NO_PROXY", "no_proxy"].map(|name| format!("{name}={near}")));
     // The fetch of Node itself asks for the variables only when it is told to.
     variables.push("NODE_USE_ENV_PROXY=1".to_owned());
     let options = java_options();
@@ -53,15 +54,15 @@ mod tests {
     #[test]
     fn what_the_image_says_to_java_is_kept() {
         let image = ["PATH=/bin".to_owned(), "MAVEN_OPTS=-Xmx1g ".to_owned()];
-        insta::assert_snapshot!(variables(&image).join("\n"), @r"
+        insta::assert_snapshot!(variables(&image, &["postgres", "redis"]).join("\n"), @r"
         HTTP_PROXY=http://127.0.0.1:3128
         HTTPS_PROXY=http://127.0.0.1:3128
         http_proxy=http://127.0.0.1:3128
         https_proxy=http://127.0.0.1:3128
         YARN_HTTP_PROXY=http://127.0.0.1:3128
         YARN_HTTPS_PROXY=http://127.0.0.1:3128
-        NO_PROXY=localhost,127.0.0.1,::1
-        no_proxy=localhost,127.0.0.1,::1
+        NO_PROXY=localhost,127.0.0.1,::1,postgres,redis
+        no_proxy=localhost,127.0.0.1,::1,postgres,redis
         NODE_USE_ENV_PROXY=1
         MAVEN_OPTS=-Xmx1g -Dhttp.proxyHost=127.0.0.1 -Dhttp.proxyPort=3128 -Dhttps.proxyHost=127.0.0.1 -Dhttps.proxyPort=3128 -Daether.connector.http.useSystemProperties=true
         GRADLE_OPTS=-Dhttp.proxyHost=127.0.0.1 -Dhttp.proxyPort=3128 -Dhttps.proxyHost=127.0.0.1 -Dhttps.proxyPort=3128 -Daether.connector.http.useSystemProperties=true
