@@ -97,7 +97,8 @@ pub fn network(config: &environment::Config, environment: &environment::Environm
         return "There is no network.".to_owned();
     }
     if named.len() > MOST {
-        named[MOST] = "and others".to_owned();
+        named.truncate(MOST);
+        named.push("others".to_owned());
     }
     format!(
         "Network: only through the proxy that is set in the environment, and only to {}; anything else is refused.",

@@ -92,16 +92,14 @@ async fn inner_end(container: &Container) -> Result<InnerEnd, EnvironmentError> 
             writer: attached.stdin,
         });
     }
-    let reason = match heard {
-        Err(_) => format!("it did not listen within {} s", OPENING.as_secs()),
+    let reason = if heard.is_err() {
+        format!("it did not listen within {} s", OPENING.as_secs())
+    } else {
         // It said why, or the container died.
-        Ok(_) => {
-            drop(attached.stdin);
-            let ending = timeout(OPENING, attached.ending).await;
-            match ending {
-                Ok(ending) => ending?.stderr.trim().to_owned(),
-                Err(_) => "it said something that was not expected".to_owned(),
-            }
+        drop(attached.stdin);
+        match timeout(OPENING, attached.ending).await {
+            Ok(ending) => ending?.stderr.trim().to_owned(),
+            Err(_) => "it said something that was not expected".to_owned(),
         }
     };
     Err(EnvironmentError::Unexpected {

@@ -175,6 +175,7 @@ impl Workspace {
     }
 
     /// Keeps the container's way out open from now on.
+    #[must_use]
     pub fn with(mut self, way_out: Option<WayOut>) -> Self {
         self.way_out = way_out;
         self

@@ -51,7 +51,6 @@ fn of_6(address: Ipv6Addr) -> Range {
     }
     match address.segments() {
         [0, 0, 0, 0, 0, 0, 0, 0] => Forbidden("unspecified"),
-        [0, 0, 0, 0, 0, 0, 0, 1] => Private,
         // NAT64: the machine that translates would reach its own network. There is nothing to except: the address inside
         // can be named itself.
         [0x64, 0xff9b, 0, 0, 0, 0, high, low] => match of_4(v4(high, low)) {
@@ -59,7 +58,7 @@ fn of_6(address: Ipv6Addr) -> Range {
             Private | Forbidden(_) => Forbidden("a translated address that is not public"),
         },
         [0xfd00, 0xec2, ..] | [0xfd20, 0xce, ..] => Forbidden(METADATA),
-        [0xfc00..=0xfdff, ..] => Private,
+        [0, 0, 0, 0, 0, 0, 0, 1] | [0xfc00..=0xfdff, ..] => Private,
         [0xfe80..=0xfebf, ..] => Forbidden("link-local"),
         [0xff00..=0xffff, ..] => Forbidden("multicast"),
         [0x2001, 0xdb8, ..] | [0x3fff, 0..=0x0fff, ..] => Forbidden("documentation"),

@@ -21,7 +21,9 @@ use tokio_util::io::ReaderStream;
 use super::container::{self, Container};
 use super::engine::{Engine, Facts, Failure};
 use super::furniture::{first_file, furniture};
-use super::specification::{self, LABEL_INSTANCE, LABEL_RUN, LABEL_SERVICE, Order, companion_name, container_name};
+use super::specification::{
+    self, LABEL_INSTANCE, LABEL_NETWORK, LABEL_RUN, LABEL_SERVICE, Order, companion_name, container_name,
+};
 use super::user::{self, Owner, User};
 use super::{Config, EnvironmentError};
 use crate::task::id::{RunId, TaskId};
@@ -105,13 +107,16 @@ impl Docker {
         }
     }
 
-    /// Returns the running container of `run`, if there is one: an earlier process left it.
+    /// Returns the running container of `run`, if there is one: an earlier process left it. One with another network than the
+    /// configuration says by now is none.
     pub async fn find(&self, run: RunId) -> Result<Option<Container>, EnvironmentError> {
         let of_run = format!("{LABEL_RUN}={run}");
         let mut found = self
             .list(vec![("label", of_run), ("status", "running".to_owned())])
             .await?;
-        let main = found.iter().position(|found| found.service.is_none());
+        let network = specification::network(self.config());
+        let is_main = |found: &Found| found.service.is_none() && found.network.as_deref() == Some(network);
+        let main = found.iter().position(is_main);
         let main = main.map(|main| found.swap_remove(main));
         let companions = found.into_iter().map(|companion| companion.id).collect();
         Ok(main.map(|main| self.container(main.id).with(companions)))
@@ -294,13 +299,13 @@ impl Docker {
         Ok(listed
             .into_iter()
             .filter_map(|summary| {
+                let labels = summary.labels.unwrap_or_default();
+                let label = |name: &str| labels.get(name).cloned();
                 Some(Found {
                     id: summary.id?,
-                    run: summary
-                        .labels
-                        .as_ref()
-                        .and_then(|labels| labels.get(LABEL_RUN)?.parse().ok()),
-                    service: summary.labels.and_then(|mut labels| labels.remove(LABEL_SERVICE)),
+                    run: label(LABEL_RUN).and_then(|run| run.parse().ok()),
+                    service: label(LABEL_SERVICE),
+                    network: label(LABEL_NETWORK),
                     created: summary.created.unwrap_or_default(),
                 })
             })
@@ -320,6 +325,7 @@ pub struct Found {
     run: Option<RunId>,
     /// What it is called, where it is not the run's own container but a service beside it.
     service: Option<String>,
+    network: Option<String>,
     /// Seconds since 1970.
     created: i64,
 }
@@ -366,6 +372,7 @@ mod tests {
             id: String::new(),
             run,
             service: None,
+            network: None,
             created,
         };
         let keep = HashSet::from([run]);

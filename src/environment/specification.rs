@@ -20,6 +20,8 @@ pub(super) const WORKSPACE: &str = "/workspace";
 /// Where the executor lies in every container.
 pub(super) const EXECUTOR: &str = "/usr/local/bin/coding-agent-executor";
 
+/// What the container may reach. One that was started under another rule is not gone on with.
+pub(super) const LABEL_NETWORK: &str = "coding-agent.network";
 /// The name of the service, on containers that are one.
 pub(super) const LABEL_SERVICE: &str = "coding-agent.service";
 
@@ -50,6 +52,8 @@ pub(super) fn container(
     facts: &Facts,
     order: &Order<'_>,
 ) -> Result<ContainerCreateBody, EnvironmentError> {
+    let mut labels = labels(order);
+    labels.insert(LABEL_NETWORK.to_owned(), network(config).to_owned());
     let is_apart = config.network.mode != NetworkMode::Open;
     let host_config = HostConfig {
         network_mode: Some(
@@ -77,10 +81,19 @@ pub(super) fn container(
         working_dir: Some(WORKSPACE.to_owned()),
         entrypoint: Some(vec!["sleep".to_owned()]),
         cmd: Some(vec!["infinity".to_owned()]),
-        labels: Some(labels(order)),
+        labels: Some(labels),
         host_config: Some(host_config),
         ..ContainerCreateBody::default()
     })
+}
+
+/// Returns the mode of the network as it stands on containers.
+pub(super) fn network(config: &Config) -> &'static str {
+    match config.network.mode {
+        NetworkMode::Allowlist => "allowlist",
+        NetworkMode::None => "none",
+        NetworkMode::Open => "open",
+    }
 }
 
 /// Returns a service in the network of the container `main`, as confined as that is.
@@ -259,6 +272,7 @@ mod tests {
           "Image": "image:1",
           "Labels": {
             "coding-agent.instance": "here",
+            "coding-agent.network": "none",
             "coding-agent.run": "019aa6b2-0000-7000-8000-000000000000",
             "coding-agent.task": "github:owner/repo#12"
           },

@@ -12,6 +12,9 @@ pub mod ledger; // what was refused
 mod proxy; // one stream: requests in, decisions, answers out
 pub mod upstream; // the proxy that the worker itself is behind
 
+#[cfg(test)]
+mod tests;
+
 use std::future::poll_fn;
 use std::sync::Arc;
 

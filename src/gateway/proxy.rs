@@ -127,8 +127,8 @@ impl Gateway {
     }
 
     async fn tunnel(&self, mut request: Request<Incoming>, beside: &Mutex<Beside>) -> Result<Response<Body>, Trouble> {
-        let authority = request.uri().authority().map(|authority| authority.as_str());
-        let destination = authority.and_then(|authority| Destination::parse(authority, None));
+        let authority = request.uri().authority();
+        let destination = authority.and_then(|authority| Destination::parse(authority.as_str(), None));
         let destination = destination.ok_or_else(unreadable)?;
         let permit = self.policy.judge(destination)?;
         let outside: Box<dyn Stream> = match self.proxy_to(&permit, Kind::Tunnel)? {

@@ -5,7 +5,7 @@
 
 use serde_json::json;
 
-use crate::fake::model::Plan;
+use crate::fake::model::{Plan, Request};
 use crate::fake::proxy::Proxy;
 use crate::fake::site::Site;
 use crate::world::World;
@@ -36,10 +36,7 @@ async fn work(world: &World) -> Vec<String> {
 /// What the model was told after each command.
 fn said(world: &World) -> Vec<String> {
     let requests = world.model.requests();
-    requests[2..]
-        .iter()
-        .map(|request| request.last_user_message())
-        .collect()
+    requests[2..].iter().map(Request::last_user_message).collect()
 }
 
 async fn world_with(network: serde_json::Value) -> World {
@@ -259,6 +256,32 @@ async fn a_container_that_is_taken_over_still_has_its_way_out_and_one_that_was_e
 }
 
 #[tokio::test]
+async fn a_container_of_another_network_than_the_configuration_says_is_not_taken_over() {
+    let mut world = world_with(json!({ "mode": "open" })).await;
+    world.model.allows_restarts();
+    let asks = || json!({ "command": "tail -n +3 /proc/net/dev | cut -d: -f1 | tr -d ' '" });
+    world
+        .model
+        .plans(Plan::of(&["ask"]).in_environment("python"))
+        .calls(COMMAND, asks())
+        .holds()
+        .calls(COMMAND, asks())
+        .done("Asked.");
+    world.github.open_issue("Ask").label("coding agent");
+
+    let program = world.spawn(&["run"]);
+    world.model.until_held(1).await;
+    program.kill().await;
+    world.configure(|config| config["command_executor"]["network"] = json!({ "mode": "none" }));
+    let ended = world.run().await;
+
+    assert_eq!(ended.stdout, "run: done\n", "{ended:?}\n{}", world.story());
+    let last = world.model.requests().last().unwrap().last_user_message();
+    assert!(last.contains(r#""lo\n"#) && !last.contains("eth"), "{last}");
+    world.finish().await;
+}
+
+#[tokio::test]
 async fn however_many_connections_are_made_only_so_many_go_out_at_once() {
     let site = Site::start();
     let world = world_with(json!({ "allow_private": [site.address()] })).await;
@@ -299,7 +322,7 @@ async fn a_worker_behind_a_proxy_lets_its_containers_out_through_it() {
         &world,
         &[
             &format!("curl -sS {at}/far; curl -sS https://site.test/ -o /dev/null; curl -sS http://other.test/"),
-            "curl -sS http://10.0.0.1/",
+            &format!("curl -sS --proxytunnel {at}/tunnel; curl -sS http://10.0.0.1/"),
         ],
     );
 
@@ -311,7 +334,9 @@ async fn a_worker_behind_a_proxy_lets_its_containers_out_through_it() {
         "{}",
         said[0]
     );
+    assert!(said[1].contains("hello from /tunnel"), "{}", said[1]);
     assert!(said[1].contains("10.0.0.1 is in a private network"), "{}", said[1]);
-    assert_eq!(proxy.asked(), ["GET site.test", "CONNECT site.test:443"]);
+    let tunnel = format!("CONNECT site.test:{}", site.port());
+    assert_eq!(proxy.asked(), ["GET site.test", "CONNECT site.test:443", &tunnel]);
     world.finish().await;
 }
