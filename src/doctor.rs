@@ -114,8 +114,16 @@ async fn environments(config: &Config, docker_host: Option<&str>) -> Vec<Finding
         }
     };
     findings.push(good("Docker", docker.describe()));
+    match docker.missing_runtime() {
+        Some(error) => findings.push(told_apart("runtime", error, "change command_executor.runtime")),
+        None if section.runtime.is_empty() => {}
+        None => findings.push(good("runtime", &section.runtime)),
+    }
     for (name, environment) in &section.environments {
         findings.push(image(&docker, name, environment).await);
+    }
+    for (name, service) in &section.services {
+        findings.push(service_image(&docker, name, &service.image).await);
     }
     findings
 }
@@ -140,6 +148,19 @@ async fn image(docker: &Docker, name: &str, environment: &Environment) -> Findin
             } else {
                 format!("pull it, or say in command_executor.environments.{name}.build how it is built")
             },
+        ),
+        Err(error) => told_apart(subject, error, "look at the Docker engine's log"),
+    }
+}
+
+async fn service_image(docker: &Docker, name: &str, image: &str) -> Finding {
+    let subject = format!("service {name}");
+    match docker.has_image(image).await {
+        Ok(true) => good(subject, image),
+        Ok(false) => doubtful(
+            subject,
+            format!("{image} is not there; it will be pulled at the first need if a registry has it"),
+            format!("pull it: docker pull {image}"),
         ),
         Err(error) => told_apart(subject, error, "look at the Docker engine's log"),
     }

@@ -9,6 +9,7 @@ pub mod conversation; // messages, turns and how they are read out of a model's 
 pub mod plan; // the plan a model makes, and what makes one valid
 pub mod rules; // what a project asks of whoever works on it
 pub mod evidence; // what speaks for a change and against it
+pub mod egress; // what a container may reach
 pub mod secret; // what must not be shown, and text that may be
 pub mod task; // what is worked on: ids, states, labels
 
@@ -18,6 +19,7 @@ pub mod process; // processes and all their descendants
 // The neighbours: one module for each part of the outside world.
 pub mod environment; // containers, through Docker
 pub mod executor; // the program inside the container
+pub mod gateway; // the way out of a container
 pub mod forge; // GitHub and GitLab
 pub mod journal; // every fact once, and the log files
 pub mod llm; // language models

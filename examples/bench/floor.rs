@@ -13,7 +13,7 @@ use async_trait::async_trait;
 use axum::Router;
 use axum::routing::post;
 use coding_agent::environment::container::Container;
-use coding_agent::environment::docker::Docker;
+use coding_agent::environment::docker::{Docker, Start};
 use coding_agent::environment::{Config, Environment};
 use coding_agent::task::id::RunId;
 use coding_agent::tool::ToolServer;
@@ -58,7 +58,15 @@ impl Floor {
         let run = RunId::new();
         let docker = Docker::connect(&config, host.as_deref(), &run.to_string()).await?;
         let task = "github:acme/floor#1".parse().map_err(anyhow::Error::msg)?;
-        let container = docker.start(&task, run, IMAGE, &executor()?).await?;
+        let executor = executor()?;
+        let start = Start {
+            task: &task,
+            run,
+            environment: "python",
+            image: IMAGE,
+            executor: &executor,
+        };
+        let container = docker.start(&start).await?;
         let server = McpServer::new("floor", None, None, Duration::from_mins(1), Box::new(Stream(container)));
         server.list().await?;
         Ok(Self {
@@ -134,6 +142,7 @@ fn config() -> Config {
         recommended_for: String::new(),
         libraries: String::new(),
         build: None,
+        allow: None,
     };
     Config {
         environments: [("python".to_owned(), environment)].into(),

@@ -62,11 +62,15 @@ impl Run {
         call: &ToolCall,
         most: usize,
     ) -> Result<ToolOutput, Setback> {
+        // What was refused before this call is no news of it.
+        let _ = self.refused_just_now();
         let output = self.call_whole(calling, call).await?;
-        Ok(ToolOutput {
-            text: self.cut_for_window(output.text, most).await,
-            ..output
-        })
+        let mut text = self.cut_for_window(output.text, most).await;
+        if let Some(refused) = self.refused_just_now() {
+            // Many programs only say that a connection failed.
+            text = format!("{text}\n{refused}");
+        }
+        Ok(ToolOutput { text, ..output })
     }
 
     /// Waits for one call and returns its output, cleaned of secrets and as long as the tool gives it.

@@ -8,10 +8,14 @@ use super::keeping::Keeping;
 use super::preparing;
 use super::run::Run;
 use super::setback::Setback;
+use super::way_out::WayOut;
 use super::wishes::WishBox;
 use super::workspace::Workspace;
 use crate::conversation::{ToolCall, ToolSpec};
-use crate::environment::Environment;
+use crate::environment::container::Container;
+use crate::environment::docker::Start;
+use crate::environment::{Environment, EnvironmentError};
+use crate::gateway::Gateway;
 use crate::journal::fact::Fact;
 use crate::llm::chat::Chat;
 use crate::task::state::State;
@@ -141,38 +145,46 @@ impl Run {
             (mirror, not_there)
         };
         let run = self.lease.run.to_string();
+        let (name, environment) = self.environment()?;
         if self.is_prepared()
             && let Some(container) = docker.find(self.lease.run).await?
             && self.record.container.as_deref() == Some(container.id())
         {
+            let way_out = self.open_way_out(&container, &environment);
+            let way_out = self.unless_stopped(way_out).await?;
             return Ok(Opened {
-                workspace: Workspace::take_over(container, mirror, base, run),
+                workspace: Workspace::take_over(container, mirror, base, run).with(way_out),
                 is_new: false,
                 not_there,
             });
         }
-        let (name, environment) = self.environment()?;
         let progress = |line: String| {
             tracing::info!(task = %self.lease.task, "{line}");
             self.tell_terminal(&line);
         };
-        self.unless_stopped(docker.ensure_image(&environment, &progress))
-            .await?;
+        let images = async {
+            docker.ensure_image(&environment, &progress).await?;
+            docker.ensure_companions(&name, &progress).await
+        };
+        self.unless_stopped(images).await?;
         let executor = settings.environments.executor_file().map_err(Setback::failed)?;
         let begun = std::time::Instant::now();
-        let container = docker
-            .start(&self.lease.task, self.lease.run, &environment.image, &executor)
-            .await?;
+        let start = Start {
+            task: &self.lease.task,
+            run: self.lease.run,
+            environment: &name,
+            image: &environment.image,
+            executor: &executor,
+        };
+        let container = docker.start(&start).await?;
         let id = container.id().to_owned();
-        let handing_in = Box::pin(Workspace::hand_in(
-            container.clone(),
-            mirror,
-            base,
-            &settings.repository,
-            run,
-        ));
-        let workspace = match self.unless_stopped(handing_in).await {
-            Ok(workspace) => workspace,
+        let handing_in = Workspace::hand_in(container.clone(), mirror, base, &settings.repository, run);
+        let way_out = async { Ok(self.open_way_out(&container, &environment).await?) };
+        let companions = docker.start_companions(&start, &container).await;
+        let companions = async { Ok(companions?.until_ready().await?) };
+        let furnishing = Box::pin(async { tokio::try_join!(handing_in, way_out, companions) });
+        let workspace = match self.unless_stopped(furnishing).await {
+            Ok((workspace, way_out, ())) => workspace.with(way_out),
             Err(setback) => {
                 if let Err(error) = container.remove().await {
                     tracing::warn!("the container {id} could not be removed, the next start sweeps it: {error}");
@@ -191,6 +203,20 @@ impl Run {
             is_new: true,
             not_there,
         })
+    }
+
+    /// Opens the way out where the configuration gives containers one.
+    async fn open_way_out(
+        &self,
+        container: &Container,
+        environment: &Environment,
+    ) -> Result<Option<WayOut>, EnvironmentError> {
+        let settings = &self.workshop.settings;
+        let Some(policy) = settings.environments.policy(environment) else {
+            return Ok(None);
+        };
+        let gateway = Gateway::new(policy, Arc::clone(&settings.upstream), Arc::clone(&self.ledger));
+        Ok(Some(WayOut::open(container.clone(), Arc::new(gateway)).await?))
     }
 
     /// Closes what is open but the container: what it holds is nowhere else.
@@ -240,6 +266,7 @@ impl Run {
             args,
         };
         let output = self.call_whole(toolbox.call_unbound(&call), &call).await?;
+        self.note_refused();
         if self.stop.deadline.is_cancelled() {
             return Err(Setback::Interrupted);
         }

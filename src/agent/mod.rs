@@ -13,10 +13,12 @@ pub mod stop; // how work is told to stop
 pub mod ending; // how the work on a run ended
 pub mod order; // what people say to a run
 pub mod setback; // why a stage ended without its result
+pub mod way_out; // container and gateway together
 pub mod workspace; // container and repository together
 pub mod thread; // where people are told
 pub mod workshop; // what all runs share
 mod proof; // what people read of the evidence
+mod refused; // hosts that the container asked for in vain
 pub mod talk; // what people read
 pub mod answers; // what they read in answer to what they said
 pub mod report; // what the person who gave a local task reads
@@ -32,6 +34,7 @@ mod confined; // file tools that see less than there is
 pub mod desk; // what the model works at
 mod pending; // an edit that waits
 pub mod run; // a claimed run
+mod refusing; // what the container was refused, while it works
 pub mod telling; // comments and labels
 mod progress; // the one comment that is edited
 pub mod source; // where the work starts and where its result goes

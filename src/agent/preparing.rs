@@ -33,6 +33,9 @@ pub(super) async fn set_up(run: &mut Run) -> Result<String, Setback> {
         let _ = writeln!(report, "- `{command}`: {verdict}");
         if output.is_error {
             let _ = writeln!(report, "{}", excerpt::middle_cut(&output.text, 2_000, None));
+            if let Some(refused) = run.refused_just_now() {
+                let _ = writeln!(report, "{refused}");
+            }
             run.warn(format!(
                 "The set-up command `{command}` failed; the work went on without it."
             ));

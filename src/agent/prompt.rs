@@ -10,6 +10,8 @@ use serde_json::Value;
 
 use super::order::Words;
 use crate::conversation::{ToolSpec, excerpt, visible};
+use crate::egress::Policy;
+use crate::environment::{self, NetworkMode};
 use crate::forge::{ChangeHead, Comment, Item};
 use crate::plan::Plan;
 use crate::task::id::RunId;
@@ -34,6 +36,8 @@ pub struct WorkPrompt<'a> {
     pub fence: &'a str,
     pub environment: &'a str,
     pub libraries: &'a str,
+    /// What can be reached from it; empty where everything can.
+    pub network: &'a str,
     /// The project's rules, in their blocks; empty where there are none.
     pub rules: &'a str,
     pub tools: &'a [ToolSpec],
@@ -72,10 +76,33 @@ pub fn work(prompt: &WorkPrompt<'_>) -> anyhow::Result<String> {
             fence => prompt.fence,
             environment => prompt.environment,
             libraries => prompt.libraries,
+            network => prompt.network,
             rules => prompt.rules,
             tools => Serde(&tools),
             server_prompts => Serde(&prompt.server_prompts),
         },
+    )
+}
+
+/// Returns what can be reached from containers of `environment`, in a sentence; empty where everything can.
+pub fn network(config: &environment::Config, environment: &environment::Environment) -> String {
+    /// More names help nobody, and cost in every request.
+    const MOST: usize = 20;
+    if config.network.mode == NetworkMode::Open {
+        return String::new();
+    }
+    let policy = config.policy(environment);
+    let mut named: Vec<String> = policy.iter().flat_map(Policy::named).take(MOST + 1).collect();
+    if named.is_empty() {
+        return "There is no network.".to_owned();
+    }
+    if named.len() > MOST {
+        named.truncate(MOST);
+        named.push("others".to_owned());
+    }
+    format!(
+        "Network: only through the proxy that is set in the environment, and only to {}; anything else is refused.",
+        named.join(", ")
     )
 }
 
@@ -361,6 +388,7 @@ mod tests {
                 fence: "data-1234",
                 environment: "python",
                 libraries: "`pip install <package>`",
+                network: "",
                 rules: "",
                 tools: &[tool()],
                 server_prompts: &["Use the clock."],

@@ -11,6 +11,7 @@ use super::budget::Allowance;
 use super::objection::Objection;
 use super::round::Round;
 use crate::conversation::Usage;
+use crate::egress::Refusal;
 use crate::evidence::check::{Before, Checked};
 use crate::evidence::difference::Finding;
 use crate::evidence::repair::Repairs;
@@ -56,6 +57,8 @@ pub struct Record {
     pub losses: u32,
     /// What people should know: a default that stepped in, a check that was skipped.
     pub notes: Vec<String>,
+    /// What the container asked for and did not get.
+    pub refused: BTreeSet<Refusal>,
     pub turns: u32,
     pub usage: Usage,
     /// How long workers had the run in hand, before the one that has it now.

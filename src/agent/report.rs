@@ -6,6 +6,7 @@ use std::path::Path;
 use super::ending::Ending;
 use super::proof;
 use super::record::{LocalTask, Record};
+use super::refused;
 use super::talk;
 use super::workshop::Settings;
 use crate::repository::read::{Changed, How};
@@ -46,6 +47,9 @@ pub fn local(
     }
     for finding in &record.findings {
         let _ = writeln!(text, "Look at {}", proof::looked_at(finding, str::to_owned));
+    }
+    for refusal in &record.refused {
+        let _ = writeln!(text, "Not let out to {}", refused::line(refusal, str::to_owned));
     }
     for note in &record.notes {
         let _ = writeln!(text, "Note: {note}");

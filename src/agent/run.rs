@@ -18,6 +18,7 @@ use super::stop::Stop;
 use super::talk;
 use super::thread::Thread;
 use super::workshop::Workshop;
+use crate::gateway::ledger::Ledger;
 use crate::journal::fact::{Fact, Subject};
 use crate::repository::mirror::Mirror;
 use crate::store::{Lease, Run as StoredRun};
@@ -41,6 +42,8 @@ pub struct Run {
     /// Container, tools and conversation, once they are open.
     pub(super) desk: Option<Desk>,
     pub(super) outputs: Outputs,
+    /// What the container asked for and did not get.
+    pub(super) ledger: Arc<Ledger>,
     /// When the progress comment was last written, or when it will be.
     pub(super) shown_at: Option<Instant>,
     /// The edit of it that waits.
@@ -60,6 +63,15 @@ impl Run {
             task: Some(lease.task.clone()),
             run: Some(lease.run),
         };
+        let (journal, about) = (workshop.journal.clone(), subject.clone());
+        let ledger = Ledger::new(record.refused.iter().cloned(), move |refusal| {
+            let fact = Fact::EgressRefused {
+                host: refusal.destination.host.to_string(),
+                port: refusal.destination.port,
+                reason: refusal.what(),
+            };
+            journal.record(&about, fact);
+        });
         let stop = stop.child();
         let mailbox = Arc::new(Mailbox::new(stop.clone()));
         let mut ear = Ear::new(
@@ -88,6 +100,7 @@ impl Run {
             mirror: None,
             desk: None,
             outputs,
+            ledger: Arc::new(ledger),
             shown_at: None,
             pending: None,
             begun: Instant::now(),

@@ -121,9 +121,10 @@ impl From<EnvironmentError> for Setback {
                 Self::postponed(2, error.to_string())
             }
             EnvironmentError::ContainerLost { .. } => Self::WorkspaceLost(error.to_string()),
-            EnvironmentError::ImageMissing { .. } | EnvironmentError::Unexpected { .. } => {
-                Self::failed(error.to_string())
-            }
+            EnvironmentError::ImageMissing { .. }
+            | EnvironmentError::NoRuntime { .. }
+            | EnvironmentError::ServiceNotReady { .. }
+            | EnvironmentError::Unexpected { .. } => Self::failed(error.to_string()),
         }
     }
 }

@@ -11,6 +11,7 @@ use chrono::Utc;
 use super::harmless::{code, fenced, harmless, harmless_line};
 use super::proof::{has_something_to_say, to_look_at, verification, what_is_wrong};
 use super::record::{Failure, Parked, Record};
+use super::refused;
 use super::round::Kind;
 use super::workshop::Settings;
 use crate::plan::Plan;
@@ -66,6 +67,7 @@ pub fn progress(run: RunId, state: State, record: &Record, settings: &Settings, 
         let _ = write!(text, "\n**Now:** {}\n", harmless_line(&record.doing, LONGEST_DOING));
     }
     notes(&mut text, &record.notes);
+    text.push_str(&refused::listed(&record.refused));
     text.push_str("\n<sub>");
     if let Some(environment) = &record.environment {
         let _ = write!(text, "Environment {} · ", code(environment));
@@ -179,6 +181,7 @@ pub fn done(record: &Record, settings: &Settings) -> String {
     text.push_str(&verification(record, &settings.planning.verification));
     text.push_str(&to_look_at(&record.findings));
     notes(&mut text, &record.notes);
+    text.push_str(&refused::listed(&record.refused));
     let _ = write!(text, "\n<sub>{}</sub>", spent(record, settings));
     text
 }
@@ -199,6 +202,7 @@ pub fn failed(
         let _ = writeln!(text, "\nThe work so far is on the branch {}.", code(branch));
     }
     notes(&mut text, &record.notes);
+    text.push_str(&refused::listed(&record.refused));
     let _ = write!(text, "\nTo start a new run, put the label `{trigger}` on again.");
     if record.turns > 0 {
         let _ = write!(text, "\n\n<sub>{}</sub>", spent(record, settings));
@@ -240,6 +244,7 @@ pub fn change_body(record: &Record, settings: &Settings, closes: Option<u64>, ru
     }
     text.push_str(&to_look_at(&record.findings));
     notes(&mut text, &record.notes);
+    text.push_str(&refused::listed(&record.refused));
     if let Some(number) = closes {
         let _ = write!(text, "\nCloses #{number}\n");
     }

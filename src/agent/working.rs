@@ -59,6 +59,7 @@ async fn converse(run: &mut Run, chat: &mut Chat) -> Result<Signal, Setback> {
         run.say_what_is_going_on(&turn.comment).await;
         run.finish_keeping().await;
         let results = run.call_all(&toolbox, turn.calls).await?;
+        run.note_refused();
         let wishes = run.take_wishes();
         let has_failures = results.iter().any(|result| result.is_error);
         let verdict = watch.judge(&results);
@@ -163,6 +164,7 @@ impl Run {
             fence: &prompt::fence(self.lease.run),
             environment: &name,
             libraries: &environment.libraries,
+            network: &prompt::network(&self.workshop.settings.environments, &environment),
             rules: &self.rules_prompt(),
             tools: &desk.specs,
             server_prompts: &desk.toolbox.system_prompts(),

@@ -9,6 +9,7 @@ use super::budget::Budget;
 use super::{Planning, Steering};
 use crate::environment::docker::Docker;
 use crate::environment::{self, EnvironmentError};
+use crate::gateway::upstream::Upstream;
 use crate::journal::Journal;
 use crate::llm::chat::Model;
 use crate::repository;
@@ -66,6 +67,8 @@ pub struct Settings {
     /// This program, which also is the guard of MCP servers.
     pub program: PathBuf,
     pub docker_host: Option<String>,
+    /// The proxy that this machine is behind, if it is; the way out of containers leads through it.
+    pub upstream: Arc<Upstream>,
     /// Tells this installation's containers from those of others on the same engine.
     pub instance: String,
     pub max_turns: u32,

@@ -9,6 +9,7 @@ use tokio::sync::Mutex;
 use super::WORKSPACE;
 use super::record::Base;
 use super::setback::Setback;
+use super::way_out::WayOut;
 use crate::environment::container::{Container, Ending};
 use crate::environment::{self, EnvironmentError};
 use crate::repository::incoming::{Acceptance, Accepted};
@@ -118,6 +119,8 @@ pub struct Workspace {
     run: String,
     /// The snapshot that was kept last, by this process.
     kept: Mutex<Option<CommitId>>,
+    /// Open as long as the workspace is.
+    way_out: Option<WayOut>,
 }
 
 impl Workspace {
@@ -129,6 +132,7 @@ impl Workspace {
             base,
             run,
             kept: Mutex::default(),
+            way_out: None,
         }
     }
 
@@ -166,7 +170,15 @@ impl Workspace {
             base,
             run,
             kept: Mutex::default(),
+            way_out: None,
         })
+    }
+
+    /// Keeps the container's way out open from now on.
+    #[must_use]
+    pub fn with(mut self, way_out: Option<WayOut>) -> Self {
+        self.way_out = way_out;
+        self
     }
 
     /// Returns the built-in tool server of this workspace.

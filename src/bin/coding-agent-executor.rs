@@ -33,11 +33,17 @@ struct Arguments {
 fn main() -> ExitCode {
     // Before the options are looked at: this happens with every command, and has to be quick.
     let mut words = std::env::args_os().skip(1);
-    if words.next().is_some_and(|word| word == "supervise") {
+    let first = words.next().unwrap_or_default();
+    if first == "supervise" {
         let (folder, command) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
         return executor::supervise(&folder, &command);
     }
-    match serve(Arguments::parse()) {
+    let served = if first == "tunnel" {
+        tunnel()
+    } else {
+        serve(Arguments::parse())
+    };
+    match served {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             #[expect(
@@ -50,6 +56,15 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Hands connections to the container's loopback on over stdin and stdout.
+fn tunnel() -> anyhow::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let served = runtime.block_on(executor::tunnel());
+    // A thread that still waits for stdin cannot be joined.
+    runtime.shutdown_background();
+    served
 }
 
 fn serve(arguments: Arguments) -> anyhow::Result<()> {

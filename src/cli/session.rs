@@ -10,6 +10,7 @@ use std::time::Duration;
 use super::exit;
 use crate::agent::stop::Stop;
 use crate::config::Config;
+use crate::gateway::upstream::Upstream;
 use crate::journal::fact::{Fact, Subject};
 use crate::journal::{Journal, log_file};
 use crate::secret::Redactor;
@@ -105,6 +106,7 @@ pub fn host() -> Host {
         // The name it was started by does where the kernel does not say: the guard is then looked for on the PATH.
         program: std::env::current_exe().unwrap_or_else(|_| "coding-agent".into()),
         docker_host: environment("DOCKER_HOST").filter(|host| !host.is_empty()),
+        upstream: Arc::new(Upstream::from_variables(&environment)),
     }
 }
 

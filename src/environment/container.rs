@@ -12,7 +12,7 @@ use std::time::Duration;
 use bollard::exec::{CreateExecOptions, StartExecOptions, StartExecResults};
 use bollard::query_parameters::{RemoveContainerOptionsBuilder, WaitContainerOptionsBuilder};
 use futures_util::FutureExt;
-use futures_util::future::BoxFuture;
+use futures_util::future::{BoxFuture, join_all};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::{Instant, sleep};
 
@@ -37,6 +37,8 @@ pub struct Container {
     id: String,
     /// Longest time in which nothing may move in either direction while [`Container::run`] waits.
     silence: Duration,
+    /// Names of the containers that share its network, and go with it.
+    companions: Vec<String>,
 }
 
 /// A process in the container with its streams attached.
@@ -61,7 +63,17 @@ pub struct Ending {
 
 impl Container {
     pub(super) fn new(engine: Engine, id: String, silence: Duration) -> Self {
-        Self { engine, id, silence }
+        Self {
+            engine,
+            id,
+            silence,
+            companions: Vec::new(),
+        }
+    }
+
+    pub(super) fn with(mut self, companions: Vec<String>) -> Self {
+        self.companions = companions;
+        self
     }
 
     /// Returns Docker's id of it.
@@ -139,9 +151,9 @@ impl Container {
         Ok((output, ending.await?))
     }
 
-    /// Removes the container by force, and waits until it is gone. One that is gone already is no error.
+    /// Removes the container and its services by force, and waits until they are gone. One that is gone already is no error.
     pub async fn remove(&self) -> Result<(), EnvironmentError> {
-        remove(&self.engine, &self.id).await
+        remove_all(&self.engine, [&self.id].into_iter().chain(&self.companions)).await
     }
 
     /// Copies `input` to the process. A process that ends without reading everything is no fault; its ending tells.
@@ -238,7 +250,7 @@ impl Container {
     }
 
     /// Fails with [`EnvironmentError::ContainerLost`] where the container does not run any more.
-    async fn require_alive(&self) -> Result<(), EnvironmentError> {
+    pub(super) async fn require_alive(&self) -> Result<(), EnvironmentError> {
         let what = "asking whether the container runs";
         let inspected = self
             .ask(what, self.engine.client.inspect_container(&self.id, None))
@@ -299,6 +311,15 @@ fn unexpected(what: &str, reason: &str) -> EnvironmentError {
         what: what.to_owned(),
         reason: reason.to_owned(),
     }
+}
+
+/// Removes them side by side; one that cannot be removed does not shield the others.
+pub(super) async fn remove_all(
+    engine: &Engine,
+    containers: impl Iterator<Item = &String>,
+) -> Result<(), EnvironmentError> {
+    let removed = join_all(containers.map(|container| remove(engine, container))).await;
+    removed.into_iter().collect()
 }
 
 /// Removes the container with this id or name, and waits until it is gone. One that is gone already is no error.

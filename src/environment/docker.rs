@@ -21,7 +21,9 @@ use tokio_util::io::ReaderStream;
 use super::container::{self, Container};
 use super::engine::{Engine, Facts, Failure};
 use super::furniture::{first_file, furniture};
-use super::specification::{self, LABEL_INSTANCE, LABEL_RUN, Order, container_name};
+use super::specification::{
+    self, LABEL_INSTANCE, LABEL_NETWORK, LABEL_RUN, LABEL_SERVICE, Order, companion_name, container_name,
+};
 use super::user::{self, Owner, User};
 use super::{Config, EnvironmentError};
 use crate::task::id::{RunId, TaskId};
@@ -34,6 +36,17 @@ const PASSWD_LIMIT: usize = 1024 * 1024;
 pub struct Docker {
     pub(super) engine: Engine,
     shared: Arc<Shared>,
+}
+
+/// What is to be started.
+#[derive(Debug, Clone, Copy)]
+pub struct Start<'a> {
+    pub task: &'a TaskId,
+    pub run: RunId,
+    /// The environment's name, by which it gets its services.
+    pub environment: &'a str,
+    pub image: &'a str,
+    pub executor: &'a Path,
 }
 
 #[derive(Debug)]
@@ -66,29 +79,22 @@ impl Docker {
         &self.shared.facts.description
     }
 
-    /// Creates a container with all limits, copies `executor` in as `/usr/local/bin/coding-agent-executor`, and starts
-    /// it. `/workspace/project` exists and belongs to its user. Removes an older container of the same run first.
-    pub async fn start(
-        &self,
-        task: &TaskId,
-        run: RunId,
-        image: &str,
-        executor: &Path,
-    ) -> Result<Container, EnvironmentError> {
-        let user = self.user_of(image).await?;
-        let order = Order {
-            task,
-            run,
-            instance: &self.shared.instance,
-            image,
-            user: &user,
-        };
+    /// Creates a container with all limits, copies the executor in as `/usr/local/bin/coding-agent-executor`, and starts
+    /// it. `/workspace/project` exists and belongs to its user. Removes older containers of the same run first.
+    pub async fn start(&self, start: &Start<'_>) -> Result<Container, EnvironmentError> {
+        let (user, image_variables) = self.said_by(start.image).await?;
+        let order = self.order(start, &user, &image_variables);
+        let companions: Vec<String> = order
+            .services
+            .iter()
+            .map(|service| companion_name(start.run, service))
+            .collect();
         let body = specification::container(&self.shared.config, &self.shared.facts, &order)?;
-        let name = container_name(run);
-        container::remove(&self.engine, &name).await?;
-        let id = self.create(&name, image, body).await?;
-        match self.furnish_and_start(&id, &user, executor).await {
-            Ok(()) => Ok(self.container(id)),
+        let name = container_name(start.run);
+        container::remove_all(&self.engine, [&name].into_iter().chain(&companions)).await?;
+        let id = self.create(&name, start.image, body).await?;
+        match self.furnish_and_start(&id, &user, start.executor).await {
+            Ok(()) => Ok(self.container(id).with(companions)),
             Err(error) => {
                 if let Err(removal) = container::remove(&self.engine, &id).await {
                     tracing::warn!(
@@ -101,18 +107,64 @@ impl Docker {
         }
     }
 
-    /// Returns the running container of `run`, if there is one: an earlier process left it.
+    /// Returns the running container of `run`, if there is one: an earlier process left it. One with another network than the
+    /// configuration says by now is none.
     pub async fn find(&self, run: RunId) -> Result<Option<Container>, EnvironmentError> {
         let of_run = format!("{LABEL_RUN}={run}");
-        let found = self
+        let mut found = self
             .list(vec![("label", of_run), ("status", "running".to_owned())])
             .await?;
-        Ok(found.into_iter().next().map(|found| self.container(found.id)))
+        let network = specification::network(self.config());
+        let is_main = |found: &Found| found.service.is_none() && found.network.as_deref() == Some(network);
+        let main = found.iter().position(is_main);
+        let main = main.map(|main| found.swap_remove(main));
+        let companions = found.into_iter().map(|companion| companion.id).collect();
+        Ok(main.map(|main| self.container(main.id).with(companions)))
     }
 
-    /// Removes the container of `run`, if there is one, running or not.
+    /// Removes the containers of `run`, if there are any, running or not.
     pub async fn remove(&self, run: RunId) -> Result<(), EnvironmentError> {
-        container::remove(&self.engine, &container_name(run)).await
+        let found = self.list(vec![("label", format!("{LABEL_RUN}={run}"))]).await?;
+        container::remove_all(&self.engine, found.iter().map(|found| &found.id)).await
+    }
+
+    /// Returns what is wrong with the configured runtime, if something is.
+    pub fn missing_runtime(&self) -> Option<EnvironmentError> {
+        let runtime = &self.shared.config.runtime;
+        (!runtime.is_empty() && !self.shared.facts.runtimes.contains(runtime)).then(|| self.no_runtime())
+    }
+
+    fn no_runtime(&self) -> EnvironmentError {
+        let mut known = self.shared.facts.runtimes.clone();
+        known.sort();
+        EnvironmentError::NoRuntime {
+            runtime: self.shared.config.runtime.clone(),
+            known: format!(", but {}", known.join(", ")),
+        }
+    }
+
+    pub(super) fn config(&self) -> &Config {
+        &self.shared.config
+    }
+
+    pub(super) fn facts(&self) -> &Facts {
+        &self.shared.facts
+    }
+
+    pub(super) fn order<'a>(&'a self, start: &Start<'a>, user: &'a User, image_variables: &'a [String]) -> Order<'a> {
+        Order {
+            task: start.task,
+            run: start.run,
+            instance: &self.shared.instance,
+            image: start.image,
+            user,
+            image_variables,
+            services: self
+                .config()
+                .services_of(start.environment)
+                .map(|(name, _)| name)
+                .collect(),
+        }
     }
 
     /// Tells whether a container could not be removed since the last sweep.
@@ -148,12 +200,13 @@ impl Docker {
         first_error.map_or(Ok(removed), Err)
     }
 
-    /// Returns the user that the image names, or an ordinary one in the place of root.
-    async fn user_of(&self, image: &str) -> Result<User, EnvironmentError> {
+    /// Returns the user that the image names, or an ordinary one in the place of root, and the variables that it sets.
+    pub(super) async fn said_by(&self, image: &str) -> Result<(User, Vec<String>), EnvironmentError> {
         let inspected = self.engine.ask(self.engine.client.inspect_image(image)).await;
         let inspected = inspected.map_err(|failure| self.image_error("looking at the image", image, failure))?;
-        let user = inspected.config.and_then(|config| config.user).unwrap_or_default();
-        Ok(user::of_image(&user))
+        let config = inspected.config.unwrap_or_default();
+        let user = user::of_image(&config.user.unwrap_or_default());
+        Ok((user, config.env.unwrap_or_default()))
     }
 
     async fn create(&self, name: &str, image: &str, mut body: ContainerCreateBody) -> Result<String, EnvironmentError> {
@@ -173,7 +226,10 @@ impl Docker {
             }
             other => other,
         };
-        let created = created.map_err(|failure| self.image_error(what, image, failure))?;
+        let created = created.map_err(|failure| match failure {
+            Failure::Refused { message, .. } if is_about_runtime(&message) => self.no_runtime(),
+            failure => self.image_error(what, image, failure),
+        })?;
         Ok(created.id)
     }
 
@@ -249,9 +305,13 @@ impl Docker {
         Ok(listed
             .into_iter()
             .filter_map(|summary| {
+                let labels = summary.labels.unwrap_or_default();
+                let label = |name: &str| labels.get(name).cloned();
                 Some(Found {
                     id: summary.id?,
-                    run: summary.labels.and_then(|labels| labels.get(LABEL_RUN)?.parse().ok()),
+                    run: label(LABEL_RUN).and_then(|run| run.parse().ok()),
+                    service: label(LABEL_SERVICE),
+                    network: label(LABEL_NETWORK),
                     created: summary.created.unwrap_or_default(),
                 })
             })
@@ -269,6 +329,9 @@ impl Docker {
 pub struct Found {
     id: String,
     run: Option<RunId>,
+    /// What it is called, where it is not the run's own container but a service beside it.
+    service: Option<String>,
+    network: Option<String>,
     /// Seconds since 1970.
     created: i64,
 }
@@ -282,6 +345,12 @@ impl Found {
     fn is_kept(&self, keep: &HashSet<RunId>, oldest: i64) -> bool {
         self.run.is_some_and(|run| keep.contains(&run)) && self.created >= oldest
     }
+}
+
+/// Tells whether the engine complains of a runtime: `unknown or invalid runtime name: runsc`, `Unknown runtime specified runsc`.
+fn is_about_runtime(complaint: &str) -> bool {
+    let complaint = complaint.to_ascii_lowercase();
+    complaint.contains("unknown") && complaint.contains("runtime")
 }
 
 /// Takes the disk limit away where it is what the engine complains about; tells whether it did.
@@ -308,6 +377,8 @@ mod tests {
         let found = |run, created| Found {
             id: String::new(),
             run,
+            service: None,
+            network: None,
             created,
         };
         let keep = HashSet::from([run]);

@@ -40,6 +40,8 @@ pub(super) struct Facts {
     pub(super) description: String,
     pub(super) processors: Option<i64>,
     pub(super) can_limit_disk: bool,
+    /// Names of the runtimes that it has.
+    pub(super) runtimes: Vec<String>,
 }
 
 /// How a call failed, before it is known who must act.
@@ -98,6 +100,7 @@ impl Engine {
                 info.driver.as_deref(),
                 info.driver_status.as_deref().unwrap_or_default(),
             ),
+            runtimes: info.runtimes.unwrap_or_default().into_keys().collect(),
         };
         let has_litter = Arc::default();
         let engine = Self {

@@ -1,9 +1,10 @@
 //! Containers, through the Docker engine. Knows images, containers and streams; nothing of repositories or tools.
 //!
 //! Guarantees: what runs in a container has no capability, no more memory, processors and processes than configured, no
-//! mount and no way to the engine; every container carries labels by which a later process finds and removes it.
+//! mount, no way to the engine and, unless the configuration opens it, no network; every container carries labels by which a later process finds and removes it.
 //! Deliberately absent: what is said over the streams, and any decision about a run.
 
+mod companions; // the services beside a container
 pub mod container; // a running container and the streams into it
 pub mod docker; // the engine: containers started, found and swept
 mod engine; // one connection, its time-outs, and what its errors mean
@@ -13,10 +14,12 @@ mod image; // present, pulled or built
 mod notation; // how an environment is written in the configuration
 mod progress; // what a pull or build is doing, in short lines
 mod shipped; // the five environments that ship
+pub mod service; // what a project's tests need beside it
 pub mod size; // `4g`, `512m`
 mod specification; // what a container is made of
 mod stream; // an attached process' output, taken apart
 mod user; // whom the container's processes run as
+mod way_out; // how programs in the container find the way out
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -24,6 +27,9 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::egress::Policy;
+use crate::egress::pattern::Pattern;
+use service::Service;
 use size::parse_size;
 
 /// Execution environments and their limits.
@@ -37,6 +43,10 @@ pub struct Config {
     pub default_environment: String,
     pub resources: Resources,
     pub network: Network,
+    /// Name of the engine's runtime, such as `runsc` (gVisor) or a name of Kata's; empty for the engine's usual one.
+    pub runtime: String,
+    /// What the projects' tests need: side containers, by the name under which they are reached.
+    pub services: BTreeMap<String, Service>,
     /// Longest time one command may take.
     pub timeout_seconds: u64,
     /// Most bytes of a command's output that are kept.
@@ -56,6 +66,8 @@ pub struct Environment {
     pub libraries: String,
     /// How to build the image when it is not there and cannot be pulled.
     pub build: Option<Build>,
+    /// Hosts that its containers may reach; those that ship with an environment of ours where it is left out.
+    pub allow: Option<Vec<String>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -80,20 +92,28 @@ pub struct Resources {
     pub disk_limit: String,
 }
 
+/// What containers reach of the world.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Network {
     pub mode: NetworkMode,
+    /// Hosts that every container may reach besides those of its environment: `example.com`, `*.example.com`,
+    /// `example.com:8080`.
+    pub allow: Vec<String>,
+    /// Hosts that may be reached although they lie in a private network, such as a registry of the company's.
+    pub allow_private: Vec<String>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum NetworkMode {
-    /// Docker's bridge network.
+    /// No network but a way out to the hosts that are named.
     #[default]
-    Open,
+    Allowlist,
     /// No network at all.
     None,
+    /// Docker's bridge network, without any limit.
+    Open,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -125,9 +145,47 @@ pub enum EnvironmentError {
     /// The run: the container died. A new one can take its place.
     #[error("the container {container} is gone: {reason}")]
     ContainerLost { container: String, reason: String },
+    /// The operator: the engine does not have the runtime that is configured.
+    #[error(
+        "the Docker engine has no runtime '{runtime}'{known}; name it in the engine's /etc/docker/daemon.json, or change \
+         command_executor.runtime"
+    )]
+    NoRuntime {
+        runtime: String,
+        /// The beginning of a list for people, or empty.
+        known: String,
+    },
+    /// The operator: a service does not start as it is configured.
+    #[error("the service {service} did not become ready: {reason}; mend command_executor.services.{service}{}", said_last(.said))]
+    ServiceNotReady {
+        service: String,
+        reason: String,
+        /// The end of what it wrote.
+        said: String,
+    },
     /// Anything else Docker said.
     #[error("{what}: {reason}")]
     Unexpected { what: String, reason: String },
+}
+
+fn said_last(said: &str) -> String {
+    if said.is_empty() {
+        return String::new();
+    }
+    format!(". It said last:\n{said}")
+}
+
+impl Environment {
+    /// Returns an environment that is nothing but an image.
+    pub(crate) fn of_image(image: &str) -> Self {
+        Self {
+            image: image.to_owned(),
+            recommended_for: String::new(),
+            libraries: String::new(),
+            build: None,
+            allow: None,
+        }
+    }
 }
 
 impl Default for Config {
@@ -137,6 +195,8 @@ impl Default for Config {
             default_environment: "python".to_owned(),
             resources: Resources::default(),
             network: Network::default(),
+            runtime: String::new(),
+            services: BTreeMap::new(),
             timeout_seconds: 600,
             max_output_bytes: 1024 * 1024,
             cleanup: Cleanup::default(),
@@ -187,6 +247,19 @@ impl Config {
                 ));
             }
         }
+        faults.extend(self.network_faults());
+        if self
+            .runtime
+            .contains(|letter: char| letter.is_whitespace() || letter == '/')
+        {
+            faults.push(format!(
+                "runtime: '{}' is not the name of a runtime; write one that `docker info` shows, such as runsc",
+                self.runtime
+            ));
+        }
+        for (name, service) in &self.services {
+            faults.extend(service.faults(name, |environment| self.environments.contains_key(environment)));
+        }
         faults.extend(self.resources.validate());
         if self.timeout_seconds == 0 {
             faults.push("timeout_seconds: 0 would end every command at once; write at least 1".to_owned());
@@ -198,6 +271,45 @@ impl Config {
             faults.push("cleanup.stale_hours: 0 would remove containers at work; write at least 1".to_owned());
         }
         faults
+    }
+
+    fn network_faults(&self) -> Vec<String> {
+        let of_environments = self
+            .environments
+            .iter()
+            .map(|(name, environment)| (format!("environments.{name}.allow"), environment.allow.as_deref()));
+        let lists = [
+            ("network.allow".to_owned(), Some(self.network.allow.as_slice())),
+            (
+                "network.allow_private".to_owned(),
+                Some(self.network.allow_private.as_slice()),
+            ),
+        ];
+        let entries = of_environments.chain(lists).flat_map(|(key, list)| {
+            let entries = list.unwrap_or_default().iter().enumerate();
+            entries.map(move |(index, entry)| (format!("{key}.{index}"), entry))
+        });
+        entries
+            .filter_map(|(key, entry)| Some(format!("{key}: {}", entry.parse::<Pattern>().err()?)))
+            .collect()
+    }
+
+    /// Returns the services of the environment with this name.
+    pub fn services_of(&self, environment: &str) -> impl Iterator<Item = (&str, &Service)> {
+        let services = self.services.iter().map(|(name, service)| (name.as_str(), service));
+        services.filter(move |(_, service)| service.is_for(environment))
+    }
+
+    /// Returns what containers of `environment` may reach through the way out; `None` where they have none.
+    pub fn policy(&self, environment: &Environment) -> Option<Policy> {
+        match self.network.mode {
+            NetworkMode::None | NetworkMode::Open => None,
+            NetworkMode::Allowlist => {
+                let allowed = environment.allow.iter().flatten().chain(&self.network.allow);
+                // What cannot be read was said when the configuration was checked, and lets nobody out.
+                Some(Policy::of_readable(allowed, &self.network.allow_private))
+            }
+        }
     }
 }
 
@@ -254,8 +366,10 @@ mod tests {
         config.resources.memory_limit = "much".to_owned();
         config.resources.cpu_limit = f64::NAN;
         config.environments.retain(|name, _| name == "go");
+        config.network.allow = vec!["pypi.org".to_owned(), "https://pypi.org/".to_owned()];
         insta::assert_snapshot!(config.validate().join("\n"), @r"
         default_environment: 'ruby' is not among the environments; write one of go
+        network.allow.1: 'https://pypi.org/' is not a host; write a name such as example.com, *.example.com for all below it, or example.com:8080 for another port than 80 and 443 (no https://, no path)
         resources.cpu_limit: NaN is not a number of processors; write at least 0.01
         resources.memory_limit: 'much' is not a size; write a number of bytes, or a number with k, m, g or t, such as 4g
         timeout_seconds: 0 would end every command at once; write at least 1

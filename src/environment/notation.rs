@@ -25,6 +25,9 @@ struct Section {
     /// How to build the image when it is not there and cannot be pulled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     build: Option<Build>,
+    /// Hosts that its containers may reach. Left out, an environment of ours reaches its package registries.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    allow: Option<Vec<String>>,
 }
 
 /// Both forms, for the schema. Reading goes another way: an untagged enum would lose the place and the name of a
@@ -49,12 +52,7 @@ impl<'de> Deserialize<'de> for Environment {
             }
 
             fn visit_str<E: serde::de::Error>(self, image: &str) -> Result<Environment, E> {
-                Ok(Environment {
-                    image: image.to_owned(),
-                    recommended_for: String::new(),
-                    libraries: String::new(),
-                    build: None,
-                })
+                Ok(Environment::of_image(image))
             }
 
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Environment, A::Error> {
@@ -64,6 +62,7 @@ impl<'de> Deserialize<'de> for Environment {
                     recommended_for: section.recommended_for,
                     libraries: section.libraries,
                     build: section.build,
+                    allow: section.allow,
                 })
             }
         }
@@ -74,7 +73,8 @@ impl<'de> Deserialize<'de> for Environment {
 
 impl Serialize for Environment {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        if self.recommended_for.is_empty() && self.libraries.is_empty() && self.build.is_none() {
+        if self.recommended_for.is_empty() && self.libraries.is_empty() && self.build.is_none() && self.allow.is_none()
+        {
             return serializer.serialize_str(&self.image);
         }
         Section {
@@ -82,6 +82,7 @@ impl Serialize for Environment {
             recommended_for: self.recommended_for.clone(),
             libraries: self.libraries.clone(),
             build: self.build.clone(),
+            allow: self.allow.clone(),
         }
         .serialize(serializer)
     }
@@ -118,13 +119,16 @@ mod tests {
         let python = &config.environments["python"];
         assert_eq!(python.image, "mirror/python:3");
         assert_eq!(python.libraries, Config::default().environments["python"].libraries);
+        assert_eq!(python.allow, Config::default().environments["python"].allow);
         assert_eq!(config.environments["rust"].recommended_for, "");
+        assert_eq!(config.environments["rust"].allow, None);
     }
 
     #[test]
     fn a_section_says_it_all() {
-        let text = "environments:\n  rust:\n    image: rust:1\n    recommended_for: Rust\n    build: {dockerfile: d/Dockerfile}\n";
+        let text = "environments:\n  rust:\n    image: rust:1\n    recommended_for: Rust\n    build: {dockerfile: d/Dockerfile}\n  python: {image: x, allow: []}\n";
         let config: Config = serde_yaml::from_str(text).unwrap();
+        assert_eq!(config.environments["python"].allow, Some(Vec::new()));
         let rust = &config.environments["rust"];
         assert_eq!(rust.recommended_for, "Rust");
         assert_eq!(rust.build.as_ref().unwrap().dockerfile.to_str(), Some("d/Dockerfile"));

@@ -4,47 +4,67 @@ use std::collections::BTreeMap;
 
 use super::Environment;
 
-/// Name, what it is for, how libraries are installed.
-const SHIPPED: [(&str, &str, &str); 5] = [
-    (
-        "python",
-        "Pure Python projects, Django or Flask, light data processing",
-        "`pip install <package>` or `pip install -r requirements.txt`",
-    ),
-    (
-        "miniforge",
-        "Data science and scientific computing, NumPy, pandas, scikit-learn, conda environments",
-        "`mamba install <package>` or `mamba env update -f environment.yml`",
-    ),
-    (
-        "node",
-        "JavaScript and TypeScript, React, Vue or Angular, Express or NestJS",
-        "`npm install <package>` or `npm install` (from package.json)",
-    ),
-    (
-        "java",
-        "Java and Kotlin projects, Maven or Gradle, Spring Boot",
-        "`mvn dependency:resolve` or `gradle dependencies` (`./gradlew` where the project has it)",
-    ),
-    (
-        "go",
-        "Go projects, command line tools, network services",
-        "`go mod download` or `go get <package>`",
-    ),
+/// An environment before it gets its image.
+struct Shipped {
+    name: &'static str,
+    recommended_for: &'static str,
+    libraries: &'static str,
+    /// Where its libraries come from.
+    registries: &'static [&'static str],
+}
+
+const SHIPPED: [Shipped; 5] = [
+    Shipped {
+        name: "python",
+        recommended_for: "Pure Python projects, Django or Flask, light data processing",
+        libraries: "`pip install <package>` or `pip install -r requirements.txt`",
+        registries: &["pypi.org", "files.pythonhosted.org"],
+    },
+    Shipped {
+        name: "miniforge",
+        recommended_for: "Data science and scientific computing, NumPy, pandas, scikit-learn, conda environments",
+        libraries: "`mamba install <package>` or `mamba env update -f environment.yml`",
+        registries: &["conda.anaconda.org", "pypi.org", "files.pythonhosted.org"],
+    },
+    Shipped {
+        name: "node",
+        recommended_for: "JavaScript and TypeScript, React, Vue or Angular, Express or NestJS",
+        libraries: "`npm install <package>` or `npm install` (from package.json)",
+        registries: &["registry.npmjs.org", "registry.yarnpkg.com"],
+    },
+    Shipped {
+        name: "java",
+        recommended_for: "Java and Kotlin projects, Maven or Gradle, Spring Boot",
+        libraries: "`mvn dependency:resolve` or `gradle dependencies` (`./gradlew` where the project has it)",
+        registries: &[
+            "repo.maven.apache.org",
+            "repo1.maven.org",
+            "plugins.gradle.org",
+            "services.gradle.org",
+            "downloads.gradle.org",
+        ],
+    },
+    Shipped {
+        name: "go",
+        recommended_for: "Go projects, command line tools, network services",
+        libraries: "`go mod download` or `go get <package>`",
+        registries: &["proxy.golang.org", "sum.golang.org"],
+    },
 ];
 
 /// Returns all five, by name.
 pub(super) fn environments() -> BTreeMap<String, Environment> {
     SHIPPED
         .iter()
-        .map(|(name, recommended_for, libraries)| {
+        .map(|shipped| {
             let environment = Environment {
-                image: format!("coding-agent-executor-{name}:latest"),
-                recommended_for: (*recommended_for).to_owned(),
-                libraries: (*libraries).to_owned(),
+                image: format!("coding-agent-executor-{}:latest", shipped.name),
+                recommended_for: shipped.recommended_for.to_owned(),
+                libraries: shipped.libraries.to_owned(),
                 build: None,
+                allow: Some(shipped.registries()),
             };
-            ((*name).to_owned(), environment)
+            (shipped.name.to_owned(), environment)
         })
         .collect()
 }
@@ -52,13 +72,20 @@ pub(super) fn environments() -> BTreeMap<String, Environment> {
 /// Fills what was left out of the environment `name` with what ships under that name, so that a site that only changes
 /// the image of `python` need not repeat what Python is good for.
 pub(super) fn complete(name: &str, environment: &mut Environment) {
-    let Some((_, recommended_for, libraries)) = SHIPPED.iter().find(|(shipped, ..)| *shipped == name) else {
+    let Some(shipped) = SHIPPED.iter().find(|shipped| shipped.name == name) else {
         return;
     };
     if environment.recommended_for.is_empty() {
-        (*recommended_for).clone_into(&mut environment.recommended_for);
+        shipped.recommended_for.clone_into(&mut environment.recommended_for);
     }
     if environment.libraries.is_empty() {
-        (*libraries).clone_into(&mut environment.libraries);
+        shipped.libraries.clone_into(&mut environment.libraries);
+    }
+    environment.allow.get_or_insert_with(|| shipped.registries());
+}
+
+impl Shipped {
+    fn registries(&self) -> Vec<String> {
+        self.registries.iter().map(|host| (*host).to_owned()).collect()
     }
 }

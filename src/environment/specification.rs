@@ -2,12 +2,13 @@
 
 use std::collections::HashMap;
 
-use bollard::models::{ContainerCreateBody, HostConfig};
+use bollard::models::{ContainerCreateBody, HostConfig, HostConfigCgroupnsModeEnum, HostConfigLogConfig};
 
 use super::engine::Facts;
+use super::service::Service;
 use super::size::parse_size;
 use super::user::User;
-use super::{Config, EnvironmentError, NetworkMode};
+use super::{Config, EnvironmentError, NetworkMode, way_out};
 use crate::task::id::{RunId, TaskId};
 
 pub(super) const LABEL_TASK: &str = "coding-agent.task";
@@ -19,6 +20,11 @@ pub(super) const WORKSPACE: &str = "/workspace";
 /// Where the executor lies in every container.
 pub(super) const EXECUTOR: &str = "/usr/local/bin/coding-agent-executor";
 
+/// What the container may reach. One that was started under another rule is not gone on with.
+pub(super) const LABEL_NETWORK: &str = "coding-agent.network";
+/// The name of the service, on containers that are one.
+pub(super) const LABEL_SERVICE: &str = "coding-agent.service";
+
 /// What is the container's own, beside the configuration.
 pub(super) struct Order<'a> {
     pub(super) task: &'a TaskId,
@@ -26,10 +32,18 @@ pub(super) struct Order<'a> {
     pub(super) instance: &'a str,
     pub(super) image: &'a str,
     pub(super) user: &'a User,
+    /// What the image itself sets, as `NAME=value`.
+    pub(super) image_variables: &'a [String],
+    /// The services beside it, by name.
+    pub(super) services: Vec<&'a str>,
 }
 
 pub(super) fn container_name(run: RunId) -> String {
     format!("coding-agent-{run}")
+}
+
+pub(super) fn companion_name(run: RunId, service: &str) -> String {
+    format!("{}-{service}", container_name(run))
 }
 
 /// Returns a container that only waits: all work comes in as attached processes.
@@ -38,28 +52,109 @@ pub(super) fn container(
     facts: &Facts,
     order: &Order<'_>,
 ) -> Result<ContainerCreateBody, EnvironmentError> {
+    let mut labels = labels(order);
+    labels.insert(LABEL_NETWORK.to_owned(), network(config).to_owned());
+    let is_apart = config.network.mode != NetworkMode::Open;
+    let host_config = HostConfig {
+        network_mode: Some(
+            match config.network.mode {
+                NetworkMode::Open => "bridge",
+                // The way out is a stream of an attached process, and no device.
+                NetworkMode::Allowlist | NetworkMode::None => "none",
+            }
+            .to_owned(),
+        ),
+        // Without them the names of this site's own servers would be written into the container.
+        dns: is_apart.then(|| vec!["127.0.0.1".to_owned()]),
+        dns_search: is_apart.then(|| vec![".".to_owned()]),
+        extra_hosts: Some(order.services.iter().map(|name| format!("{name}:127.0.0.1")).collect()),
+        ..limits(
+            config,
+            facts,
+            ("resources.memory_limit", &config.resources.memory_limit),
+        )?
+    };
+    Ok(ContainerCreateBody {
+        image: Some(order.image.to_owned()),
+        user: Some(order.user.name.clone()),
+        env: Some(variables(config, order)),
+        working_dir: Some(WORKSPACE.to_owned()),
+        entrypoint: Some(vec!["sleep".to_owned()]),
+        cmd: Some(vec!["infinity".to_owned()]),
+        labels: Some(labels),
+        host_config: Some(host_config),
+        ..ContainerCreateBody::default()
+    })
+}
+
+/// Returns the mode of the network as it stands on containers.
+pub(super) fn network(config: &Config) -> &'static str {
+    match config.network.mode {
+        NetworkMode::Allowlist => "allowlist",
+        NetworkMode::None => "none",
+        NetworkMode::Open => "open",
+    }
+}
+
+/// Returns a service in the network of the container `main`, as confined as that is.
+pub(super) fn companion(
+    config: &Config,
+    facts: &Facts,
+    order: &Order<'_>,
+    main: &str,
+    (name, service): (&str, &Service),
+) -> Result<ContainerCreateBody, EnvironmentError> {
+    let mut labels = labels(order);
+    labels.insert(LABEL_SERVICE.to_owned(), name.to_owned());
+    let key = format!("services.{name}.memory_limit");
+    let host_config = HostConfig {
+        network_mode: Some(format!("container:{main}")),
+        // Of the main container nothing is written; a service may talk for hours.
+        log_config: Some(HostConfigLogConfig {
+            typ: Some("json-file".to_owned()),
+            config: Some([("max-size".to_owned(), "4m".to_owned())].into()),
+        }),
+        ..limits(config, facts, (&key, &service.memory_limit))?
+    };
+    let variables = service.env.iter().map(|(name, value)| format!("{name}={value}"));
+    Ok(ContainerCreateBody {
+        image: Some(service.image.clone()),
+        user: Some(service.user.clone().unwrap_or_else(|| order.user.name.clone())),
+        env: Some(variables.collect()),
+        entrypoint: service.entrypoint.clone(),
+        cmd: service.command.clone(),
+        labels: Some(labels),
+        host_config: Some(host_config),
+        ..ContainerCreateBody::default()
+    })
+}
+
+fn labels(order: &Order<'_>) -> HashMap<String, String> {
     let labels = [
         (LABEL_TASK, order.task.to_string()),
         (LABEL_RUN, order.run.to_string()),
         (LABEL_INSTANCE, order.instance.to_owned()),
     ];
-    Ok(ContainerCreateBody {
-        image: Some(order.image.to_owned()),
-        user: Some(order.user.name.clone()),
-        // The image knows no home for a user that it does not know.
-        env: order.user.is_foreign.then(|| vec![format!("HOME={WORKSPACE}")]),
-        working_dir: Some(WORKSPACE.to_owned()),
-        entrypoint: Some(vec!["sleep".to_owned()]),
-        cmd: Some(vec!["infinity".to_owned()]),
-        labels: Some(labels.map(|(name, value)| (name.to_owned(), value)).into()),
-        host_config: Some(limits(config, facts)?),
-        ..ContainerCreateBody::default()
-    })
+    labels.map(|(name, value)| (name.to_owned(), value)).into()
 }
 
-fn limits(config: &Config, facts: &Facts) -> Result<HostConfig, EnvironmentError> {
+/// Returns what every process in the container finds in its environment besides what the image says.
+fn variables(config: &Config, order: &Order<'_>) -> Vec<String> {
+    let mut variables = Vec::new();
+    if order.user.is_foreign {
+        // The image knows no home for a user that it does not know.
+        variables.push(format!("HOME={WORKSPACE}"));
+    }
+    if config.network.mode == NetworkMode::Allowlist {
+        variables.extend(way_out::variables(order.image_variables, &order.services));
+    }
+    variables
+}
+
+/// Returns what holds for every container. What engines or their administrators decide otherwise where nothing is said is said.
+fn limits(config: &Config, facts: &Facts, memory: (&str, &str)) -> Result<HostConfig, EnvironmentError> {
     let resources = &config.resources;
-    let memory = bytes("resources.memory_limit", &resources.memory_limit)?;
+    let memory = bytes(memory.0, memory.1)?;
     let storage = if resources.disk_limit.is_empty() || !facts.can_limit_disk {
         None
     } else {
@@ -67,21 +162,18 @@ fn limits(config: &Config, facts: &Facts) -> Result<HostConfig, EnvironmentError
         Some(HashMap::from([("size".to_owned(), size.to_string())]))
     };
     Ok(HostConfig {
+        privileged: Some(false),
         cap_drop: Some(vec!["ALL".to_owned()]),
         security_opt: Some(vec!["no-new-privileges".to_owned()]),
         init: Some(true),
+        ipc_mode: Some("private".to_owned()),
+        cgroupns_mode: Some(HostConfigCgroupnsModeEnum::PRIVATE),
+        runtime: Some(config.runtime.clone()).filter(|runtime| !runtime.is_empty()),
         memory: Some(memory),
         // The sum of memory and swap: equal means no swap, so that a limit is a limit.
         memory_swap: Some(memory),
         nano_cpus: Some(nano_processors(resources.cpu_limit, facts.processors)),
         pids_limit: Some(resources.pids_limit),
-        network_mode: Some(
-            match config.network.mode {
-                NetworkMode::Open => "bridge",
-                NetworkMode::None => "none",
-            }
-            .to_owned(),
-        ),
         storage_opt: storage,
         ..HostConfig::default()
     })
@@ -117,6 +209,7 @@ mod tests {
             description: String::new(),
             processors: Some(processors),
             can_limit_disk,
+            runtimes: Vec::new(),
         }
     }
 
@@ -132,6 +225,8 @@ mod tests {
             instance: "here",
             image: "image:1",
             user: &user::of_image(""),
+            image_variables: &[],
+            services: Vec::new(),
         };
         let body = container(&config, &facts(8, true), &order).unwrap();
         // Through a value, so that the labels are in order.
@@ -151,12 +246,22 @@ mod tests {
             "CapDrop": [
               "ALL"
             ],
+            "CgroupnsMode": "private",
+            "Dns": [
+              "127.0.0.1"
+            ],
+            "DnsSearch": [
+              "."
+            ],
+            "ExtraHosts": [],
             "Init": true,
+            "IpcMode": "private",
             "Memory": 4294967296,
             "MemorySwap": 4294967296,
             "NanoCpus": 2000000000,
             "NetworkMode": "none",
             "PidsLimit": 512,
+            "Privileged": false,
             "SecurityOpt": [
               "no-new-privileges"
             ],
@@ -167,6 +272,7 @@ mod tests {
           "Image": "image:1",
           "Labels": {
             "coding-agent.instance": "here",
+            "coding-agent.network": "none",
             "coding-agent.run": "019aa6b2-0000-7000-8000-000000000000",
             "coding-agent.task": "github:owner/repo#12"
           },
@@ -180,7 +286,7 @@ mod tests {
     fn a_limit_that_the_engine_cannot_keep_is_left_out() {
         let mut config = Config::default();
         config.resources.disk_limit = "20g".to_owned();
-        let limits = limits(&config, &facts(1, false)).unwrap();
+        let limits = limits(&config, &facts(1, false), ("x", "1g")).unwrap();
         assert_eq!(limits.storage_opt, None);
         assert_eq!(limits.nano_cpus, Some(1_000_000_000));
     }

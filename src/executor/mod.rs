@@ -1,4 +1,5 @@
-//! The program inside the container: an MCP server on stdio with the seven workspace tools.
+//! The program inside the container: an MCP server on stdio with the seven workspace tools, and beside it the inner end of
+//! the way out ([`tunnel`]).
 //!
 //! It guarantees that no command outlives its time-out, its cancellation or this program, that output and files are
 //! bounded, and that the file tools stay in the project folder. It is no sandbox: what a command may do is decided by
@@ -17,6 +18,7 @@ mod server;
 mod supervisor;
 mod text;
 mod tools;
+mod tunnel;
 
 use anyhow::Context;
 use rmcp::transport::async_rw::AsyncRwTransport;
@@ -29,6 +31,7 @@ use crate::process::adopt_orphans;
 use crate::process::ending::end_descendants;
 use server::Workspace;
 pub use supervisor::supervise;
+pub use tunnel::tunnel;
 
 /// Longest request that is read: a file of the largest size, escaped.
 const MAX_REQUEST_BYTES: usize = 16 * 1024 * 1024;

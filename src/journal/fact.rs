@@ -71,6 +71,12 @@ pub enum Fact {
     EnvironmentRemoved {
         container: String,
     },
+    /// A program in the container asked for a host that it may not reach. Each host and port once in a run.
+    EgressRefused {
+        host: String,
+        port: u16,
+        reason: String,
+    },
     /// `input`, `output` and `cached` are tokens; `cached` is part of `input`.
     ModelCalled {
         turn: u32,

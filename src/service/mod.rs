@@ -17,6 +17,7 @@ use std::sync::Arc;
 use crate::agent::stop::Stop;
 use crate::agent::workshop::{Settings, Workshop};
 use crate::config::Config;
+use crate::gateway::upstream::Upstream;
 use crate::journal::Journal;
 use crate::llm::chat::Model;
 use crate::queue::Doorbell;
@@ -30,6 +31,8 @@ pub struct Host {
     pub program: PathBuf,
     /// `DOCKER_HOST`, if it is set.
     pub docker_host: Option<String>,
+    /// The proxy that it is behind, if it is.
+    pub upstream: Arc<Upstream>,
 }
 
 /// The assembled program.
@@ -78,6 +81,7 @@ fn settings(config: &Config, host: Host) -> Settings {
         outputs_dir: config.logs.outputs(),
         program: host.program,
         docker_host: host.docker_host,
+        upstream: host.upstream,
         instance: instance(&config.state_dir),
         max_turns: config.max_llm_process_num,
         budget: config.budget.clone(),

@@ -31,7 +31,8 @@ fn the_example_holds_the_defaults() {
 
 /// The example with the lines that are commented out, in the place of those they contradict.
 fn whole_example() -> String {
-    let is_replaced = |line: &&str| *line == "mcp_servers: []" || line.starts_with("    python: ");
+    let is_replaced =
+        |line: &&str| ["mcp_servers: []", "  services: {}"].contains(line) || line.starts_with("    python: ");
     let uncommented = |line: &str| match line.strip_prefix('#') {
         Some(rest) if !rest.is_empty() && (!rest.starts_with(' ') || rest.starts_with("  ")) => {
             let rest = rest.strip_prefix('#').unwrap_or(rest);

@@ -166,7 +166,39 @@ fn values_that_cannot_be_are_refused() {
             "command_executor: {environments: {a: {build: {dockerfile: x}}}}",
             "image: is missing",
         ),
-        ("command_executor: {network: {mode: closed}}", "one of open, none"),
+        (
+            "command_executor: {network: {mode: closed}}",
+            "one of allowlist, none, open",
+        ),
+        (
+            "command_executor: {network: {allow: [pypi.org, 'https://x.example']}}",
+            "network.allow[1]: 'https://x.example' is not a host",
+        ),
+        (
+            "command_executor: {network: {allow_private: ['10.0.0.0/8']}}",
+            "network.allow_private[0]: '10.0.0.0/8' is not a host",
+        ),
+        (
+            "command_executor: {environments: {python: {image: x, allow: ['*']}}}",
+            "environments.python.allow[0]: '*' is not a host",
+        ),
+        (
+            "command_executor: {services: {Postgres: {image: x}}}",
+            "services.Postgres: 'Postgres' cannot be the name of a host",
+        ),
+        (
+            "command_executor: {services: {db: {image: x, environments: [cobol]}}}",
+            "services.db.environments: 'cobol' is not among the environments",
+        ),
+        (
+            "command_executor: {services: {db: {image: x, memory_limit: much}}}",
+            "services.db.memory_limit: 'much' is not a size",
+        ),
+        ("command_executor: {services: {db: {env: {}}}}", "image: is missing"),
+        (
+            "command_executor: {runtime: /usr/bin/runsc}",
+            "is not the name of a runtime",
+        ),
         ("mcp_servers: [{mcp_server_name: a/b, command: [x]}]", "letters, digits"),
         (
             "mcp_servers: [{mcp_server_name: a, command: [x]}, {mcp_server_name: a, command: [x]}]",

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use bollard::query_parameters::KillContainerOptions;
 use coding_agent::environment::container::Ending;
-use coding_agent::environment::docker::Docker;
+use coding_agent::environment::docker::{Docker, Start};
 use coding_agent::environment::{Config, EnvironmentError, NetworkMode};
 use coding_agent::task::id::RunId;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -284,10 +284,14 @@ async fn the_engine_is_reached_over_tcp_as_well() {
             .await
             .unwrap();
         assert!(docker.describe().starts_with("Engine "), "{}", docker.describe());
-        let container = docker
-            .start(&task(), RunId::new(), IMAGE, &site.executor())
-            .await
-            .unwrap();
+        let start = Start {
+            task: &task(),
+            run: RunId::new(),
+            environment: "python",
+            image: IMAGE,
+            executor: &site.executor(),
+        };
+        let container = docker.start(&start).await.unwrap();
         let (back, ending) = container.run(&["cat"], &b"over tcp"[..], 100).await.unwrap();
         assert_eq!((&back[..], ending.exit_code), (&b"over tcp"[..], 0));
         container.remove().await.unwrap();

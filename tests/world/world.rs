@@ -18,7 +18,7 @@ use crate::fake::model::Model;
 /// The image that tests run in unless they say otherwise.
 pub const IMAGE: &str = "coding-agent-executor-python:latest";
 
-const MODEL_KEY: &str = "sk-model-key-0123456789";
+pub const MODEL_KEY: &str = "sk-model-key-0123456789";
 
 /// Long enough for anything that is going to happen, on a busy machine.
 const PATIENCE: Duration = Duration::from_mins(4);

@@ -17,6 +17,7 @@ async fn a_missing_image_is_named_with_the_mend() {
             recommended_for: String::new(),
             libraries: String::new(),
             build: None,
+            allow: None,
         };
         let error = site.docker.ensure_image(&environment, &|_| ()).await.unwrap_err();
         assert!(matches!(error, EnvironmentError::ImageMissing { .. }), "{error}");
@@ -64,6 +65,7 @@ async fn an_image_that_is_missing_is_pulled() {
             recommended_for: String::new(),
             libraries: String::new(),
             build: None,
+            allow: None,
         };
         let lines = Mutex::new(Vec::new());
 

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use bollard::query_parameters::RemoveImageOptions;
 use coding_agent::environment::container::{Container, Ending};
-use coding_agent::environment::docker::Docker;
+use coding_agent::environment::docker::{Docker, Start};
 use coding_agent::environment::{Build, Config, Environment, EnvironmentError};
 use coding_agent::task::id::{RunId, TaskId};
 use futures_util::FutureExt;
@@ -42,7 +42,14 @@ impl Site {
     }
 
     pub(super) async fn start_image(&self, run: RunId, image: &str) -> Result<Container, EnvironmentError> {
-        self.docker.start(&task(), run, image, &self.executor()).await
+        let start = Start {
+            task: &task(),
+            run,
+            environment: "python",
+            image,
+            executor: &self.executor(),
+        };
+        self.docker.start(&start).await
     }
 
     pub(super) fn executor(&self) -> PathBuf {
@@ -60,6 +67,7 @@ impl Site {
                 dockerfile: path,
                 args: [("BASE_IMAGE".to_owned(), IMAGE.to_owned())].into(),
             }),
+            allow: None,
         }
     }
 

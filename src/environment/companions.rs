@@ -1,0 +1,162 @@
+//! The services of a run's container: started in its network, waited for, and removed with it.
+
+use std::time::Duration;
+
+use bollard::query_parameters::{CreateContainerOptionsBuilder, LogsOptionsBuilder};
+use futures_util::StreamExt;
+use futures_util::future::{join_all, try_join_all};
+use tokio::time::{Instant, sleep, timeout};
+
+use super::container::Container;
+use super::docker::{Docker, Start};
+use super::service::Service;
+use super::specification::{self, companion_name};
+use super::{Environment, EnvironmentError};
+
+/// Between two questions whether a service is ready.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// Longest time for one answer to that, whatever the command does.
+const ANSWER: Duration = Duration::from_secs(20);
+
+/// How long one runs that has no such question, before it counts as ready.
+const SETTLING: Duration = Duration::from_millis(300);
+
+/// Most bytes of what a service said, of which the end is shown.
+const MOST_SAID: usize = 64 * 1024;
+const MOST_SHOWN: usize = 1_000;
+
+/// Longest time to read that.
+const READING: Duration = Duration::from_secs(5);
+
+/// The services that run beside a container.
+pub struct Companions<'a> {
+    docker: &'a Docker,
+    started: Vec<(&'a str, &'a Service, Container)>,
+}
+
+impl Docker {
+    /// Makes the images of an environment's services present.
+    pub async fn ensure_companions(
+        &self,
+        environment: &str,
+        progress: &(dyn Fn(String) + Send + Sync),
+    ) -> Result<(), EnvironmentError> {
+        for (_, service) in self.config().services_of(environment) {
+            self.ensure_image(&Environment::of_image(&service.image), progress)
+                .await?;
+        }
+        Ok(())
+    }
+
+    /// Starts the services of `start`'s environment beside `main`, side by side. They go with it, those that a failure left as well.
+    pub async fn start_companions(
+        &self,
+        start: &Start<'_>,
+        main: &Container,
+    ) -> Result<Companions<'_>, EnvironmentError> {
+        let services = self.config().services_of(start.environment);
+        // Each to its end, so that none comes into being after the others were removed.
+        let started = join_all(services.map(|(name, service)| async move {
+            let container = self.start_companion(start, main, name, service).await?;
+            Ok((name, service, container))
+        }));
+        Ok(Companions {
+            docker: self,
+            started: started.await.into_iter().collect::<Result<_, EnvironmentError>>()?,
+        })
+    }
+
+    async fn start_companion(
+        &self,
+        start: &Start<'_>,
+        main: &Container,
+        name: &str,
+        service: &Service,
+    ) -> Result<Container, EnvironmentError> {
+        let (user, _) = self.said_by(&service.image).await?;
+        let order = self.order(start, &user, &[]);
+        let body = specification::companion(self.config(), self.facts(), &order, main.id(), (name, service))?;
+        let options = CreateContainerOptionsBuilder::default()
+            .name(&companion_name(start.run, name))
+            .build();
+        let failed = |failure| self.engine.error(&format!("starting the service {name}"), failure);
+        let client = &self.engine.client;
+        let created = self.engine.ask(client.create_container(Some(options), body)).await;
+        let id = created.map_err(failed)?.id;
+        self.engine
+            .ask(client.start_container(&id, None))
+            .await
+            .map_err(failed)?;
+        Ok(Container::new(self.engine.clone(), id, ANSWER))
+    }
+
+    /// Returns the end of what a container wrote; empty where that cannot be had.
+    async fn said_last(&self, id: &str) -> String {
+        let options = LogsOptionsBuilder::default()
+            .stdout(true)
+            .stderr(true)
+            .tail("20")
+            .build();
+        let mut parts = Box::pin(self.engine.client.logs(id, Some(options)));
+        let mut said = Vec::new();
+        let reading = async {
+            while let Some(Ok(part)) = parts.next().await {
+                said.extend_from_slice(&part.into_bytes());
+                if said.len() > MOST_SAID {
+                    break;
+                }
+            }
+        };
+        // What was read until then is shown.
+        let _ = timeout(READING, reading).await;
+        let text = String::from_utf8_lossy(&said);
+        let start = text.floor_char_boundary(text.len().saturating_sub(MOST_SHOWN));
+        text[start..].trim().to_owned()
+    }
+}
+
+impl Companions<'_> {
+    /// Waits until all of them can be used.
+    pub async fn until_ready(&self) -> Result<(), EnvironmentError> {
+        let waits = self.started.iter().map(|(name, service, container)| async move {
+            let Err(reason) = until_ready(container, service).await else {
+                return Ok(());
+            };
+            Err(EnvironmentError::ServiceNotReady {
+                service: (*name).to_owned(),
+                reason,
+                said: self.docker.said_last(container.id()).await,
+            })
+        });
+        try_join_all(waits).await?;
+        Ok(())
+    }
+}
+
+/// `Err` says in a few words why it is not.
+async fn until_ready(container: &Container, service: &Service) -> Result<(), String> {
+    let Some(ready) = &service.ready else {
+        sleep(SETTLING).await;
+        return container.require_alive().await.map_err(|error| error.to_string());
+    };
+    let deadline = Instant::now() + Duration::from_secs(service.ready_seconds);
+    loop {
+        let command = ["sh", "-c", ready.as_str()];
+        let asked = container.run(&command, tokio::io::empty(), MOST_SAID);
+        match timeout(ANSWER, asked).await {
+            Ok(Ok((_, ending))) if ending.exit_code == 0 => return Ok(()),
+            Ok(Err(lost @ EnvironmentError::ContainerLost { .. })) => {
+                // The engine's first word is only that it does not run.
+                let why = container.require_alive().await.err();
+                return Err(why.unwrap_or(lost).to_string());
+            }
+            // It is asked again, whatever went wrong this time.
+            Ok(Ok(_) | Err(_)) | Err(_) => {}
+        }
+        if Instant::now() >= deadline {
+            return Err(format!("`{ready}` did not succeed within {} s", service.ready_seconds));
+        }
+        sleep(PAUSE).await;
+    }
+}

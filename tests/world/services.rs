@@ -1,0 +1,165 @@
+//! What a project's tests need beside it: side containers that share the loopback of the run's own.
+
+use bollard::Docker;
+use serde_json::{Value, json};
+
+use crate::fake::model::Plan;
+use crate::world::{IMAGE, World};
+
+const COMMAND: &str = "workspace/execute_command";
+
+/// A service that answers after a second.
+fn web() -> Value {
+    json!({
+        "image": IMAGE,
+        "env": { "GREETING": "hello" },
+        "entrypoint": ["sh", "-c"],
+        "command": ["sleep 1; mkdir /tmp/web; echo $GREETING > /tmp/web/index.html; exec python3 -m http.server -d /tmp/web 8080"],
+        "ready": "curl -sf http://127.0.0.1:8080/",
+        "memory_limit": "64m",
+    })
+}
+
+async fn world_with(services: Value) -> World {
+    let mut world = World::start().await;
+    world.configure(|config| config["command_executor"]["services"] = services);
+    world
+}
+
+#[tokio::test]
+async fn a_service_is_there_when_the_work_begins_and_gone_when_it_ends() {
+    let mut elsewhere = web();
+    elsewhere["environments"] = json!(["go"]);
+    let mut world = world_with(json!({ "web": web(), "elsewhere": elsewhere })).await;
+    world.configure(|config| config["command_executor"]["environments"]["go"] = json!(IMAGE));
+    let asks = "curl -sS http://web:8080/; curl -sS http://localhost:8080/; getent hosts web elsewhere; \
+        tail -n +3 /proc/net/dev | cut -d: -f1";
+    world
+        .model
+        .plans(
+            Plan::of(&["ask"])
+                .in_environment("python")
+                .verified_by("curl -sf http://web:8080/"),
+        )
+        .calls(COMMAND, json!({ "command": asks }))
+        .done("Asked.")
+        .holds();
+    world.github.open_issue("Ask the service").label("coding agent");
+
+    let program = world.spawn(&["run"]);
+    world.model.until_held(1).await;
+    let mut containers = world.containers().await;
+    containers.sort();
+    let docker = Docker::connect_with_defaults().unwrap();
+    let inspect = async |name: &str| {
+        docker
+            .inspect_container(name.trim_start_matches('/'), None)
+            .await
+            .unwrap()
+    };
+    assert_eq!(containers.len(), 2, "{containers:?}");
+    assert!(containers[1].ends_with("-web"), "{containers:?}");
+    let (main, service) = (inspect(&containers[0]).await, inspect(&containers[1]).await);
+    world.model.release();
+    let ended = program.ended().await;
+
+    assert_eq!(ended.stdout, "run: done\n", "{ended:?}\n{}", world.story());
+    let said = world.model.requests()[2].last_user_message();
+    assert!(said.contains(r"hello\nhello\n127.0.0.1       web\n"), "{said}");
+    assert!(!said.contains("elsewhere\\n") && !said.contains("eth"), "{said}");
+    // As confined as the container beside it, but for what makes it a service.
+    let (mut main_host, mut host) = (main.host_config.unwrap(), service.host_config.unwrap());
+    assert_eq!(host.network_mode, Some(format!("container:{}", main.id.unwrap())));
+    assert_eq!((host.memory, host.memory_swap), (Some(64 << 20), Some(64 << 20)));
+    assert_eq!(service.config.unwrap().user.as_deref(), Some("agent"));
+    for host in [&mut main_host, &mut host] {
+        host.network_mode = None;
+        host.memory = None;
+        host.memory_swap = None;
+        host.log_config = None;
+        host.extra_hosts = None;
+        host.dns = None;
+        host.dns_search = None;
+    }
+    assert_eq!(host, main_host);
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_service_that_does_not_become_ready_fails_the_run_with_what_it_said() {
+    let mut never = web();
+    never["command"] = json!(["echo the disk is on fire >&2; exec sleep 60"]);
+    never["ready_seconds"] = json!(1);
+    let mut dead = web();
+    dead["command"] = json!(["echo no password was given; exit 1"]);
+    for (service, reason, said) in [
+        (never, "did not succeed within 1 s", "the disk is on fire"),
+        (dead, "it has ended with exit code 1", "no password was given"),
+    ] {
+        let world = world_with(json!({ "db": service })).await;
+        world.model.plans(Plan::of(&["ask"]).in_environment("python"));
+        let issue = world.github.open_issue("Ask the service").label("coding agent");
+
+        let ended = world.run().await;
+
+        assert_eq!(ended.code, Some(1), "{ended:?}\n{}", world.story());
+        let comments = issue.comments_of(world.github.bot());
+        let text = comments.last().unwrap();
+        for words in [
+            "The service db did not become ready",
+            reason,
+            "command_executor.services.db",
+            said,
+        ] {
+            assert!(text.contains(words), "{words} is not in {text}");
+        }
+        world.finish().await;
+    }
+}
+
+#[tokio::test]
+async fn services_outlive_a_killed_program_and_go_with_the_run() {
+    let world = world_with(json!({ "web": web() })).await;
+    world.model.allows_restarts();
+    let asks = || json!({ "command": "curl -sS http://web:8080/" });
+    world
+        .model
+        .plans(Plan::of(&["ask"]).in_environment("python"))
+        .calls(COMMAND, asks())
+        .holds()
+        .calls(COMMAND, asks())
+        .done("Asked.");
+    world.github.open_issue("Ask the service").label("coding agent");
+
+    let program = world.spawn(&["run"]);
+    world.model.until_held(1).await;
+    program.kill().await;
+    assert_eq!(world.containers().await.len(), 2);
+    let ended = world.run().await;
+
+    assert_eq!(ended.stdout, "run: done\n", "{ended:?}\n{}", world.story());
+    let said = world.model.requests().last().unwrap().last_user_message();
+    assert!(said.contains("hello"), "{said}");
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn what_a_killed_program_left_of_a_run_that_is_over_is_swept_with_its_services() {
+    let world = world_with(json!({ "web": web() })).await;
+    world
+        .model
+        .plans(Plan::of(&["ask"]).in_environment("python"))
+        .calls(COMMAND, json!({ "command": "true" }))
+        .holds();
+    let issue = world.github.open_issue("Ask the service").label("coding agent");
+
+    let program = world.spawn(&["run"]);
+    world.model.until_held(1).await;
+    program.kill().await;
+    issue.close();
+    world.run().await;
+
+    assert_eq!(world.containers().await, [""; 0]);
+    world.model.release();
+    world.finish().await;
+}
