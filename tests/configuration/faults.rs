@@ -101,9 +101,19 @@ fn a_secret_file_that_is_missing_empty_or_one_too_many_is_a_fault() {
     ");
 }
 
+/// Each text has one fault, which is told with its place.
+fn are_refused(cases: &[(&str, &str)]) {
+    for (text, expected) in cases {
+        let faults = with_github(text).faults();
+        assert!(faults.contains(expected), "{text} gave {faults}");
+        assert_eq!(faults.lines().count(), 1, "{text} gave {faults}");
+        assert!(faults.starts_with("config.yaml:3:"), "{text} gave {faults}");
+    }
+}
+
 #[test]
-fn values_that_cannot_be_are_refused() {
-    for (text, expected) in [
+fn models_and_limits_that_cannot_be_are_refused() {
+    are_refused(&[
         ("llm: {ollama: {endpoint: localhost:11434}}", "must begin with http"),
         ("llm: {ollama: {endpoint: 'http://'}}", "is not an address"),
         ("llm: {ollama: {endpoint: 'http://me:pw@host'}}", "must not hold a user"),
@@ -154,6 +164,12 @@ fn values_that_cannot_be_are_refused() {
         ),
         ("follow_up: {debounce_seconds: 100000}", "at most 86400"),
         ("planning: {verification: {max_failures: 0}}", "set max_rounds to 0"),
+    ]);
+}
+
+#[test]
+fn values_that_cannot_be_are_refused() {
+    are_refused(&[
         ("consumers: 0", "at least 1"),
         ("consumers: 99999999999999999999", "too large"),
         ("max_llm_process_num: 5000000000", "5000000000"),
@@ -208,12 +224,7 @@ fn values_that_cannot_be_are_refused() {
             "mcp_servers: [{mcp_server_name: a, command: [x], env: {'A=B': c}}]",
             "name of a variable",
         ),
-    ] {
-        let faults = with_github(text).faults();
-        assert!(faults.contains(expected), "{text} gave {faults}");
-        assert_eq!(faults.lines().count(), 1, "{text} gave {faults}");
-        assert!(faults.starts_with("config.yaml:3:"), "{text} gave {faults}");
-    }
+    ]);
 }
 
 #[test]
