@@ -29,6 +29,7 @@ mod logs;
 mod long_conversations;
 mod lost_container;
 mod mcp_servers;
+mod marks;
 mod memory;
 mod orphans;
 mod pausing;
