@@ -122,7 +122,8 @@ impl<'text> Cursor<'text> {
     fn value(mut self, is_option: bool) -> Option<Range<usize>> {
         self.skip(3, |byte| b"\\\"'`]".contains(&byte));
         let blanks = self.skip(BLANKS, |byte| b" \t".contains(&byte));
-        if !self.separator() && !(is_option && blanks > 0) {
+        let is_assigned = self.separator() || is_option && blanks > 0;
+        if !is_assigned {
             return None;
         }
         self.skip(BLANKS, |byte| b" \t".contains(&byte));
