@@ -24,6 +24,7 @@ mod gitlab_items;
 mod guard;
 mod issues;
 mod killed;
+mod local_only;
 mod local_tasks;
 mod logs;
 mod long_conversations;
