@@ -202,7 +202,7 @@ async fn model(config: &Config, check: ModelCheck) -> Vec<Finding> {
         // What the server cannot tell about itself, the reply may: unless there is nobody to give it.
         Err(error) => (
             no_model("model", &error),
-            !matches!(error, LlmError::Unreachable { .. }),
+            !matches!(error, LlmError::Unreachable { .. } | LlmError::TooFar { .. }),
         ),
     };
     let mut findings = vec![finding];
@@ -282,7 +282,8 @@ fn no_model(subject: &str, error: &LlmError) -> Finding {
             mend,
         ),
         LlmError::RateLimited { .. } => doubtful(subject, error, "nothing to do: runs wait until then"),
-        LlmError::Unreachable { .. }
+        LlmError::TooFar { .. }
+        | LlmError::Unreachable { .. }
         | LlmError::TooLong { .. }
         | LlmError::ToolsUnsupported(_)
         | LlmError::Cancelled => bad(subject, error, usual),

@@ -9,18 +9,17 @@ use serde_json::{Map, Value};
 use super::workspace::PROJECT;
 use crate::conversation::ToolSpec;
 use crate::rules::{Files, Filter};
-use crate::tool::mcp::McpServer;
 use crate::tool::{ToolError, ToolOutput, ToolServer};
 
 /// A tool server whose file tools see less than there is.
 pub(super) struct Confined {
-    server: McpServer,
+    server: Box<dyn ToolServer>,
     files: Files,
     filter: Filter,
 }
 
 impl Confined {
-    pub(super) fn new(server: McpServer, files: Files) -> Self {
+    pub(super) fn new(server: Box<dyn ToolServer>, files: Files) -> Self {
         let filter = files.filter();
         Self { server, files, filter }
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::confined::Confined;
 use super::keeping::Keeping;
+use super::marked::Marked;
 use super::preparing;
 use super::run::Run;
 use super::setback::Setback;
@@ -72,9 +73,10 @@ impl Run {
             } = Box::pin(self.open_workspace()).await?;
             let is_replacement = is_new && self.is_prepared();
             let server = workspace.server(&self.workshop.settings.environments);
+            let server = Marked::new(server, Arc::clone(&self.workshop.redactor));
             let rules = &self.record.rules;
             let mut servers: Vec<Arc<dyn ToolServer>> = vec![if rules.files.leave_something_out() {
-                Arc::new(Confined::new(server, rules.files.clone()))
+                Arc::new(Confined::new(Box::new(server), rules.files.clone()))
             } else {
                 Arc::new(server)
             }];

@@ -39,6 +39,7 @@ pub mod telling; // comments and labels
 mod progress; // the one comment that is edited
 pub mod source; // where the work starts and where its result goes
 mod rulebook; // the project's rules, from the base branch
+mod marked; // file tools that write no redaction marks
 mod memory; // earlier runs on the same item
 mod audience; // whose words the model is given
 mod steering; // people's words and orders take effect

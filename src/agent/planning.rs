@@ -57,6 +57,8 @@ async fn read_item(run: &mut Run, item: &Item) -> Result<Source, Setback> {
     // The producer swapped the labels already, unless it was interrupted: the store decides, the labels follow.
     run.show_label(State::Planning, Some(&item.labels)).await?;
     run.take_trigger_off(item).await?;
+    let rule = run.workshop.model.local_only_rule(item.task.repository(), &item.labels);
+    run.record.local_only = run.record.local_only.take().or(rule);
     may_be_pushed(item)?;
     let Thread::Item { forge, .. } = &run.thread else {
         return Err(Setback::failed("a local task has no item"));
@@ -129,7 +131,7 @@ async fn make_plan(run: &mut Run, source: Source) -> Result<Plan, Setback> {
     let toolbox = Toolbox::new(vec![Arc::new(look)], rules.tools.clone());
     let system = planning_prompt(run, &toolbox).await?;
     // JSON in the text for every provider: the reply is a document, and the few tools need no native calls.
-    let mut chat = run.workshop.model.chat(Arc::from([]), false, run.stop.asked.clone());
+    let mut chat = run.model().chat(Arc::from([]), false, run.stop.asked.clone());
     chat.send_system_prompt(&run.workshop.redactor.clean(&system));
     chat.send_user_message(&run.workshop.redactor.clean(&run.record.task_text));
     let (most_subtasks, most_looks) = (

@@ -38,6 +38,8 @@ pub struct Record {
     pub environment: Option<String>,
     /// The task as the model is shown it: what people had written when the run began.
     pub task_text: String,
+    /// The rule by which the model must be near; decided when the run began, and never taken back.
+    pub local_only: Option<String>,
     /// What the project asks, as its base branch said when the run began.
     pub rules: Rules,
     /// How often the model was told that its changes reach files which the rules leave out.

@@ -20,6 +20,7 @@ use super::thread::Thread;
 use super::workshop::Workshop;
 use crate::gateway::ledger::Ledger;
 use crate::journal::fact::{Fact, Subject};
+use crate::llm::chat::Model;
 use crate::repository::mirror::Mirror;
 use crate::store::{Lease, Run as StoredRun};
 use crate::task::state::{Signal, State};
@@ -149,6 +150,15 @@ impl Run {
             biased;
             () = self.stop.asked.cancelled() => Err(Setback::Interrupted),
             result = work => result.map_err(Into::into),
+        }
+    }
+
+    /// Returns the model, kept to what is near where the work is confidential.
+    pub(super) fn model(&self) -> Model {
+        let model = &self.workshop.model;
+        match &self.record.local_only {
+            Some(rule) => model.kept_near(rule.clone()),
+            None => model.clone(),
         }
     }
 

@@ -107,6 +107,7 @@ impl From<LlmError> for Setback {
             },
             LlmError::Unreachable { .. } => Self::postponed(2, error.to_string()),
             LlmError::ToolsUnsupported(reason) => Self::NoNativeCalls(reason),
+            LlmError::TooFar { .. } => Self::refused_by_policy(error.to_string()),
             LlmError::Refused { .. } | LlmError::Truncated { .. } | LlmError::TooLong { .. } => {
                 Self::failed(error.to_string())
             }

@@ -131,13 +131,10 @@ impl Run {
         let specs = Arc::clone(&self.open_desk().await?.specs);
         let native = match self.record.native {
             Some(native) => native,
-            None => self.workshop.model.takes_native_calls().await,
+            None => self.model().takes_native_calls().await,
         };
         self.record.native = Some(native);
-        let mut chat = self
-            .workshop
-            .model
-            .chat(Arc::clone(&specs), native, self.stop.asked.clone());
+        let mut chat = self.model().chat(Arc::clone(&specs), native, self.stop.asked.clone());
         let stored = self.workshop.store.messages(self.lease.run).await?;
         if stored.is_empty() {
             let system = self.work_prompt(native)?;

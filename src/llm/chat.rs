@@ -14,6 +14,7 @@ use serde_json::Map;
 use tokio_util::sync::CancellationToken;
 
 use super::http::Http;
+use super::nearby::Confidential;
 use super::provider::{Answer, Prompt, Provider};
 use super::refusal::Asked;
 use super::window::{self, Counted};
@@ -27,10 +28,11 @@ use crate::secret::Clean;
 #[derive(Clone)]
 pub struct Model {
     line: Arc<Line>,
+    confidential: Arc<Confidential>,
 }
 
 struct Line {
-    provider: Box<dyn Provider>,
+    provider: Arc<dyn Provider>,
     http: Http,
     function_calling: FunctionCalling,
 }
@@ -38,32 +40,56 @@ struct Line {
 impl Model {
     /// Returns the model that `config` names. Does not touch the network.
     pub fn new(config: &Config) -> Result<Self, LlmError> {
-        let (url, key, provider): (Url, Option<SecretString>, Box<dyn Provider>) = match config.provider {
+        let (url, key, provider): (Url, Option<SecretString>, Arc<dyn Provider>) = match config.provider {
             ProviderName::Ollama => {
                 let (url, server) = ollama::server(&config.ollama)?;
-                (url, None, Box::new(server))
+                (url, None, Arc::new(server))
             }
             ProviderName::Lmstudio => {
                 let (url, server) = openai::lmstudio(&config.lmstudio)?;
-                (url, None, Box::new(server))
+                (url, None, Arc::new(server))
             }
             ProviderName::Openai => {
                 let (url, server) = openai::openai(&config.openai)?;
-                (url, config.openai.api_key.clone(), Box::new(server))
+                (url, config.openai.api_key.clone(), Arc::new(server))
             }
             ProviderName::Anthropic => {
                 let (url, server) = anthropic::server(&config.anthropic)?;
-                (url, config.anthropic.api_key.clone(), Box::new(server))
+                (url, config.anthropic.api_key.clone(), Arc::new(server))
             }
         };
         let http = Http::new(&url, Duration::from_secs(config.timeout_seconds), key);
-        Ok(Self {
+        let model = Self {
             line: Arc::new(Line {
                 provider,
                 http,
                 function_calling: config.function_calling,
             }),
+            confidential: Arc::new(Confidential::new(config)),
+        };
+        Ok(match model.local_only_rule(None, &[]) {
+            Some(rule) => model.kept_near(rule),
+            None => model,
         })
+    }
+
+    /// Returns the rule by which work on an item of `repository` with these labels must not leave what is near, if one says so.
+    pub fn local_only_rule(&self, repository: Option<&str>, labels: &[String]) -> Option<String> {
+        self.confidential.rule(repository, labels)
+    }
+
+    /// Returns the same model, which refuses to send anything to a server that is not near, as `rule` wants it.
+    #[must_use]
+    pub fn kept_near(&self, rule: String) -> Self {
+        let line = &self.line;
+        Self {
+            line: Arc::new(Line {
+                provider: Arc::clone(&line.provider),
+                http: line.http.walled_in(self.confidential.wall(rule)),
+                function_calling: line.function_calling,
+            }),
+            confidential: Arc::clone(&self.confidential),
+        }
     }
 
     /// Returns `provider model at address`, for people.

@@ -4,6 +4,7 @@
 //! bodies, 5xx and 429, three times. A reply that did not come within its time is not asked for again: it would cost the
 //! same time once more.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use backon::{BackoffBuilder, ExponentialBuilder};
@@ -16,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::LlmError;
 use super::facts::Facts;
+use super::nearby::{self, Nearby};
 use super::refusal::{self, Asked, Refusal, Verdict};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -35,9 +37,12 @@ pub(super) struct Http {
     reply_timeout: Duration,
     /// Taken out of error texts, should the server repeat it.
     key: Option<SecretString>,
+    /// Nothing is sent to servers behind this wall.
+    wall: Option<Arc<Nearby>>,
 }
 
 enum Trouble {
+    TooFar(LlmError),
     Refused(Refusal),
     Broken(String),
     TooSlow(Duration),
@@ -51,6 +56,18 @@ impl Http {
             is_loopback: is_loopback(address),
             reply_timeout,
             key,
+            wall: None,
+        }
+    }
+
+    /// Returns the same line with a wall around what is near.
+    pub(super) fn walled_in(&self, wall: Nearby) -> Self {
+        Self {
+            client: OnceCell::new(),
+            is_loopback: self.is_loopback,
+            reply_timeout: self.reply_timeout,
+            key: self.key.clone(),
+            wall: Some(Arc::new(wall)),
         }
     }
 
@@ -66,6 +83,10 @@ impl Http {
             .redirect(redirect::Policy::none());
         if self.is_loopback {
             builder = builder.no_proxy();
+        }
+        if let Some(wall) = &self.wall {
+            // A proxy would look the name up for itself.
+            builder = builder.no_proxy().dns_resolver(Arc::clone(wall));
         }
         builder.build().map_err(|error| LlmError::Refused {
             what: format!("no HTTP client can be made: {}", reason(&error)),
@@ -106,7 +127,7 @@ impl Http {
             .build();
         loop {
             let request = client.request(Method::POST, url).json(body);
-            let trouble = match self.attempt(facts, request, self.reply_timeout).await {
+            let trouble = match self.attempt(facts, client, request, self.reply_timeout).await {
                 Ok(answer) => match read(&answer) {
                     Ok(reply) => return Ok(reply),
                     Err(what) => Trouble::Broken(what),
@@ -115,6 +136,7 @@ impl Http {
             };
             let verdict = match trouble {
                 Trouble::Refused(refusal) => refusal.verdict(facts, asked, Utc::now()),
+                Trouble::TooFar(error) => Verdict::Final(error),
                 Trouble::Broken(reason) => Verdict::Again {
                     after: Duration::ZERO,
                     reason,
@@ -147,8 +169,9 @@ impl Http {
             Some(body) => client.post(url).json(body),
             None => client.get(url),
         };
-        match self.attempt(facts, request, QUESTION_TIMEOUT).await {
+        match self.attempt(facts, client, request, QUESTION_TIMEOUT).await {
             Ok(answer) => Ok(answer),
+            Err(Trouble::TooFar(error)) => Err(error),
             Err(Trouble::Broken(reason)) => Err(unreachable(facts, reason)),
             Err(Trouble::TooSlow(limit)) => Err(unreachable(
                 facts,
@@ -167,17 +190,26 @@ impl Http {
     async fn attempt(
         &self,
         facts: &Facts,
+        client: &Client,
         request: reqwest::RequestBuilder,
         limit: Duration,
     ) -> Result<Value, Trouble> {
         let trouble = |error: reqwest::Error| {
+            if let (Some(wall), Some(far)) = (&self.wall, nearby::wall_in(&error)) {
+                return Trouble::TooFar(too_far(facts, wall, far));
+            }
             if error.is_timeout() && !error.is_connect() {
                 return Trouble::TooSlow(limit);
             }
             Trouble::Broken(reason(&error))
         };
         let request = request.headers(facts.headers.clone()).timeout(limit);
-        let mut response = request.send().await.map_err(trouble)?;
+        let request = request.build().map_err(trouble)?;
+        if let Some(wall) = &self.wall {
+            let far = |far: nearby::TooFar| Trouble::TooFar(too_far(facts, wall, &far));
+            wall.check(request.url()).map_err(far)?;
+        }
+        let mut response = client.execute(request).await.map_err(trouble)?;
         let status = response.status();
         let retry_after = refusal::retry_after(response.headers(), Utc::now());
         let mut body = Vec::new();
@@ -204,6 +236,14 @@ impl Http {
             Some(key) if !key.expose_secret().is_empty() => text.replace(key.expose_secret(), "***"),
             _ => text.to_owned(),
         }
+    }
+}
+
+fn too_far(facts: &Facts, wall: &Nearby, far: &nearby::TooFar) -> LlmError {
+    LlmError::TooFar {
+        address: facts.address.clone(),
+        rule: wall.rule.clone(),
+        reason: far.to_string(),
     }
 }
 

@@ -2,7 +2,7 @@
 //! `get_response`, and nothing of providers.
 //!
 //! `provider` says what a protocol is, `openai`, `ollama` and `anthropic` are the protocols, and `http` alone talks to
-//! the network; what a failure means is decided in `refusal`, whether a prompt was cut in `window`. Replies are not
+//! the network, where `nearby` walls it in for confidential work; what a failure means is decided in `refusal`, whether a prompt was cut in `window`. Replies are not
 //! streamed: nothing here acts on half of one.
 
 mod address;
@@ -12,6 +12,7 @@ mod facts;
 mod http;
 pub mod measure;
 mod names;
+mod nearby;
 mod ollama;
 mod openai;
 mod provider;
@@ -36,6 +37,14 @@ pub struct Config {
     pub function_calling: FunctionCalling,
     /// How long one reply may take.
     pub timeout_seconds: u64,
+    /// Only models on this machine or in a private network are used, for everything.
+    pub local_only: bool,
+    /// Only such models are used for these: `owner/repo`, `owner/*`, `group/*` with all below it.
+    pub local_only_repositories: Vec<String>,
+    /// Only such models are used for items with this label.
+    pub local_only_label: Option<String>,
+    /// Hosts that count as near although their addresses are not private.
+    pub local_endpoints: Vec<String>,
     pub ollama: Ollama,
     pub lmstudio: LmStudio,
     pub openai: OpenAi,
@@ -131,6 +140,17 @@ pub enum LlmError {
     /// Time: no answer after all retries.
     #[error("the model at {address} cannot be reached: {reason}")]
     Unreachable { address: String, reason: String },
+    /// The operator: what is confidential goes to no server that is not near.
+    #[error(
+        "nothing was sent to the model at {address}: {rule}, so only a server on this machine, in a private network or in \
+         llm.local_endpoints may be used, and {reason}; choose such a server in the section llm, or add its host to \
+         llm.local_endpoints if it is one of yours"
+    )]
+    TooFar {
+        address: String,
+        rule: String,
+        reason: String,
+    },
     /// The run was stopped while the model was thinking.
     #[error("the call was cancelled")]
     Cancelled,
@@ -142,6 +162,10 @@ impl Default for Config {
             provider: ProviderName::Ollama,
             function_calling: FunctionCalling::Auto,
             timeout_seconds: 600,
+            local_only: false,
+            local_only_repositories: Vec::new(),
+            local_only_label: None,
+            local_endpoints: Vec::new(),
             ollama: Ollama::default(),
             lmstudio: LmStudio::default(),
             openai: OpenAi::default(),

@@ -8,7 +8,7 @@ use std::ops::Range;
 use regex::Regex;
 
 /// Kind and pattern. What the first group that takes part matches is replaced.
-const FORMATS: [(&str, &str); 14] = [
+const FORMATS: [(&str, &str); 22] = [
     (
         "private-key",
         r"(-----BEGIN [A-Z ]*PRIVATE KEY(?: BLOCK)?-----(?:\s|\\[nr])*(?:[A-Za-z-]+: [^\r\n\\]*(?:\s|\\[nr])+)*[A-Za-z0-9+/=]{16,}(?:[A-Za-z0-9+/=\s]|\\[nr])*(?:-----END [A-Z ]*PRIVATE KEY(?: BLOCK)?-----)?)",
@@ -31,8 +31,32 @@ const FORMATS: [(&str, &str); 14] = [
         "aws-secret-key",
         r#"(?i:aws_?secret_?(?:access_?)?key)\\?["']?\s*[:=]\s*\\?["']?([A-Za-z0-9/+]{40})"#,
     ),
-    ("google-key", r"((?-u:\b)AIza[A-Za-z0-9_-]{35,})"),
+    (
+        "google-key",
+        r"((?-u:\b)(?:AIza[A-Za-z0-9_-]{35,}|GOCSPX-[A-Za-z0-9_-]{28,}))",
+    ),
     ("slack-token", r"((?-u:\b)(?:xox[a-z]|xapp)-[A-Za-z0-9-]{10,})"),
+    (
+        "slack-webhook",
+        r"hooks\.slack\.com/services/(T[A-Z0-9]+/B[A-Z0-9]+/[A-Za-z0-9]{20,})",
+    ),
+    (
+        "stripe-key",
+        r"((?-u:\b)(?:[sr]k_(?:live|test)_[A-Za-z0-9]{16,}|whsec_[A-Za-z0-9]{24,}))",
+    ),
+    ("sendgrid-key", r"((?-u:\b)SG\.[A-Za-z0-9_-]{20,}\.[A-Za-z0-9_-]{40,})"),
+    ("huggingface-token", r"((?-u:\b)hf_[A-Za-z0-9]{30,})"),
+    ("digitalocean-token", r"((?-u:\b)do[opr]_v1_[a-f0-9]{64,})"),
+    ("twilio-key", r"((?-u:\b)SK[a-f0-9]{32}(?-u:\b))"),
+    (
+        "azure-key",
+        r"(?:AccountKey=([A-Za-z0-9+/]{86}==)|SharedAccessKey=([A-Za-z0-9+/]{43}=))",
+    ),
+    // Docker Hub, HashiCorp Vault, Grafana, Groq, Shopify, RubyGems, age.
+    (
+        "service-token",
+        r"((?-u:\b)(?:dckr_pat_[A-Za-z0-9_-]{27,}|hvs\.[A-Za-z0-9_-]{24,}|glsa_[A-Za-z0-9]{32,}_[a-f0-9]{8,}|gsk_[A-Za-z0-9]{50,}|shp(?:at|ca|pa|ss)_[a-fA-F0-9]{32,}|rubygems_[a-f0-9]{48,}|AGE-SECRET-KEY-1[A-Z0-9]{58,}))",
+    ),
     ("npm-token", r"((?-u:\b)npm_[A-Za-z0-9]{36,})"),
     ("pypi-token", r"((?-u:\b)pypi-[A-Za-z0-9_-]{50,})"),
     (
@@ -118,11 +142,33 @@ mod tests {
             ("AIza", 35, "google-key"),
             ("xoxb-", 30, "slack-token"),
             ("npm_", 36, "npm-token"),
+            ("GOCSPX-", 28, "google-key"),
+            ("sk_live_", 24, "stripe-key"),
+            ("rk_test_", 24, "stripe-key"),
+            ("whsec_", 32, "stripe-key"),
+            ("hf_", 34, "huggingface-token"),
+            ("dckr_pat_", 27, "service-token"),
+            ("hvs.", 90, "service-token"),
+            ("gsk_", 52, "service-token"),
             ("pypi-", 80, "pypi-token"),
         ] {
             let token = token(prefix, length);
             check(&format!("x={token}, y"), &format!("x=[redacted:{kind}], y"));
         }
+        let hex = "0123456789abcdef".repeat(4);
+        check(&format!("dop_v1_{hex}"), "[redacted:digitalocean-token]");
+        check(&format!("SK{}", &hex[..32]), "[redacted:twilio-key]");
+        let sendgrid = format!("SG.{}.{}", token("", 22), token("", 43));
+        check(&sendgrid, "[redacted:sendgrid-key]");
+        check(
+            &format!("AccountName=a;AccountKey={}==;x", token("", 86)),
+            "AccountName=a;AccountKey=[redacted:azure-key];x",
+        );
+        let hook = "https://hooks.slack.com/services/";
+        check(
+            &format!("{hook}T0AB12CD3/B0AB12CD3/{}", token("", 24)),
+            &format!("{hook}[redacted:slack-webhook]"),
+        );
         check("id AKIAIOSFODNN7EXAMPLE.", "id [redacted:aws-key-id].");
     }
 

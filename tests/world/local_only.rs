@@ -1,0 +1,70 @@
+//! Confidential work stays near: nothing of it is sent to a model elsewhere, and people are told why.
+
+use serde_json::json;
+
+use crate::fake::model::Plan;
+use crate::world::World;
+
+/// The fake model under an address that is neither loopback nor private, and yet answered by this machine.
+fn far(world: &mut World) -> String {
+    let address = world.model.openai_address().replace("127.0.0.1", "0.0.0.0");
+    assert!(address.contains("0.0.0.0"), "{address}");
+    world.configure(|config| config["llm"]["openai"]["base_url"] = json!(address));
+    address
+}
+
+#[tokio::test]
+async fn a_confidential_repository_or_item_is_refused_before_anything_is_sent_to_a_far_model() {
+    for (key, value) in [
+        ("local_only", json!(true)),
+        ("local_only_repositories", json!(["acme/*"])),
+        ("local_only_label", json!("confidential")),
+    ] {
+        let mut world = World::start().await;
+        far(&mut world);
+        world.configure(|config| config["llm"][key] = value);
+        let issue = world
+            .github
+            .open_issue("Greet")
+            .label("confidential")
+            .label("coding agent");
+
+        let ended = world.run().await;
+
+        assert_eq!(ended.code, Some(2), "{key}: {ended:?}\n{}", world.story());
+        assert_eq!(world.model.requests().len(), 0, "{key}");
+        assert!(
+            issue.labels().contains(&"coding agent failed".to_owned()),
+            "{:?}",
+            issue.labels()
+        );
+        let told = issue.comments_of(world.github.bot()).join("\n");
+        assert!(
+            told.contains("llm.local_endpoints if it is one of yours") && told.contains(key),
+            "{key}: {told}"
+        );
+        world.finish().await;
+    }
+}
+
+#[tokio::test]
+async fn what_is_not_confidential_and_what_is_named_as_near_goes_on() {
+    for rule in [
+        json!({"local_only_repositories": ["acme/vault"], "local_only_label": "confidential"}),
+        json!({"local_only": true, "local_endpoints": ["0.0.0.0"]}),
+    ] {
+        let mut world = World::start().await;
+        far(&mut world);
+        world.configure(|config| {
+            let llm = config["llm"].as_object_mut().unwrap();
+            llm.extend(rule.as_object().unwrap().clone());
+        });
+        world.model.plans(Plan::of(&["greet"])).done("Nothing to do.");
+        world.github.open_issue("Greet").label("coding agent");
+
+        let ended = world.run().await;
+
+        assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+        world.finish().await;
+    }
+}
