@@ -6,8 +6,10 @@
 use std::collections::HashMap;
 use std::io::Cursor;
 use std::ops::ControlFlow;
+use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::time::timeout;
 
 use super::git::{Fed, Git};
 use super::judge::{Change, Kind, MAX_LINK, changes, judge_link, or_nothing, shown};
@@ -62,7 +64,14 @@ impl Mirror {
             reason: format!("the stream broke off: {error}"),
         };
         let mut first = vec![0; 4096];
-        let length = pack.read(&mut first).await.map_err(|error| broken(&error))?;
+        // A container that sends nothing must not hold the run for ever; git's own time begins with the first byte.
+        let patience = Duration::from_secs(self.config().timeout_seconds);
+        let length = timeout(patience, pack.read(&mut first))
+            .await
+            .map_err(|_| {
+                RepositoryError::Unacceptable(format!("the container sent nothing for {} seconds", patience.as_secs()))
+            })?
+            .map_err(|error| broken(&error))?;
         if length == 0 {
             return Ok(incoming);
         }
@@ -75,7 +84,14 @@ impl Mirror {
             .arg(format!("--max-input-size={limit}"))
             .stream(&mut whole, limit)
             .each(|_| ControlFlow::Continue(()))
-            .await?;
+            .await
+            .map_err(|error| match error {
+                // Trying again later, as with a forge, would let a container that drips keep its run for a day.
+                RepositoryError::Unavailable { reason, .. } => {
+                    RepositoryError::Unacceptable(format!("the container was too slow in sending them: {reason}"))
+                }
+                other => other,
+            })?;
         let too_much = ended.complaint.contains("exceeds maximum allowed size");
         match ended.fed {
             Fed::Broken(error) => Err(broken(&error)),

@@ -122,7 +122,8 @@ mod tests {
         #[test]
         fn every_text_is_a_pattern_and_fits_itself(path in "[a-z/.+(\\[{|^$日]{1,40}") {
             let path = path.trim_start_matches("./").trim_matches('/').trim();
-            if !path.is_empty() {
+            // No path of a repository begins so; in a pattern it is left out.
+            if !path.is_empty() && !path.starts_with("./") {
                 prop_assert!(Patterns::new(&[path.to_owned()]).fit(path));
                 prop_assert!(fits_name(path, path));
             }

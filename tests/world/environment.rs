@@ -126,7 +126,12 @@ async fn too_much_output_and_too_long_a_silence_are_errors() {
         insta::assert_snapshot!(error, @"reading a command's output from the container: it is longer than 1048576 bytes");
 
         let error = container.run(&["sleep", "60"], tokio::io::empty(), 10).await.unwrap_err();
-        insta::assert_snapshot!(error, @"'sleep 60' in the container: nothing moved for 1 s");
+        insta::assert_snapshot!(error, @"'sleep 60' in the container: it did not end within 1 s");
+
+        // One byte now and then is no life.
+        let drip = ["sh", "-c", "while :; do printf x; sleep 0.2; done"];
+        let error = container.run(&drip, tokio::io::empty(), 1 << 20).await.unwrap_err();
+        insta::assert_snapshot!(error, @"'sh -c while :; do printf x; sleep 0.2; done' in the container: it did not end within 1 s");
     })
     .await;
 }

@@ -284,3 +284,17 @@ async fn the_name_of_a_run_cannot_reach_other_refs() {
     };
     assert!(incoming.accept(&acceptance).await.is_err());
 }
+
+#[tokio::test]
+async fn a_container_that_sends_nothing_is_given_up() {
+    let mut world = World::with_a_commit();
+    world.config.timeout_seconds = 1;
+    let mirror = world.mirror().await;
+    // Its other end stays open, and nothing is written there.
+    let (silent, _open) = tokio::io::duplex(1024);
+    let refused = mirror.receive(silent).await;
+    let Err(RepositoryError::Unacceptable(reason)) = refused else {
+        panic!("{refused:?}");
+    };
+    assert_eq!(reason, "the container sent nothing for 1 seconds");
+}
