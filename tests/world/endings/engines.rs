@@ -64,25 +64,21 @@ async fn an_engine_that_is_too_old_keeps_the_task_until_there_is_a_newer_one() {
 
     assert_snapshot!(told(&ended, &issue), @"
     exit code: 1
-    labels: coding agent processing
+    labels: coding agent paused
     -----
-    ### 🛠️ Preparing the environment
+    ### ⏳ Waiting until <time>
+
+    The Docker engine at tcp://<address> is too old: it is Engine 19.03.15, API 1.40, and Engine 20.10 (API 1.41) is the oldest that works; install a newer one, or set DOCKER_HOST.
+
+    Then it goes on by itself, and reads what was written here meanwhile. Put the label `coding agent` on to have it go on at once.
 
     Planned.
 
     - [ ] greet the reader
 
-    <sub>Environment `python` · 1 model turn · <tokens> · <time> · run `<run>`<br>Comments are read before the next step. To stop it, write `/agent stop` or take the label `coding agent processing` off; `/agent help` tells more.</sub>
+    <sub>Environment `python` · 1 model turn · <tokens> · <time> · run `<run>`</sub>
 
     <!-- coding-agent:<run>:progress -->
-    -----
-    ### ⏳ Waiting
-
-    The work cannot go on at the moment. It will be tried again by itself; put the label `coding agent` on again to have it tried at once.
-
-    The Docker engine at tcp://<address> is too old: it is Engine 19.03.15, API 1.40, and Engine 20.10 (API 1.41) is the oldest that works; install a newer one, or set DOCKER_HOST.
-
-    <!-- coding-agent:<run>:postponed -->
     ");
     let doctor = world.command(&["doctor"]).await;
     assert!(doctor.stdout.contains("-> install a newer one"), "{doctor:?}");
@@ -102,25 +98,21 @@ async fn without_an_engine_the_task_is_kept_until_there_is_one() {
 
     assert_snapshot!(told(&ended, &issue), @"
     exit code: 1
-    labels: coding agent processing
+    labels: coding agent paused
     -----
-    ### 🛠️ Preparing the environment
+    ### ⏳ Waiting until <time>
+
+    The Docker engine at unix:///nowhere/docker.sock cannot be used: Socket not found: /nowhere/docker.sock; start it, or set DOCKER_HOST.
+
+    Then it goes on by itself, and reads what was written here meanwhile. Put the label `coding agent` on to have it go on at once.
 
     Planned.
 
     - [ ] greet the reader
 
-    <sub>Environment `python` · 1 model turn · <tokens> · <time> · run `<run>`<br>Comments are read before the next step. To stop it, write `/agent stop` or take the label `coding agent processing` off; `/agent help` tells more.</sub>
+    <sub>Environment `python` · 1 model turn · <tokens> · <time> · run `<run>`</sub>
 
     <!-- coding-agent:<run>:progress -->
-    -----
-    ### ⏳ Waiting
-
-    The work cannot go on at the moment. It will be tried again by itself; put the label `coding agent` on again to have it tried at once.
-
-    The Docker engine at unix:///nowhere/docker.sock cannot be used: Socket not found: /nowhere/docker.sock; start it, or set DOCKER_HOST.
-
-    <!-- coding-agent:<run>:postponed -->
     ");
     is_worked_on_with_the_usual_engine(world, &issue).await;
 }
