@@ -1,6 +1,6 @@
 //! Runs that nobody works on: people can still speak to them, and some go on by themselves.
 
-use chrono::{TimeDelta, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 
 use super::answers;
 use super::ending::Ending;
@@ -25,8 +25,10 @@ pub enum Attended {
 }
 
 impl Run {
-    /// Hears what people say to the run, and lets it go on or ends it. The lease is given back in every case.
-    pub async fn attend(mut self) -> Attended {
+    /// Hears what people say to the run, and lets it go on or ends it. One that is put back until `not_before` goes on
+    /// earlier only when somebody says so. The lease is given back in every case.
+    pub async fn attend(mut self, not_before: Option<DateTime<Utc>>) -> Attended {
+        let put_back = not_before.filter(|until| *until > Utc::now() && !self.state.is_set_aside());
         self.ear.lock().await.open(self.record.heard.clone());
         self.listen_now().await;
         match self.mailbox.verdict() {
@@ -47,7 +49,7 @@ impl Run {
             };
             return Attended::Ended(putting_down::put_down(self, verdict).await);
         }
-        let goes_on = match self.follow().await {
+        let goes_on = match self.follow(put_back.is_some()).await {
             Ok(goes_on) => goes_on,
             Err(setback) => return Attended::Ended(putting_down::put_down(self, setback).await),
         };
@@ -56,16 +58,17 @@ impl Run {
             self.remove_left_container().await;
             putting_down::show_set_aside(&mut self).await;
         }
-        if let Err(error) = self.workshop.store.release(&self.lease, None).await {
+        let due = put_back.filter(|_| !goes_on);
+        if let Err(error) = self.workshop.store.release(&self.lease, due).await {
             tracing::error!(task = %self.lease.task, "the lease could not be given back, it runs out by itself: {error}");
         }
         if goes_on { Attended::GoesOn } else { Attended::Stays }
     }
 
     /// Follows what was ordered and said; returns whether the run goes on.
-    async fn follow(&mut self) -> Result<bool, Setback> {
+    async fn follow(&mut self, is_put_back: bool) -> Result<bool, Setback> {
         let Mail { orders, words } = self.mailbox.take();
-        let mut goes_on = !self.state.is_set_aside();
+        let mut goes_on = !self.state.is_set_aside() && !is_put_back;
         for order in orders {
             let is_denied =
                 matches!(self.state, State::AwaitingApproval(_)) && matches!(order.command, Command::Deny(_));

@@ -1,7 +1,9 @@
 //! Looks after the runs that wait for people.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+use chrono::Utc;
 
 use super::Service;
 use crate::agent::attending::Attended;
@@ -12,6 +14,9 @@ use crate::task::id::{RunId, TaskId};
 
 /// Long enough for a look at the forge, a push and a comment.
 const LEASE: Duration = Duration::from_mins(5);
+
+/// A round of looks ends after the one that takes it beyond this.
+const LONGEST_ROUND: Duration = Duration::from_mins(1);
 
 /// What became of a command from the command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,10 +30,15 @@ pub enum Told {
 }
 
 impl Service {
-    /// Looks once after every run that is set aside, and rings for those that go on.
+    /// Looks once after every run that is set aside or put back, and rings for those that go on.
     pub async fn attend_all(&self) -> Result<(), StoreError> {
-        for run in self.workshop.store.set_aside().await? {
-            if self.stop.asked.is_cancelled() {
+        let store = &self.workshop.store;
+        let begun = Instant::now();
+        let mut waiting = store.set_aside().await?;
+        waiting.extend(store.parked(Utc::now()).await?);
+        for run in waiting {
+            // What is put back may be so because the forge does not answer; the others are looked after next time.
+            if self.stop.asked.is_cancelled() || begun.elapsed() > LONGEST_ROUND {
                 return Ok(());
             }
             self.attend(run).await?;
@@ -61,7 +71,7 @@ impl Service {
         };
         let run = Run::new(Arc::clone(&self.workshop), Arc::new(lease), &stored, thread, &self.stop);
         // Boxed: it is rare, and its large future would be carried by everything that waits for it.
-        let attended = Box::pin(run.attend()).await;
+        let attended = Box::pin(run.attend(stored.not_before)).await;
         if attended == Attended::GoesOn {
             self.bell.ring();
         }

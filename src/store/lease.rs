@@ -94,6 +94,7 @@ impl Store {
         Ok(claimed)
     }
 
+    /// The run is returned as it was before.
     async fn take(
         &self,
         connection: &mut SqliteConnection,
@@ -118,13 +119,7 @@ impl Store {
             task: run.task.clone(),
             holding,
         };
-        Ok((
-            lease,
-            Run {
-                not_before: None,
-                ..run
-            },
-        ))
+        Ok((lease, run))
     }
 
     /// Extends the lease by `ttl` from now.

@@ -194,6 +194,21 @@ impl Store {
         rows.iter().map(|id| self.run_id(id)).collect()
     }
 
+    /// Returns the runs that are put back until later than `now`, oldest first.
+    pub async fn parked(&self, now: DateTime<Utc>) -> Result<Vec<RunId>, StoreError> {
+        let rows: Vec<String> = sqlx::query_scalar(concat!(
+            "SELECT id FROM runs WHERE finished_at IS NULL AND lease_token IS NULL AND task NOT LIKE 'local:%'
+             AND not_before > $1 AND NOT ",
+            set_aside!(),
+            " ORDER BY id"
+        ))
+        .bind(row::micros(now))
+        .fetch_all(&self.pool)
+        .await
+        .map_err(|error| self.failed(error))?;
+        rows.iter().map(|id| self.run_id(id)).collect()
+    }
+
     /// Returns the newest unfinished run of a task.
     pub async fn unfinished_of(&self, task: &TaskId) -> Result<Option<Run>, StoreError> {
         let row = sqlx::query("SELECT * FROM runs WHERE task = $1 AND finished_at IS NULL")

@@ -287,6 +287,8 @@ async fn a_paused_run_waits_for_a_person_and_a_parked_one_for_its_time() {
     store.release(&lease, Some(due)).await.unwrap();
     assert!(store.claim(TTL).await.unwrap().is_none());
     assert_eq!(store.set_aside().await.unwrap(), []);
+    assert_eq!(store.parked(Utc::now()).await.unwrap(), [run]);
+    assert_eq!(store.parked(due).await.unwrap(), []);
     let parked = store.unfinished_of(&issue(1)).await.unwrap().unwrap();
     assert_eq!(
         parked.not_before.map(|due| due.timestamp_micros()),
@@ -294,7 +296,11 @@ async fn a_paused_run_waits_for_a_person_and_a_parked_one_for_its_time() {
     );
 
     let (lease, parked) = store.claim_run(run, TTL).await.unwrap().unwrap();
-    assert_eq!((parked.state, parked.not_before), (State::Working, None));
+    assert_eq!(
+        (parked.state, parked.not_before.is_some()),
+        (State::Working, true),
+        "as it was"
+    );
     store
         .release(&lease, Some(Utc::now() - TimeDelta::seconds(1)))
         .await

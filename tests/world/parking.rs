@@ -42,6 +42,40 @@ async fn the_worker_is_free_for_other_tasks() {
 }
 
 #[tokio::test]
+async fn a_run_that_is_put_back_is_stopped_and_resumed_by_comments() {
+    let world = World::start().await;
+    world.model.for_task("Stop").plans(nothing()).rate_limited(Some(7_200));
+    let script = world
+        .model
+        .for_task("Resume")
+        .plans(nothing())
+        .rate_limited(Some(7_200));
+    let stopped = world.github.open_issue("Stop").label("coding agent");
+    let resumed = world.github.open_issue("Resume").label("coding agent");
+    world.run().await;
+    assert_eq!(
+        [stopped.labels(), resumed.labels()],
+        [["coding agent paused"], ["coding agent paused"]]
+    );
+
+    // Nothing is due, and nobody has said anything.
+    let ended = world.run().await;
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), ""), "{}", world.story());
+
+    script.done("Nothing to do.");
+    stopped.comment("alice", "/agent stop");
+    resumed
+        .comment("mallory", "/agent stop")
+        .comment("alice", "/agent resume");
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    assert_eq!(stopped.labels(), ["coding agent stopped"]);
+    assert_eq!(resumed.labels(), ["coding agent done"]);
+    world.finish().await;
+}
+
+#[tokio::test]
 async fn what_stays_away_is_tried_ever_more_rarely_and_given_up_in_the_end() {
     let mut world = World::start().await;
     world.configure(|config| config["steering"] = json!({ "give_up_hours": 3 }));

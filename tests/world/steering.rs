@@ -309,7 +309,7 @@ async fn commands_are_answered_below_the_item() {
     | `/agent pause` | set it aside at the next safe point |
     | `/agent resume` | let it go on |
     | `/agent budget 500k` | allow so many more tokens |
-    | `/agent approve`, `/agent deny <reason>` | decide on a plan that waits for it |
+    | `/agent approve`, `/agent deny <reason>` | decide on what waits for it |
 
     Any other comment is read before the next step.
 
@@ -323,7 +323,7 @@ async fn commands_are_answered_below_the_item() {
     | `/agent pause` | set it aside at the next safe point |
     | `/agent resume` | let it go on |
     | `/agent budget 500k` | allow so many more tokens |
-    | `/agent approve`, `/agent deny <reason>` | decide on a plan that waits for it |
+    | `/agent approve`, `/agent deny <reason>` | decide on what waits for it |
 
     Any other comment is read before the next step.
 
