@@ -71,9 +71,11 @@ impl Client {
             .token
             .as_ref()
             .map(|token| SecretString::from(token.expose_secret().trim()));
+        // One for both: each would read the list of certificate authorities anew.
+        let http = http_client()?;
         Ok(Self {
-            root: octocrab(config, token.as_ref(), &base).await?,
-            graph: octocrab(config, token.as_ref(), base.strip_suffix("/v3").unwrap_or(&base)).await?,
+            root: octocrab(config, token.as_ref(), &base, http.clone()).await?,
+            graph: octocrab(config, token.as_ref(), base.strip_suffix("/v3").unwrap_or(&base), http).await?,
             token,
             installations: Installations::default(),
             validators: Validators::default(),
@@ -297,7 +299,12 @@ impl Client {
 }
 
 /// Returns octocrab for the API at `base`, authorised by the token or as the App.
-async fn octocrab(config: &Config, token: Option<&SecretString>, base: &str) -> Result<Octocrab, ForgeError> {
+async fn octocrab(
+    config: &Config,
+    token: Option<&SecretString>,
+    base: &str,
+    http: reqwest::Client,
+) -> Result<Octocrab, ForgeError> {
     let builder = Octocrab::builder().add_retry_config(RetryConfig::None);
     let builder = builder.base_uri(base).map_err(|error| unusable(causes(&error)))?;
     let builder = match (&config.app, token) {
@@ -305,7 +312,7 @@ async fn octocrab(config: &Config, token: Option<&SecretString>, base: &str) -> 
         (Some(_) | None, _) => builder,
     };
     let octocrab = builder
-        .build_with_reqwest(http_client()?)
+        .build_with_reqwest(http)
         .map_err(|error| unusable(format!("the HTTP client cannot be set up: {}", causes(&error))))?;
     match token {
         // Not the builder's `personal_token`: it panics on a token with a line break.
