@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use regex::Regex;
+use super::cued::Cued;
 
 /// Stands in the mark.
 pub(super) const KIND: &str = "assigned-secret";
@@ -17,6 +17,9 @@ const NAMES: &str = concat!(
     r"|pass(?:word|wd|phrase)|pwd|secret|token|credentials?)",
     r"(?i-u:[_.-]?(?:key|base(?:64)?|b64|value|token|secret|password))*",
 );
+
+/// One of these is in every name.
+const CUES: &[&str] = &["key", "secret", "token", "pass", "pwd", "credential"];
 
 /// Names that end like one of a secret, and are none.
 const HARMLESS: [&str; 8] = [
@@ -58,31 +61,27 @@ const BLANKS: usize = 8;
 const LONGEST_WORD: usize = 40;
 
 /// Finds values by their names.
-pub(super) struct Assignments {
-    names: Regex,
-}
+pub(super) struct Assignments(Cued);
 
 impl Assignments {
     pub(super) fn new() -> Self {
-        #[expect(
-            clippy::expect_used,
-            reason = "the pattern is constant, and every test of this module builds it"
-        )]
-        let names = Regex::new(NAMES).expect("the pattern is valid");
-        Self { names }
+        Self(Cued::new([(CUES, NAMES)]))
     }
 
     /// Returns where values stand, by the order of their names.
     pub(super) fn find(&self, text: &str) -> impl Iterator<Item = Range<usize>> {
-        self.names.captures_iter(text).filter_map(move |groups| {
-            let name = groups.get(0)?;
-            let before = &text[..name.start()];
-            if is_harmless(before) {
-                return None;
-            }
-            let value = Cursor::new(text, name.end()).value(is_option(before))?;
-            is_secret(&text[value.clone()], groups.get(1).is_some()).then_some(value)
-        })
+        let names = self.0.patterns_for(text);
+        names
+            .flat_map(|(_, names)| names.captures_iter(text))
+            .filter_map(move |groups| {
+                let name = groups.get(0)?;
+                let before = &text[..name.start()];
+                if is_harmless(before) {
+                    return None;
+                }
+                let value = Cursor::new(text, name.end()).value(is_option(before))?;
+                is_secret(&text[value.clone()], groups.get(1).is_some()).then_some(value)
+            })
     }
 }
 
@@ -311,7 +310,9 @@ fn in_words(value: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use proptest::string::string_regex;
 
+    use super::{CUES, NAMES};
     use crate::secret::Redactor;
 
     /// Built from parts, so that no scanner takes this file for a leak.
@@ -388,6 +389,13 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
+
+        /// A name without its cue would never be searched.
+        #[test]
+        fn every_name_has_one_of_the_cues(name in string_regex(NAMES).unwrap()) {
+            let name = name.to_ascii_lowercase();
+            prop_assert!(CUES.iter().any(|cue| name.contains(cue)), "{name}");
+        }
 
         #[test]
         fn thrown_values_are_found_and_cleaned_once_and_for_all(value in "[a-zA-Z0-9]{40}", name in "(api_|my-)?(token|password|secret)") {

@@ -5,73 +5,142 @@
 
 use std::ops::Range;
 
-use regex::Regex;
+use super::cued::Cued;
 
-/// Kind and pattern. What the first group that takes part matches is replaced.
-const FORMATS: [(&str, &str); 22] = [
-    (
-        "private-key",
-        r"(-----BEGIN [A-Z ]*PRIVATE KEY(?: BLOCK)?-----(?:\s|\\[nr])*(?:[A-Za-z-]+: [^\r\n\\]*(?:\s|\\[nr])+)*[A-Za-z0-9+/=]{16,}(?:[A-Za-z0-9+/=\s]|\\[nr])*(?:-----END [A-Z ]*PRIVATE KEY(?: BLOCK)?-----)?)",
-    ),
-    (
-        "github-token",
-        r"(gh[pousr]_[A-Za-z0-9]{20,}(?:[._-][A-Za-z0-9_-]+)*|github_pat_[A-Za-z0-9_]{20,})",
-    ),
-    (
-        "gitlab-token",
-        r"((?-u:\b)gl(?:pat|dt|rt|cbt|ptt|ft|imt|agent|oas|soat|ffct)-[A-Za-z0-9_-]{20,}(?:\.[A-Za-z0-9_-]+)*)",
-    ),
-    ("anthropic-key", r"((?-u:\b)sk-ant-[A-Za-z0-9_-]{20,})"),
-    (
-        "openai-key",
-        r"((?-u:\b)sk-(?:(?:proj|svcacct|admin|None|or-v1)-[A-Za-z0-9_-]{20,}|[A-Za-z0-9]{20,}))",
-    ),
-    ("aws-key-id", r"((?-u:\b)(?:AKIA|ASIA)[A-Z0-9]{16}(?-u:\b))"),
-    (
-        "aws-secret-key",
-        r#"(?i:aws_?secret_?(?:access_?)?key)\\?["']?\s*[:=]\s*\\?["']?([A-Za-z0-9/+]{40})"#,
-    ),
-    (
-        "google-key",
-        r"((?-u:\b)(?:AIza[A-Za-z0-9_-]{35,}|GOCSPX-[A-Za-z0-9_-]{28,}))",
-    ),
-    ("slack-token", r"((?-u:\b)(?:xox[a-z]|xapp)-[A-Za-z0-9-]{10,})"),
-    (
-        "slack-webhook",
-        r"hooks\.slack\.com/services/(T[A-Z0-9]+/B[A-Z0-9]+/[A-Za-z0-9]{20,})",
-    ),
-    (
-        "stripe-key",
-        r"((?-u:\b)(?:[sr]k_(?:live|test)_[A-Za-z0-9]{16,}|whsec_[A-Za-z0-9]{24,}))",
-    ),
-    ("sendgrid-key", r"((?-u:\b)SG\.[A-Za-z0-9_-]{20,}\.[A-Za-z0-9_-]{40,})"),
-    ("huggingface-token", r"((?-u:\b)hf_[A-Za-z0-9]{30,})"),
-    ("digitalocean-token", r"((?-u:\b)do[opr]_v1_[a-f0-9]{64,})"),
-    ("twilio-key", r"((?-u:\b)SK[a-f0-9]{32}(?-u:\b))"),
-    (
-        "azure-key",
-        r"(?:AccountKey=([A-Za-z0-9+/]{86}==)|SharedAccessKey=([A-Za-z0-9+/]{43}=))",
-    ),
+/// A kind of secret. What the first group of the pattern that takes part matches is replaced.
+struct Format {
+    kind: &'static str,
+    cues: &'static [&'static str],
+    pattern: &'static str,
+}
+
+const FORMATS: [Format; 22] = [
+    Format {
+        kind: "private-key",
+        cues: &["-----BEGIN "],
+        pattern: r"(-----BEGIN [A-Z ]*PRIVATE KEY(?: BLOCK)?-----(?:\s|\\[nr])*(?:[A-Za-z-]+: [^\r\n\\]*(?:\s|\\[nr])+)*[A-Za-z0-9+/=]{16,}(?:[A-Za-z0-9+/=\s]|\\[nr])*(?:-----END [A-Z ]*PRIVATE KEY(?: BLOCK)?-----)?)",
+    },
+    Format {
+        kind: "github-token",
+        cues: &["ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"],
+        pattern: r"(gh[pousr]_[A-Za-z0-9]{20,}(?:[._-][A-Za-z0-9_-]+)*|github_pat_[A-Za-z0-9_]{20,})",
+    },
+    Format {
+        kind: "gitlab-token",
+        cues: &[
+            "glpat-", "gldt-", "glrt-", "glcbt-", "glptt-", "glft-", "glimt-", "glagent-", "gloas-", "glsoat-",
+            "glffct-",
+        ],
+        pattern: r"((?-u:\b)gl(?:pat|dt|rt|cbt|ptt|ft|imt|agent|oas|soat|ffct)-[A-Za-z0-9_-]{20,}(?:\.[A-Za-z0-9_-]+)*)",
+    },
+    Format {
+        kind: "anthropic-key",
+        cues: &["sk-ant-"],
+        pattern: r"((?-u:\b)sk-ant-[A-Za-z0-9_-]{20,})",
+    },
+    Format {
+        kind: "openai-key",
+        cues: &["sk-"],
+        pattern: r"((?-u:\b)sk-(?:(?:proj|svcacct|admin|None|or-v1)-[A-Za-z0-9_-]{20,}|[A-Za-z0-9]{20,}))",
+    },
+    Format {
+        kind: "aws-key-id",
+        cues: &["AKIA", "ASIA"],
+        pattern: r"((?-u:\b)(?:AKIA|ASIA)[A-Z0-9]{16}(?-u:\b))",
+    },
+    Format {
+        kind: "aws-secret-key",
+        cues: &["aws"],
+        pattern: r#"(?i-u:aws_?secret_?(?:access_?)?key)\\?["']?\s*[:=]\s*\\?["']?([A-Za-z0-9/+]{40})"#,
+    },
+    Format {
+        kind: "google-key",
+        cues: &["AIza", "GOCSPX-"],
+        pattern: r"((?-u:\b)(?:AIza[A-Za-z0-9_-]{35,}|GOCSPX-[A-Za-z0-9_-]{28,}))",
+    },
+    Format {
+        kind: "slack-token",
+        cues: &["xox", "xapp-"],
+        pattern: r"((?-u:\b)(?:xox[a-z]|xapp)-[A-Za-z0-9-]{10,})",
+    },
+    Format {
+        kind: "slack-webhook",
+        cues: &["hooks.slack.com/services/"],
+        pattern: r"hooks\.slack\.com/services/(T[A-Z0-9]+/B[A-Z0-9]+/[A-Za-z0-9]{20,})",
+    },
+    Format {
+        kind: "stripe-key",
+        cues: &["k_live_", "k_test_", "whsec_"],
+        pattern: r"((?-u:\b)(?:[sr]k_(?:live|test)_[A-Za-z0-9]{16,}|whsec_[A-Za-z0-9]{24,}))",
+    },
+    Format {
+        kind: "sendgrid-key",
+        cues: &["SG."],
+        pattern: r"((?-u:\b)SG\.[A-Za-z0-9_-]{20,}\.[A-Za-z0-9_-]{40,})",
+    },
+    Format {
+        kind: "huggingface-token",
+        cues: &["hf_"],
+        pattern: r"((?-u:\b)hf_[A-Za-z0-9]{30,})",
+    },
+    Format {
+        kind: "digitalocean-token",
+        cues: &["_v1_"],
+        pattern: r"((?-u:\b)do[opr]_v1_[a-f0-9]{64,})",
+    },
+    Format {
+        kind: "twilio-key",
+        cues: &["SK"],
+        pattern: r"((?-u:\b)SK[a-f0-9]{32}(?-u:\b))",
+    },
+    Format {
+        kind: "azure-key",
+        cues: &["AccountKey=", "SharedAccessKey="],
+        pattern: r"(?:AccountKey=([A-Za-z0-9+/]{86}==)|SharedAccessKey=([A-Za-z0-9+/]{43}=))",
+    },
     // Docker Hub, HashiCorp Vault, Grafana, Groq, Shopify, RubyGems, age.
-    (
-        "service-token",
-        r"((?-u:\b)(?:dckr_pat_[A-Za-z0-9_-]{27,}|hvs\.[A-Za-z0-9_-]{24,}|glsa_[A-Za-z0-9]{32,}_[a-f0-9]{8,}|gsk_[A-Za-z0-9]{50,}|shp(?:at|ca|pa|ss)_[a-fA-F0-9]{32,}|rubygems_[a-f0-9]{48,}|AGE-SECRET-KEY-1[A-Z0-9]{58,}))",
-    ),
-    ("npm-token", r"((?-u:\b)npm_[A-Za-z0-9]{36,})"),
-    ("pypi-token", r"((?-u:\b)pypi-[A-Za-z0-9_-]{50,})"),
-    (
-        "jwt",
-        r"((?-u:\b)eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,})",
-    ),
-    (
-        "authorization",
-        r#"(?i:authorization\\?["']?\s*[:=]\s*\\?["']?(?:bearer|basic|token)\s+|(?:x-api-key|private-token|job-token)\\?["']?\s*:\s*\\?["']?)([A-Za-z0-9._~+/=-]{16,})"#,
-    ),
+    Format {
+        kind: "service-token",
+        cues: &[
+            "dckr_pat_",
+            "hvs.",
+            "glsa_",
+            "gsk_",
+            "shpat_",
+            "shpca_",
+            "shppa_",
+            "shpss_",
+            "rubygems_",
+            "AGE-SECRET-KEY-1",
+        ],
+        pattern: r"((?-u:\b)(?:dckr_pat_[A-Za-z0-9_-]{27,}|hvs\.[A-Za-z0-9_-]{24,}|glsa_[A-Za-z0-9]{32,}_[a-f0-9]{8,}|gsk_[A-Za-z0-9]{50,}|shp(?:at|ca|pa|ss)_[a-fA-F0-9]{32,}|rubygems_[a-f0-9]{48,}|AGE-SECRET-KEY-1[A-Z0-9]{58,}))",
+    },
+    Format {
+        kind: "npm-token",
+        cues: &["npm_"],
+        pattern: r"((?-u:\b)npm_[A-Za-z0-9]{36,})",
+    },
+    Format {
+        kind: "pypi-token",
+        cues: &["pypi-"],
+        pattern: r"((?-u:\b)pypi-[A-Za-z0-9_-]{50,})",
+    },
+    Format {
+        kind: "jwt",
+        cues: &["eyJ"],
+        pattern: r"((?-u:\b)eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,})",
+    },
+    Format {
+        kind: "authorization",
+        cues: &["authorization", "x-api-key", "private-token", "job-token"],
+        pattern: r#"(?:(?i-u:authorization)\\?["']?\s*[:=]\s*\\?["']?(?i-u:bearer|basic|token)\s+|(?i-u:x-api-key|private-token|job-token)\\?["']?\s*:\s*\\?["']?)([A-Za-z0-9._~+/=-]{16,})"#,
+    },
     // A user alone is no secret (ssh://git@host), but a token may stand in its place (https://token@host).
-    (
-        "credentials",
-        r#"(?i:https?://([^\s/?\#@"'<>`]+)@|[a-z][a-z0-9+.-]*://([^\s/?\#:@"'<>`]*:[^\s/?\#"'<>`]+)@)"#,
-    ),
+    Format {
+        kind: "credentials",
+        cues: &["://"],
+        pattern: r#"(?i:https?://([^\s/?\#@"'<>`]+)@|[a-z][a-z0-9+.-]*://([^\s/?\#:@"'<>`]*:[^\s/?\#"'<>`]+)@)"#,
+    },
 ];
 
 /// The kinds that stand in marks.
@@ -79,7 +148,7 @@ pub(super) const KINDS: [&str; FORMATS.len()] = {
     let mut kinds = [""; FORMATS.len()];
     let mut at = 0;
     while at < FORMATS.len() {
-        kinds[at] = FORMATS[at].0;
+        kinds[at] = FORMATS[at].kind;
         at += 1;
     }
     kinds
@@ -89,29 +158,29 @@ pub(super) const KINDS: [&str; FORMATS.len()] = {
 ///
 /// Each searches on its own. As alternatives of one pattern they would take quadratic time on a hostile text: one
 /// that begins like a web token every few characters and never is one makes each match of another wait to the end.
-pub(super) struct Formats(Vec<(&'static str, Regex)>);
+pub(super) struct Formats(Cued);
 
 impl Formats {
     pub(super) fn new() -> Self {
-        #[expect(
-            clippy::expect_used,
-            reason = "the patterns are constant, and every test of this module builds them"
-        )]
-        let compiled = FORMATS.map(|(kind, pattern)| (kind, Regex::new(pattern).expect("the pattern is valid")));
-        Self(compiled.into())
+        Self(Cued::new(FORMATS.map(|Format { cues, pattern, .. }| (cues, pattern))))
     }
 
     /// Returns kind and place of what is found, kind by kind.
     pub(super) fn find(&self, text: &str) -> impl Iterator<Item = (&'static str, Range<usize>)> {
-        self.0.iter().flat_map(move |(kind, pattern)| {
+        self.0.patterns_for(text).flat_map(move |(at, pattern)| {
             let places = pattern.captures_iter(text);
-            places.filter_map(|groups| Some((*kind, groups.iter().skip(1).flatten().next()?.range())))
+            places.filter_map(move |groups| Some((FORMATS[at].kind, groups.iter().skip(1).flatten().next()?.range())))
         })
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+    use proptest::string::string_regex;
+    use regex::Regex;
+
+    use super::FORMATS;
     use crate::secret::Redactor;
 
     #[track_caller]
@@ -239,6 +308,25 @@ mod tests {
             "use a bearer authentication-mechanism-of-your-choice",
         ] {
             check(text, text);
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        /// A format without its cue would never be searched.
+        #[test]
+        fn what_a_pattern_matches_has_one_of_its_cues(
+            (at, text) in (0..FORMATS.len()).prop_flat_map(|at| {
+                // What is generated knows no borders of words; those match nothing that a cue could need.
+                let pattern = FORMATS[at].pattern.replace(r"(?-u:\b)", "");
+                (Just(at), string_regex(&pattern).unwrap())
+            })
+        ) {
+            let format = &FORMATS[at];
+            prop_assert!(Regex::new(&format.pattern.replace(r"(?-u:\b)", "")).unwrap().is_match(&text));
+            let lower = text.to_ascii_lowercase();
+            prop_assert!(format.cues.iter().any(|cue| lower.contains(&cue.to_ascii_lowercase())), "{}: {text}", format.kind);
         }
     }
 }

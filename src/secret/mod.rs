@@ -9,6 +9,7 @@
 //! backwards shows it.
 
 mod assignment;
+mod cued;
 mod format;
 mod leak;
 mod spelling;

@@ -1,0 +1,88 @@
+//! Patterns that are built when a text first gives cause to.
+//!
+//! Twenty built patterns take megabytes, and a run with nothing to do reads texts in which none of them could match. So
+//! each names its cues, words of which one is in everything it matches; one search finds all of them.
+
+use std::sync::OnceLock;
+
+use aho_corasick::AhoCorasick;
+use regex::Regex;
+
+/// Patterns and their cues.
+pub(super) struct Cued {
+    cues: AhoCorasick,
+    /// Whose cue each is, by the order of the cues.
+    owners: Vec<usize>,
+    patterns: Vec<Pattern>,
+}
+
+struct Pattern {
+    text: &'static str,
+    built: OnceLock<Regex>,
+}
+
+impl Cued {
+    /// Returns `patterns`, each behind its cues, in which upper and lower case are one.
+    pub(super) fn new(patterns: impl IntoIterator<Item = (&'static [&'static str], &'static str)>) -> Self {
+        let mut cues: Vec<&str> = Vec::new();
+        let mut owners = Vec::new();
+        let mut all = Vec::new();
+        for (words, text) in patterns {
+            owners.extend(words.iter().map(|_| all.len()));
+            cues.extend(words);
+            let built = OnceLock::new();
+            all.push(Pattern { text, built });
+        }
+        #[expect(clippy::expect_used, reason = "the cues are a few constant words")]
+        let cues = AhoCorasick::builder()
+            .ascii_case_insensitive(true)
+            .build(cues)
+            .expect("the cues fit an automaton");
+        Self {
+            cues,
+            owners,
+            patterns: all,
+        }
+    }
+
+    /// Returns each pattern that may match somewhere in `text`, with its number.
+    pub(super) fn patterns_for(&self, text: &str) -> impl Iterator<Item = (usize, &Regex)> {
+        let mut is_cued = vec![false; self.patterns.len()];
+        for found in self.cues.find_overlapping_iter(text) {
+            is_cued[self.owners[found.pattern().as_usize()]] = true;
+        }
+        let numbered = self.patterns.iter().enumerate().zip(is_cued);
+        numbered.filter_map(|((at, pattern), is_cued)| is_cued.then(|| (at, pattern.get())))
+    }
+}
+
+impl Pattern {
+    fn get(&self) -> &Regex {
+        #[expect(clippy::expect_used, reason = "the patterns are constant, and tests build every one")]
+        self.built
+            .get_or_init(|| Regex::new(self.text).expect("the pattern is valid"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_has_a_cue_is_searched_and_built() {
+        let cued = Cued::new([
+            (["red", "reddish"].as_slice(), "reds?"),
+            (&["blue"], "blue"),
+            (&["dish"], "dish"),
+        ]);
+        let matching = |text| cued.patterns_for(text).map(|(at, _)| at).collect::<Vec<_>>();
+        assert_eq!(matching("a green field"), [0; 0]);
+        assert_eq!(matching("the REDDISH sky"), [0, 2]);
+        let built: Vec<bool> = cued
+            .patterns
+            .iter()
+            .map(|pattern| pattern.built.get().is_some())
+            .collect();
+        assert_eq!(built, [true, false, true]);
+    }
+}
