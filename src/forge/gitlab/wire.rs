@@ -11,7 +11,8 @@ pub(super) struct User {
 }
 
 impl User {
-    /// The account of a project's or group's access token is called `project_1_bot`, mostly with more behind it.
+    /// The account of a project's or group's access token is called `project_1_bot`, mostly with more behind it; a service
+    /// account `service_account_group_1_...`, unless somebody chose a name that tells nothing.
     pub(super) fn is_program(&self) -> bool {
         let has_number = |rest: &str| {
             let (number, end) = rest.split_once('_').unwrap_or_default();
@@ -20,7 +21,7 @@ impl User {
         let of_token = ["project_", "group_"]
             .iter()
             .find_map(|kind| self.username.strip_prefix(kind));
-        self.bot == Some(true) || of_token.is_some_and(has_number)
+        self.bot == Some(true) || of_token.is_some_and(has_number) || self.username.starts_with("service_account_")
     }
 }
 
@@ -160,4 +161,31 @@ pub(super) struct Job {
     /// Its failure does not fail the pipeline.
     #[serde(default)]
     pub(super) allow_failure: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::User;
+
+    #[test]
+    fn programs_are_known_by_their_names_or_by_what_gitlab_says() {
+        for (username, bot, expected) in [
+            ("project_7_bot", None, true),
+            ("project_7_bot_0123abcd", Some(false), true),
+            ("group_12_bot_0123abcd", None, true),
+            ("service_account_group_345_0123abcd", None, true),
+            ("service_account_0123abcd", None, true),
+            ("renovate", Some(true), true),
+            ("alice", None, false),
+            ("project_x_bot", None, false),
+            ("project_7_botanist", None, false),
+            ("service_accountant", Some(false), false),
+        ] {
+            let user = User {
+                username: username.to_owned(),
+                bot,
+            };
+            assert_eq!(user.is_program(), expected, "{username}");
+        }
+    }
 }
