@@ -12,8 +12,8 @@ pub fn told(world: &World, text: &str) -> String {
         [
             (r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}", "RUN"),
             (
-                r"[\d,]+ tokens in( \([\d,]+ from the cache\))?, [\d,]+ out · (\d+ min )?\d+ (s|min)\b",
-                "TOKENS · TIME",
+                r"[\d,]+ tokens in( \([\d,]+ from the cache\))?, [\d,]+ out(?<cost> · \$[\d.]+)? · (\d+ min )?\d+ (s|min)\b",
+                "TOKENS$cost · TIME",
             ),
             (r"data-[0-9a-f]{8}", "data-FENCE"),
             (r"gate-[0-9a-f-]{36}:\d+", "GATE"),

@@ -56,6 +56,103 @@ async fn a_used_up_budget_pauses_the_run_and_more_of_it_lets_it_go_on() {
 }
 
 #[tokio::test]
+async fn a_used_up_budget_of_dollars_pauses_the_run_and_says_what_it_cost() {
+    let mut world = world().await;
+    // Half of what the model reads comes from its cache.
+    world.configure(|config| {
+        config["budget"] = json!({
+            "cost_usd": 1.5,
+            "prices": { "input": 2000.0, "cached": 1000.0, "output": 0.0 },
+        });
+    });
+    world
+        .model
+        .plans(plan())
+        .counts(400)
+        .calls(COMMAND, json!({ "command": HALF_OF_THE_WORK }))
+        .counts(700);
+    let issue = world.github.open_issue("Paint it").label("coding agent");
+
+    let ended = world.run().await;
+
+    assert_eq!(
+        (ended.code, ended.stdout.as_str()),
+        (Some(1), "run: paused: a limit is reached\n"),
+        "{}",
+        world.story()
+    );
+    insta::assert_snapshot!(last_comment(&world, &issue), @"
+    ### ⏸️ Paused: a limit is reached
+
+    The budget of $1.50 is used up ($1.65 spent; budget.cost_usd).
+
+    `/agent budget 500k` allows 500,000 more tokens and lets it go on, `/agent stop` ends it.
+
+    The work so far is on the branch `coding-agent/1-paint-it`.
+
+    <sub>2 model turns · TOKENS · $1.65 · TIME</sub>
+
+    <!-- coding-agent:RUN:set-aside-1 -->
+    ");
+    assert_eq!(issue.labels(), ["coding agent paused"]);
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_used_up_budget_of_minutes_pauses_the_run_and_waiting_costs_none() {
+    let mut world = world().await;
+    world.configure(|config| config["budget"] = json!({ "minutes": 30 }));
+    world
+        .model
+        .plans(plan())
+        .calls(COMMAND, json!({ "command": HALF_OF_THE_WORK }))
+        .holds();
+    let issue = world.github.open_issue("Paint it").label("coding agent");
+    let run = world.spawn(&["run"]);
+    world.model.until_held(1).await;
+    issue.comment("alice", "/agent pause");
+    assert_eq!(run.ended().await.stdout, "run: paused\n", "{}", world.story());
+    // Half an hour less a little was worked, and long ago the run was set aside.
+    world
+        .rewrite_records(|record| {
+            record["worked_seconds"] = json!(29 * 60);
+            record["started_at"] = json!("2026-01-01T00:00:00Z");
+        })
+        .await;
+    world.model.calls(COMMAND, json!({ "command": "true" })).holds();
+    issue.comment("alice", "/agent resume");
+    let run = world.spawn(&["run"]);
+    world.model.until_held(2).await;
+    issue.comment("alice", "/agent pause");
+    assert_eq!(run.ended().await.stdout, "run: paused\n", "{}", world.story());
+    world
+        .rewrite_records(|record| record["worked_seconds"] = json!(30 * 60))
+        .await;
+
+    issue.comment("alice", "/agent resume");
+    let ended = world.run().await;
+
+    assert_eq!(
+        (ended.code, ended.stdout.as_str()),
+        (Some(1), "run: paused: a limit is reached\n"),
+        "{}",
+        world.story()
+    );
+    insta::assert_snapshot!(last_comment(&world, &issue), @"
+    ### ⏸️ Paused: a limit is reached
+
+    The budget of 30 minutes is used up (budget.minutes).
+
+    `/agent budget 500k` allows 500,000 more tokens and lets it go on, `/agent stop` ends it.
+
+    <sub>1 model turn · TOKENS · TIME</sub>
+
+    <!-- coding-agent:RUN:set-aside-3 -->
+    ");
+    world.finish().await;
+}
+
+#[tokio::test]
 async fn the_days_budget_makes_the_next_run_wait_for_the_next_day() {
     let mut world = world().await;
     world.configure(|config| config["budget"] = json!({ "per_day": { "tokens": 2000 } }));
