@@ -118,7 +118,8 @@ pub(super) fn wall_in<'error>(error: &'error (dyn std::error::Error + 'static)) 
     None
 }
 
-/// Link-local addresses are not near: cloud providers answer there.
+/// Link-local addresses are not near: cloud providers answer there. Nor are those that carriers share out (100.64/10),
+/// which [`crate::egress`] takes for somebody's own network: a model there has to be named.
 fn is_near(ip: IpAddr) -> bool {
     match ip.to_canonical() {
         IpAddr::V4(ip) => ip.is_loopback() || ip.is_private(),

@@ -1,6 +1,5 @@
 //! What commits bring along: the content of every new object, also of files that a later commit takes away again.
 
-use std::collections::VecDeque;
 use std::ops::ControlFlow;
 
 use super::failure::classify;
@@ -117,8 +116,8 @@ struct Entry {
 
 impl Reading {
     fn take(&mut self, chunk: &[u8], look: &mut impl FnMut(Object<'_>)) {
-        let mut rest: VecDeque<&[u8]> = VecDeque::from([chunk]);
-        while let Some(bytes) = rest.pop_front().filter(|bytes| !bytes.is_empty()) {
+        let mut bytes = chunk;
+        while !bytes.is_empty() {
             match &mut self.object {
                 None => {
                     let Some(end) = bytes.iter().position(|byte| *byte == b'\n') else {
@@ -127,7 +126,7 @@ impl Reading {
                     };
                     self.line.extend_from_slice(&bytes[..end]);
                     self.object = entry(&std::mem::take(&mut self.line));
-                    rest.push_back(&bytes[end + 1..]);
+                    bytes = &bytes[end + 1..];
                 }
                 Some(entry) => {
                     let length = entry.left.min(bytes.len());
@@ -147,7 +146,7 @@ impl Reading {
                         }
                         self.object = None;
                     }
-                    rest.push_back(&bytes[length..]);
+                    bytes = &bytes[length..];
                 }
             }
         }
