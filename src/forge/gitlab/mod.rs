@@ -157,6 +157,20 @@ impl GitLab {
             .await
     }
 
+    /// Turns the failure of what was tried on an item, if it failed, into an error that says why.
+    async fn or_explain<T>(
+        &self,
+        outcome: Result<T, Failure>,
+        address: Address<'_>,
+        what: &str,
+        right: Right,
+    ) -> Result<T, ForgeError> {
+        match outcome {
+            Ok(done) => Ok(done),
+            Err(failure) => Err(self.explain(failure, address, what, right).await),
+        }
+    }
+
     /// Turns a failure about an item into an error.
     ///
     /// A 404 may mean that the item is gone or that the token may not see or do it; GitLab does not tell them apart.
@@ -224,23 +238,16 @@ impl Forge for GitLab {
 
     async fn item(&self, task: &TaskId) -> Result<Item, ForgeError> {
         let address = Address::of(task)?;
-        match self.read_item(task, address).await {
-            Ok(item) => Ok(item),
-            Err(failure) => Err(self
-                .explain(failure, address, &format!("reading {address}"), Right::Read)
-                .await),
-        }
+        let what = format!("reading {address}");
+        let outcome = self.read_item(task, address).await;
+        self.or_explain(outcome, address, &what, Right::Read).await
     }
 
     async fn comments(&self, task: &TaskId) -> Result<Vec<Comment>, ForgeError> {
         let address = Address::of(task)?;
-        match self.read_comments(address).await {
-            Ok(comments) => Ok(comments),
-            Err(failure) => {
-                let what = format!("reading the comments of {address}");
-                Err(self.explain(failure, address, &what, Right::Read).await)
-            }
-        }
+        let what = format!("reading the comments of {address}");
+        let outcome = self.read_comments(address).await;
+        self.or_explain(outcome, address, &what, Right::Read).await
     }
 
     async fn is_authorised(&self, task: &TaskId, user: &str) -> Result<bool, ForgeError> {
@@ -254,24 +261,16 @@ impl Forge for GitLab {
 
     async fn triggered_by(&self, task: &TaskId) -> Result<Option<Deed>, ForgeError> {
         let address = Address::of(task)?;
-        match self.find_trigger(address).await {
-            Ok(trigger) => Ok(trigger),
-            Err(failure) => {
-                let what = format!("asking who put the label on {address}");
-                Err(self.explain(failure, address, &what, Right::Read).await)
-            }
-        }
+        let what = format!("asking who put the label on {address}");
+        let outcome = self.find_trigger(address).await;
+        self.or_explain(outcome, address, &what, Right::Read).await
     }
 
     async fn last_edit(&self, task: &TaskId) -> Result<Option<Deed>, ForgeError> {
         let address = Address::of(task)?;
-        match self.find_edit(address).await {
-            Ok(edit) => Ok(edit),
-            Err(failure) => {
-                let what = format!("asking who changed the text of {address}");
-                Err(self.explain(failure, address, &what, Right::Read).await)
-            }
-        }
+        let what = format!("asking who changed the text of {address}");
+        let outcome = self.find_edit(address).await;
+        self.or_explain(outcome, address, &what, Right::Read).await
     }
 
     async fn react(&self, task: &TaskId, comment: CommentKey, reaction: Reaction) -> Result<(), ForgeError> {
@@ -284,35 +283,23 @@ impl Forge for GitLab {
 
     async fn add_label(&self, task: &TaskId, label: &str) -> Result<(), ForgeError> {
         let address = Address::of(task)?;
-        match self.put_label(address, label).await {
-            Ok(()) => Ok(()),
-            Err(failure) => {
-                let what = format!("putting the label '{label}' on {address}");
-                Err(self.explain(failure, address, &what, Right::WriteIssues).await)
-            }
-        }
+        let what = format!("putting the label '{label}' on {address}");
+        let outcome = self.put_label(address, label).await;
+        self.or_explain(outcome, address, &what, Right::WriteIssues).await
     }
 
     async fn remove_label(&self, task: &TaskId, label: &str) -> Result<(), ForgeError> {
         let address = Address::of(task)?;
-        match self.take_label(address, label).await {
-            Ok(()) => Ok(()),
-            Err(failure) => {
-                let what = format!("taking the label '{label}' off {address}");
-                Err(self.explain(failure, address, &what, Right::WriteIssues).await)
-            }
-        }
+        let what = format!("taking the label '{label}' off {address}");
+        let outcome = self.take_label(address, label).await;
+        self.or_explain(outcome, address, &what, Right::WriteIssues).await
     }
 
     async fn comment(&self, task: &TaskId, post: &Post<'_>) -> Result<CommentId, ForgeError> {
         let address = Address::of(task)?;
-        match self.write_note(address, post).await {
-            Ok(comment) => Ok(comment),
-            Err(failure) => {
-                let what = format!("commenting on {address}");
-                Err(self.explain(failure, address, &what, Right::WriteIssues).await)
-            }
-        }
+        let what = format!("commenting on {address}");
+        let outcome = self.write_note(address, post).await;
+        self.or_explain(outcome, address, &what, Right::WriteIssues).await
     }
 
     async fn edit_comment(&self, task: &TaskId, comment: CommentId, post: &Post<'_>) -> Result<(), ForgeError> {
