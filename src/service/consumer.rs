@@ -13,7 +13,7 @@ use crate::agent::ending::Ending;
 use crate::agent::listening::pause_file;
 use crate::agent::run::Run;
 use crate::agent::thread::Thread;
-use crate::journal::fact::{Fact, Subject};
+use crate::journal::fact::Fact;
 use crate::store::{Lease, Run as StoredRun, Store, StoreError};
 
 /// How long a lease lasts without a heartbeat.
@@ -95,11 +95,7 @@ impl Service {
     /// Works on a claimed run while its lease is kept alive.
     pub async fn work_on(&self, lease: Lease, stored: StoredRun, thread: Thread) -> Ending {
         let lease = Arc::new(lease);
-        let subject = Subject {
-            task: Some(lease.task.clone()),
-            run: Some(lease.run),
-        };
-        self.workshop.journal.record(&subject, Fact::Claimed);
+        self.record(&lease.task, Some(lease.run), Fact::Claimed);
         let ending = tokio::select! {
             ending = self.advance(&lease, stored, thread) => ending,
             () = beat(&self.workshop.store, &lease) => {
@@ -108,12 +104,10 @@ impl Service {
                 Ending::Disowned
             }
         };
-        self.workshop.journal.record(
-            &subject,
-            Fact::PutDown {
-                ending: ending.to_string(),
-            },
-        );
+        let put_down = Fact::PutDown {
+            ending: ending.to_string(),
+        };
+        self.record(&lease.task, Some(lease.run), put_down);
         ending
     }
 

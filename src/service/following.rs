@@ -8,7 +8,6 @@ mod news;
 use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, TimeDelta, Utc};
-use uuid::Uuid;
 
 use super::Service;
 use super::forges::Connected;
@@ -18,8 +17,8 @@ use crate::agent::record::Record;
 use crate::agent::round::{Kind, Notes, Read, Round, Seen};
 use crate::agent::{answers, talk};
 use crate::forge::watched::{Checks, FailedCheck, OpenChange};
-use crate::forge::{Comment, CommentKey, ForgeError, Post, Reaction};
-use crate::journal::fact::{Fact, Subject};
+use crate::forge::{Comment, CommentKey, ForgeError, Reaction};
+use crate::journal::fact::Fact;
 use crate::store::{Admission, Followed, Run, StoreError};
 use crate::task::command::Command;
 use crate::task::id::{RunId, TaskId};
@@ -300,40 +299,21 @@ impl Service {
         }
         let most = self.config.follow_up.most(kind);
         let text = talk::needs_people(kind, most, &connected.labels.trigger);
-        self.say(
-            connected,
-            &change.task,
-            &format!("{kind}-{}", notes.since.timestamp()),
-            &text,
-        )
-        .await?;
+        let what = format!("{kind}-{}", notes.since.timestamp());
+        self.say(connected, &change.task, ("follow", &what), &text).await?;
         notes.told.insert(kind);
         Ok(())
     }
 
     async fn end(&self, connected: &Connected, task: &TaskId, comment: CommentKey, by: &str) -> Result<(), AdmitError> {
         let text = answers::no_longer_followed(by, &connected.labels.trigger);
-        self.say(connected, task, &format!("stop-{comment}"), &text).await?;
+        self.say(connected, task, ("follow", &format!("stop-{comment}")), &text)
+            .await?;
         self.workshop.store.unfollow(task).await?;
         let command = Command::Stop.to_string();
         let by = format!("@{by}");
         self.record(task, None, Fact::Ordered { by, command });
         Ok(())
-    }
-
-    async fn say(&self, connected: &Connected, task: &TaskId, what: &str, text: &str) -> Result<(), ForgeError> {
-        let name = Uuid::new_v5(&Uuid::NAMESPACE_URL, task.to_string().as_bytes());
-        let post = Post {
-            marker: &format!("follow-{name}:{what}"),
-            body: &self.workshop.redactor.clean(text),
-            search_first: true,
-        };
-        connected.forge.comment(task, &post).await.map(|_| ())
-    }
-
-    fn record(&self, task: &TaskId, run: Option<RunId>, fact: Fact) {
-        let task = Some(task.clone());
-        self.workshop.journal.record(&Subject { task, run }, fact);
     }
 
     /// Follows a change again, with all its rounds, because people asked for work on it.

@@ -4,14 +4,13 @@
 //! from a template that brings the label along.
 
 use chrono::{TimeDelta, Utc};
-use uuid::Uuid;
 
 use super::Service;
 use super::forges::Connected;
 use super::producer::AdmitError;
 use crate::agent::talk;
-use crate::forge::{Deed, Post, Triggered};
-use crate::journal::fact::{Fact, Subject};
+use crate::forge::{Deed, Triggered};
+use crate::journal::fact::Fact;
 
 /// After so long without a word in the item's history, none will come any more.
 const HISTORY_COMES: TimeDelta = TimeDelta::minutes(5);
@@ -43,24 +42,15 @@ impl Service {
         trigger: Option<&Deed>,
     ) -> Result<(), AdmitError> {
         let label = &connected.labels.trigger;
-        let name = Uuid::new_v5(&Uuid::NAMESPACE_URL, item.task.to_string().as_bytes());
         let at = trigger.map_or(0, |trigger| trigger.at.timestamp());
         let text = talk::turned_away(trigger.map(|trigger| trigger.by.as_str()), label);
-        let post = Post {
-            marker: &format!("gate-{name}:{at}"),
-            body: &self.workshop.redactor.clean(&text),
-            search_first: true,
-        };
         // The label goes last: until then the item is found again, and the comment is not written twice.
-        connected.forge.comment(&item.task, &post).await?;
+        self.say(connected, &item.task, ("gate", &at.to_string()), &text)
+            .await?;
         connected.forge.remove_label(&item.task, label).await?;
-        let subject = Subject {
-            task: Some(item.task.clone()),
-            run: None,
-        };
         let author = trigger.map(|trigger| trigger.by.clone()).unwrap_or_default();
         let reason = format!("the label {label} was put on by somebody who may not write to the repository");
-        self.workshop.journal.record(&subject, Fact::Ignored { author, reason });
+        self.record(&item.task, None, Fact::Ignored { author, reason });
         Ok(())
     }
 }

@@ -17,13 +17,16 @@ use std::sync::Arc;
 use crate::agent::stop::Stop;
 use crate::agent::workshop::{Settings, Workshop};
 use crate::config::Config;
+use crate::forge::{ForgeError, Post};
 use crate::gateway::upstream::Upstream;
 use crate::journal::Journal;
+use crate::journal::fact::{Fact, Subject};
 use crate::llm::chat::Model;
 use crate::queue::Doorbell;
 use crate::secret::Redactor;
 use crate::store::Store;
-use forges::Forges;
+use crate::task::id::{RunId, TaskId};
+use forges::{Connected, Forges};
 
 /// What the program knows of the machine besides its configuration.
 pub struct Host {
@@ -72,6 +75,28 @@ impl Service {
 
     pub fn store(&self) -> &Store {
         &self.workshop.store
+    }
+
+    /// Writes `text` below an item that no run works on, once: `(area, what)` names it among all that is said there.
+    async fn say(
+        &self,
+        connected: &Connected,
+        task: &TaskId,
+        (area, what): (&str, &str),
+        text: &str,
+    ) -> Result<(), ForgeError> {
+        let name = uuid::Uuid::new_v5(&uuid::Uuid::NAMESPACE_URL, task.to_string().as_bytes());
+        let post = Post {
+            marker: &format!("{area}-{name}:{what}"),
+            body: &self.workshop.redactor.clean(text),
+            search_first: true,
+        };
+        connected.forge.comment(task, &post).await.map(|_| ())
+    }
+
+    fn record(&self, task: &TaskId, run: Option<RunId>, fact: Fact) {
+        let task = Some(task.clone());
+        self.workshop.journal.record(&Subject { task, run }, fact);
     }
 }
 

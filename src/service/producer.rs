@@ -92,16 +92,8 @@ impl Service {
                 for other in self.workshop.store.beside(&item.task).await? {
                     self.let_go_on(other).await?;
                 }
-                let subject = Subject {
-                    task: Some(item.task.clone()),
-                    run: Some(run),
-                };
-                self.workshop.journal.record(
-                    &subject,
-                    Fact::Admitted {
-                        title: item.title.clone(),
-                    },
-                );
+                let title = item.title.clone();
+                self.record(&item.task, Some(run), Fact::Admitted { title });
                 Ok(Some(run))
             }
         }
