@@ -8,16 +8,13 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 
 use super::OtherComments;
-use super::harmless::harmless_line;
+use super::harmless::harmless_name;
 use super::hearing::Hears;
 use super::run::Run;
 use super::setback::Setback;
 use super::thread::Thread;
 use crate::forge::{Comment, CommentKind, Deed, Forge, Item};
 use crate::journal::fact::Fact;
-
-/// Most characters of an account's name.
-const LONGEST_NAME: usize = 100;
 
 /// Comments by whose words they are.
 #[derive(Debug, Default)]
@@ -90,10 +87,7 @@ fn stood_before(comment: &Comment, trigger: DateTime<Utc>) -> bool {
 }
 
 fn changed_later(edit: &Deed) -> String {
-    let by = match harmless_line(&edit.by, LONGEST_NAME) {
-        by if by.is_empty() => "an account that is gone".to_owned(),
-        by => by,
-    };
+    let by = harmless_name(&edit.by).unwrap_or_else(|| "an account that is gone".to_owned());
     format!(
         "its title or text was changed by {by}, who may not write to the repository, after the label was put on; read it \
          again, and put the label on once more if it still says what is wanted"

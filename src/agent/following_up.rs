@@ -3,7 +3,6 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use super::hearing::Hears;
 use super::prompt;
 use super::round::{Kind, Notes, Round};
 use super::run::Run;
@@ -30,9 +29,7 @@ impl Run {
             if !is_wanted || !is_task {
                 continue;
             }
-            let standing = Hears::whom(forge.as_ref(), comment);
-            let is_heard = standing.asked(forge.as_ref(), &self.lease.task, comment).await?;
-            if is_heard {
+            if self.ear.lock().await.hears(forge.as_ref(), comment).await? {
                 round.comments.insert(comment.key);
                 words.push(comment.clone());
             }

@@ -45,6 +45,12 @@ pub fn harmless_line(text: &str, most: usize) -> String {
     harmless(&end.map_or_else(|| line.to_owned(), |end| format!("{}…", &line[..end])))
 }
 
+/// Returns an account's name as it may stand in a text; `None` where the forge does not tell it any more.
+pub fn harmless_name(name: &str) -> Option<String> {
+    const MOST: usize = 100;
+    Some(harmless_line(name, MOST)).filter(|name| !name.is_empty())
+}
+
 /// The signs that open a block of code.
 struct Fence<'text>(&'text str);
 

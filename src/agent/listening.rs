@@ -209,7 +209,6 @@ impl Ear {
         if before == Some(heard.fingerprint) {
             return Ok(());
         }
-        let standing = Hears::whom(forge, &comment);
         let may_steer = self.hears(forge, &comment).await?;
         if let Some(all) = &mut self.heard {
             all.insert(heard.key, heard.fingerprint);
@@ -222,7 +221,11 @@ impl Ear {
             let what = if command.is_some() { "command" } else { "comment" };
             self.note(Fact::Ignored {
                 author: comment.author.clone(),
-                reason: format!("the {what} {} is of {}", heard.key, standing.nobody()),
+                reason: format!(
+                    "the {what} {} is of {}",
+                    heard.key,
+                    Hears::whom(forge, &comment).nobody()
+                ),
             });
             return Ok(());
         }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use chrono::Utc;
 
+use super::audience::Said;
 use super::following_up;
 use super::look::Look;
 use super::overview;
@@ -67,7 +68,11 @@ async fn read_item(run: &mut Run, item: &Item) -> Result<Source, Setback> {
     let words = run.words_of_round(&comments).await?;
     let comments = run.begin_to_listen(comments).await;
     run.require_vouched_text(item).await?;
-    let said = run.heed(comments).await?;
+    let said = match &words {
+        // A round is about what people said of its change, and that was sorted already.
+        Some(_) => Said::default(),
+        None => run.heed(comments).await?,
+    };
     let source = run.source(Some(item)).await?;
     let base = run.find_base(item, &source.mirror).await?;
     run.read_rules(item, &source.mirror).await?;

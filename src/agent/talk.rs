@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 
 use chrono::Utc;
 
-use super::harmless::{code, fenced, harmless, harmless_line};
+use super::harmless::{code, fenced, harmless, harmless_line, harmless_name};
 use super::proof::{has_something_to_say, to_look_at, verification, what_is_wrong};
 use super::record::{Failure, Parked, Record};
 use super::refused;
@@ -21,12 +21,10 @@ use crate::task::state::State;
 
 /// Most characters of what the model says it is doing.
 const LONGEST_DOING: usize = 200;
-/// Most characters of an account's name.
-const LONGEST_NAME: usize = 100;
 
 /// Tells whoever put the label on that they may not; `None` where nobody can tell who it was.
 pub fn turned_away(by: Option<&str>, trigger: &str) -> String {
-    match by.map(|by| harmless_line(by, LONGEST_NAME)).filter(|by| !by.is_empty()) {
+    match by.and_then(harmless_name) {
         Some(by) => format!(
             "Thank you, {by}. I begin work only where somebody who may write to this repository puts the label `{trigger}` on, \
              so I have taken it off again. Whoever may write can read this through and put it on."

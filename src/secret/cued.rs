@@ -51,8 +51,9 @@ impl Cued {
         for found in self.cues.find_overlapping_iter(text) {
             is_cued[self.owners[found.pattern().as_usize()]] = true;
         }
-        let numbered = self.patterns.iter().enumerate().zip(is_cued);
-        numbered.filter_map(|((at, pattern), is_cued)| is_cued.then(|| (at, pattern.get())))
+        let all = self.patterns.iter().enumerate().zip(is_cued);
+        let cued = all.filter(|(_, is_cued)| *is_cued);
+        cued.map(|((at, pattern), _)| (at, pattern.get()))
     }
 }
 
