@@ -206,6 +206,7 @@ async fn model(config: &Config, check: ModelCheck) -> Vec<Finding> {
         ),
     };
     let mut findings = vec![finding];
+    findings.extend(confidential(&model).await);
     if check == ModelCheck::Reply && answers {
         let reply = reply(&model).await;
         let has_replied = matches!(reply.verdict, Verdict::Good { .. });
@@ -215,6 +216,24 @@ async fn model(config: &Config, check: ModelCheck) -> Vec<Finding> {
         }
     }
     findings
+}
+
+/// Tells whether what must stay near could be worked on, where that is not everything.
+async fn confidential(model: &Model) -> Option<Finding> {
+    const SUBJECT: &str = "confidential work";
+    let part = model.confidential_part()?;
+    let near = model.kept_near(format!("{part} must stay near"));
+    match near.examine().await {
+        Ok(_) => Some(good(SUBJECT, format!("the model is near, as it has to be for {part}"))),
+        // Everything else can still be worked on.
+        Err(error @ LlmError::TooFar { .. }) => {
+            let error = error.to_string();
+            let (what, mend) = error.split_once("; ").unwrap_or((&error, ""));
+            Some(doubtful(SUBJECT, what, mend))
+        }
+        // What is wrong with the server was said already.
+        Err(_) => None,
+    }
 }
 
 /// Asks for one word, in the protocol that runs use.

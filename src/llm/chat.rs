@@ -78,6 +78,11 @@ impl Model {
         self.confidential.rule(repository, labels)
     }
 
+    /// Says what else must not leave what is near, where not everything must not.
+    pub fn confidential_part(&self) -> Option<String> {
+        self.confidential.part()
+    }
+
     /// Returns the same model, which refuses to send anything to a server that is not near, as `rule` wants it.
     #[must_use]
     pub fn kept_near(&self, rule: String) -> Self {

@@ -60,6 +60,20 @@ impl Confidential {
         is_set.then(|| format!("the item has the label `{label}` (llm.local_only_label)"))
     }
 
+    /// Says what is confidential where not everything is.
+    pub(super) fn part(&self) -> Option<String> {
+        let repositories = self
+            .repositories
+            .iter()
+            .map(|entry| format!("work on `{}`", entry.trim()));
+        let label = self
+            .label
+            .iter()
+            .map(|label| format!("items labelled `{}`", label.trim()));
+        let all: Vec<String> = repositories.chain(label).collect();
+        (!self.always && !all.is_empty()).then(|| all.join(", "))
+    }
+
     /// Returns the wall that `rule` puts up.
     pub(super) fn wall(&self, rule: String) -> Nearby {
         let hosts = Arc::clone(&self.hosts);

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::fake::model::Plan;
-use crate::world::World;
+use crate::world::{Ended, World};
 
 /// The fake model under an address that is neither loopback nor private, and yet answered by this machine.
 fn far(world: &mut World) -> String {
@@ -67,4 +67,33 @@ async fn what_is_not_confidential_and_what_is_named_as_near_goes_on() {
         assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
         world.finish().await;
     }
+}
+
+#[tokio::test]
+async fn doctor_says_whether_confidential_work_can_be_done() {
+    let mut world = World::start().await;
+    world.configure(|config| {
+        config["llm"]["local_only_repositories"] = json!(["acme/vault", "secret/*"]);
+        config["llm"]["local_only_label"] = json!("confidential");
+    });
+    let said = |ended: &Ended| {
+        let line = ended
+            .stdout
+            .lines()
+            .skip_while(|line| !line.contains("confidential work"))
+            .take(2);
+        line.collect::<Vec<_>>().join("\n")
+    };
+
+    let near = world.command(&["doctor"]).await;
+    let address = far(&mut world);
+    let refused = world.command(&["doctor"]).await;
+
+    insta::assert_snapshot!(said(&near), @"ok    confidential work               the model is near, as it has to be for work on `acme/vault`, work on `secret/*`, items labelled `confidential`");
+    insta::assert_snapshot!(said(&refused).replace(&address, "ADDRESS"), @"
+    look  confidential work               nothing was sent to the model at ADDRESS: work on `acme/vault`, work on `secret/*`, items labelled `confidential` must stay near, so only a server on this machine, in a private network or in llm.local_endpoints may be used, and 0.0.0.0 is at 0.0.0.0
+                                          -> choose such a server in the section llm, or add its host to llm.local_endpoints if it is one of yours
+    ");
+    assert_eq!((near.code, refused.code), (Some(0), Some(0)));
+    world.finish().await;
 }
