@@ -1,7 +1,7 @@
 # `make help` lists what there is. All that is needed beforehand is a Rust toolchain, and root or sudo.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint bench chaos soak images build install
+.PHONY: help setup demo test lint bench chaos soak deny advisories images build install
 
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -41,6 +41,14 @@ chaos: ## kill and disturb the program in many ways, and count what was lost (RO
 
 soak: ## work on many tasks in one long-running program while things go wrong (SOAK=100 SEED=n)
 	@$(MAKE) --no-print-directory chaos SOAK=$(or $(SOAK),100)
+
+deny: ## check licences, bans and sources of all dependencies
+	scripts/setup deny
+	PATH="$(CURDIR)/target/tools/bin:$$PATH" cargo deny --locked check licenses bans sources
+
+advisories: ## check the dependencies against the database of known faults, which comes over the network
+	scripts/setup deny
+	PATH="$(CURDIR)/target/tools/bin:$$PATH" cargo deny --locked check advisories
 
 images: ## build the images of all five environments
 	scripts/setup images
