@@ -15,6 +15,8 @@ use crate::forge::{Finding, Verdict};
 use crate::llm::LlmError;
 use crate::llm::chat::Model;
 use crate::llm::measure::Measured;
+use crate::repository;
+use crate::repository::signing::SigningKey;
 use crate::secret::Redactor;
 use crate::service::forges::Forges;
 use crate::service::{Host, instance};
@@ -37,6 +39,7 @@ pub enum ModelCheck {
 pub async fn examine(config: &Config, host: &Host, check: ModelCheck) -> Vec<Finding> {
     let mut findings = doubts(config);
     findings.push(state_dir(&config.state_dir));
+    findings.extend(signing_key(config).await);
     findings.extend(forges(config).await);
     findings.extend(environments(config, host.docker_host.as_deref()).await);
     findings.extend(tool_servers(config, &host.program).await);
@@ -67,6 +70,47 @@ fn state_dir(path: &Path) -> Finding {
             "let state_dir name a folder this user may write to",
         ),
     }
+}
+
+/// Signs something with the key that the configuration names.
+async fn signing_key(config: &Config) -> Option<Finding> {
+    const SUBJECT: &str = "signing key";
+    let file = config.git.signing_key_file.as_ref()?;
+    let key = match SigningKey::read(file) {
+        Ok(key) => key,
+        Err(reason) => {
+            let text = format!("the file {} {reason}", file.display());
+            return Some(told_apart(SUBJECT, text, "mend git.signing_key_file"));
+        }
+    };
+    if let Err(error) = key.try_out(&config.git, &config.state_dir).await {
+        return Some(bad(
+            SUBJECT,
+            error,
+            "install OpenSSH's ssh-keygen (Debian: openssh-client), and give the program's user an entry in /etc/passwd",
+        ));
+    }
+    if config.git.author_email == repository::Config::default().author_email {
+        return Some(doubtful(
+            SUBJECT,
+            format!(
+                "signs, but no account has the address {}, so a forge calls the commits unverified",
+                config.git.author_email
+            ),
+            format!(
+                "set git.author_email to a verified address of the bot's account, and give that account this signing key: {}",
+                key.public()
+            ),
+        ));
+    }
+    Some(good(
+        SUBJECT,
+        format!(
+            "signs; the account of {} needs it as signing key: {}",
+            config.git.author_email,
+            key.public()
+        ),
+    ))
 }
 
 async fn forges(config: &Config) -> Vec<Finding> {

@@ -175,6 +175,9 @@ impl Config {
         if let Some(app) = &mut self.github.app {
             app.private_key_file = folder.join(&app.private_key_file);
         }
+        if let Some(file) = &mut self.git.signing_key_file {
+            *file = folder.join(&*file);
+        }
         if let Some(path) = &mut self.command_executor.executor_path {
             *path = folder.join(&*path);
         }

@@ -17,6 +17,7 @@ use super::lock;
 use super::mirror::{Mirror, accepted_ref, wip_ref};
 use super::quarantine::Quarantine;
 use super::rewrite::{Link, Writer};
+use super::signing::SigningKey;
 use super::{CommitId, RepositoryError};
 
 /// More commits than these become one: nobody reviews them singly.
@@ -126,6 +127,7 @@ impl Incoming {
         let writer = Writer {
             git: &git,
             config: self.mirror.config(),
+            key: SigningKey::of(self.mirror.config())?,
             run: &acceptance.run,
         };
         let (head, commits) = match links {

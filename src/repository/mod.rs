@@ -10,6 +10,7 @@ pub mod git;
 pub mod incoming;
 pub mod mirror;
 pub mod read;
+pub mod signing;
 
 mod failure;
 mod hardening;
@@ -27,6 +28,7 @@ mod surroundings;
 mod tests;
 
 use std::fmt;
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use schemars::JsonSchema;
@@ -39,6 +41,8 @@ pub struct Config {
     /// Author and committer of delivered commits.
     pub author_name: String,
     pub author_email: String,
+    /// File with the SSH private key that delivered commits are signed with; without it they are not signed.
+    pub signing_key_file: Option<PathBuf>,
     /// Longest time one git command may take.
     pub timeout_seconds: u64,
     /// Most bytes of new objects that are taken back from a container.
@@ -71,6 +75,7 @@ impl Default for Config {
         Self {
             author_name: "coding-agent".to_owned(),
             author_email: "coding-agent@localhost".to_owned(),
+            signing_key_file: None,
             timeout_seconds: 900,
             max_incoming_bytes: 512 * 1024 * 1024,
             max_file_bytes: 20 * 1024 * 1024,

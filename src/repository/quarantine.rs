@@ -39,12 +39,15 @@ impl Quarantine {
         Ok(quarantine)
     }
 
-    /// Lets git write here and read from the mirror as well.
+    /// Lets git write here and read from the mirror as well. What it sets down in passing, such as a commit to be signed, lies
+    /// here too and goes with the rest.
     pub(super) fn within<'a>(&self, git: Git<'a>) -> Git<'a> {
-        git.env("GIT_OBJECT_DIRECTORY", &self.path).env(
-            "GIT_ALTERNATE_OBJECT_DIRECTORIES",
-            alternate(&self.mirror.join("objects")),
-        )
+        git.env("GIT_OBJECT_DIRECTORY", &self.path)
+            .env("TMPDIR", &self.path)
+            .env(
+                "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+                alternate(&self.mirror.join("objects")),
+            )
     }
 }
 

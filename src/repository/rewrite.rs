@@ -1,11 +1,13 @@
 //! Commits from a container, written again as ours: same trees, same dates, our author, the run's trailer.
 //!
-//! The same commits give the same ids each time, so a repeated delivery pushes what is there already.
+//! The same commits give the same ids each time, so a repeated delivery pushes what is there already. That holds for signed ones
+//! as well: only keys whose signatures are steady are taken.
 
 use std::collections::HashMap;
 
 use super::git::Git;
 use super::message::delivered;
+use super::signing::SigningKey;
 use super::{CommitId, Config, RepositoryError};
 
 /// What a commit of ours takes over from the container's.
@@ -28,6 +30,7 @@ pub(super) struct Link {
 pub(super) struct Writer<'a> {
     pub(super) git: &'a (dyn Fn(&str) -> Git<'static> + Send + Sync),
     pub(super) config: &'a Config,
+    pub(super) key: Option<SigningKey>,
     pub(super) run: &'a str,
 }
 
@@ -91,7 +94,15 @@ impl Writer<'_> {
     }
 
     async fn write(&self, original: &Original, parents: &[CommitId]) -> Result<CommitId, RepositoryError> {
-        let git = (self.git)("writing a commit").args(["commit-tree", &original.tree]);
+        let git = match &self.key {
+            None => (self.git)("writing a commit").arg("commit-tree"),
+            Some(key) => key
+                .by((self.git)(
+                    "signing a commit with git.signing_key_file (`coding-agent doctor` tries it)",
+                ))
+                .args(["commit-tree", "-S"]),
+        };
+        let git = git.arg(&original.tree);
         let git = parents
             .iter()
             .fold(git, |git, parent| git.args(["-p", parent.as_str()]));

@@ -96,6 +96,8 @@ fn what_the_example_leaves_out_is_good_too_but_for_what_excludes_each_other() {
             "gitlab.token_file",
             "llm.openai.api_key_file",
             "llm.anthropic.api_key_file",
+            // Nothing lies where it says.
+            "git.signing_key_file",
         ],
         "{faults}"
     );

@@ -4,6 +4,7 @@
 
 mod example;
 mod faults;
+mod signing;
 mod values;
 
 use std::fs;

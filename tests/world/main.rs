@@ -49,6 +49,7 @@ mod requests;
 mod rules;
 mod side_by_side;
 mod services;
+mod signing;
 mod sources;
 mod steering;
 mod stopping;

@@ -1,9 +1,12 @@
 //! Containers, tools, git and the program itself.
 
+use std::path::Path;
+
 use super::check_given;
 use super::check_positive;
 use crate::config::Config;
 use crate::config::fault::Faults;
+use crate::repository::signing::SigningKey;
 
 /// A day.
 const LONGEST_DEBOUNCE: u32 = 86_400;
@@ -11,7 +14,7 @@ const LONGEST_DEBOUNCE: u32 = 86_400;
 /// Names of the built-in tool servers.
 const RESERVED: [&str; 3] = ["workspace", "repository", "agent"];
 
-pub(super) fn check(config: &Config, faults: &mut Faults) {
+pub(super) fn check(config: &Config, folder: &Path, faults: &mut Faults) {
     if config.consumers == 0 {
         faults.at("consumers", "must be at least 1");
     }
@@ -26,7 +29,7 @@ pub(super) fn check(config: &Config, faults: &mut Faults) {
     check_given("logs.directory", &config.logs.directory.to_string_lossy(), faults);
     check_containers(config, faults);
     check_tools(config, faults);
-    check_git(config, faults);
+    check_git(config, folder, faults);
 }
 
 /// What is switched on and may do nothing is a mistake.
@@ -85,7 +88,7 @@ fn check_tools(config: &Config, faults: &mut Faults) {
     }
 }
 
-fn check_git(config: &Config, faults: &mut Faults) {
+fn check_git(config: &Config, folder: &Path, faults: &mut Faults) {
     let git = &config.git;
     for (key, text) in [
         ("git.author_name", &git.author_name),
@@ -94,6 +97,12 @@ fn check_git(config: &Config, faults: &mut Faults) {
         check_given(key, text, faults);
         if text.contains(['<', '>']) || text.contains(char::is_control) {
             faults.at(key, "must not hold `<`, `>` or a line break: git cannot store them");
+        }
+    }
+    if let Some(file) = &git.signing_key_file {
+        let file = folder.join(file);
+        if let Err(reason) = SigningKey::read(&file) {
+            faults.at("git.signing_key_file", format!("the file {} {reason}", file.display()));
         }
     }
     check_positive("git.timeout_seconds", git.timeout_seconds, faults);

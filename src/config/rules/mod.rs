@@ -15,7 +15,7 @@ use super::fault::Faults;
 pub(super) fn check(config: &Config, folder: &Path, faults: &mut Faults) {
     source::check(config, folder, faults);
     model::check(config, faults);
-    machine::check(config, faults);
+    machine::check(config, folder, faults);
 }
 
 /// Returns what works but should be looked at.
