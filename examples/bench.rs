@@ -34,6 +34,14 @@ mod economy;
 mod idle;
 #[path = "bench/memory.rs"]
 mod memory;
+#[path = "bench/polls.rs"]
+mod polls;
+#[path = "bench/prompts.rs"]
+mod prompts;
+#[path = "bench/ready.rs"]
+mod ready;
+#[path = "bench/rest.rs"]
+mod rest;
 #[path = "bench/turns.rs"]
 mod turns;
 
@@ -42,7 +50,9 @@ use std::process::ExitCode;
 use anyhow::Context;
 use figure::Figure;
 
-const NAMES: [&str; 4] = ["turns", "idle", "economy", "memory"];
+const NAMES: [&str; 8] = [
+    "turns", "ready", "idle", "rest", "economy", "polls", "prompts", "memory",
+];
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -80,6 +90,10 @@ async fn measure(name: &str) -> anyhow::Result<Vec<Figure>> {
         "turns" => turns::measure().await,
         "idle" => idle::measure().await,
         "economy" => economy::measure().await,
+        "ready" => ready::measure().await,
+        "rest" => rest::measure().await,
+        "polls" => polls::measure().await,
+        "prompts" => prompts::measure().await,
         _ => memory::measure().await,
     }
 }

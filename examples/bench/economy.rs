@@ -40,7 +40,6 @@ pub async fn measure() -> anyhow::Result<Vec<Figure>> {
     for (route, count) in &routes {
         eprintln!("bench:   {count} x {route}");
     }
-    let count = |requests: usize| f64::from(u32::try_from(requests).unwrap_or(u32::MAX));
     Ok(vec![
         Figure::of(
             "a run of ten turns, forge requests",
@@ -54,4 +53,8 @@ pub async fn measure() -> anyhow::Result<Vec<Figure>> {
             &[count(site.github.git_requests().len())],
         )?,
     ])
+}
+
+pub fn count(number: usize) -> f64 {
+    f64::from(u32::try_from(number).unwrap_or(u32::MAX))
 }

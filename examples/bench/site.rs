@@ -32,11 +32,19 @@ pub struct Ran {
 
 impl Site {
     pub async fn new(model: &Model) -> anyhow::Result<Self> {
+        Self::of(model, &["acme/widgets".to_owned()]).await
+    }
+
+    /// Returns a site whose program looks after these repositories.
+    pub async fn of(model: &Model, repositories: &[String]) -> anyhow::Result<Self> {
         let github = GitHub::start().await;
+        for repository in repositories {
+            github.repository(repository);
+        }
         let folder = tempfile::Builder::new().prefix("coding-agent-bench-").tempdir()?;
         let config = json!({
             "task_sources": ["github"],
-            "github": { "api_url": github.api_url(), "token": github.token(), "repositories": ["acme/widgets"] },
+            "github": { "api_url": github.api_url(), "token": github.token(), "repositories": repositories },
             "llm": {
                 "provider": "openai",
                 "function_calling": false,
@@ -59,6 +67,11 @@ impl Site {
 
     /// Returns `coding-agent run`, ready to be started.
     pub fn command(&self) -> anyhow::Result<Command> {
+        self.command_to("run")
+    }
+
+    /// Returns the program with another of its commands.
+    pub fn command_to(&self, verb: &str) -> anyhow::Result<Command> {
         let mut command = Command::new(program()?);
         command.env_clear();
         for name in ["PATH", "DOCKER_HOST"] {
@@ -68,7 +81,7 @@ impl Site {
         }
         command.env("HOME", self.folder());
         command
-            .args(["--config", "config.yaml", "run"])
+            .args(["--config", "config.yaml", verb])
             .current_dir(self.folder());
         Ok(command)
     }

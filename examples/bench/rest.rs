@@ -1,0 +1,55 @@
+//! What a service costs while nobody wants anything: `coding-agent serve`, with the intervals it has by itself.
+
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+
+use crate::fake::model::{Answer, Model};
+use crate::figure::Figure;
+use crate::idle::megabytes;
+use crate::process::{processor_now, resident_now};
+use crate::site::Site;
+
+/// Longer than the interval between two searches, so that one is always in it.
+const WATCHED: Duration = Duration::from_secs(65);
+/// After so long the start is over.
+const STARTED: Duration = Duration::from_secs(5);
+
+/// The service; ended with the measurement, however that goes.
+struct Service(Child);
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+pub async fn measure() -> anyhow::Result<Vec<Figure>> {
+    let model = Model::answering(|_| Answer::done("Nobody asks.")).await;
+    let site = Site::new(&model).await?;
+    let mut command = site.command_to("serve")?;
+    let service = Service(
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()?,
+    );
+    let process = service.0.id();
+    tokio::time::sleep(STARTED).await;
+    let before = site.github.requests().len();
+    let (begun, used) = (Instant::now(), processor_now(process)?);
+    tokio::time::sleep(WATCHED).await;
+    let used = processor_now(process)?
+        .checked_sub(used)
+        .context("time went backwards")?;
+    let share = used.as_secs_f64() / begun.elapsed().as_secs_f64() * 100.0;
+    let searched = site.github.requests().len() - before;
+    anyhow::ensure!(searched > 0, "the service did not look for work");
+    Ok(vec![
+        Figure::of("a service at rest, share of a processor", "%", &[share])?.at_most(0.1),
+        Figure::of("a service at rest, memory", "MB", &[megabytes(resident_now(process)?)])?.at_most(30.0),
+    ])
+}
