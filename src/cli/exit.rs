@@ -39,8 +39,8 @@ pub fn of(ending: &Ending) -> u8 {
 }
 
 /// Returns the code for several runs: the gravest, where a plain failure is graver than a refusal and that than unreadable replies.
-pub fn of_all(endings: &[Ending]) -> ExitCode {
-    let codes: Vec<u8> = endings.iter().map(of).collect();
+pub fn of_all<'a>(endings: impl Iterator<Item = &'a Ending>) -> ExitCode {
+    let codes: Vec<u8> = endings.map(of).collect();
     let gravest = [FAILED, REFUSED, UNREADABLE]
         .into_iter()
         .find(|code| codes.contains(code));

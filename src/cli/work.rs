@@ -48,11 +48,11 @@ pub async fn run(config: Option<&Path>) -> ExitCode {
             }
             let faults = produce_once(&service).await;
             attend(&service).await;
-            let endings = service.work_until_idle().await;
-            for ending in &endings {
-                print(format_args!("run: {ending}"));
+            let outcomes = service.work_until_idle().await;
+            for outcome in &outcomes {
+                print(format_args!("{outcome}"));
             }
-            let code = exit::of_all(&endings);
+            let code = exit::of_all(outcomes.iter().map(|outcome| &outcome.ending));
             if faults && code == ExitCode::SUCCESS {
                 exit::FAILED.into()
             } else {

@@ -15,6 +15,7 @@ use crate::agent::run::Run;
 use crate::agent::thread::Thread;
 use crate::journal::fact::Fact;
 use crate::store::{Lease, Run as StoredRun, Store, StoreError};
+use crate::task::id::TaskId;
 
 /// How long a lease lasts without a heartbeat.
 const LEASE: Duration = Duration::from_mins(1);
@@ -22,22 +23,39 @@ const HEARTBEAT: Duration = Duration::from_secs(20);
 /// How often an idle consumer looks without having been rung: runs that were put back become due by the clock.
 const LOOK_EVERY: Duration = Duration::from_secs(15);
 
+/// How a consumer put a run down.
+#[derive(Debug, Clone)]
+pub struct Outcome {
+    /// `None` where it could not even be said which run is next.
+    pub task: Option<TaskId>,
+    pub ending: Ending,
+}
+
+impl std::fmt::Display for Outcome {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.task {
+            Some(task) => write!(formatter, "{task}: {}", self.ending),
+            None => write!(formatter, "the next run: {}", self.ending),
+        }
+    }
+}
+
 impl Service {
     /// Works with all consumers until nothing is left that is due; returns how the runs ended.
-    pub async fn work_until_idle(self: &Arc<Self>) -> Vec<Ending> {
+    pub async fn work_until_idle(self: &Arc<Self>) -> Vec<Outcome> {
         let mut consumers = JoinSet::new();
         for _ in 0..self.config.consumers {
             let service = Arc::clone(self);
             consumers.spawn(async move {
-                let mut endings = Vec::new();
-                while let Some(ending) = service.work_on_next().await {
-                    let goes_on = !must_pause(&ending);
-                    endings.push(ending);
+                let mut outcomes = Vec::new();
+                while let Some(outcome) = service.work_on_next().await {
+                    let goes_on = !must_pause(&outcome.ending);
+                    outcomes.push(outcome);
                     if !goes_on {
                         break;
                     }
                 }
-                endings
+                outcomes
             });
         }
         consumers.join_all().await.into_iter().flatten().collect()
@@ -51,7 +69,7 @@ impl Service {
             consumers.spawn(async move {
                 while !service.stop.asked.is_cancelled() {
                     match service.work_on_next().await {
-                        Some(ending) if must_pause(&ending) => service.pause(std::future::pending()).await,
+                        Some(outcome) if must_pause(&outcome.ending) => service.pause(std::future::pending()).await,
                         Some(_) => {}
                         None => service.pause(service.bell.heard()).await,
                     }
@@ -71,7 +89,7 @@ impl Service {
     }
 
     /// Claims the next run that is due and works on it; `None` when there is none.
-    pub async fn work_on_next(&self) -> Option<Ending> {
+    async fn work_on_next(&self) -> Option<Outcome> {
         if self.stop.asked.is_cancelled() || pause_file(&self.workshop.settings.state_dir).exists() {
             return None;
         }
@@ -79,17 +97,21 @@ impl Service {
             Ok(claimed) => claimed?,
             Err(error) => {
                 tracing::error!("no run could be claimed: {error}");
-                return Some(Ending::Unsaved);
+                let (task, ending) = (None, Ending::Unsaved);
+                return Some(Outcome { task, ending });
             }
         };
         let (lease, stored) = claimed;
+        let task = Some(stored.task.clone());
         let Some(thread) = self.forges.thread(&stored.task) else {
             let until = Utc::now() + TimeDelta::hours(1);
             tracing::error!(task = %stored.task, "its forge is not among task_sources any more; the run waits");
             self.release(&lease, Some(until)).await;
-            return Some(Ending::Postponed(until));
+            let ending = Ending::Postponed(until);
+            return Some(Outcome { task, ending });
         };
-        Some(self.work_on(lease, stored, thread).await)
+        let ending = self.work_on(lease, stored, thread).await;
+        Some(Outcome { task, ending })
     }
 
     /// Works on a claimed run while its lease is kept alive.

@@ -61,7 +61,12 @@ async fn fifty_megabytes_of_output_leave_the_program_small() {
     let most = memory(&program, "VmHWM");
     world.model.release();
 
-    assert_eq!(program.ended().await.stdout, "run: done\n", "{}", world.story());
+    assert_eq!(
+        program.ended().await.stdout,
+        "github:acme/widgets#1: done\n",
+        "{}",
+        world.story()
+    );
     assert!(most < 100 * MEGABYTE, "{} MB", most / MEGABYTE);
     for request in &world.model.requests()[2..] {
         let said = request.last_user_message();
@@ -98,7 +103,12 @@ async fn a_command_that_runs_out_of_time_leaves_no_process() {
     assert!(told.contains("timed out"), "{told}");
     world.model.release();
 
-    assert_eq!(program.ended().await.stdout, "run: done\n", "{}", world.story());
+    assert_eq!(
+        program.ended().await.stdout,
+        "github:acme/widgets#1: done\n",
+        "{}",
+        world.story()
+    );
     world.finish().await;
 }
 
@@ -134,7 +144,12 @@ async fn a_repository_of_200_megabytes_is_worked_on() {
     // The final comment is still to be written, so the program is there to be asked.
     let most = memory(&program, "VmHWM");
 
-    assert_eq!(program.ended().await.stdout, "run: done\n", "{}", world.story());
+    assert_eq!(
+        program.ended().await.stdout,
+        "github:acme/widgets#1: done\n",
+        "{}",
+        world.story()
+    );
     assert!(
         most < 100 * MEGABYTE,
         "{} MB, before the delivery {} MB",

@@ -47,7 +47,7 @@ async fn a_book_that_cannot_be_written_costs_neither_work_nor_money() {
     assert_eq!(ended.code, Some(1), "{ended:?}\n{}", world.story());
     assert_eq!(
         ended.stdout,
-        "run: put down, because the store cannot be written or read\n"
+        "github:acme/widgets#1: put down, because the store cannot be written or read\n"
     );
     assert_eq!(world.model.requests().len(), 3, "{}", world.model.dump());
     // It holds what the book does not.
@@ -120,7 +120,7 @@ async fn a_run_that_somebody_else_has_is_let_go_while_the_model_thinks() {
     assert!(taken.elapsed() < Duration::from_secs(25), "{:?}", taken.elapsed());
     assert_eq!(
         ended.stdout,
-        "run: given up to another worker\n",
+        "github:acme/widgets#1: given up to another worker\n",
         "{ended:?}\n{}",
         world.story()
     );

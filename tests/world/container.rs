@@ -50,7 +50,12 @@ async fn a_running_container_is_as_confined_as_it_is_promised() {
         .unwrap();
     world.model.release();
     let ended = program.ended().await;
-    assert_eq!(ended.stdout, "run: done\n", "{ended:?}\n{}", world.story());
+    assert_eq!(
+        ended.stdout,
+        "github:acme/widgets#1: done\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
 
     assert_eq!(containers.len(), 1, "{containers:?}");
     assert_eq!(inspected.mounts, Some(Vec::new()));

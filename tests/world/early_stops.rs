@@ -23,7 +23,7 @@ async fn while_the_repository_is_fetched() {
     assert!(asked.elapsed() < Duration::from_secs(5), "{:?}", asked.elapsed());
     assert_eq!(
         (ended.code, ended.stdout.as_str()),
-        (Some(0), "run: interrupted\n"),
+        (Some(0), "github:acme/widgets#1: interrupted\n"),
         "{ended:?}"
     );
     world.model.plans(Plan::of(&["greet"])).done("Nothing to do.");
@@ -52,7 +52,7 @@ async fn while_a_tool_server_does_not_answer() {
     assert!(asked.elapsed() < Duration::from_secs(10), "{:?}", asked.elapsed());
     assert_eq!(
         (ended.code, ended.stdout.as_str()),
-        (Some(0), "run: interrupted\n"),
+        (Some(0), "github:acme/widgets#1: interrupted\n"),
         "{ended:?}"
     );
     assert_eq!(issue.labels(), ["coding agent processing"]);

@@ -160,7 +160,12 @@ async fn a_container_that_dies_between_the_making_and_the_start_of_a_command_is_
     let ended = run.ended().await;
 
     assert!(engine.has_struck());
-    assert_eq!(ended.stdout, "run: done\n", "{ended:?}\n{}", world.story());
+    assert_eq!(
+        ended.stdout,
+        "github:acme/widgets#1: done\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
     assert_eq!(issue.labels(), ["coding agent done"]);
     assert_eq!(world.github.pulls()[0].file("one.txt").as_deref(), Some("one\n"));
     drop(engine);

@@ -47,7 +47,12 @@ async fn red_pull(world: &World) -> Item {
         .open_issue("Paint it")
         .body("Any color.")
         .label("coding agent");
-    assert_eq!(world.run().await.stdout, "run: done\n", "{}", world.story());
+    assert_eq!(
+        world.run().await.stdout,
+        "github:acme/widgets#1: done\n",
+        "{}",
+        world.story()
+    );
     world.github.pulls().remove(0)
 }
 
@@ -58,7 +63,12 @@ async fn red_merge_request(world: &World) -> gitlab::Item {
         .open_issue("Paint it")
         .body("Any color.")
         .label("coding agent");
-    assert_eq!(world.run().await.stdout, "run: done\n", "{}", world.story());
+    assert_eq!(
+        world.run().await.stdout,
+        "gitlab:acme/widgets#1: done\n",
+        "{}",
+        world.story()
+    );
     world.gitlab.merge_requests().remove(0)
 }
 
@@ -91,7 +101,12 @@ async fn a_review_becomes_commits_on_the_same_branch_and_one_comment() {
 
     let ended = world.run().await;
 
-    assert_eq!(ended.stdout, "run: done\n", "{ended:?}\n{}", world.story());
+    assert_eq!(
+        ended.stdout,
+        "github:acme/widgets#2: done\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
     insta::assert_snapshot!(task(&world, 1), @"
     This is your own change request, github:acme/widgets#2. People reviewed it. Do what they ask for below, on the same branch; questions are answered in your last comment.
     <data-FENCE>
@@ -161,7 +176,12 @@ async fn remarks_on_a_merge_request_become_commits_on_the_same_branch_and_one_co
 
     let ended = world.run().await;
 
-    assert_eq!(ended.stdout, "run: done\n", "{ended:?}\n{}", world.story());
+    assert_eq!(
+        ended.stdout,
+        "gitlab:acme/widgets!1: done\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
     insta::assert_snapshot!(task(&world, 1), @"
     This is your own change request, gitlab:acme/widgets!1. People reviewed it. Do what they ask for below, on the same branch; questions are answered in your last comment.
     <data-FENCE>
@@ -206,7 +226,12 @@ async fn after_the_last_round_one_comment_says_that_a_human_is_needed() {
     let pull = red_pull(&world).await;
     paints(&world, "blue");
     pull.comment("alice", "Blue, please.");
-    assert_eq!(world.run().await.stdout, "run: done\n", "{}", world.story());
+    assert_eq!(
+        world.run().await.stdout,
+        "github:acme/widgets#2: done\n",
+        "{}",
+        world.story()
+    );
 
     pull.comment("alice", "Green, please.");
     assert_eq!(world.run().await.stdout, "", "{}", world.story());
@@ -223,10 +248,20 @@ async fn after_the_last_round_one_comment_says_that_a_human_is_needed() {
     // Whoever asks anew gets what was said meanwhile, and all rounds anew.
     paints(&world, "green");
     pull.label("coding agent");
-    assert_eq!(world.run().await.stdout, "run: done\n", "{}", world.story());
+    assert_eq!(
+        world.run().await.stdout,
+        "github:acme/widgets#2: done\n",
+        "{}",
+        world.story()
+    );
     paints(&world, "yellow");
     pull.comment("alice", "Yellow, after all.");
-    assert_eq!(world.run().await.stdout, "run: done\n", "{}", world.story());
+    assert_eq!(
+        world.run().await.stdout,
+        "github:acme/widgets#2: done\n",
+        "{}",
+        world.story()
+    );
     assert_eq!(pull.file("color.txt").as_deref(), Some("yellow\n"));
     world.finish().await;
 }
@@ -290,10 +325,20 @@ async fn stop_on_the_pull_request_ends_it_until_the_trigger_is_put_on() {
 
     paints(&world, "blue");
     pull.label("coding agent");
-    assert_eq!(world.run().await.stdout, "run: done\n", "{}", world.story());
+    assert_eq!(
+        world.run().await.stdout,
+        "github:acme/widgets#2: done\n",
+        "{}",
+        world.story()
+    );
     paints(&world, "green");
     pull.comment("alice", "Green, after all.");
-    assert_eq!(world.run().await.stdout, "run: done\n", "{}", world.story());
+    assert_eq!(
+        world.run().await.stdout,
+        "github:acme/widgets#2: done\n",
+        "{}",
+        world.story()
+    );
     assert_eq!(pull.file("color.txt").as_deref(), Some("green\n"));
     world.finish().await;
 }
@@ -331,7 +376,12 @@ async fn work_on_a_deleted_branch_ends_with_a_comment() {
 
     let ended = world.run().await;
 
-    assert_eq!(ended.stdout, "run: failed\n", "{ended:?}\n{}", world.story());
+    assert_eq!(
+        ended.stdout,
+        "gitlab:acme/widgets!1: failed\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
     let comments = merge.comments_of(world.gitlab.bot());
     insta::assert_snapshot!(said(&world, &comments.join("\n=====\n")), @r"
     ### ❌ This could not be done

@@ -32,7 +32,7 @@ async fn an_issue_becomes_a_merge_request() {
     let ended = world.run().await;
 
     assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
-    assert_eq!(ended.stdout, "run: done\n");
+    assert_eq!(ended.stdout, "gitlab:acme/widgets#1: done\n");
     let merge = &world.gitlab.merge_requests()[0];
     assert_eq!(merge.file("README.md").as_deref(), Some("Hello\n"));
     assert!(!merge.is_draft() && merge.mentions(&issue));

@@ -26,7 +26,7 @@ async fn after_one_run() -> World {
     world.github.open_issue("Greet the reader").label("coding agent");
     let ended = world.run().await;
     assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{}", world.story());
-    assert_eq!(ended.stdout, "run: done\n");
+    assert_eq!(ended.stdout, "github:acme/widgets#1: done\n");
     world
 }
 
@@ -233,7 +233,12 @@ async fn a_secret_that_the_tools_print_goes_nowhere() {
 
     let ended = world.run().await;
 
-    assert_eq!(ended.stdout, "run: done\n", "{ended:?}\n{}", world.story());
+    assert_eq!(
+        ended.stdout,
+        "github:acme/widgets#1: done\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
     let seen = world.model.requests()[2].last_user_message();
     assert!(seen.contains("token: [redacted]"), "{seen}");
     let pulls = world.github.pulls();

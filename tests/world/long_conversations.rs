@@ -79,7 +79,12 @@ async fn a_summary_that_does_not_come_destroys_nothing() {
 
     let ended = world.run().await;
 
-    assert_eq!(ended.stdout, "run: done\n", "{ended:?}\n{}", world.story());
+    assert_eq!(
+        ended.stdout,
+        "github:acme/widgets#1: done\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
     let requests = world.model.requests();
     // Behind the summary that was none everything is there still; the next one takes the place of the older part.
     assert!(requests[7].text().contains("seq 0000"), "{}", world.model.dump());

@@ -37,7 +37,12 @@ async fn in_the_middle_of_the_work_only_the_last_turns_are_lost() {
     world.model.release();
     let ended = program.ended().await;
 
-    assert_eq!(ended.stdout, "run: done\n", "{ended:?}\n{}", world.story());
+    assert_eq!(
+        ended.stdout,
+        "github:acme/widgets#1: done\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
     let requests = world.model.requests();
     let told = requests[12].last_user_message();
     assert!(told.contains("Whether it took effect is unknown"), "{told}");
@@ -78,7 +83,12 @@ async fn while_the_program_checks_nothing_is_lost() {
     world.kill_containers().await;
     let ended = program.ended().await;
 
-    assert_eq!(ended.stdout, "run: done\n", "{ended:?}\n{}", world.story());
+    assert_eq!(
+        ended.stdout,
+        "github:acme/widgets#1: done\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
     assert_eq!(issue.labels(), ["coding agent done"]);
     let pulls = world.github.pulls();
     assert!(pulls.len() == 1 && !pulls[0].is_draft(), "{}", world.story());
@@ -118,7 +128,12 @@ async fn a_new_container_that_was_not_ready_when_the_program_died_is_not_taken_o
     processes::until(&nap, 0).await;
     let ended = world.run().await;
 
-    assert_eq!(ended.stdout, "run: done\n", "{ended:?}\n{}", world.story());
+    assert_eq!(
+        ended.stdout,
+        "github:acme/widgets#1: done\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
     assert_eq!(issue.labels(), ["coding agent done"]);
     let told = world.model.requests()[2].last_user_message();
     assert!(told.contains("A new container has taken the place"), "{told}");
@@ -145,7 +160,7 @@ async fn a_container_that_dies_again_and_again_fails_the_run() {
 
     assert_eq!(
         (ended.code, ended.stdout.as_str()),
-        (Some(1), "run: failed\n"),
+        (Some(1), "github:acme/widgets#1: failed\n"),
         "{}",
         world.story()
     );
@@ -172,7 +187,7 @@ async fn a_forge_that_is_away_at_the_delivery_costs_no_work() {
     let ended = program.ended().await;
 
     assert!(
-        ended.stdout.starts_with("run: put back until"),
+        ended.stdout.starts_with("github:acme/widgets#1: put back until"),
         "{ended:?}\n{}",
         world.story()
     );
@@ -180,7 +195,12 @@ async fn a_forge_that_is_away_at_the_delivery_costs_no_work() {
     world.make_everything_due().await;
     let ended = world.run().await;
 
-    assert_eq!(ended.stdout, "run: done\n", "{ended:?}\n{}", world.story());
+    assert_eq!(
+        ended.stdout,
+        "github:acme/widgets#1: done\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
     let pulls = world.github.pulls();
     assert_eq!(pulls.len(), 1, "{}", world.story());
     assert_eq!(pulls[0].file("one.txt").as_deref(), Some("one\n"));

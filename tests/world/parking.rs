@@ -31,7 +31,7 @@ async fn the_worker_is_free_for_other_tasks() {
 
     let endings: Vec<_> = ended.stdout.lines().collect();
     assert!(
-        matches!(endings[..], [parked, "run: done"] if parked.starts_with("run: put back until")),
+        matches!(endings[..], [parked, "github:acme/widgets#1: done"] if parked.starts_with("github:acme/widgets#1: put back until")),
         "{ended:?}\n{}",
         world.story()
     );
@@ -86,7 +86,11 @@ async fn what_stays_away_is_tried_ever_more_rarely_and_given_up_in_the_end() {
     let mut minutes = Vec::new();
     for _ in 0..3 {
         let ended = world.run().await;
-        assert!(ended.stdout.starts_with("run: put back until"), "{}", world.story());
+        assert!(
+            ended.stdout.starts_with("github:acme/widgets#1: put back until"),
+            "{}",
+            world.story()
+        );
         let until: DateTime<Utc> = serde_json::from_value(waiting(&world).await["not_before"].take()).unwrap();
         // Asked a moment later: 119 s are two minutes.
         minutes.push(((until - Utc::now()).num_seconds() + 30) / 60);
@@ -100,7 +104,12 @@ async fn what_stays_away_is_tried_ever_more_rarely_and_given_up_in_the_end() {
     world
         .rewrite_records(|record| record["parked_since"] = json!(long_ago))
         .await;
-    assert_eq!(world.run().await.stdout, "run: failed\n", "{}", world.story());
+    assert_eq!(
+        world.run().await.stdout,
+        "github:acme/widgets#1: failed\n",
+        "{}",
+        world.story()
+    );
     assert_eq!(issue.labels(), ["coding agent failed"]);
     let comments: Vec<_> = issue.comments_of(world.github.bot());
     insta::assert_snapshot!(told(&world, &comments.join("\n=====\n")), @"
@@ -144,11 +153,22 @@ async fn a_round_on_an_own_pull_request_that_has_to_wait_says_so() {
         .calls("workspace/execute_command", paint("red"))
         .done("It is red.");
     world.github.open_issue("Paint it").label("coding agent");
-    assert_eq!(world.run().await.stdout, "run: done\n", "{}", world.story());
+    assert_eq!(
+        world.run().await.stdout,
+        "github:acme/widgets#1: done\n",
+        "{}",
+        world.story()
+    );
     let pull = world.github.pulls().remove(0);
     pull.comment("alice", "Blue, please.");
     world.model.plans(Plan::of(&["paint it"])).rate_limited(Some(7_200));
-    assert!(world.run().await.stdout.starts_with("run: put back until"));
+    assert!(
+        world
+            .run()
+            .await
+            .stdout
+            .starts_with("github:acme/widgets#1: put back until")
+    );
     let comments = pull.comments_of(world.github.bot());
     assert!(
         matches!(&comments[..], [waits] if waits.starts_with("### ⏳ Waiting until")),
@@ -160,7 +180,12 @@ async fn a_round_on_an_own_pull_request_that_has_to_wait_says_so() {
         .calls("workspace/execute_command", paint("blue"))
         .done("It is blue.");
     world.make_everything_due().await;
-    assert_eq!(world.run().await.stdout, "run: done\n", "{}", world.story());
+    assert_eq!(
+        world.run().await.stdout,
+        "github:acme/widgets#1: done\n",
+        "{}",
+        world.story()
+    );
     let comments = pull.comments_of(world.github.bot());
     assert!(
         matches!(&comments[..], [progress, _] if progress.starts_with("<details><summary>🛠️ Done")),

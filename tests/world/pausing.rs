@@ -56,7 +56,12 @@ async fn a_paused_run_goes_on_where_it_was() {
     issue.comment("alice", "/agent pause");
     let ended = run.ended().await;
 
-    assert_eq!(ended.stdout, "run: paused\n", "{ended:?}\n{}", world.story());
+    assert_eq!(
+        ended.stdout,
+        "github:acme/widgets#1: paused\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
     assert_eq!(issue.labels(), ["coding agent paused"]);
     assert_eq!(world.containers().await, [""; 0]);
     insta::assert_snapshot!(last_comment(&world, &issue), @"
@@ -90,7 +95,12 @@ async fn a_paused_run_goes_on_where_it_was() {
     issue.comment("alice", "/agent resume");
     let ended = world.run().await;
 
-    assert_eq!(ended.stdout, "run: done\n", "{ended:?}\n{}", world.story());
+    assert_eq!(
+        ended.stdout,
+        "github:acme/widgets#1: done\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
     assert_eq!(issue.labels(), ["coding agent done"]);
     assert_eq!(count(&world, "planned"), 1);
     let requests = world.model.requests();
@@ -120,7 +130,12 @@ async fn the_trigger_label_lets_a_paused_run_go_on() {
     let run = world.spawn(&["run"]);
     world.model.until_held(1).await;
     issue.comment("alice", "/agent pause");
-    assert_eq!(run.ended().await.stdout, "run: paused\n", "{}", world.story());
+    assert_eq!(
+        run.ended().await.stdout,
+        "github:acme/widgets#1: paused\n",
+        "{}",
+        world.story()
+    );
 
     world
         .model
@@ -129,7 +144,12 @@ async fn the_trigger_label_lets_a_paused_run_go_on() {
     issue.label("coding agent");
     let ended = world.run().await;
 
-    assert_eq!(ended.stdout, "run: done\n", "{ended:?}\n{}", world.story());
+    assert_eq!(
+        ended.stdout,
+        "github:acme/widgets#1: done\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
     assert_eq!(issue.labels(), ["coding agent done"]);
     world.finish().await;
 }
@@ -187,7 +207,12 @@ async fn a_run_nobody_works_on_is_stopped_from_the_command_line_at_once() {
     let run = world.spawn(&["run"]);
     world.model.until_held(1).await;
     issue.comment("alice", "/agent pause");
-    assert_eq!(run.ended().await.stdout, "run: paused\n", "{}", world.story());
+    assert_eq!(
+        run.ended().await.stdout,
+        "github:acme/widgets#1: paused\n",
+        "{}",
+        world.story()
+    );
 
     let stopped = world.command(&["stop", "github:acme/widgets#1"]).await;
 
@@ -225,7 +250,12 @@ async fn the_pause_file_sets_all_runs_aside_and_its_end_lets_them_go_on() {
     world.model.until_held(1).await;
 
     assert_eq!(world.command(&["pause", "--all"]).await.code, Some(0));
-    assert_eq!(run.ended().await.stdout, "run: paused\n", "{}", world.story());
+    assert_eq!(
+        run.ended().await.stdout,
+        "github:acme/widgets#1: paused\n",
+        "{}",
+        world.story()
+    );
     assert_eq!(issue.labels(), ["coding agent paused"]);
     let other = world.github.open_issue("Something else").label("coding agent");
     assert_eq!(world.run().await.stdout, "");
@@ -244,7 +274,12 @@ async fn the_pause_file_sets_all_runs_aside_and_its_end_lets_them_go_on() {
     assert_eq!(world.command(&["resume", "--all"]).await.code, Some(0));
     let ended = world.run().await;
 
-    assert_eq!(ended.stdout, "run: done\nrun: done\n", "{ended:?}\n{}", world.story());
+    assert_eq!(
+        ended.stdout,
+        "github:acme/widgets#1: done\nrun: done\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
     assert_eq!(issue.labels(), ["coding agent done"]);
     world.finish().await;
 }

@@ -40,7 +40,12 @@ async fn it_is_edited_at_most_once_in_five_seconds_and_shows_the_newest() {
         "{comment:?}"
     );
     world.model.release();
-    assert_eq!(run.ended().await.stdout, "run: done\n", "{}", world.story());
+    assert_eq!(
+        run.ended().await.stdout,
+        "github:acme/widgets#1: done\n",
+        "{}",
+        world.story()
+    );
     assert_eq!(issue.comments().remove(0).earlier.len(), 2);
     world.finish().await;
 }
@@ -68,7 +73,12 @@ async fn however_long_the_plan_is_it_fits_and_a_deleted_one_does_no_harm() {
     comment.delete();
     world.model.release();
 
-    assert_eq!(run.ended().await.stdout, "run: done\n", "{}", world.story());
+    assert_eq!(
+        run.ended().await.stdout,
+        "github:acme/widgets#1: done\n",
+        "{}",
+        world.story()
+    );
     assert_eq!(issue.labels(), ["coding agent done"]);
     assert_eq!(issue.comments_of(world.github.bot()).len(), 1, "{}", issue.timeline());
     world.finish().await;

@@ -63,7 +63,12 @@ async fn a_service_is_there_when_the_work_begins_and_gone_when_it_ends() {
     world.model.release();
     let ended = program.ended().await;
 
-    assert_eq!(ended.stdout, "run: done\n", "{ended:?}\n{}", world.story());
+    assert_eq!(
+        ended.stdout,
+        "github:acme/widgets#1: done\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
     let said = world.model.requests()[2].last_user_message();
     assert!(said.contains(r"hello\nhello\n127.0.0.1       web\n"), "{said}");
     assert!(!said.contains("elsewhere\\n") && !said.contains("eth"), "{said}");
@@ -137,7 +142,12 @@ async fn services_outlive_a_killed_program_and_go_with_the_run() {
     assert_eq!(world.containers().await.len(), 2);
     let ended = world.run().await;
 
-    assert_eq!(ended.stdout, "run: done\n", "{ended:?}\n{}", world.story());
+    assert_eq!(
+        ended.stdout,
+        "github:acme/widgets#1: done\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
     let said = world.model.requests().last().unwrap().last_user_message();
     assert!(said.contains("hello"), "{said}");
     world.finish().await;

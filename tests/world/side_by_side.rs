@@ -98,7 +98,7 @@ async fn a_second_run_on_one_state_folder_ends_at_once_and_says_so() {
         world.state_dir().display()
     );
     assert_eq!((second.code, second.stdout), (Some(0), expected));
-    assert_eq!(first.stdout, "run: done\n", "{}", world.story());
+    assert_eq!(first.stdout, "github:acme/widgets#1: done\n", "{}", world.story());
     assert_eq!(issue.labels(), ["coding agent done"]);
     world.finish().await;
 }
@@ -143,7 +143,12 @@ async fn five_consumers_work_on_eight_issues_at_once() {
 
     let ended = world.run().await;
 
-    assert_eq!(ended.stdout, "run: done\n".repeat(8), "{ended:?}\n{}", world.story());
+    assert_eq!(
+        ended.stdout,
+        "github:acme/widgets#1: done\n".repeat(8),
+        "{ended:?}\n{}",
+        world.story()
+    );
     expect_each_once(&world, &issues);
     world.finish().await;
 }
@@ -234,7 +239,7 @@ async fn taking_the_processing_label_off_stops_the_run() {
     world.model.release();
     let ended = program.ended().await;
 
-    assert_eq!(ended.stdout, "run: stopped\n", "{}", world.story());
+    assert_eq!(ended.stdout, "github:acme/widgets#1: stopped\n", "{}", world.story());
     assert_eq!(issue.labels(), ["coding agent stopped"]);
     assert!(world.github.pulls().is_empty());
     world.finish().await;
@@ -254,10 +259,20 @@ async fn an_issue_that_is_triggered_again_goes_on_with_its_open_pull_request() {
             .done("Written.");
     }
     let issue = world.github.open_issue("Write").label("coding agent");
-    assert_eq!(world.run().await.stdout, "run: done\n", "{}", world.story());
+    assert_eq!(
+        world.run().await.stdout,
+        "github:acme/widgets#1: done\n",
+        "{}",
+        world.story()
+    );
 
     issue.comment("alice", "One more, please.").label("coding agent");
-    assert_eq!(world.run().await.stdout, "run: done\n", "{}", world.story());
+    assert_eq!(
+        world.run().await.stdout,
+        "github:acme/widgets#1: done\n",
+        "{}",
+        world.story()
+    );
 
     let pulls = world.github.pulls();
     assert_eq!(pulls.len(), 1, "{}", world.story());
@@ -268,7 +283,12 @@ async fn an_issue_that_is_triggered_again_goes_on_with_its_open_pull_request() {
 
     pulls[0].close();
     issue.label("coding agent");
-    assert_eq!(world.run().await.stdout, "run: done\n", "{}", world.story());
+    assert_eq!(
+        world.run().await.stdout,
+        "github:acme/widgets#1: done\n",
+        "{}",
+        world.story()
+    );
 
     let pulls = world.github.pulls();
     assert_eq!(pulls.len(), 2, "{}", world.story());

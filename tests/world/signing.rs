@@ -147,7 +147,12 @@ async fn a_commit_that_was_pushed_before_a_pause_has_the_same_id_after_it() {
     world.model.until_held(1).await;
     issue.comment("alice", "/agent pause");
     let ended = run.ended().await;
-    assert_eq!(ended.stdout, "run: paused\n", "{ended:?}\n{}", world.story());
+    assert_eq!(
+        ended.stdout,
+        "github:acme/widgets#1: paused\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
     let shown = commits(&world, BRANCH, &key);
 
     world
@@ -160,7 +165,12 @@ async fn a_commit_that_was_pushed_before_a_pause_has_the_same_id_after_it() {
     issue.comment("alice", "/agent resume");
     let ended = world.run().await;
 
-    assert_eq!(ended.stdout, "run: done\n", "{ended:?}\n{}", world.story());
+    assert_eq!(
+        ended.stdout,
+        "github:acme/widgets#1: done\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
     let delivered = commits(&world, BRANCH, &key);
     let subjects = |commits: &[(String, String, String)]| -> Vec<String> {
         commits.iter().map(|(_, subject, _)| subject.clone()).collect()

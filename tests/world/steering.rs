@@ -179,7 +179,7 @@ async fn stop_cuts_a_command_short_and_keeps_the_work_on_a_branch() {
 
     assert_eq!(
         (ended.code, ended.stdout.as_str()),
-        (Some(0), "run: stopped\n"),
+        (Some(0), "github:acme/widgets#1: stopped\n"),
         "{}",
         world.story()
     );
@@ -214,7 +214,12 @@ async fn stop_cuts_a_command_short_and_keeps_the_work_on_a_branch() {
         .plans(plan())
         .calls(COMMAND, write("blue"))
         .done("It is blue.");
-    assert_eq!(world.run().await.stdout, "run: done\n", "{}", world.story());
+    assert_eq!(
+        world.run().await.stdout,
+        "github:acme/widgets#1: done\n",
+        "{}",
+        world.story()
+    );
     world.finish().await;
 }
 
@@ -234,7 +239,12 @@ async fn stop_gives_up_a_model_that_thinks() {
     issue.comment("alice", "/agent stop");
     let ended = run.ended().await;
 
-    assert_eq!(ended.stdout, "run: stopped\n", "{ended:?}\n{}", world.story());
+    assert_eq!(
+        ended.stdout,
+        "github:acme/widgets#1: stopped\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
     assert_eq!(issue.labels(), ["coding agent stopped"]);
     world.finish().await;
 }
@@ -257,7 +267,12 @@ async fn unassigning_the_bot_stops_the_run() {
     issue.unassign(bot);
     let ended = run.ended().await;
 
-    assert_eq!(ended.stdout, "run: stopped\n", "{ended:?}\n{}", world.story());
+    assert_eq!(
+        ended.stdout,
+        "github:acme/widgets#1: stopped\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
     insta::assert_snapshot!(told(&world, issue.comments_of(bot).last().unwrap()), @"
     ### ⏹️ Stopped
 

@@ -74,7 +74,7 @@ async fn in_the_middle_of_a_command_the_work_goes_into_a_new_container() {
     let ended = program.ended().await;
 
     assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
-    assert_eq!(ended.stdout, "run: interrupted\n");
+    assert_eq!(ended.stdout, "github:acme/widgets#1: interrupted\n");
     assert!(asked.elapsed() < Duration::from_secs(10), "{:?}", asked.elapsed());
     assert_eq!(world.containers().await, [""; 0]);
     assert_eq!(processes::with_mark(&long), [0; 0]);
@@ -82,7 +82,12 @@ async fn in_the_middle_of_a_command_the_work_goes_into_a_new_container() {
 
     let ended = world.run().await;
 
-    assert_eq!(ended.stdout, "run: done\n", "{ended:?}\n{}", world.story());
+    assert_eq!(
+        ended.stdout,
+        "github:acme/widgets#1: done\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
     expect_both_files(&world, &issue);
     assert_eq!((count(&world, "planned"), count(&world, "environment_started")), (1, 2));
     let requests = world.model.requests();
@@ -111,14 +116,24 @@ async fn while_the_model_thinks_it_ends_at_once() {
     program.signal("TERM");
     let ended = program.ended().await;
 
-    assert_eq!(ended.stdout, "run: interrupted\n", "{ended:?}\n{}", world.story());
+    assert_eq!(
+        ended.stdout,
+        "github:acme/widgets#1: interrupted\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
     // The tools' part of the grace period is 48 s; nothing of it is waited for.
     assert!(asked.elapsed() < Duration::from_secs(40), "{:?}", asked.elapsed());
     assert_eq!(world.containers().await, [""; 0]);
 
     let ended = world.run().await;
 
-    assert_eq!(ended.stdout, "run: done\n", "{ended:?}\n{}", world.story());
+    assert_eq!(
+        ended.stdout,
+        "github:acme/widgets#1: done\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
     expect_both_files(&world, &issue);
     world.finish().await;
 }
@@ -138,11 +153,21 @@ async fn in_the_middle_of_a_check_nothing_is_held_against_the_work() {
     processes::until_some(&long).await;
     program.signal("TERM");
     let ended = program.ended().await;
-    assert_eq!(ended.stdout, "run: interrupted\n", "{ended:?}\n{}", world.story());
+    assert_eq!(
+        ended.stdout,
+        "github:acme/widgets#1: interrupted\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
 
     let ended = world.run().await;
 
-    assert_eq!(ended.stdout, "run: done\n", "{ended:?}\n{}", world.story());
+    assert_eq!(
+        ended.stdout,
+        "github:acme/widgets#1: done\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
     expect_both_files(&world, &issue);
     let verified: Vec<_> = world
         .journal()
@@ -177,7 +202,12 @@ async fn a_second_signal_ends_it_at_once_and_nothing_is_lost() {
 
     let ended = world.run().await;
 
-    assert_eq!(ended.stdout, "run: done\n", "{ended:?}\n{}", world.story());
+    assert_eq!(
+        ended.stdout,
+        "github:acme/widgets#1: done\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
     expect_both_files(&world, &issue);
     assert_eq!(count(&world, "environment_started"), 1, "the container is taken over");
     world.finish().await;

@@ -25,7 +25,12 @@ async fn after_a_failure(world: &World) -> gitlab::Item {
         .open_merge_request("Add a greeting", "greeting", &FILES)
         .label("coding agent");
     let ended = world.run().await;
-    assert_eq!(ended.stdout, "run: failed: unreadable replies\n", "{}", world.story());
+    assert_eq!(
+        ended.stdout,
+        "gitlab:acme/widgets!1: failed: unreadable replies\n",
+        "{}",
+        world.story()
+    );
     assert_eq!(world.gitlab.default_project().branches(), [BESIDE, "greeting", "main"]);
     merge
 }
@@ -48,7 +53,12 @@ async fn it_follows_the_work_from_pause_to_pause_and_is_gone_when_that_is_delive
     let run = world.spawn(&["run"]);
     world.model.until_held(1).await;
     pull.comment("alice", "/agent pause");
-    assert_eq!(run.ended().await.stdout, "run: paused\n", "{}", world.story());
+    assert_eq!(
+        run.ended().await.stdout,
+        "github:acme/widgets#1: paused\n",
+        "{}",
+        world.story()
+    );
     assert_eq!(repository.branches(), [BESIDE, "greeting", "main"]);
     world.model.release();
 
@@ -61,7 +71,12 @@ async fn it_follows_the_work_from_pause_to_pause_and_is_gone_when_that_is_delive
     let run = world.spawn(&["run"]);
     world.model.until_held(2).await;
     pull.comment("alice", "/agent pause");
-    assert_eq!(run.ended().await.stdout, "run: paused\n", "{}", world.story());
+    assert_eq!(
+        run.ended().await.stdout,
+        "github:acme/widgets#1: paused\n",
+        "{}",
+        world.story()
+    );
     assert_eq!(repository.branches(), [BESIDE, "greeting", "main"]);
     assert_eq!(repository.file(BESIDE, "one.txt").as_deref(), Some("1\n"));
     assert_eq!(repository.file(BESIDE, "two.txt").as_deref(), Some("2\n"));
@@ -69,7 +84,12 @@ async fn it_follows_the_work_from_pause_to_pause_and_is_gone_when_that_is_delive
 
     world.model.done("Counted.");
     pull.comment("alice", "/agent resume");
-    assert_eq!(world.run().await.stdout, "run: done\n", "{}", world.story());
+    assert_eq!(
+        world.run().await.stdout,
+        "github:acme/widgets#1: done\n",
+        "{}",
+        world.story()
+    );
     assert_eq!(repository.branches(), ["greeting", "main"]);
     assert_eq!(pull.file("two.txt").as_deref(), Some("2\n"));
     world.finish().await;
@@ -82,7 +102,12 @@ async fn what_an_earlier_run_left_goes_when_a_later_one_delivers_the_same() {
 
     greets(&world.model).done("It says hello now.");
     merge.label("coding agent");
-    assert_eq!(world.run().await.stdout, "run: done\n", "{}", world.story());
+    assert_eq!(
+        world.run().await.stdout,
+        "gitlab:acme/widgets!1: done\n",
+        "{}",
+        world.story()
+    );
 
     assert_eq!(world.gitlab.default_project().branches(), ["greeting", "main"]);
     assert_eq!(merge.file("greet.py").as_deref(), Some("print('hello')\n"));
@@ -101,13 +126,23 @@ async fn what_was_not_delivered_and_what_others_added_stays() {
         .calls(COMMAND, json!({ "command": "echo \"print('good day')\" > greet.py" }))
         .done("It says something else now.");
     merge.label("coding agent");
-    assert_eq!(world.run().await.stdout, "run: done\n", "{}", world.story());
+    assert_eq!(
+        world.run().await.stdout,
+        "gitlab:acme/widgets!1: done\n",
+        "{}",
+        world.story()
+    );
     assert_eq!(project.branches(), [BESIDE, "greeting", "main"]);
 
     let theirs = project.commit(BESIDE, "Say it louder", &[("loud.py", "print('HELLO')\n")]);
     greets(&world.model).done("It says hello now.");
     merge.label("coding agent");
-    assert_eq!(world.run().await.stdout, "run: done\n", "{}", world.story());
+    assert_eq!(
+        world.run().await.stdout,
+        "gitlab:acme/widgets!1: done\n",
+        "{}",
+        world.story()
+    );
     assert_eq!(merge.file("greet.py").as_deref(), Some("print('hello')\n"));
     assert_eq!(project.git().resolve(&format!("refs/heads/{BESIDE}")), Some(theirs));
     world.finish().await;

@@ -60,7 +60,7 @@ async fn an_item_that_was_deleted_is_left_in_peace() {
     let (ended, _) = while_working(&world, |issue| _ = issue.delete()).await;
     assert_eq!(
         (ended.code, ended.stdout.as_str()),
-        (Some(0), "run: stopped\n"),
+        (Some(0), "github:acme/widgets#1: stopped\n"),
         "{ended:?}"
     );
     nothing_was_delivered(world).await;

@@ -21,7 +21,12 @@ async fn the_same_failure_twice_ends_the_repair_early() {
 
     let ended = world.run().await;
 
-    assert_eq!(ended.stdout, "run: done\n", "{ended:?}\n{}", world.story());
+    assert_eq!(
+        ended.stdout,
+        "github:acme/widgets#1: done\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
     // The plan, the work, `done`, and one more after the digest.
     assert_eq!(world.model.requests().len(), 4, "{}", world.story());
     let pull = &world.github.pulls()[0];
@@ -46,7 +51,12 @@ async fn each_failure_is_tried_twice_and_no_more() {
 
     let ended = world.run().await;
 
-    assert_eq!(ended.stdout, "run: done\n", "{ended:?}\n{}", world.story());
+    assert_eq!(
+        ended.stdout,
+        "github:acme/widgets#1: done\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
     assert_eq!(world.model.requests().len(), 7, "{}", world.story());
     let pull = &world.github.pulls()[0];
     assert!(pull.is_draft(), "{}", world.story());
@@ -74,7 +84,12 @@ async fn the_third_failure_trips_the_breaker() {
 
     let ended = world.run().await;
 
-    assert_eq!(ended.stdout, "run: done\n", "{ended:?}\n{}", world.story());
+    assert_eq!(
+        ended.stdout,
+        "github:acme/widgets#1: done\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
     assert_eq!(world.model.requests().len(), 7, "{}", world.story());
     let pull = &world.github.pulls()[0];
     assert!(pull.is_draft(), "{}", world.story());
@@ -96,7 +111,12 @@ async fn no_more_is_tried_than_the_configuration_allows() {
 
     let ended = world.run().await;
 
-    assert_eq!(ended.stdout, "run: done\n", "{ended:?}\n{}", world.story());
+    assert_eq!(
+        ended.stdout,
+        "github:acme/widgets#1: done\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
     assert_eq!(world.model.requests().len(), 3, "{}", world.story());
     assert!(world.github.pulls()[0].is_draft(), "{}", world.story());
     world.finish().await;

@@ -41,7 +41,12 @@ async fn a_bot_with_write_access_begins_no_round_unless_it_is_named() {
     world.configure(|config| config["github"]["allowed_users"] = json!(["Coverage[bot]"]));
     pull.comment("coverage[bot]", "Coverage fell by 5 %.");
     paints(&world, "blue");
-    assert_eq!(world.run().await.stdout, "run: done\n", "{}", world.story());
+    assert_eq!(
+        world.run().await.stdout,
+        "github:acme/widgets#2: done\n",
+        "{}",
+        world.story()
+    );
     let task = task(&world, 1);
     assert!(task.contains("by 5 %") && !task.contains("by 3 %"), "{task}");
     world.finish().await;
@@ -70,7 +75,12 @@ async fn a_reviewer_who_requests_changes_without_a_word_is_heard() {
 
     let ended = world.run().await;
 
-    assert_eq!(ended.stdout, "run: done\n", "{ended:?}\n{}", world.story());
+    assert_eq!(
+        ended.stdout,
+        "gitlab:acme/widgets!1: done\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
     let task = task(&world, 1);
     assert_eq!(task.matches("I request changes.").count(), 1, "{task}");
     assert_eq!(world.run().await.stdout, "", "{}", world.story());

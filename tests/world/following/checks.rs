@@ -29,7 +29,12 @@ async fn a_failing_check_is_mended_from_the_end_of_its_log() {
 
     let ended = world.run().await;
 
-    assert_eq!(ended.stdout, "run: done\n", "{ended:?}\n{}", world.story());
+    assert_eq!(
+        ended.stdout,
+        "github:acme/widgets#2: done\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
     let task = task(&world, 1);
     insta::assert_snapshot!(end(&task), @r"
     a line nobody needs
@@ -69,7 +74,12 @@ async fn a_failing_pipeline_is_mended_from_the_end_of_its_trace() {
 
     let ended = world.run().await;
 
-    assert_eq!(ended.stdout, "run: done\n", "{ended:?}\n{}", world.story());
+    assert_eq!(
+        ended.stdout,
+        "gitlab:acme/widgets!1: done\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
     insta::assert_snapshot!(end(&task(&world, 1)), @r"
     a line nobody needs
     a line nobody needs
@@ -95,7 +105,12 @@ async fn a_token_that_may_not_read_logs_still_tells_the_name_of_the_check() {
 
     let ended = world.run().await;
 
-    assert_eq!(ended.stdout, "run: done\n", "{ended:?}\n{}", world.story());
+    assert_eq!(
+        ended.stdout,
+        "github:acme/widgets#2: done\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
     insta::assert_snapshot!(end(&task(&world, 1)), @r"
     The check `test` failed; its log cannot be read.
 
@@ -112,7 +127,12 @@ async fn a_check_that_is_run_again_on_the_same_commit_is_seen() {
     let pull = red_pull(&world).await;
     pull.check_fails("test", "the network is down");
     world.model.plans(Plan::of(&["look at it"])).done("It was the network.");
-    assert_eq!(world.run().await.stdout, "run: done\n", "{}", world.story());
+    assert_eq!(
+        world.run().await.stdout,
+        "github:acme/widgets#2: done\n",
+        "{}",
+        world.story()
+    );
 
     // The same failure is not worked on again, however late it is looked at.
     world.make_checks_old().await;
@@ -142,7 +162,12 @@ async fn a_check_that_passed_and_fails_when_it_is_run_again_is_mended() {
     world.make_checks_old().await;
     paints(&world, "blue");
 
-    assert_eq!(world.run().await.stdout, "run: done\n", "{}", world.story());
+    assert_eq!(
+        world.run().await.stdout,
+        "gitlab:acme/widgets!1: done\n",
+        "{}",
+        world.story()
+    );
     assert_eq!(merge.file("color.txt").as_deref(), Some("blue\n"));
     world.finish().await;
 }

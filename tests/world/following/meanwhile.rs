@@ -38,7 +38,12 @@ async fn a_branch_that_is_force_pushed_is_not_overwritten() {
     world.model.release();
     let ended = run.ended().await;
 
-    assert_eq!(ended.stdout, "run: failed\n", "{ended:?}\n{}", world.story());
+    assert_eq!(
+        ended.stdout,
+        "github:acme/widgets#2: failed\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
     assert_eq!(repository.git().resolve(&format!("refs/heads/{BRANCH}")), Some(theirs));
     assert_eq!(
         repository
@@ -76,7 +81,12 @@ async fn a_branch_that_is_deleted_is_not_made_again() {
     world.model.release();
     let ended = run.ended().await;
 
-    assert_eq!(ended.stdout, "run: failed\n", "{ended:?}\n{}", world.story());
+    assert_eq!(
+        ended.stdout,
+        "gitlab:acme/widgets!1: failed\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
     assert_eq!(project.branches(), ["coding-agent/1-paint-it-unfinished", "main"]);
     let comments = merge.comments_of(world.gitlab.bot());
     insta::assert_snapshot!(said(&world, &comments.join("\n=====\n")), @"
@@ -105,7 +115,12 @@ async fn a_pull_request_that_is_merged_needs_no_more_work() {
     pull.merges();
     let ended = run.ended().await;
 
-    assert_eq!(ended.stdout, "run: stopped\n", "{ended:?}\n{}", world.story());
+    assert_eq!(
+        ended.stdout,
+        "github:acme/widgets#2: stopped\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
     assert_eq!(pull.labels(), ["coding agent stopped"]);
     let comments = pull.comments_of(world.github.bot());
     insta::assert_snapshot!(said(&world, &comments.join("\n=====\n")), @"
@@ -129,7 +144,12 @@ async fn a_merge_request_that_is_closed_needs_no_more_work() {
     merge.close();
     let ended = run.ended().await;
 
-    assert_eq!(ended.stdout, "run: stopped\n", "{ended:?}\n{}", world.story());
+    assert_eq!(
+        ended.stdout,
+        "gitlab:acme/widgets!1: stopped\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
     assert_eq!(merge.labels(), ["coding agent stopped"]);
     let comments = merge.comments_of(world.gitlab.bot());
     insta::assert_snapshot!(said(&world, &comments.join("\n=====\n")), @"
@@ -149,7 +169,12 @@ async fn a_paused_run_whose_merge_request_was_merged_ends() {
     let run = world.spawn(&["run"]);
     world.model.until_held(1).await;
     merge.comment("alice", "/agent pause");
-    assert_eq!(run.ended().await.stdout, "run: paused\n", "{}", world.story());
+    assert_eq!(
+        run.ended().await.stdout,
+        "gitlab:acme/widgets!1: paused\n",
+        "{}",
+        world.story()
+    );
 
     merge.merges();
     assert_eq!(world.run().await.stdout, "", "{}", world.story());
@@ -182,7 +207,12 @@ async fn a_paused_run_whose_branch_was_force_pushed_costs_the_model_nothing_more
     let run = world.spawn(&["run"]);
     world.model.until_held(1).await;
     pull.comment("alice", "/agent pause");
-    assert_eq!(run.ended().await.stdout, "run: paused\n", "{}", world.story());
+    assert_eq!(
+        run.ended().await.stdout,
+        "github:acme/widgets#1: paused\n",
+        "{}",
+        world.story()
+    );
     world.model.release();
 
     let main = repository.git().resolve("refs/heads/main").unwrap();
@@ -192,7 +222,12 @@ async fn a_paused_run_whose_branch_was_force_pushed_costs_the_model_nothing_more
     pull.comment("alice", "/agent resume");
     let ended = world.run().await;
 
-    assert_eq!(ended.stdout, "run: failed\n", "{ended:?}\n{}", world.story());
+    assert_eq!(
+        ended.stdout,
+        "github:acme/widgets#1: failed\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
     assert_eq!(world.model.requests().len(), asked, "the model is not asked in vain");
     assert_eq!(repository.git().resolve("refs/heads/paint"), Some(theirs));
     let last = pull.comments_of(world.github.bot()).pop().unwrap();

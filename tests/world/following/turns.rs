@@ -25,7 +25,12 @@ async fn an_issue_that_is_triggered_again_waits_for_the_round_on_its_pull_reques
     let world = world().await;
     paints(&world, "red");
     let issue = world.github.open_issue("Paint it").label("coding agent");
-    assert_eq!(world.run().await.stdout, "run: done\n", "{}", world.story());
+    assert_eq!(
+        world.run().await.stdout,
+        "github:acme/widgets#1: done\n",
+        "{}",
+        world.story()
+    );
     let pull = world.github.pulls().remove(0);
     paints(&world, "blue").holds();
     pull.comment("alice", "Blue, please.");

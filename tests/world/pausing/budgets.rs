@@ -20,7 +20,7 @@ async fn a_used_up_budget_pauses_the_run_and_more_of_it_lets_it_go_on() {
 
     assert_eq!(
         (ended.code, ended.stdout.as_str()),
-        (Some(1), "run: paused: a limit is reached\n"),
+        (Some(1), "github:acme/widgets#1: paused: a limit is reached\n"),
         "{}",
         world.story()
     );
@@ -50,7 +50,12 @@ async fn a_used_up_budget_pauses_the_run_and_more_of_it_lets_it_go_on() {
     issue.comment("alice", "/agent budget 100k");
     let ended = world.run().await;
 
-    assert_eq!(ended.stdout, "run: done\n", "{ended:?}\n{}", world.story());
+    assert_eq!(
+        ended.stdout,
+        "github:acme/widgets#1: done\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
     assert_eq!(world.github.pulls()[0].files(), ["README.md", "color.txt", "state.txt"]);
     world.finish().await;
 }
@@ -77,7 +82,7 @@ async fn a_used_up_budget_of_dollars_pauses_the_run_and_says_what_it_cost() {
 
     assert_eq!(
         (ended.code, ended.stdout.as_str()),
-        (Some(1), "run: paused: a limit is reached\n"),
+        (Some(1), "github:acme/widgets#1: paused: a limit is reached\n"),
         "{}",
         world.story()
     );
@@ -111,7 +116,12 @@ async fn a_used_up_budget_of_minutes_pauses_the_run_and_waiting_costs_none() {
     let run = world.spawn(&["run"]);
     world.model.until_held(1).await;
     issue.comment("alice", "/agent pause");
-    assert_eq!(run.ended().await.stdout, "run: paused\n", "{}", world.story());
+    assert_eq!(
+        run.ended().await.stdout,
+        "github:acme/widgets#1: paused\n",
+        "{}",
+        world.story()
+    );
     // Half an hour less a little was worked, and long ago the run was set aside.
     world
         .rewrite_records(|record| {
@@ -124,7 +134,12 @@ async fn a_used_up_budget_of_minutes_pauses_the_run_and_waiting_costs_none() {
     let run = world.spawn(&["run"]);
     world.model.until_held(2).await;
     issue.comment("alice", "/agent pause");
-    assert_eq!(run.ended().await.stdout, "run: paused\n", "{}", world.story());
+    assert_eq!(
+        run.ended().await.stdout,
+        "github:acme/widgets#1: paused\n",
+        "{}",
+        world.story()
+    );
     world
         .rewrite_records(|record| record["worked_seconds"] = json!(30 * 60))
         .await;
@@ -134,7 +149,7 @@ async fn a_used_up_budget_of_minutes_pauses_the_run_and_waiting_costs_none() {
 
     assert_eq!(
         (ended.code, ended.stdout.as_str()),
-        (Some(1), "run: paused: a limit is reached\n"),
+        (Some(1), "github:acme/widgets#1: paused: a limit is reached\n"),
         "{}",
         world.story()
     );
@@ -163,7 +178,12 @@ async fn the_days_budget_makes_the_next_run_wait_for_the_next_day() {
         .done("It is dry.")
         .counts(5000);
     world.github.open_issue("Paint it").label("coding agent");
-    assert_eq!(world.run().await.stdout, "run: done\n", "{}", world.story());
+    assert_eq!(
+        world.run().await.stdout,
+        "github:acme/widgets#1: done\n",
+        "{}",
+        world.story()
+    );
 
     let other = world.github.open_issue("Paint the other").label("coding agent");
     let ended = world.run().await;
@@ -171,7 +191,7 @@ async fn the_days_budget_makes_the_next_run_wait_for_the_next_day() {
     let tomorrow = (chrono::Utc::now().date_naive() + chrono::Days::new(1)).format("%Y-%m-%d 00:00 UTC");
     assert_eq!(
         ended.stdout,
-        format!("run: put back until {tomorrow}\n"),
+        format!("github:acme/widgets#1: put back until {tomorrow}\n"),
         "{}",
         world.story()
     );

@@ -18,7 +18,7 @@ async fn a_question_waits_for_an_answer_and_the_answer_reaches_the_model() {
 
     assert_eq!(
         (ended.code, ended.stdout.as_str()),
-        (Some(0), "run: waiting for an answer\n"),
+        (Some(0), "github:acme/widgets#1: waiting for an answer\n"),
         "{}",
         world.story()
     );
@@ -46,7 +46,12 @@ async fn a_question_waits_for_an_answer_and_the_answer_reaches_the_model() {
     issue.comment("alice", "Blue, please.");
     let ended = world.run().await;
 
-    assert_eq!(ended.stdout, "run: done\n", "{ended:?}\n{}", world.story());
+    assert_eq!(
+        ended.stdout,
+        "github:acme/widgets#1: done\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
     let requests = world.model.requests();
     let told = requests[3].text();
     assert!(told.contains("Blue, please.") && !told.contains("Pink."), "{told}");
@@ -64,7 +69,7 @@ async fn a_run_that_nobody_lets_go_on_is_closed() {
     let issue = world.github.open_issue("Paint it").label("coding agent");
     assert_eq!(
         world.run().await.stdout,
-        "run: waiting for an answer\n",
+        "github:acme/widgets#1: waiting for an answer\n",
         "{}",
         world.story()
     );
