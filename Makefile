@@ -1,7 +1,7 @@
 # `make help` lists what there is. All that is needed beforehand is a Rust toolchain, and root or sudo.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint bench chaos soak deny advisories images build install
+.PHONY: help setup demo test lint bench chaos soak attack deny advisories images build install
 
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -41,6 +41,12 @@ chaos: ## kill and disturb the program in many ways, and count what was lost (RO
 
 soak: ## work on many tasks in one long-running program while things go wrong (SOAK=100 SEED=n)
 	@$(MAKE) --no-print-directory chaos SOAK=$(or $(SOAK),100)
+
+attack: ## attack the program in every way we know, and count what got through (ROUNDS=3 SHORT=1 ONLY="commit item:mention self")
+	scripts/setup attack
+	cargo build --locked --bin coding-agent --example attack
+	@ROUNDS=$(ROUNDS) SHORT=$(SHORT) scripts/with-docker target/debug/examples/attack $(ONLY)
+	@# The fuzz targets, 60 s each, belong here: every reader of strangers' bytes.
 
 deny: ## check licences, bans and sources of all dependencies
 	scripts/setup deny

@@ -9,6 +9,7 @@ use super::record::{Held, Paused, PausedBy};
 use super::run::Run;
 use super::setback::Setback;
 use crate::repository::CommitId;
+use crate::repository::added::Kind;
 use crate::repository::mirror::Mirror;
 use crate::rules::Files;
 use crate::secret::Leak;
@@ -83,18 +84,21 @@ impl Run {
         Ok(touched
             .filter(|path| !filter.takes(path))
             .take(MOST)
-            .map(|path| Objection::Protected { path })
+            .map(|path| Objection::Protected {
+                path: self.workshop.redactor.clean(&path).into_string(),
+            })
             .collect())
     }
 
     async fn secrets(&self, mirror: &Mirror, base: &CommitId, head: &CommitId) -> Result<Vec<Objection>, Setback> {
         let redactor = &self.workshop.redactor;
-        let mut found: Vec<(String, Leak)> = Vec::new();
+        let mut found: Vec<(Kind, String, Leak)> = Vec::new();
         mirror
             .each_added(base, head, |object| {
                 let room = MOST_LEAKS.saturating_sub(found.len());
                 let leaks = redactor.leaks(&String::from_utf8_lossy(object.content));
-                found.extend(leaks.into_iter().take(room).map(|leak| (object.path.to_owned(), leak)));
+                let place = |leak| (object.kind, object.path.to_owned(), leak);
+                found.extend(leaks.into_iter().take(room).map(place));
             })
             .await?;
         if found.is_empty() {
@@ -108,13 +112,27 @@ impl Run {
                 known.extend(leaks.into_iter().map(|leak| leak.fingerprint));
             })
             .await?;
-        found.retain(|(_, leak)| !known.contains(&leak.fingerprint));
+        if found.iter().any(|(kind, ..)| *kind == Kind::Folder) {
+            // A folder that changes tells all of its names again.
+            let (files, _) = mirror.files(base, usize::MAX).await?;
+            let leaks = files.iter().flat_map(|file| redactor.leaks(&file.path));
+            known.extend(leaks.map(|leak| leak.fingerprint));
+        }
+        found.retain(|(.., leak)| !known.contains(&leak.fingerprint));
+        // A path may be the secret itself, or lead through it.
+        let shown = |path: String| redactor.clean(&path).into_string();
         let mut all: Vec<Objection> = found
             .into_iter()
-            .map(|(path, leak)| Objection::Secret {
-                path,
-                line: leak.line,
-                kind: leak.kind,
+            .map(|(kind, path, leak)| match kind {
+                Kind::Folder => Objection::Name {
+                    folder: shown(path),
+                    kind: leak.kind,
+                },
+                Kind::Commit | Kind::File => Objection::Secret {
+                    path: shown(path),
+                    line: leak.line,
+                    kind: leak.kind,
+                },
             })
             .collect();
         all.sort();

@@ -29,6 +29,7 @@ pub mod wishes; // the tools that talk to the program itself
 pub mod mailbox; // what comes in while a run works
 pub mod listening; // who puts it in
 mod outputs; // what was too long for the model
+mod stored; // what the store gets
 mod keeping; // the work is kept while the model thinks
 mod confined; // file tools that see less than there is
 pub mod desk; // what the model works at

@@ -20,6 +20,8 @@ pub enum Objection {
         /// Such as `github-token`; none for a value of the configuration.
         kind: Option<String>,
     },
+    /// The name of a file or a folder looks like a secret; `folder` is where it lies, empty for the topmost.
+    Name { folder: String, kind: Option<String> },
 }
 
 /// Markdown, fit to be shown.
@@ -31,11 +33,20 @@ impl fmt::Display for Objection {
                 "{} is changed, which `git.protected_paths` names",
                 code(path)
             ),
+            Self::Name { folder, kind } => {
+                let kind = described(kind.as_deref());
+                if folder.is_empty() {
+                    write!(formatter, "the name of a file or folder holds {kind}")
+                } else {
+                    write!(
+                        formatter,
+                        "in {} the name of a file or folder holds {kind}",
+                        code(folder)
+                    )
+                }
+            }
             Self::Secret { path, line, kind } => {
-                let kind = kind.as_deref().map_or_else(
-                    || "a secret value of this program's configuration".to_owned(),
-                    |kind| format!("what looks like a secret ({kind})"),
-                );
+                let kind = described(kind.as_deref());
                 if path.is_empty() {
                     write!(formatter, "a commit message holds {kind}")
                 } else {
@@ -44,4 +55,11 @@ impl fmt::Display for Objection {
             }
         }
     }
+}
+
+fn described(kind: Option<&str>) -> String {
+    kind.map_or_else(
+        || "a secret value of this program's configuration".to_owned(),
+        |kind| format!("what looks like a secret ({kind})"),
+    )
 }

@@ -15,6 +15,7 @@ use super::pending::Pending;
 use super::record::{Failure, FailureKind, Record};
 use super::setback::Setback;
 use super::stop::Stop;
+use super::stored;
 use super::talk;
 use super::thread::Thread;
 use super::workshop::Workshop;
@@ -172,6 +173,7 @@ impl Run {
     pub(super) fn written_record(&self) -> Result<serde_json::Value, Setback> {
         let mut record = serde_json::to_value(&self.record).map_err(|error| Setback::failed(error.to_string()))?;
         record["worked_seconds"] = self.spent().seconds.into();
+        stored::clean_record(&self.workshop.redactor, &mut record);
         Ok(record)
     }
 

@@ -10,6 +10,7 @@ use super::record::{Paused, PausedBy};
 use super::rulebook;
 use super::run::Run;
 use super::setback::Setback;
+use super::stored;
 use super::wishes::Wishes;
 use crate::conversation::circling::{Verdict, Watch};
 use crate::conversation::{Message, Reply, ToolResult, decode};
@@ -197,7 +198,10 @@ impl Run {
             .iter()
             .any(|message| matches!(message, Message::Assistant { .. }));
         if has_reply {
-            let unsaved = chat.unsaved();
+            let mut unsaved = chat.unsaved();
+            for message in &mut unsaved {
+                stored::clean_message(&self.workshop.redactor, message);
+            }
             let record = self.written_record()?;
             self.workshop.store.append(&self.lease, &record, &unsaved).await?;
         }

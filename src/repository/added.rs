@@ -1,4 +1,4 @@
-//! What commits bring along: the content of every new object, also of files that a later commit takes away again.
+//! What commits bring along: the content of every new object, also of files that a later commit takes away again, and names.
 
 use std::ops::ControlFlow;
 
@@ -12,13 +12,22 @@ const LONGEST_OBJECT: usize = 32 * 1024 * 1024;
 /// One object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Object<'a> {
-    /// Where it stands; empty for a commit.
+    pub kind: Kind,
+    /// Where it stands; empty for a commit and for the topmost folder.
     pub path: &'a str,
     pub content: &'a [u8],
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    Commit,
+    File,
+    /// Its content is git's own: mode, name, and the bytes of an id, again and again.
+    Folder,
+}
+
 impl Mirror {
-    /// Shows `look` each commit and each file that `base..head` brings along and that is on none of the forge's branches.
+    /// Shows `look` each commit, each folder and each file that `base..head` brings along and that is on none of the forge's branches.
     pub async fn each_added(
         &self,
         base: &CommitId,
@@ -107,7 +116,8 @@ struct Reading {
 }
 
 struct Entry {
-    is_shown: bool,
+    /// `None` for what is not shown.
+    kind: Option<Kind>,
     path: String,
     /// Bytes that are still to come, the line break behind them included.
     left: usize,
@@ -131,15 +141,16 @@ impl Reading {
                 Some(entry) => {
                     let length = entry.left.min(bytes.len());
                     let room = LONGEST_OBJECT.saturating_sub(entry.content.len());
-                    if entry.is_shown {
+                    if entry.kind.is_some() {
                         entry.content.extend_from_slice(&bytes[..length.min(room)]);
                     }
                     entry.left -= length;
                     if entry.left == 0 {
-                        if entry.is_shown {
+                        if let Some(kind) = entry.kind {
                             // The last byte is the line break behind it.
                             let end = entry.content.len().saturating_sub(1);
                             look(Object {
+                                kind,
                                 path: &entry.path,
                                 content: &entry.content[..end],
                             });
@@ -164,8 +175,12 @@ fn entry(line: &[u8]) -> Option<Entry> {
     let size: usize = std::str::from_utf8(fields.next()?).ok()?.parse().ok()?;
     let path = fields.next().unwrap_or_default();
     Some(Entry {
-        // Folders are told by the paths of their files.
-        is_shown: kind == b"blob" || kind == b"commit",
+        kind: match kind {
+            b"commit" => Some(Kind::Commit),
+            b"blob" => Some(Kind::File),
+            b"tree" => Some(Kind::Folder),
+            _ => None,
+        },
         path: String::from_utf8_lossy(path).into_owned(),
         left: size + 1,
         content: Vec::new(),
@@ -179,21 +194,26 @@ mod tests {
 
     const PRINTED: &[u8] = b"commit 3 \nabc\ntree 2 \n\0\n\nblob 0 empty\n\nblob 4 a b.txt\n1\n2\n\n";
 
-    fn read(chunks: &[&[u8]]) -> (Vec<(String, Vec<u8>)>, bool) {
+    fn read(chunks: &[&[u8]]) -> (Vec<(Kind, String, Vec<u8>)>, bool) {
         let mut seen = Vec::new();
         let mut reading = Reading::default();
         for chunk in chunks {
             reading.take(chunk, &mut |object: Object<'_>| {
-                seen.push((object.path.to_owned(), object.content.to_owned()));
+                seen.push((object.kind, object.path.to_owned(), object.content.to_owned()));
             });
         }
         (seen, reading.is_at_end())
     }
 
     #[test]
-    fn commits_and_files_are_shown_whole() {
-        let shown = |path: &str, content: &[u8]| (path.to_owned(), content.to_owned());
-        let expected = vec![shown("", b"abc"), shown("empty", b""), shown("a b.txt", b"1\n2\n")];
+    fn commits_folders_and_files_are_shown_whole() {
+        let shown = |kind, path: &str, content: &[u8]| (kind, path.to_owned(), content.to_owned());
+        let expected = vec![
+            shown(Kind::Commit, "", b"abc"),
+            shown(Kind::Folder, "", b"\0\n"),
+            shown(Kind::File, "empty", b""),
+            shown(Kind::File, "a b.txt", b"1\n2\n"),
+        ];
         assert_eq!(read(&[PRINTED]), (expected, true));
         assert!(!read(&[&PRINTED[..PRINTED.len() - 1]]).1);
     }

@@ -251,6 +251,12 @@ mod tests {
         check(&[secret], "?q=p%22ss%20w%C3%B6rd%2F1&b", "?q=[redacted]&b");
         check(&[secret], "?q=p%22ss+w%c3%b6rd%2f1&b", "?q=[redacted]&b");
         check(&[secret], "cCJzcyB3w7ZyZC8x", "[redacted]");
+        check(
+            &[secret],
+            "0x70227373207 70227373ff 702273732077c3b672642f31",
+            "0x70227373207 70227373ff [redacted]",
+        );
+        check(&[secret], "702273732077C3B672642F31", "[redacted]");
     }
 
     #[test]

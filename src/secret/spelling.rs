@@ -1,4 +1,4 @@
-//! The ways in which one configured value may stand in a text: as it is, and as base64, in a URL and in JSON.
+//! The ways in which one configured value may stand in a text: as it is, and as base64, in hexadecimal digits, in a URL and in JSON.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -47,6 +47,9 @@ fn of_one(value: &str, all: &mut Vec<String>) {
         all.push(core.replace('+', "-").replace('/', "_"));
         all.push(core);
     }
+    let halves = value.bytes().flat_map(|byte| [byte >> 4, byte & 15]);
+    let digits: String = halves.filter_map(|half| char::from_digit(half.into(), 16)).collect();
+    all.extend([digits.to_ascii_uppercase(), digits]);
     // The last character and the padding, where the value stands alone.
     all.push(STANDARD.encode(value));
     all.push(URL_SAFE.encode(value));

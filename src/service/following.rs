@@ -263,8 +263,9 @@ impl Service {
             kind: round.kind.to_string(),
             round: round.number,
         };
+        let title = self.workshop.redactor.clean(&change.title).into_string();
         let record = Record {
-            title: change.title.clone(),
+            title: title.clone(),
             heard,
             round: Some(round),
             ..Record::default()
@@ -274,7 +275,7 @@ impl Service {
             .forge
             .add_label(&change.task, &connected.labels.processing)
             .await?;
-        let admission = self.workshop.store.admit(&change.task, &change.title, &record).await?;
+        let admission = self.workshop.store.admit(&change.task, &title, &record).await?;
         self.bell.ring();
         match admission {
             // Somebody was faster, and reads the same comments.

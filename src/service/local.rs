@@ -44,7 +44,7 @@ impl Service {
         self.recover().await?;
         let task = TaskId::Local { id: Uuid::now_v7() };
         let first_line = local.text.trim().lines().next().unwrap_or_default();
-        let title: String = first_line.chars().take(72).collect();
+        let title: String = self.clean(first_line).as_str().chars().take(72).collect();
         let record = Record {
             title: title.clone(),
             local: Some(local),

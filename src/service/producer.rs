@@ -60,8 +60,9 @@ impl Service {
         let Some(trigger) = self.let_in(connected, item).await? else {
             return Ok(None);
         };
+        let title = self.workshop.redactor.clean(&item.title).into_string();
         let record = Record {
-            title: item.title.clone(),
+            title: title.clone(),
             trigger: Some(trigger),
             heard: self.heard_before(&item.task).await?,
             ..Record::default()
@@ -69,12 +70,12 @@ impl Service {
         let record = serde_json::to_value(record).map_err(AdmitError::record)?;
         let forge = &connected.forge;
         forge.add_label(&item.task, &connected.labels.processing).await?;
-        let admission = self.workshop.store.admit(&item.task, &item.title, &record).await?;
+        let admission = self.workshop.store.admit(&item.task, &title, &record).await?;
         forge.remove_label(&item.task, &connected.labels.trigger).await?;
         let admission = match admission {
             // It ended meanwhile, so nothing would take the label off again: what was asked for is another run.
             Admission::Known(run) if self.is_over(run).await? => {
-                self.workshop.store.admit(&item.task, &item.title, &record).await?
+                self.workshop.store.admit(&item.task, &title, &record).await?
             }
             // Whoever puts the trigger on a run that waits wants it to go on.
             Admission::Known(run) => {

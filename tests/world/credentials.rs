@@ -109,3 +109,49 @@ async fn an_app_works_with_the_token_of_its_installation_only() {
     assert_eq!(String::from_utf8_lossy(&left.stdout), "");
     world.finish().await;
 }
+
+#[tokio::test]
+async fn what_people_paste_and_the_model_says_by_itself_is_stored_without_its_secrets() {
+    let world = World::start().await;
+    // Made up, and put together here so that no scanner takes this file for a leak.
+    let pasted = format!("ghp_{}", "Ab3dEf6hIj9lMn2pQr5t".repeat(2)[..36].to_owned());
+    let said = pasted.replace("Ab3d", "Xy7z");
+    let plan = Plan::of(&["greet"]).in_environment("python");
+    world
+        .model
+        .plans(
+            plan.with("comment", json!(said))
+                .verified_by(&format!("echo {said}; false")),
+        )
+        .calls(
+            "workspace/execute_command",
+            json!({ "command": format!("echo Hello > README.md # {said}") }),
+        )
+        .done(&format!("Greeted with {said}."))
+        .done("It cannot pass.");
+    let issue = world
+        .github
+        .open_issue(&format!("Greet with {pasted}"))
+        .body(&format!("It says {pasted}."));
+    issue.comment("alice", &format!("And {pasted}."));
+    issue.label("coding agent");
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent done"]);
+    let pull = world.github.pull_request_for(&issue).await;
+    assert_eq!(pull.title(), "Greet with [redacted:github-token]");
+    assert_eq!(
+        pull.file("README.md").as_deref(),
+        Some("Hello\n"),
+        "the command ran as it was said"
+    );
+    let left = std::process::Command::new("grep")
+        .args(["-rlaE", &format!("{pasted}|{said}")])
+        .args([world.state_dir(), world.folder().join("logs")])
+        .output()
+        .unwrap();
+    assert_eq!(String::from_utf8_lossy(&left.stdout), "");
+    world.finish().await;
+}

@@ -179,6 +179,39 @@ async fn a_secret_that_was_there_before_is_no_news() {
 }
 
 #[tokio::test]
+async fn a_secret_in_the_name_of_a_file_is_found_and_an_old_name_is_no_news() {
+    let world = World::start().await;
+    let old = format!("old/{}.txt", token().to_uppercase().replace("GHP_", "ghp_"));
+    world
+        .github
+        .default_repository()
+        .commit("main", "Begin", &[(&old, "x\n")]);
+    works(
+        &world,
+        &[&format!(
+            "echo more > old/more.txt && mkdir {token} && mv README.md {token}/ && git add -A && git commit -qm Move && \
+             git mv {token} docs && git commit -qm 'Move on'",
+            token = token()
+        )],
+    );
+    let issue = world.github.open_issue("Sort the files").label("coding agent");
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent waiting"]);
+    assert_eq!(world.github.default_repository().branches(), ["main"]);
+    let told = told(&world, issue.comments_of(world.github.bot()).last().unwrap());
+    let reasons: Vec<_> = told.lines().filter(|line| line.starts_with("- ")).collect();
+    assert_eq!(
+        reasons,
+        ["- the name of a file or folder holds what looks like a secret (github-token)"]
+    );
+    assert!(!issue.timeline().contains(&token()));
+    world.finish().await;
+}
+
+#[tokio::test]
 async fn unfinished_work_with_a_secret_is_not_shown_on_a_branch() {
     let world = World::start().await;
     let plan = Plan::of(&["do it"]).in_environment("python").verified_by("true");

@@ -1,0 +1,170 @@
+//! One attack: what the attacker prepares, what the model does for them, and what must come of it.
+
+use serde_json::{Value, json};
+
+use crate::class::Class;
+use crate::fake::model::{Answer, Plan};
+use crate::forge::Repository;
+
+/// What must come of the work besides everything that holds for all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// Honest work is among the attack, and is delivered.
+    Delivered,
+    /// Nothing is delivered.
+    Refused,
+    /// Nothing is begun, and the label is taken off.
+    Untouched,
+    /// Either will do.
+    Any,
+}
+
+#[derive(Clone)]
+pub struct Attempt {
+    pub class: Class,
+    /// One word: the name of its repository and of its mark.
+    pub name: &'static str,
+    pub end: End,
+    pub is_short: bool,
+    /// Puts things into the repository before the item is opened. Gets the folder that only the worker can see.
+    pub prepare: fn(&Repository, &str),
+    /// Opens a pull or merge request from a stranger's branch with this name, instead of an issue.
+    pub head: Option<String>,
+    pub body: String,
+    pub comments: Vec<(&'static str, String)>,
+    /// Who puts the label on, where it is nobody who may.
+    pub labelled_by: Option<&'static str>,
+    /// Replaces fields of the plan.
+    pub plan: Vec<(&'static str, Value)>,
+    pub checks: Vec<String>,
+    pub replies: Vec<Answer>,
+    /// How many of the replies must have had their effect, or the attack was not tried.
+    pub must_play: usize,
+    /// What only commands that ran say, so that it proves that they did.
+    pub proofs: Vec<String>,
+    pub done: String,
+}
+
+/// The mark of an attack: a file in a folder that no container can see. In the texts of attacks it stands as `@MARK@`.
+pub const MARK: &str = "@MARK@";
+
+impl Attempt {
+    pub fn new(class: Class, name: &'static str, end: End) -> Self {
+        Self {
+            class,
+            name,
+            end,
+            is_short: false,
+            prepare: |_, _| {},
+            head: None,
+            body: "Please greet the reader in the README.".to_owned(),
+            comments: Vec::new(),
+            labelled_by: None,
+            plan: Vec::new(),
+            checks: Vec::new(),
+            replies: Vec::new(),
+            must_play: 0,
+            proofs: Vec::new(),
+            done: "The README greets its reader.".to_owned(),
+        }
+    }
+
+    /// Belongs to the short form.
+    pub fn short(mut self) -> Self {
+        self.is_short = true;
+        self
+    }
+
+    pub fn prepared(mut self, prepare: fn(&Repository, &str)) -> Self {
+        self.prepare = prepare;
+        self
+    }
+
+    pub fn says(self, text: &str) -> Self {
+        self.answers(Answer::says(text))
+    }
+
+    pub fn calls(self, tool: &str, args: Value) -> Self {
+        self.answers(Answer::calls(tool, args))
+    }
+
+    pub fn answers(mut self, answer: Answer) -> Self {
+        self.replies.push(answer);
+        self.must_play = self.replies.len();
+        self
+    }
+
+    /// Runs a command in the container, and wants it to run to its end, however it ends.
+    pub fn runs(self, command: &str) -> Self {
+        self.proved(command, ";")
+    }
+
+    /// Runs a command in the container that must succeed, or the attack was not tried.
+    pub fn succeeds(self, command: &str) -> Self {
+        self.proved(command, "&&")
+    }
+
+    /// The sum is in no text before the shell has worked it out.
+    fn proved(mut self, command: &str, then: &str) -> Self {
+        let step = self.proofs.len() + 1;
+        self.proofs.push(format!("step-{step}-42"));
+        let command = format!("{{\n{command}\n}} {then} echo step-{step}-$((6*7))");
+        self.calls("workspace/execute_command", json!({ "command": command }))
+    }
+
+    /// Does something honest, so that there is something to deliver.
+    pub fn works(self) -> Self {
+        self.succeeds("printf 'Hello\\n' >> README.md")
+    }
+
+    /// What comes after the replies until here needs not happen: the run may be ended before.
+    pub fn may_end_here(mut self, replies: usize) -> Self {
+        self.must_play = replies;
+        let commands = self.replies.iter().take(replies);
+        let runs = commands.filter(|reply| reply.calls.iter().any(|(tool, _)| tool.ends_with("/execute_command")));
+        let count = runs.count();
+        self.proofs.truncate(count);
+        self
+    }
+
+    pub fn is_called(&self, wanted: &str) -> bool {
+        let class = self.class.name();
+        wanted == class || wanted == format!("{class}:{}", self.name)
+    }
+
+    /// The title of the item, which leads the model to this attack.
+    pub fn title(&self) -> String {
+        format!("Attack {} now", self.name)
+    }
+
+    pub fn planned(&self) -> Answer {
+        let mut plan = Plan::of(&["greet the reader"]).in_environment("python");
+        for (field, value) in &self.plan {
+            plan = plan.with(field, value.clone());
+        }
+        for check in &self.checks {
+            plan = plan.verified_by(check);
+        }
+        Answer::plans(plan)
+    }
+
+    /// Returns the attack with the words between signs, such as [`MARK`], replaced by what they stand for.
+    pub fn filled(mut self, words: &[(&str, &str)]) -> Self {
+        let fill = |text: &str| {
+            words
+                .iter()
+                .fold(text.to_owned(), |text, (word, value)| text.replace(word, value))
+        };
+        self.head = self.head.as_deref().map(fill);
+        self.body = fill(&self.body);
+        self.done = fill(&self.done);
+        self.comments.iter_mut().for_each(|(_, text)| *text = fill(text));
+        for answer in &mut self.replies {
+            answer.text = answer.text.as_deref().map(fill);
+            for (_, args) in &mut answer.calls {
+                *args = serde_json::from_str(&fill(&args.to_string())).unwrap_or_default();
+            }
+        }
+        self
+    }
+}

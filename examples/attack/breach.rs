@@ -1,0 +1,80 @@
+//! What got through.
+
+use std::fmt;
+
+use crate::site::Target;
+
+/// A rule that was broken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rule {
+    /// Nothing of a stranger runs on the worker's machine.
+    HostRan,
+    /// The program writes into its state and log folders only.
+    HostFiles,
+    /// Branches of people stay as they are.
+    Branches,
+    /// The mirror holds the forge's branches, and nothing of anybody else's.
+    Mirror,
+    /// What is delivered can be checked out anywhere, bears our author and one trailer.
+    Delivery,
+    /// No secret is written or sent.
+    Secret,
+    /// The bot calls nobody and commands nothing.
+    Echo,
+    /// Nothing is left running.
+    Leftover,
+    /// Every run ends.
+    Stuck,
+    /// Honest work arrives, hostile work does not.
+    End,
+    /// The model gets no words of strangers, and nothing that the page hides.
+    Prompt,
+    /// Containers reach what the configuration names, and nothing else.
+    Egress,
+}
+
+impl Rule {
+    pub const ALL: [Self; 12] = [
+        Self::HostRan,
+        Self::HostFiles,
+        Self::Branches,
+        Self::Mirror,
+        Self::Delivery,
+        Self::Secret,
+        Self::Echo,
+        Self::Leftover,
+        Self::Stuck,
+        Self::End,
+        Self::Prompt,
+        Self::Egress,
+    ];
+}
+
+#[derive(Debug, Clone)]
+pub struct Breach {
+    pub rule: Rule,
+    /// The attack, where it can be told.
+    pub attempt: Option<&'static str>,
+    pub what: String,
+}
+
+impl Breach {
+    pub fn of(rule: Rule, target: Option<&Target>, what: impl Into<String>) -> Self {
+        Self {
+            rule,
+            attempt: target.map(|target| target.attempt.name),
+            what: what.into(),
+        }
+    }
+
+    pub fn by(target: &Target, rule: Rule, what: String) -> Self {
+        Self::of(rule, Some(target), what)
+    }
+}
+
+impl fmt::Display for Breach {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let attempt = self.attempt.unwrap_or("some attack");
+        write!(formatter, "{attempt}: {:?}: {}", self.rule, self.what)
+    }
+}

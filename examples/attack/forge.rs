@@ -1,0 +1,201 @@
+//! Either forge, as far as attacks need it: the fakes differ in names only.
+
+use crate::fake::bare::Bare;
+use crate::fake::github::GitHub;
+use crate::fake::gitlab::GitLab;
+use crate::fake::{github, gitlab};
+
+/// Who attacks: may neither write nor label.
+pub const STRANGER: &str = "mallory";
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    GitHub,
+    GitLab,
+}
+
+pub enum Forge {
+    GitHub(GitHub),
+    GitLab(GitLab),
+}
+
+pub enum Repository {
+    GitHub(github::Repository),
+    GitLab(gitlab::Project),
+}
+
+#[derive(Clone)]
+pub enum Item {
+    GitHub(github::Item),
+    GitLab(gitlab::Item),
+}
+
+impl Forge {
+    pub async fn start(kind: Kind) -> Self {
+        match kind {
+            Kind::GitHub => Self::GitHub(GitHub::start().await),
+            Kind::GitLab => Self::GitLab(GitLab::start().await),
+        }
+    }
+
+    /// The part of the configuration that leads to it.
+    pub fn config(&self) -> (&'static str, serde_json::Value) {
+        match self {
+            Self::GitHub(github) => (
+                "github",
+                serde_json::json!({ "api_url": github.api_url(), "token": github.token(), "repositories": ["acme/*"] }),
+            ),
+            Self::GitLab(gitlab) => (
+                "gitlab",
+                serde_json::json!({ "api_url": gitlab.api_url(), "token": gitlab.token(), "projects": ["acme/*"] }),
+            ),
+        }
+    }
+
+    pub fn token(&self) -> &'static str {
+        match self {
+            Self::GitHub(github) => github.token(),
+            Self::GitLab(gitlab) => gitlab.token(),
+        }
+    }
+
+    pub fn bot(&self) -> &'static str {
+        match self {
+            Self::GitHub(github) => github.bot(),
+            Self::GitLab(gitlab) => gitlab.bot(),
+        }
+    }
+
+    pub fn repository(&self, path: &str) -> Repository {
+        match self {
+            Self::GitHub(github) => Repository::GitHub(github.repository(path)),
+            Self::GitLab(gitlab) => Repository::GitLab(gitlab.project(path)),
+        }
+    }
+
+    /// Returns all pull or merge requests.
+    pub fn changes(&self) -> Vec<Item> {
+        match self {
+            Self::GitHub(github) => github.pulls().into_iter().map(Item::GitHub).collect(),
+            Self::GitLab(gitlab) => gitlab.merge_requests().into_iter().map(Item::GitLab).collect(),
+        }
+    }
+
+    pub fn timeline(&self) -> String {
+        match self {
+            Self::GitHub(github) => github.timeline(),
+            Self::GitLab(gitlab) => gitlab.timeline(),
+        }
+    }
+}
+
+impl Repository {
+    pub fn git(&self) -> Bare {
+        match self {
+            Self::GitHub(repository) => repository.git(),
+            Self::GitLab(project) => project.git(),
+        }
+    }
+
+    pub fn commit(&self, branch: &str, message: &str, files: &[(&str, &str)]) -> String {
+        match self {
+            Self::GitHub(repository) => repository.commit(branch, message, files),
+            Self::GitLab(project) => project.commit(branch, message, files),
+        }
+    }
+
+    pub fn open_issue(&self, title: &str) -> Item {
+        match self {
+            Self::GitHub(repository) => Item::GitHub(repository.open_issue(title)),
+            Self::GitLab(project) => Item::GitLab(project.open_issue(title)),
+        }
+    }
+
+    /// Opens a pull or merge request from a stranger's fork, whose branch the program may push to.
+    pub fn open_change_from_fork(&self, title: &str, head: &str) -> Item {
+        let files = [("theirs.txt", "x\n")];
+        match self {
+            Self::GitHub(repository) => {
+                let pull = repository.open_pull_from_fork(STRANGER, title, head, &files);
+                Item::GitHub(pull.allows_maintainers())
+            }
+            Self::GitLab(project) => {
+                let merge = project.open_merge_request_from_fork(STRANGER, title, head, &files);
+                Item::GitLab(merge.allows_collaboration())
+            }
+        }
+    }
+}
+
+impl Item {
+    /// Which item it is: no two are alike.
+    pub fn place(&self) -> (String, bool, u64) {
+        match self {
+            Self::GitHub(item) => (item.repository().to_owned(), item.is_pull(), item.number()),
+            Self::GitLab(item) => (item.project().to_owned(), item.is_merge_request(), item.iid()),
+        }
+    }
+
+    pub fn body(&self, text: &str) {
+        match self {
+            Self::GitHub(item) => drop(item.body(text)),
+            Self::GitLab(item) => drop(item.body(text)),
+        }
+    }
+
+    pub fn comment(&self, author: &str, text: &str) {
+        match self {
+            Self::GitHub(item) => drop(item.comment(author, text)),
+            Self::GitLab(item) => drop(item.comment(author, text)),
+        }
+    }
+
+    pub fn label(&self, name: &str) {
+        match self {
+            Self::GitHub(item) => drop(item.label(name)),
+            Self::GitLab(item) => drop(item.label(name)),
+        }
+    }
+
+    pub fn label_by(&self, person: &str, name: &str) {
+        match self {
+            Self::GitHub(item) => drop(item.label_by(person, name)),
+            Self::GitLab(item) => drop(item.label_by(person, name)),
+        }
+    }
+
+    pub fn delete(&self) {
+        match self {
+            Self::GitHub(item) => drop(item.delete()),
+            Self::GitLab(item) => drop(item.delete()),
+        }
+    }
+
+    pub fn labels(&self) -> Vec<String> {
+        match self {
+            Self::GitHub(item) => item.labels(),
+            Self::GitLab(item) => item.labels(),
+        }
+    }
+
+    pub fn title(&self) -> String {
+        match self {
+            Self::GitHub(item) => item.title(),
+            Self::GitLab(item) => item.title(),
+        }
+    }
+
+    pub fn text(&self) -> String {
+        match self {
+            Self::GitHub(item) => item.text(),
+            Self::GitLab(item) => item.text(),
+        }
+    }
+
+    pub fn comments_of(&self, author: &str) -> Vec<String> {
+        match self {
+            Self::GitHub(item) => item.comments_of(author),
+            Self::GitLab(item) => item.comments_of(author),
+        }
+    }
+}

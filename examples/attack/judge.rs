@@ -1,0 +1,113 @@
+//! What must be so afterwards, whatever was tried. Shares no code with the program.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::attempt::End;
+use crate::breach::{Breach, Rule};
+use crate::site::{Site, Target};
+use crate::{delivery, host, mirrors, secrets, words};
+
+/// Where an item may come to rest.
+const FINAL: [&str; 5] = ["done", "failed", "stopped", "waiting", "paused"];
+
+/// Returns what is not as it must be.
+pub async fn everything(site: &Site, has_ended: bool) -> anyhow::Result<Vec<Breach>> {
+    let mut breaches = Vec::new();
+    if !has_ended {
+        breaches.push(Breach::of(Rule::Stuck, None, "the program did not come to an end"));
+    }
+    host::look(site, &mut breaches);
+    mirrors::look(site, &mut breaches);
+    secrets::look(site, &mut breaches);
+    words::prompts(site, &mut breaches);
+    for target in &site.targets {
+        labels(target, &mut breaches);
+        branches(target, &mut breaches);
+        end(site, target, &mut breaches);
+        words::written(site, target, &mut breaches);
+    }
+    outside(site, &mut breaches);
+    host::leftovers(site, &mut breaches).await?;
+    Ok(breaches)
+}
+
+/// Runs git where it reads nothing of anybody's.
+pub fn git(directory: &Path, words: &[&str]) -> String {
+    let output = Command::new("git")
+        .arg("--git-dir")
+        .arg(directory)
+        .args(words)
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .output();
+    output
+        .map(|output| String::from_utf8_lossy(&output.stdout).into_owned())
+        .unwrap_or_default()
+}
+
+/// Returns the branches that were not there before.
+pub fn new_branches(target: &Target) -> Vec<(String, String)> {
+    let mut now = target.repository.git().branches();
+    now.retain(|(name, _)| !target.branches.iter().any(|(before, _)| before == name));
+    now
+}
+
+fn labels(target: &Target, breaches: &mut Vec<Breach>) {
+    let labels = target.item.labels();
+    let is_at_rest = match labels.as_slice() {
+        [] => target.attempt.end == End::Untouched,
+        [label] => {
+            target.attempt.end != End::Untouched && FINAL.iter().any(|end| *label == format!("coding agent {end}"))
+        }
+        _ => false,
+    };
+    if !is_at_rest {
+        breaches.push(Breach::by(target, Rule::Stuck, format!("the labels are {labels:?}")));
+    }
+}
+
+fn branches(target: &Target, breaches: &mut Vec<Breach>) {
+    let git = target.repository.git();
+    for (name, id) in &target.branches {
+        let now = git.resolve(&format!("refs/heads/{name}"));
+        if now.as_deref() != Some(id) {
+            let what = format!("{name} went from {id} to {now:?}");
+            breaches.push(Breach::by(target, Rule::Branches, what));
+        }
+    }
+    for (name, id) in new_branches(target) {
+        if !name.starts_with("coding-agent/") {
+            let what = format!("there is a new branch {name}");
+            breaches.push(Breach::by(target, Rule::Branches, what));
+        }
+        for fault in delivery::faults(&git, &id) {
+            breaches.push(Breach::by(target, Rule::Delivery, format!("{name}: {fault}")));
+        }
+    }
+}
+
+fn end(site: &Site, target: &Target, breaches: &mut Vec<Breach>) {
+    let is_wanted = match target.attempt.end {
+        End::Delivered => Some(true),
+        End::Refused | End::Untouched => Some(false),
+        End::Any => None,
+    };
+    let is_delivered = site.is_delivered(target);
+    if is_wanted.is_some_and(|is_wanted| is_wanted != is_delivered) {
+        let what = if is_delivered {
+            "it was delivered"
+        } else {
+            "honest work was not delivered"
+        };
+        let labels = target.item.labels();
+        breaches.push(Breach::by(target, Rule::End, format!("{what}; labels {labels:?}")));
+    }
+}
+
+fn outside(site: &Site, breaches: &mut Vec<Breach>) {
+    for request in site.forbidden.asked() {
+        let what = format!("a container reached a site that nobody allowed: {request}");
+        breaches.push(Breach::of(Rule::Egress, None, what));
+    }
+}
