@@ -40,6 +40,7 @@ mod orphans;
 mod parking;
 mod passing;
 mod pausing;
+mod policy;
 mod processes;
 mod progress;
 mod proxies;
