@@ -28,6 +28,7 @@ mod guard;
 mod guard_of_results;
 mod issues;
 mod killed;
+mod least_rights;
 mod local_only;
 mod local_tasks;
 mod logs;
