@@ -225,7 +225,9 @@ async fn tool_servers(config: &Config, program: &Path) -> Vec<Finding> {
                 let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
                 good(subject, names.join(", "))
             }
-            Err(ToolError::Lost { reason, .. } | ToolError::TellModel(reason)) => bad(
+            Err(
+                ToolError::Lost { reason, .. } | ToolError::Forbidden { reason, .. } | ToolError::TellModel(reason),
+            ) => bad(
                 subject,
                 reason,
                 "run its command by hand: it should wait for input and print nothing",

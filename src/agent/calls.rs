@@ -5,6 +5,7 @@ use std::time::Instant;
 use serde_json::Value;
 
 use super::ask::milliseconds;
+use super::policy::{self, Outcome, Refusal};
 use super::run::Run;
 use super::setback::Setback;
 use crate::conversation::{ToolCall, ToolResult, excerpt};
@@ -30,21 +31,37 @@ pub(super) const UNKNOWN_OUTCOME: &str =
 /// What the model is told of a call that was not begun, because the program was asked to stop.
 const NOT_RUN: &str = "The program was stopped before this was run. Repeat it if it is still needed.";
 
+/// What became of the calls of one reply.
+pub(super) struct Called {
+    pub(super) results: Vec<ToolResult>,
+    /// What rules refused of them.
+    pub(super) refused: Vec<Refusal>,
+}
+
+impl Called {
+    pub(super) fn has_failures(&self) -> bool {
+        self.results.iter().any(|result| result.is_error)
+    }
+
+    pub(super) fn has_success(&self) -> bool {
+        self.results.iter().any(|result| !result.is_error)
+    }
+}
+
 impl Run {
     /// Runs `calls` one after the other; what fails is told to the model, a lost workspace is not.
-    pub(super) async fn call_all(&self, toolbox: &Toolbox, calls: Vec<ToolCall>) -> Result<Vec<ToolResult>, Setback> {
+    pub(super) async fn call_all(&self, toolbox: &Toolbox, calls: Vec<ToolCall>) -> Result<Called, Setback> {
         let mut results = Vec::with_capacity(calls.len());
+        let mut refused = Vec::new();
         // However many calls a reply has, their outputs together leave room for what was said before.
         let most = self.most_bytes(calls.len());
         for call in calls {
             let output = if self.stop.asked.is_cancelled() {
-                ToolOutput {
-                    text: NOT_RUN.to_owned(),
-                    is_error: true,
-                    structured: None,
-                }
+                failed(NOT_RUN.to_owned())
             } else {
-                self.call(toolbox.call(&call), &call, most).await?
+                let (output, refusal) = self.call(toolbox.call(&call), &call, most).await?;
+                refused.extend(refusal);
+                output
             };
             results.push(ToolResult {
                 call,
@@ -52,7 +69,7 @@ impl Run {
                 is_error: output.is_error,
             });
         }
-        Ok(results)
+        Ok(Called { results, refused })
     }
 
     /// Waits for one call and returns its output, cleaned of secrets and cut to `most` bytes.
@@ -61,16 +78,26 @@ impl Run {
         calling: impl Future<Output = Result<ToolOutput, ToolError>>,
         call: &ToolCall,
         most: usize,
-    ) -> Result<ToolOutput, Setback> {
+    ) -> Result<(ToolOutput, Option<Refusal>), Setback> {
         // What was refused before this call is no news of it.
         let _ = self.refused_just_now();
-        let output = self.call_whole(calling, call).await?;
+        let (output, mut refusal) = self.call_whole(calling, call).await?;
         let mut text = self.cut_for_window(output.text, most).await;
         if let Some(refused) = self.refused_just_now() {
             // Many programs only say that a connection failed.
             text = format!("{text}\n{refused}");
+            // Of a call that succeeded all the same it was no part that mattered.
+            if output.is_error && refusal.is_none() {
+                refusal = Some(Refusal {
+                    rule: policy::EGRESS.to_owned(),
+                    reason: refused,
+                });
+            }
         }
-        Ok(ToolOutput { text, ..output })
+        if let Some(refusal) = &refusal {
+            self.note_refusal(refusal);
+        }
+        Ok((ToolOutput { text, ..output }, refusal))
     }
 
     /// Waits for one call and returns its output, cleaned of secrets and as long as the tool gives it.
@@ -78,19 +105,26 @@ impl Run {
         &self,
         calling: impl Future<Output = Result<ToolOutput, ToolError>>,
         call: &ToolCall,
-    ) -> Result<ToolOutput, Setback> {
+    ) -> Result<(ToolOutput, Option<Refusal>), Setback> {
         let begun = Instant::now();
-        let outcome = tokio::select! {
-            outcome = calling => outcome,
+        let ended = tokio::select! {
+            ended = calling => ended,
             () = self.stop.deadline.cancelled() => Err(ToolError::TellModel(UNKNOWN_OUTCOME.to_owned())),
         };
-        let output = match outcome {
-            Ok(output) => output,
-            Err(ToolError::TellModel(text)) => ToolOutput {
-                text,
-                is_error: true,
-                structured: None,
-            },
+        let (output, outcome) = match ended {
+            Ok(output) => {
+                let outcome = Outcome::of(call, &output);
+                (output, outcome)
+            }
+            Err(ToolError::TellModel(text)) => {
+                let output = failed(text);
+                let outcome = Outcome::of(call, &output);
+                (output, outcome)
+            }
+            Err(forbidden @ ToolError::Forbidden { rule, status, .. }) => {
+                let text = forbidden.to_string();
+                (failed(text.clone()), Outcome::forbidden(call, rule, status, text))
+            }
             Err(lost @ ToolError::Lost { .. }) => return Err(lost.into()),
         };
         self.note(Fact::ToolCalled {
@@ -99,9 +133,12 @@ impl Run {
             is_error: output.is_error,
             bytes: output.text.len(),
             milliseconds: milliseconds(begun),
+            path: policy::path(call).map(str::to_owned),
+            size: outcome.size,
+            status: outcome.status,
         });
         let text = self.workshop.redactor.clean(&output.text).into_string();
-        Ok(ToolOutput { text, ..output })
+        Ok((ToolOutput { text, ..output }, outcome.refusal))
     }
 
     /// Returns what tells this call from others of the same tool: its command, its path, or its first text.
@@ -136,5 +173,13 @@ impl Run {
     /// Returns `percent` of the model's window as bytes of text, at four bytes a token.
     pub(super) fn bytes_of_window(&self, percent: u64) -> usize {
         usize::try_from(self.workshop.model.window() * 4 * percent / 100).unwrap_or(usize::MAX)
+    }
+}
+
+fn failed(text: String) -> ToolOutput {
+    ToolOutput {
+        text,
+        is_error: true,
+        structured: None,
     }
 }

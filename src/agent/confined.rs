@@ -68,7 +68,11 @@ impl ToolServer for Confined {
 
 /// Returns the error for the model that wants a file which is left out.
 pub(super) fn left_out(path: &str, files: &Files) -> ToolError {
-    ToolError::TellModel(format!("left_out 403: '{path}' {}; do without it", files.reason()))
+    ToolError::Forbidden {
+        rule: "left_out",
+        status: 403,
+        reason: format!("'{path}' {}; do without it", files.reason()),
+    }
 }
 
 /// Returns `path` as it is written in patterns: from the project's root, without `.` and `..`. `None` where it leads out.

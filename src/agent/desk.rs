@@ -267,7 +267,7 @@ impl Run {
             tool: format!("{}/execute_command", super::WORKSPACE),
             args,
         };
-        let output = self.call_whole(toolbox.call_unbound(&call), &call).await?;
+        let (output, _) = self.call_whole(toolbox.call_unbound(&call), &call).await?;
         self.note_refused();
         if self.stop.deadline.is_cancelled() {
             return Err(Setback::Interrupted);

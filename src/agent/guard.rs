@@ -8,6 +8,7 @@ use super::objection::Objection;
 use super::record::{Held, Paused, PausedBy};
 use super::run::Run;
 use super::setback::Setback;
+use crate::journal::fact::Fact;
 use crate::repository::CommitId;
 use crate::repository::added::Kind;
 use crate::repository::mirror::Mirror;
@@ -42,6 +43,9 @@ impl Run {
             }
             return Ok(false);
         }
+        for objection in &all {
+            self.note_objection(objection);
+        }
         let (diff, _) = mirror.diff(&base.commit, &head, LONGEST_DIFFERENCE).await?;
         self.record.paused = Some(Paused {
             by: PausedBy::Objections(Box::new(Held {
@@ -60,10 +64,20 @@ impl Run {
         let Ok(all) = self.objections(mirror, base, head).await else {
             return false;
         };
+        for objection in &all {
+            self.note_objection(objection);
+        }
         if let Some(objection) = all.first() {
             self.warn(format!("The work so far is not shown on a branch: {objection}."));
         }
         all.is_empty()
+    }
+
+    fn note_objection(&self, objection: &Objection) {
+        self.note(Fact::PolicyRefused {
+            rule: objection.rule().to_owned(),
+            reason: format!("not pushed without a person's word: {objection}"),
+        });
     }
 
     /// Returns why `base..head` is not pushed without a person's word.

@@ -30,7 +30,7 @@ impl Marked {
         let args = Map::from_iter([("path".to_owned(), path.cloned().unwrap_or_default())]);
         match self.server.call("read_file", &args).await {
             Ok(output) if !output.is_error => Ok(output.text),
-            Ok(_) | Err(ToolError::TellModel(_)) => Ok(String::new()),
+            Ok(_) | Err(ToolError::TellModel(_) | ToolError::Forbidden { .. }) => Ok(String::new()),
             Err(lost) => Err(lost),
         }
     }
@@ -93,11 +93,16 @@ impl ToolServer for Marked {
     async fn call(&self, tool: &str, args: &Map<String, Value>) -> Result<ToolOutput, ToolError> {
         if let Some(mark) = self.misplaced(tool, args).await? {
             let path = args.get("path").unwrap_or(&json!("")).to_string();
-            return Err(ToolError::TellModel(format!(
-                "redaction_mark 403: nothing was written to {path}: `{mark}` stands in what you were shown for a value that is \
+            let reason = format!(
+                "nothing was written to {path}: `{mark}` stands in what you were shown for a value that is \
                  hidden from you, the file holds the value itself. Leave that line as it is and change the lines around it \
                  with str_replace, without the mark in old or new; where a value is to be set, read it from the environment"
-            )));
+            );
+            return Err(ToolError::Forbidden {
+                rule: "redaction_mark",
+                status: 403,
+                reason,
+            });
         }
         self.server.call(tool, args).await
     }

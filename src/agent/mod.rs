@@ -46,6 +46,7 @@ mod audience; // whose words the model is given
 mod steering; // people's words and orders take effect
 mod ask; // one question to the model, until it can be read
 mod compacting; // what to do when the conversation outgrows the window
+mod policy; // what rules refuse to the model
 mod calls; // the tool calls of one reply
 mod revising; // a better plan
 mod following_up; // the task of a run that follows on its own pull/merge request

@@ -24,6 +24,16 @@ pub enum Objection {
     Name { folder: String, kind: Option<String> },
 }
 
+impl Objection {
+    /// Returns the rule it comes from, in a word for the journal.
+    pub fn rule(&self) -> &'static str {
+        match self {
+            Self::Protected { .. } => "protected_path",
+            Self::Secret { .. } => "secret",
+        }
+    }
+}
+
 /// Markdown, fit to be shown.
 impl fmt::Display for Objection {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -151,11 +151,16 @@ async fn make_plan(run: &mut Run, source: Source) -> Result<Plan, Setback> {
             .ask(&mut chat, |reply| read_step(reply, most_subtasks, may_look))
             .await?
         {
-            Step::Plan(plan) => return Ok(cleaned(*plan, &run.workshop.redactor)),
+            Step::Plan(plan) => {
+                run.record.refusals.clear();
+                return Ok(cleaned(*plan, &run.workshop.redactor));
+            }
             Step::Look(turn) => {
                 looks += 1;
-                let results = run.call_all(&toolbox, turn.calls).await?;
-                chat.send_tool_results(results);
+                let called = run.call_all(&toolbox, turn.calls).await?;
+                let has_success = called.has_success();
+                chat.send_tool_results(called.results);
+                run.heed_refusals(&mut chat, &called.refused, has_success)?;
             }
         }
     }

@@ -61,6 +61,8 @@ pub struct Record {
     pub notes: Vec<String>,
     /// What the container asked for and did not get.
     pub refused: BTreeSet<Refusal>,
+    /// What rules refused to the model, reply after reply, since something last succeeded.
+    pub refusals: Vec<String>,
     pub turns: u32,
     pub usage: Usage,
     /// How long workers had the run in hand, before the one that has it now.

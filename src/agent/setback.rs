@@ -149,6 +149,7 @@ impl From<ToolError> for Setback {
             ToolError::Lost { .. } => Self::failed(format!(
                 "{error}; mend its entry in mcp_servers (`coding-agent doctor` tries each of them)"
             )),
+            ToolError::Forbidden { .. } => Self::refused_by_policy(error.to_string()),
             ToolError::TellModel(_) => Self::failed(error.to_string()),
         }
     }

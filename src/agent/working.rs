@@ -59,15 +59,16 @@ async fn converse(run: &mut Run, chat: &mut Chat) -> Result<Signal, Setback> {
         run.save_conversation(chat).await?;
         run.say_what_is_going_on(&turn.comment).await;
         run.finish_keeping().await;
-        let results = run.call_all(&toolbox, turn.calls).await?;
+        let called = run.call_all(&toolbox, turn.calls).await?;
         run.note_refused();
         let wishes = run.take_wishes();
-        let has_failures = results.iter().any(|result| result.is_error);
-        let verdict = watch.judge(&results);
-        if !results.is_empty() {
-            chat.send_tool_results(results);
+        let (has_failures, has_success) = (called.has_failures(), called.has_success());
+        let verdict = watch.judge(&called.results);
+        if !called.results.is_empty() {
+            chat.send_tool_results(called.results);
             run.keep_now_and_then();
         }
+        run.heed_refusals(chat, &called.refused, has_success)?;
         if turn.done && !has_failures && run.hear(chat).await?.is_some() {
             // What people said in the meantime may be more than what is done.
             run.save_conversation(chat).await?;

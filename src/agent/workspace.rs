@@ -359,7 +359,8 @@ impl Connect for ExecutorStream {
     async fn connect(&self) -> anyhow::Result<Connection> {
         let timeout = self.config.timeout_seconds.to_string();
         let output = self.config.max_output_bytes.to_string();
-        let command = [
+        let largest = self.config.files.max_bytes.to_string();
+        let mut command = vec![
             "coding-agent-executor",
             "--root",
             PROJECT,
@@ -369,7 +370,12 @@ impl Connect for ExecutorStream {
             &timeout,
             "--max-output-bytes",
             &output,
+            "--max-file-bytes",
+            &largest,
         ];
+        for extension in &self.config.files.allowed_extensions {
+            command.extend(["--allow-extension", extension]);
+        }
         let attached = self.container.attach(&command, &[]).await?;
         let ending = attached.ending;
         Ok(Connection {

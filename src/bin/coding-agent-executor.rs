@@ -28,6 +28,9 @@ struct Arguments {
     /// Largest file, in bytes, that is read or written.
     #[arg(long, default_value_t = 512 * 1024)]
     max_file_bytes: usize,
+    /// Files that may be written: an end of their name such as `.py`, or a whole name such as `Makefile`. Repeat it for more.
+    #[arg(long = "allow-extension")]
+    allowed_extensions: Vec<String>,
 }
 
 fn main() -> ExitCode {
@@ -76,6 +79,7 @@ fn serve(arguments: Arguments) -> anyhow::Result<()> {
         max_timeout: Duration::from_secs(arguments.max_timeout.max(1)),
         max_output_bytes: arguments.max_output_bytes,
         max_file_bytes: arguments.max_file_bytes,
+        allowed_extensions: arguments.allowed_extensions,
     };
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)

@@ -9,6 +9,7 @@ pub mod container; // a running container and the streams into it
 pub mod docker; // the engine: containers started, found and swept
 mod engine; // one connection, its time-outs, and what its errors mean
 pub mod executor_file; // the program that is copied into containers
+mod file_tools; // what the file tools take
 mod furniture; // what is laid into a container before it starts
 mod image; // present, pulled or built
 mod notation; // how an environment is written in the configuration
@@ -29,6 +30,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::egress::Policy;
 use crate::egress::pattern::Pattern;
+use file_tools::FileTools;
 use service::Service;
 use size::parse_size;
 
@@ -51,6 +53,8 @@ pub struct Config {
     pub timeout_seconds: u64,
     /// Most bytes of a command's output that are kept.
     pub max_output_bytes: u64,
+    /// The tools that read and write single files.
+    pub files: FileTools,
     pub cleanup: Cleanup,
     /// The executor to copy into containers; the file `coding-agent-executor` beside the program when left out.
     pub executor_path: Option<PathBuf>,
@@ -199,6 +203,7 @@ impl Default for Config {
             services: BTreeMap::new(),
             timeout_seconds: 600,
             max_output_bytes: 1024 * 1024,
+            files: FileTools::default(),
             cleanup: Cleanup::default(),
             executor_path: None,
         }
@@ -267,6 +272,7 @@ impl Config {
         if self.max_output_bytes == 0 {
             faults.push("max_output_bytes: 0 would hide all output; write at least 1".to_owned());
         }
+        faults.extend(self.files.faults());
         if self.cleanup.stale_hours == 0 {
             faults.push("cleanup.stale_hours: 0 would remove containers at work; write at least 1".to_owned());
         }

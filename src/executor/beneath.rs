@@ -17,6 +17,8 @@ pub(super) struct Root {
     /// As the model may write it, and as it really is.
     names: [PathBuf; 2],
     max_file_bytes: usize,
+    /// Ends of the names of files that may be written, in small letters; all where there is none.
+    endings: Vec<String>,
 }
 
 /// A file that may be written, there or not. Only [`Root::target`] makes one: it lies in the project, not in `.git`, and
@@ -42,11 +44,12 @@ pub(super) struct Existing {
 }
 
 impl Root {
-    pub(super) fn open(path: &Path, max_file_bytes: usize) -> io::Result<Self> {
+    pub(super) fn open(path: &Path, max_file_bytes: usize, endings: &[String]) -> io::Result<Self> {
         Ok(Self {
             folder: Dir::open_ambient_dir(path, ambient_authority())?,
             names: [path.to_owned(), path.canonicalize()?],
             max_file_bytes,
+            endings: endings.iter().map(|ending| ending.to_lowercase()).collect(),
         })
     }
 
@@ -76,6 +79,8 @@ impl Root {
         let at_path = |error: io::Error| Fault::at(path, &error);
         let mut relative = self.relative(path)?;
         refuse_git(path, &relative)?;
+        // Before a folder is made for it; and below once more, for where a link leads.
+        self.check_ending(path, &relative)?;
         if self
             .folder
             .symlink_metadata(&relative)
@@ -96,6 +101,7 @@ impl Root {
         };
         let real = self.folder.canonicalize(&parent).map_err(at_path)?.join(name);
         refuse_git(path, &real)?;
+        self.check_ending(path, &real)?;
         Ok(Target {
             folder,
             name: name.to_owned(),
@@ -162,6 +168,27 @@ impl Root {
             text,
             permissions: metadata.permissions(),
         })
+    }
+
+    /// A name that has no extension, such as `Makefile`, is allowed as a whole.
+    fn check_ending(&self, path: &str, resolved: &Path) -> Result<(), Fault> {
+        let name = resolved
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .to_lowercase();
+        let fits = |ending: &String| match ending.strip_prefix('.') {
+            Some(_) => name.ends_with(ending.as_str()),
+            None => name == *ending,
+        };
+        if self.endings.is_empty() || self.endings.iter().any(fits) {
+            return Ok(());
+        }
+        Err(Fault::Extension(format!(
+            "{path} is no file that may be written: the configuration (command_executor.files.allowed_extensions) allows {}; do \
+             without it",
+            self.endings.join(" ")
+        )))
     }
 
     fn check_size(&self, path: &str, bytes: usize) -> Result<(), Fault> {

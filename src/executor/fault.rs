@@ -7,6 +7,8 @@ use std::io;
 pub(super) enum Fault {
     #[error("path_escape 400: {0}")]
     PathEscape(String),
+    #[error("ext_not_allowed 400: {0}")]
+    Extension(String),
     #[error("not_found 404: {0}")]
     NotFound(String),
     /// Something is there that must not be, or more of it than may be.

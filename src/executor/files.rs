@@ -77,16 +77,30 @@ pub(super) struct UndoEdit {
     path: String,
 }
 
+/// What a file tool answers.
+#[derive(Debug)]
+pub(super) struct Answer {
+    pub(super) text: String,
+    /// How large the file is that was read, or what it was made.
+    pub(super) size: Option<usize>,
+}
+
+impl Answer {
+    fn on(size: usize, text: String) -> Self {
+        Self { text, size: Some(size) }
+    }
+}
+
 impl Files {
     pub(super) fn open(options: &Options) -> std::io::Result<Self> {
         Ok(Self {
-            root: Root::open(&options.root, options.max_file_bytes)?,
+            root: Root::open(&options.root, options.max_file_bytes, &options.allowed_extensions)?,
             max_shown_bytes: options.max_output_bytes,
             history: Mutex::default(),
         })
     }
 
-    pub(super) fn list(&self, wanted: &ListFiles) -> Result<String, Fault> {
+    pub(super) fn list(&self, wanted: &ListFiles) -> Result<Answer, Fault> {
         let depth = if wanted.recursive {
             Depth::EveryFolder
         } else {
@@ -94,14 +108,16 @@ impl Files {
         };
         let folder = self.root.open_folder(&wanted.path)?;
         let max_items = wanted.max_items.unwrap_or(ITEMS).clamp(1, MOST_ITEMS);
-        listing::list(folder, depth, max_items).map_err(|error| Fault::at(&wanted.path, &error))
+        let text = listing::list(folder, depth, max_items).map_err(|error| Fault::at(&wanted.path, &error))?;
+        Ok(Answer { text, size: None })
     }
 
     /// Shows plain text without line numbers: models copy the numbers into their edits.
-    pub(super) fn read(&self, wanted: &ReadFile) -> Result<String, Fault> {
-        let text = text::shown(&self.root.read(&wanted.path)?);
+    pub(super) fn read(&self, wanted: &ReadFile) -> Result<Answer, Fault> {
+        let whole = self.root.read(&wanted.path)?;
+        let text = text::shown(&whole);
         if text.is_empty() {
-            return Ok("[empty file]".to_owned());
+            return Ok(Answer::on(0, "[empty file]".to_owned()));
         }
         let (first, last) = wanted.view_range.unwrap_or((1, -1));
         let first = usize::try_from(first).unwrap_or_default();
@@ -114,16 +130,17 @@ impl Files {
             )));
         };
         if view.last - view.first + 1 == view.of {
-            return Ok(view.text);
+            return Ok(Answer::on(whole.len(), view.text));
         }
         let line_end = if view.text.ends_with('\n') { "" } else { "\n" };
-        Ok(format!(
+        let text = format!(
             "{}{line_end}[lines {} to {} of {}]",
             view.text, view.first, view.last, view.of
-        ))
+        );
+        Ok(Answer::on(whole.len(), text))
     }
 
-    pub(super) fn write(&self, wanted: &WriteFile) -> Result<String, Fault> {
+    pub(super) fn write(&self, wanted: &WriteFile) -> Result<Answer, Fault> {
         let path = &wanted.path;
         self.edit(path, Parents::Make, |existing| match (wanted.mode, existing) {
             (Mode::Create, Some(_)) => Err(Fault::Exists(format!(
@@ -141,7 +158,7 @@ impl Files {
         })
     }
 
-    pub(super) fn str_replace(&self, wanted: &StrReplace) -> Result<String, Fault> {
+    pub(super) fn str_replace(&self, wanted: &StrReplace) -> Result<Answer, Fault> {
         let path = &wanted.path;
         if wanted.old.is_empty() {
             return Err(Fault::NotFound(
@@ -164,7 +181,7 @@ impl Files {
         })
     }
 
-    pub(super) fn insert(&self, wanted: &Insert) -> Result<String, Fault> {
+    pub(super) fn insert(&self, wanted: &Insert) -> Result<Answer, Fault> {
         let path = &wanted.path;
         self.edit(path, Parents::MustExist, |existing| {
             let before = existing.ok_or_else(|| missing(path))?;
@@ -176,7 +193,7 @@ impl Files {
         })
     }
 
-    pub(super) fn undo(&self, wanted: &UndoEdit) -> Result<String, Fault> {
+    pub(super) fn undo(&self, wanted: &UndoEdit) -> Result<Answer, Fault> {
         let path = &wanted.path;
         let mut history = self.history.lock().unwrap_or_else(PoisonError::into_inner);
         let target = self.root.target(path, Parents::MustExist)?;
@@ -191,10 +208,10 @@ impl Files {
         }
         let answer = if let Some(before) = &edit.before {
             self.root.put(path, &target, existing.as_ref(), before)?;
-            format!("took back the last edit of {path}")
+            Answer::on(before.len(), format!("took back the last edit of {path}"))
         } else {
             target.remove(path)?;
-            format!("took back the last edit of {path}: it is gone again")
+            Answer::on(0, format!("took back the last edit of {path}: it is gone again"))
         };
         history.forget_last(&target.path);
         Ok(answer)
@@ -206,12 +223,13 @@ impl Files {
         path: &str,
         parents: Parents,
         change: impl FnOnce(Option<&str>) -> Result<(String, String), Fault>,
-    ) -> Result<String, Fault> {
+    ) -> Result<Answer, Fault> {
         let mut history = self.history.lock().unwrap_or_else(PoisonError::into_inner);
         let target: Target = self.root.target(path, parents)?;
         let existing: Option<Existing> = self.root.existing(path, &target)?;
         let (text, answer) = change(existing.as_ref().map(|existing| existing.text.as_str()))?;
         self.root.put(path, &target, existing.as_ref(), &text)?;
+        let answer = Answer::on(text.len(), answer);
         history.push(Edit {
             path: target.path,
             before: existing.map(|existing| existing.text),

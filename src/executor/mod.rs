@@ -51,6 +51,8 @@ pub struct Options {
     pub max_output_bytes: usize,
     /// Largest file that is read or written.
     pub max_file_bytes: usize,
+    /// Ends of the names of files that may be written, such as `.py`; all where there is none.
+    pub allowed_extensions: Vec<String>,
 }
 
 /// Serves until stdin ends, then ends every process that is left. Calls under way get five seconds to finish first.

@@ -11,7 +11,7 @@ use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 use super::Options;
 use super::command;
 use super::fault::Fault;
-use super::files::Files;
+use super::files::{Answer, Files};
 use super::tools::tools;
 
 /// Calls that run at once; more wait.
@@ -116,7 +116,7 @@ impl Workspace {
         &self,
         tool: &str,
         arguments: JsonObject,
-        work: impl FnOnce(&Files, A) -> Result<String, Fault> + Send + 'static,
+        work: impl FnOnce(&Files, A) -> Result<Answer, Fault> + Send + 'static,
     ) -> CallToolResult {
         let wanted = match read(tool, arguments) {
             Ok(wanted) => wanted,
@@ -124,7 +124,11 @@ impl Workspace {
         };
         let files = Arc::clone(&self.files);
         match tokio::task::spawn_blocking(move || work(&files, wanted)).await {
-            Ok(Ok(answer)) => CallToolResult::success(vec![ContentBlock::text(answer)]),
+            Ok(Ok(answer)) => {
+                let mut result = CallToolResult::success(vec![ContentBlock::text(answer.text)]);
+                result.structured_content = answer.size.map(|size| json!({ "size": size }));
+                result
+            }
             Ok(Err(fault)) => refusal(fault.to_string()),
             Err(error) => refusal(format!("the tool broke off: {error}")),
         }

@@ -2,6 +2,7 @@
 
 mod allowed_users;
 mod cache;
+mod doubts;
 mod failure;
 pub mod github;
 pub mod gitlab;

@@ -93,7 +93,9 @@ pub enum Fact {
         attempt: u32,
         reason: String,
     },
-    /// `about` is the command, the path or whatever else tells one call from the next, on one line.
+    /// `about` is the command, the path or whatever else tells one call from the next, on one line. A call of a file tool
+    /// has the whole `path`, the `status` that the tool answered with (200, or the number of its refusal) and, where it read or wrote a
+    /// file, the file's `size` in bytes.
     ToolCalled {
         tool: String,
         #[serde(default)]
@@ -101,6 +103,17 @@ pub enum Fact {
         is_error: bool,
         bytes: usize,
         milliseconds: u64,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        path: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        size: Option<u64>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        status: Option<u16>,
+    },
+    /// A rule of the program, its configuration or the project kept the run from something. `rule` is one word, such as `left_out`.
+    PolicyRefused {
+        rule: String,
+        reason: String,
     },
     Commented {
         marker: String,

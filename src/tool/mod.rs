@@ -88,6 +88,15 @@ pub enum ToolError {
     /// The model: it reads this text and does something else.
     #[error("{0}")]
     TellModel(String),
+    /// The model, too: a rule forbids what it asked for. That is counted, and the rule noted.
+    #[error("{rule} {status}: {reason}")]
+    Forbidden {
+        /// One word, such as `left_out`.
+        rule: &'static str,
+        status: u16,
+        /// What was refused, by which rule, and what to do instead.
+        reason: String,
+    },
     /// The run: the server is gone and could not be brought back.
     #[error("the tool server '{server}' is lost: {reason}")]
     Lost { server: String, reason: String },

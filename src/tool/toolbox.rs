@@ -48,7 +48,11 @@ impl Toolbox {
     pub async fn call(&self, call: &ToolCall) -> Result<ToolOutput, ToolError> {
         let specs = self.specs().await?;
         if let Some(refusal) = self.rules.refusal(&call.tool) {
-            return Err(ToolError::TellModel(refusal));
+            return Err(ToolError::Forbidden {
+                rule: "denied_tool",
+                status: 403,
+                reason: refusal,
+            });
         }
         match self.server_of(call) {
             Some((server, tool)) if specs.iter().any(|spec| spec.name == call.tool) => {

@@ -102,7 +102,7 @@ async fn an_unknown_request_is_not_forgotten() {
     assert_eq!(caller.get("/emojis").await.unwrap().status(), 404);
     assert_eq!(github.unknown_requests(), ["GET /api/v3/emojis"]);
     let scopes = caller.get("/user").await.unwrap().headers()["x-oauth-scopes"].clone();
-    assert_eq!(scopes, "repo, read:org");
+    assert_eq!(scopes, "repo");
 }
 
 #[tokio::test]

@@ -70,10 +70,8 @@ async fn no_command_line_and_no_address_holds_a_token() {
     world.finish().await;
 }
 
-#[tokio::test]
-async fn an_app_works_with_the_token_of_its_installation_only() {
-    let mut world = World::start().await;
-    writes(&world);
+/// Has the program work as a GitHub App.
+pub fn becomes_an_app(world: &mut World) {
     let app = world.github.install_app(7);
     let key = world.folder().join("app.pem");
     let lines: Vec<&str> = include_str!("../data/app-key.base64")
@@ -91,6 +89,13 @@ async fn an_app_works_with_the_token_of_its_installation_only() {
         github.insert("app".to_owned(), json!({"id": app.id, "private_key_file": key}));
     });
     world.github.revokes_tokens();
+}
+
+#[tokio::test]
+async fn an_app_works_with_the_token_of_its_installation_only() {
+    let mut world = World::start().await;
+    writes(&world);
+    becomes_an_app(&mut world);
     let issue = world.github.open_issue("Greet").label("coding agent");
 
     let ended = world.run().await;

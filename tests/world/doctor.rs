@@ -10,7 +10,7 @@ use crate::fake::model::Model;
 use crate::world::{Ended, World};
 
 /// Returns what it printed, without what differs from machine to machine.
-fn said(world: &World, ended: &Ended) -> String {
+pub fn said(world: &World, ended: &Ended) -> String {
     static PATTERNS: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
         [
             (r"(?m)^(ok    Docker +).*$", "${1}ENGINE"),
@@ -121,7 +121,7 @@ async fn missing_and_needless_rights_are_told() {
     insta::assert_snapshot!(said(&world, &ended), @"
     ok    state directory                 FOLDER/state
     look  GitHub token                    works, as coding-agent-bot; it may do more than the program needs: delete_repo, admin:org
-                                          -> use a fine-grained token with Contents, Issues and Pull requests (read and write)
+                                          -> use a fine-grained token for these repositories alone, with Contents, Issues and Pull requests (read and write) and Checks, Commit statuses and Actions (read-only); or a classic one with the scope 'repo' alone
     BAD   GitHub repository acme/widgets  can be read, but the token's account may not push to it
                                           -> give the account the role Write, and a fine-grained token the permission 'Contents' (Read and write)
     BAD   GitHub repository acme/nowhere  the answer was 404 Not Found: Not Found

@@ -70,6 +70,23 @@ async fn a_change_of_a_protected_file_waits_for_a_word_and_is_delivered_after_it
     <!-- coding-agent:RUN:set-aside-1 -->
     ");
 
+    let refused = world
+        .journal()
+        .into_iter()
+        .filter(|entry| entry["fact"] == "policy_refused");
+    let refused: Vec<_> = refused
+        .map(|entry| (entry["rule"].clone(), entry["reason"].clone()))
+        .collect();
+    assert_eq!(
+        refused,
+        [(
+            json!("protected_path"),
+            json!(
+                "not pushed without a person's word: `.github/workflows/ci.yml` is changed, which `git.protected_paths` names"
+            )
+        )]
+    );
+
     // A stranger's word counts for nothing.
     issue.comment("mallory", "/agent approve");
     world.run().await;

@@ -1,18 +1,33 @@
 //! What `doctor` says about GitHub: the token, each repository, its labels.
 
+use chrono::NaiveDate;
+
 use super::client::{Rights, path};
 use super::rights::Right;
 use super::{GitHub, wire};
+use crate::forge::doubts::Doubts;
 use crate::forge::failure::Failure;
 use crate::forge::source::Source;
 use crate::forge::{Finding, Verdict};
 
-/// Scopes of a classic token that go far beyond what the program does.
-const WIDE_SCOPES: [&str; 3] = ["admin:", "delete_", "site_admin"];
-/// What an App must be allowed.
-const NEEDED: [&str; 3] = ["contents", "issues", "pull_requests"];
-/// What an App should not be allowed.
-const WIDE_PERMISSIONS: [&str; 3] = ["administration", "organization_administration", "members"];
+/// All that a classic token needs, the second for public repositories alone, and what is contained in the first.
+const SCOPES: [&str; 7] = [
+    "repo",
+    "public_repo",
+    "repo:status",
+    "repo_deployment",
+    "repo:invite",
+    "security_events",
+    "",
+];
+/// What an App must be allowed to write.
+const WRITTEN: [&str; 3] = ["contents", "issues", "pull_requests"];
+/// What it reads besides. Without the last three the program does not learn of checks that fail.
+const READ: [&str; 4] = ["metadata", "checks", "statuses", "actions"];
+/// How long a token is good, such as `2026-05-26 09:44:21 UTC`.
+const END: &str = "github-authentication-token-expiration";
+const NARROWER: &str = "use a fine-grained token for these repositories alone, with Contents, Issues and Pull requests (read and write) \
+     and Checks, Commit statuses and Actions (read-only); or a classic one with the scope 'repo' alone";
 
 impl GitHub {
     pub(super) async fn find_faults(&self) -> Vec<Finding> {
@@ -65,13 +80,6 @@ impl GitHub {
             .headers
             .get("x-oauth-scopes")
             .and_then(|value| value.to_str().ok());
-        // Only classic tokens have scopes.
-        let scopes: Vec<&str> = scopes.unwrap_or_default().split(',').map(str::trim).collect();
-        let wide: Vec<&str> = scopes
-            .iter()
-            .copied()
-            .filter(|scope| WIDE_SCOPES.iter().any(|start| scope.starts_with(start)))
-            .collect();
         let detail = format!("works, as {}", user.login);
         if let Some(configured) = self.bot.get()
             && !configured.eq_ignore_ascii_case(&user.login)
@@ -84,29 +92,50 @@ impl GitHub {
                         .to_owned(),
             });
         }
-        if !["", "repo", "public_repo"].iter().any(|enough| scopes.contains(enough)) {
-            return Ok(Verdict::Bad {
-                detail: format!("{detail}, but without the scope 'repo'"),
-                mend: "give the token the scope 'repo' ('public_repo' for public repositories alone)".to_owned(),
-            });
+        let mut doubts = Doubts::default();
+        let detail = match scopes {
+            // A fine-grained token does not tell what it is good for; what is missing shows where it is used.
+            None => format!("{detail}; what it may do only its settings page tells"),
+            Some(scopes) => {
+                let scopes: Vec<&str> = scopes.split(',').map(str::trim).collect();
+                if !["repo", "public_repo"].iter().any(|enough| scopes.contains(enough)) {
+                    return Ok(Verdict::Bad {
+                        detail: format!("{detail}, but without the scope 'repo'"),
+                        mend: "give the token the scope 'repo' ('public_repo' for public repositories alone)"
+                            .to_owned(),
+                    });
+                }
+                let wide: Vec<&str> = scopes.into_iter().filter(|scope| !SCOPES.contains(scope)).collect();
+                doubts.wider(&wide, NARROWER);
+                detail
+            }
+        };
+        let end = answer.headers.get(END).and_then(|value| value.to_str().ok());
+        match end.map(|end| end.get(..10).unwrap_or(end).parse::<NaiveDate>()) {
+            None => doubts.end(None),
+            Some(Ok(end)) => doubts.end(Some(end)),
+            // Another way to write a day says nothing.
+            Some(Err(_)) => {}
         }
-        if wide.is_empty() {
-            return Ok(Verdict::Good { detail });
-        }
-        Ok(Verdict::Doubtful {
-            detail: format!("{detail}; it may do more than the program needs: {}", wide.join(", ")),
-            mend: "use a fine-grained token with Contents, Issues and Pull requests (read and write)".to_owned(),
-        })
+        Ok(doubts.on(detail))
     }
 
     async fn examine_app(&self) -> Result<Verdict, Failure> {
         let app: wire::AppItself = self.client.get_own("/app").await?;
         let may = |name: &str| app.permissions.get(name).map(String::as_str);
-        let missing: Vec<&str> = NEEDED.into_iter().filter(|name| may(name) != Some("write")).collect();
-        let wide: Vec<&str> = WIDE_PERMISSIONS
-            .into_iter()
-            .filter(|name| may(name).is_some())
+        let missing: Vec<&str> = WRITTEN.into_iter().filter(|name| may(name) != Some("write")).collect();
+        let unread: Vec<&str> = READ.into_iter().filter(|name| may(name).is_none()).collect();
+        let is_wide = |(name, access): &(&String, &String)| match access.as_str() {
+            "read" => !READ.contains(&name.as_str()),
+            _ => !WRITTEN.contains(&name.as_str()),
+        };
+        let wide: Vec<String> = app
+            .permissions
+            .iter()
+            .filter(is_wide)
+            .map(|(name, access)| format!("{name} ({access})"))
             .collect();
+        let wide: Vec<&str> = wide.iter().map(String::as_str).collect();
         let detail = format!("works, as {}[bot]", app.slug);
         if !missing.is_empty() {
             return Ok(Verdict::Bad {
@@ -116,13 +145,19 @@ impl GitHub {
                         .to_owned(),
             });
         }
-        if wide.is_empty() {
-            return Ok(Verdict::Good { detail });
+        let mut doubts = Doubts::default();
+        doubts.wider(&wide, "take these permissions off the App, or lower them to read-only");
+        if !unread.is_empty() {
+            doubts.add(
+                format!(
+                    "it may not read {}, so checks that fail are not seen",
+                    unread.join(", ")
+                ),
+                "give the App these repository permissions (read-only) and accept them where it is installed, or set \
+                 follow_up.max_ci_rounds to 0",
+            );
         }
-        Ok(Verdict::Doubtful {
-            detail: format!("{detail}; it may do more than the program needs: {}", wide.join(", ")),
-            mend: "take these permissions off the App".to_owned(),
-        })
+        Ok(doubts.on(detail))
     }
 
     async fn examine_repository(&self, name: &str) -> Result<Verdict, Failure> {
@@ -144,15 +179,20 @@ impl GitHub {
                 "give the account the role Write, and a fine-grained token the permission 'Contents' (Read and write)",
             ));
         }
+        let mut doubts = Doubts::default();
         if repository.has_issues == Some(false) {
-            return Ok(Verdict::Doubtful {
-                detail: "has no issues; only pull requests can be worked on".to_owned(),
-                mend: "switch issues on in its settings".to_owned(),
-            });
+            doubts.add(
+                "it has no issues, so only pull requests can be worked on",
+                "switch issues on in its settings",
+            );
         }
-        Ok(Verdict::Good {
-            detail: "can be read and pushed to".to_owned(),
-        })
+        if !self.is_app && repository.permissions.admin == Some(true) {
+            doubts.add(
+                "the token's account is an administrator of it",
+                "use the token of an account of the bot's own with the role Write",
+            );
+        }
+        Ok(doubts.on("can be read and pushed to".to_owned()))
     }
 
     async fn examine_labels(&self, name: &str) -> Result<Verdict, Failure> {

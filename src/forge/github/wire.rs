@@ -88,6 +88,8 @@ pub(super) struct Repository {
 pub(super) struct Permissions {
     #[serde(default)]
     pub(super) push: Option<bool>,
+    #[serde(default)]
+    pub(super) admin: Option<bool>,
 }
 
 #[derive(Deserialize)]

@@ -1,22 +1,22 @@
 //! What `doctor` says about GitLab: the token, each project or group, the labels.
 
-use chrono::{TimeDelta, Utc};
 use gitlab::api::groups;
 use gitlab::api::personal_access_tokens::PersonalAccessTokenSelf;
 use gitlab::api::users::CurrentUser;
 
 use super::rights::{RENEW, Right};
 use super::{GitLab, wire};
+use crate::forge::doubts::Doubts;
 use crate::forge::failure::Failure;
 use crate::forge::source::Source;
 use crate::forge::{Finding, Verdict};
 
 /// The role that may push.
 const DEVELOPER: u64 = 30;
-/// A token that expires sooner than this is worth a word.
-const SOON: TimeDelta = TimeDelta::days(14);
-/// Scopes that let a token act as others.
-const WIDE_SCOPES: [&str; 2] = ["sudo", "admin_mode"];
+const OWNER: u64 = 50;
+/// The only scope that is needed, and others that it contains or that only let a token be renewed. Whatever begins with `read_` is
+/// contained, too.
+const SCOPES: [&str; 4] = ["api", "write_repository", "write_registry", "self_rotate"];
 
 impl GitLab {
     pub(super) async fn find_faults(&self) -> Vec<Finding> {
@@ -69,12 +69,27 @@ impl GitLab {
                     .to_owned(),
             });
         }
+        let mut doubts = Doubts::default();
+        if user.is_admin == Some(true) {
+            doubts.add(
+                "its user is an administrator of the whole GitLab",
+                "use a project or group access token, or the token of an ordinary user with the role Developer",
+            );
+        }
         let token: wire::Token = match self.client.ask(PersonalAccessTokenSelf::builder().build()).await {
             Ok(token) => token,
             // An OAuth token, or a GitLab before 15.5: it cannot tell about itself, and that is no fault.
-            Err(failure) if failure.status().is_some() => return Ok(Verdict::Good { detail }),
+            Err(failure) if failure.status().is_some() => {
+                return Ok(doubts.on(format!("{detail}; what it may do it cannot tell")));
+            }
             Err(failure) => return Err(failure),
         };
+        if token.active == Some(false) || token.revoked == Some(true) {
+            return Ok(Verdict::Bad {
+                detail: format!("{detail}, but it is not active any more"),
+                mend: RENEW.to_owned(),
+            });
+        }
         let has = |scope: &str| token.scopes.iter().any(|known| known == scope);
         if !has("api") {
             return Ok(Verdict::Bad {
@@ -82,21 +97,11 @@ impl GitLab {
                 mend: "make a token with the scope 'api'".to_owned(),
             });
         }
-        if let Some(scope) = WIDE_SCOPES.into_iter().find(|scope| has(scope)) {
-            return Ok(Verdict::Doubtful {
-                detail: format!("{detail}; its scope '{scope}' lets it do more than the program needs"),
-                mend: "make a token with the scope 'api' alone".to_owned(),
-            });
-        }
-        if let Some(end) = token.expires_at
-            && end <= (Utc::now() + SOON).date_naive()
-        {
-            return Ok(Verdict::Doubtful {
-                detail: format!("{detail}, until {end}"),
-                mend: "make a new token in time".to_owned(),
-            });
-        }
-        Ok(Verdict::Good { detail })
+        let is_wide = |scope: &&str| !scope.starts_with("read_") && !SCOPES.contains(scope);
+        let wide: Vec<&str> = token.scopes.iter().map(String::as_str).filter(is_wide).collect();
+        doubts.wider(&wide, "make a token with the scope 'api' alone");
+        doubts.end(token.expires_at);
+        Ok(doubts.on(detail))
     }
 
     async fn examine_project(&self, name: &str) -> Result<Verdict, Failure> {
@@ -129,15 +134,21 @@ impl GitLab {
                 "switch them on in the project's settings",
             ));
         }
+        let mut doubts = Doubts::default();
         if project.issues_enabled == Some(false) {
-            return Ok(Verdict::Doubtful {
-                detail: "has no issues; only merge requests can be worked on".to_owned(),
-                mend: "switch issues on in the project's settings".to_owned(),
-            });
+            doubts.add(
+                "it has no issues, so only merge requests can be worked on",
+                "switch issues on in the project's settings",
+            );
         }
-        Ok(Verdict::Good {
-            detail: "can be read and pushed to".to_owned(),
-        })
+        if level > DEVELOPER {
+            let role = if level >= OWNER { "Owner" } else { "Maintainer" };
+            doubts.add(
+                format!("the token's user has the role {role}"),
+                "lower the role of the user (or of the access token) to Developer",
+            );
+        }
+        Ok(doubts.on("can be read and pushed to".to_owned()))
     }
 
     async fn examine_labels(&self, name: &str) -> Result<Verdict, Failure> {

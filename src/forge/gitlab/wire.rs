@@ -8,6 +8,8 @@ pub(super) struct User {
     pub(super) username: String,
     /// Not told in every place.
     pub(super) bot: Option<bool>,
+    /// Told of oneself alone.
+    pub(super) is_admin: Option<bool>,
 }
 
 impl User {
@@ -144,6 +146,8 @@ pub(super) struct Token {
     #[serde(default)]
     pub(super) scopes: Vec<String>,
     pub(super) expires_at: Option<NaiveDate>,
+    pub(super) active: Option<bool>,
+    pub(super) revoked: Option<bool>,
 }
 
 #[derive(Deserialize)]
@@ -184,6 +188,7 @@ mod tests {
             let user = User {
                 username: username.to_owned(),
                 bot,
+                is_admin: None,
             };
             assert_eq!(user.is_program(), expected, "{username}");
         }

@@ -73,8 +73,8 @@ async fn an_examination_tells_one_finding_for_each_subject() {
             Verdict::Bad { detail, .. } => format!("{}: bad, {detail}", finding.subject),
         })
         .collect();
-    insta::assert_snapshot!(told.join("\n"), @r"
-    GitHub token: doubtful, works, as bot; it may do more than the program needs: delete_repo
+    insta::assert_snapshot!(told.join("\n"), @"
+    GitHub token: doubtful, works, as bot; it may do more than the program needs: delete_repo; it never expires
     GitHub repository o/r: good, can be read and pushed to
     GitHub labels in o/r: good, will be made when they are needed
     GitHub repository o/hidden: bad, the answer was 404 Not Found: Not Found

@@ -105,6 +105,17 @@ impl GitHub {
             id,
             slug: "coding-agent".to_owned(),
             installation: id + 1,
+            permissions: [
+                ("actions", "read"),
+                ("checks", "read"),
+                ("contents", "write"),
+                ("issues", "write"),
+                ("metadata", "read"),
+                ("pull_requests", "write"),
+                ("statuses", "read"),
+            ]
+            .map(|(name, access)| (name.to_owned(), access.to_owned()))
+            .into(),
         };
         self.forge.change(|state| {
             state.app = Some(app.clone());
@@ -121,7 +132,7 @@ impl GitHub {
         let login = login.to_owned();
         let owned = Token {
             login,
-            scopes: "repo".to_owned(),
+            scopes: Some("repo".to_owned()),
             is_installation: false,
         };
         self.forge.change(|state| state.tokens.insert(token.clone(), owned));
@@ -132,7 +143,32 @@ impl GitHub {
     pub fn scopes(&self, scopes: &str) {
         self.forge.change(|state| {
             if let Some(token) = state.tokens.get_mut(TOKEN) {
-                scopes.clone_into(&mut token.scopes);
+                token.scopes = Some(scopes.to_owned());
+            }
+        });
+    }
+
+    /// Makes the bot's token a fine-grained one, which does not tell what it is good for.
+    pub fn fine_grained(&self) {
+        self.forge.change(|state| {
+            if let Some(token) = state.tokens.get_mut(TOKEN) {
+                token.scopes = None;
+            }
+        });
+    }
+
+    /// Changes the day on which all personal tokens end; `None` for never.
+    pub fn tokens_end(&self, day: Option<chrono::NaiveDate>) {
+        self.forge.change(|state| state.tokens_end = day);
+    }
+
+    /// Gives the App that is installed a permission such as `checks`, with `read`, `write` or none.
+    pub fn permit(&self, name: &str, access: Option<&str>) {
+        self.forge.change(|state| {
+            let Some(app) = &mut state.app else { return };
+            app.permissions.remove(name);
+            if let Some(access) = access {
+                app.permissions.insert(name.to_owned(), access.to_owned());
             }
         });
     }
@@ -323,7 +359,7 @@ impl GitHub {
 fn new_state(folder: &TempDir) -> State {
     let bot = Token {
         login: BOT.to_owned(),
-        scopes: "repo, read:org".to_owned(),
+        scopes: Some("repo".to_owned()),
         is_installation: false,
     };
     State {
@@ -331,6 +367,7 @@ fn new_state(folder: &TempDir) -> State {
         people: [BOT, HUMAN].map(str::to_owned).into(),
         organizations: ["acme".to_owned()].into(),
         tokens: BTreeMap::from([(TOKEN.to_owned(), bot)]),
+        tokens_end: Some(now().date_naive() + chrono::Duration::days(365)),
         last_id: 1000,
         ..State::default()
     }

@@ -22,6 +22,8 @@ pub struct State {
     pub organizations: BTreeSet<String>,
     pub people: BTreeSet<String>,
     pub tokens: BTreeMap<String, Token>,
+    /// The day on which all tokens of people end; never where there is none.
+    pub tokens_end: Option<chrono::NaiveDate>,
     pub app: Option<App>,
     pub allowance: Allowance,
     pub last_id: u64,
@@ -30,7 +32,8 @@ pub struct State {
 #[derive(Clone, Debug)]
 pub struct Token {
     pub login: String,
-    pub scopes: String,
+    /// Only classic tokens tell them.
+    pub scopes: Option<String>,
     /// A token of an App's installation reaches what the App may reach, and no `/user`.
     pub is_installation: bool,
 }
@@ -41,6 +44,7 @@ pub struct App {
     pub id: u64,
     pub slug: String,
     pub installation: u64,
+    pub permissions: BTreeMap<String, String>,
 }
 
 /// How many requests are left, and until when none is answered.

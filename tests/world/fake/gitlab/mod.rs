@@ -116,6 +116,22 @@ impl GitLab {
         });
     }
 
+    /// Changes the day on which all tokens end; `None` for never.
+    pub fn tokens_end(&self, day: Option<chrono::NaiveDate>) {
+        self.forge.change(|state| state.tokens_end = day);
+    }
+
+    /// Takes the tokens out of use; one that does not work any more can still be asked about itself on some servers.
+    pub fn inactive_tokens(&self) {
+        self.forge.change(|state| state.has_inactive_tokens = true);
+    }
+
+    /// Makes a person an administrator of the whole GitLab.
+    pub fn administrator(&self, username: &str) {
+        self.forge
+            .change(|state| state.administrators.insert(username.to_owned()));
+    }
+
     /// Lets every token be refused from now on.
     pub fn revokes_tokens(&self) {
         self.forge.change(|state| state.tokens.clear());
@@ -276,6 +292,7 @@ fn new_state(folder: &TempDir) -> State {
                 scopes,
             },
         )]),
+        tokens_end: Some(chrono::Utc::now().date_naive() + chrono::Duration::days(365)),
         last_id: 1000,
         ..State::default()
     }

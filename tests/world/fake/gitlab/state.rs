@@ -20,6 +20,10 @@ pub struct State {
     pub projects: Vec<Project>,
     pub people: BTreeSet<String>,
     pub tokens: BTreeMap<String, Token>,
+    /// The day on which all tokens of people end; never where there is none.
+    pub tokens_end: Option<chrono::NaiveDate>,
+    pub has_inactive_tokens: bool,
+    pub administrators: BTreeSet<String>,
     pub limited_until: Option<(Instant, u64)>,
     pub last_id: u64,
 }

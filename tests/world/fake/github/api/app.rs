@@ -29,7 +29,7 @@ pub async fn app(Shared(hub): Shared<Hub>, viewer: Viewer) -> Answer {
     ok(json!({
         "id": app.id, "slug": slug, "node_id": node("A", app.id), "name": slug, "description": null,
         "client_id": format!("Iv1.{}", app.id), "external_url": hub.origin, "html_url": format!("{}/apps/{slug}", hub.origin),
-        "created_at": "2020-01-01T00:00:00Z", "updated_at": "2020-01-01T00:00:00Z", "permissions": permissions(),
+        "created_at": "2020-01-01T00:00:00Z", "updated_at": "2020-01-01T00:00:00Z", "permissions": app.permissions,
         "events": [], "owner": hub.show(&viewer, |view| view.user("acme")), "installations_count": 1,
     }))
 }
@@ -71,14 +71,14 @@ pub async fn create_token(Shared(hub): Shared<Hub>, viewer: Viewer, Path(id): Pa
             token.clone(),
             Token {
                 login,
-                scopes: String::new(),
+                scopes: None,
                 is_installation: true,
             },
         );
         token
     });
     created(json!({
-        "token": token, "expires_at": text(now() + chrono::Duration::hours(1)), "permissions": permissions(),
+        "token": token, "expires_at": text(now() + chrono::Duration::hours(1)), "permissions": app.permissions,
         "repository_selection": "all",
     }))
 }
@@ -108,12 +108,8 @@ fn installed(view: View<'_>, app: &App, owner: &str) -> Value {
         "access_tokens_url": format!("{url}/access_tokens"), "repositories_url": format!("{}/installation/repositories", view.api),
         "html_url": format!("{}/settings/installations/{}", view.web, app.installation), "app_id": app.id,
         "app_slug": app.slug, "target_id": number_of(owner), "target_type": "Organization",
-        "permissions": permissions(), "events": [], "single_file_name": null, "has_multiple_single_files": false,
+        "permissions": app.permissions, "events": [], "single_file_name": null, "has_multiple_single_files": false,
         "single_file_paths": [], "created_at": "2020-01-01T00:00:00Z", "updated_at": "2020-01-01T00:00:00Z",
         "suspended_by": null, "suspended_at": null, "client_id": format!("Iv1.{}", app.id),
     })
-}
-
-fn permissions() -> Value {
-    json!({"contents": "write", "issues": "write", "metadata": "read", "pull_requests": "write"})
 }

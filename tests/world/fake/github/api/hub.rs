@@ -114,12 +114,19 @@ pub async fn check(Shared(hub): Shared<Hub>, mut request: Request, next: Next) -
     if let Some(refusal) = hub.change(spend) {
         return refusal;
     }
+    let is_personal = !viewer.is_app && !viewer.is_installation;
     request.extensions_mut().insert(viewer);
     let mut answer = next.run(request).await;
     hub.change(|state| {
         // "Not modified" costs nothing.
         state.allowance.left += u64::from(answer.status() == StatusCode::NOT_MODIFIED);
         describe(state, answer.headers_mut());
+        if let Some(end) = state.tokens_end.filter(|_| is_personal) {
+            let end = HeaderValue::from_str(&format!("{end} 00:00:00 UTC")).expect("a day is plain text");
+            answer
+                .headers_mut()
+                .insert("github-authentication-token-expiration", end);
+        }
     });
     if let Some(scopes) = scopes {
         let scopes = HeaderValue::from_str(&scopes).expect("scopes are plain words");
@@ -150,8 +157,7 @@ fn viewer(state: &State, headers: &HeaderMap) -> Result<(Viewer, Option<String>)
             is_app: false,
             is_installation: token.is_installation,
         };
-        // Only classic tokens tell their scopes.
-        return Ok((viewer, (!token.is_installation).then(|| token.scopes.clone())));
+        return Ok((viewer, token.scopes.clone()));
     }
     match &state.app {
         Some(app) if token.matches('.').count() == 2 => {

@@ -27,8 +27,9 @@ use crate::fake::request::Query;
 
 pub async fn viewer(Shared(lab): Shared<Lab>, viewer: Viewer) -> Answer {
     ok(lab.show(&viewer, |view| {
+        let is_admin = view.state.administrators.contains(&viewer.0);
         let mut user = view.user(&viewer.0);
-        add(&mut user, json!({"created_at": "2020-01-01T00:00:00.000Z", "bot": false, "email": "bot@example.org", "is_admin": false}));
+        add(&mut user, json!({"created_at": "2020-01-01T00:00:00.000Z", "bot": false, "email": "bot@example.org", "is_admin": is_admin}));
         user
     }))
 }
@@ -38,16 +39,14 @@ pub async fn version() -> Answer {
 }
 
 pub async fn token(Shared(lab): Shared<Lab>, viewer: Viewer) -> Answer {
-    let scopes = lab.read(|state| {
-        state
-            .tokens
-            .values()
-            .find(|token| token.username == viewer.0)
-            .map(|token| token.scopes.clone())
+    let (scopes, end, is_active) = lab.read(|state| {
+        let token = state.tokens.values().find(|token| token.username == viewer.0);
+        let scopes = token.map(|token| token.scopes.clone());
+        (scopes, state.tokens_end, !state.has_inactive_tokens)
     });
     ok(json!({
-        "id": 1, "name": "coding-agent", "revoked": false, "active": true, "scopes": scopes, "user_id": number_of(&viewer.0),
-        "created_at": "2020-01-01T00:00:00.000Z", "last_used_at": null, "expires_at": null,
+        "id": 1, "name": "coding-agent", "revoked": false, "active": is_active, "scopes": scopes, "user_id": number_of(&viewer.0),
+        "created_at": "2020-01-01T00:00:00.000Z", "last_used_at": null, "expires_at": end,
     }))
 }
 

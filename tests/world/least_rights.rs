@@ -1,0 +1,124 @@
+//! `doctor` tells of rights that the program does not need, and of tokens that end soon or never.
+
+use chrono::{Days, Utc};
+use serde_json::json;
+
+use crate::credentials::becomes_an_app;
+use crate::doctor::said;
+use crate::fake::github::Permission;
+use crate::fake::gitlab::Access;
+use crate::world::World;
+
+/// What it says of the forge.
+async fn told(world: &World, forge: &str) -> String {
+    let ended = world.command(&["doctor"]).await;
+    let text = said(world, &ended);
+    let lines: Vec<&str> = text.lines().collect();
+    let mut told = Vec::new();
+    for (index, line) in lines.iter().enumerate() {
+        if line.contains(&format!("  {forge} ")) {
+            let mends = lines[index + 1..].iter().take_while(|line| line.starts_with("  "));
+            told.push(*line);
+            told.extend(mends);
+        }
+    }
+    let in_five_days = (Utc::now().date_naive() + Days::new(5)).to_string();
+    told.iter()
+        .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
+        .collect::<Vec<_>>()
+        .join("\n")
+        .replace(&in_five_days, "DAY")
+}
+
+#[tokio::test]
+async fn a_classic_token_is_told_what_it_should_not_have() {
+    let world = World::start().await;
+    world.github.scopes("repo, workflow, read:org");
+    world.github.tokens_end(None);
+    let repository = world.github.default_repository();
+    repository.member(world.github.bot(), Permission::Admin);
+
+    insta::assert_snapshot!(told(&world, "GitHub").await, @"
+    look GitHub token works, as coding-agent-bot; it may do more than the program needs: workflow, read:org; it never expires
+    -> use a fine-grained token for these repositories alone, with Contents, Issues and Pull requests (read and write) and Checks, Commit statuses and Actions (read-only); or a classic one with the scope 'repo' alone; make a token with an end, at most a year ahead: one that is lost is good for ever otherwise
+    look GitHub repository acme/widgets can be read and pushed to; the token's account is an administrator of it
+    -> use the token of an account of the bot's own with the role Write
+    ok GitHub labels in acme/widgets will be made when they are needed
+    ");
+    world.github.scopes("");
+    insta::assert_snapshot!(told(&world, "GitHub").await, @"
+    BAD GitHub token works, as coding-agent-bot, but without the scope 'repo'
+    -> give the token the scope 'repo' ('public_repo' for public repositories alone)
+    ");
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_fine_grained_token_tells_its_end_and_nothing_else() {
+    let world = World::start().await;
+    world.github.fine_grained();
+    world.github.tokens_end(Some(Utc::now().date_naive() + Days::new(5)));
+
+    insta::assert_snapshot!(told(&world, "GitHub").await, @"
+    look GitHub token works, as coding-agent-bot; what it may do only its settings page tells; it ends on DAY
+    -> make a new token in time
+    ok GitHub repository acme/widgets can be read and pushed to
+    ok GitHub labels in acme/widgets will be made when they are needed
+    ");
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn an_app_is_told_what_it_should_not_have_and_what_it_lacks() {
+    let mut world = World::start().await;
+    becomes_an_app(&mut world);
+    insta::assert_snapshot!(told(&world, "GitHub").await, @"
+    ok GitHub App works, as coding-agent[bot]
+    ok GitHub repository acme/widgets can be read and pushed to
+    ok GitHub labels in acme/widgets will be made when they are needed
+    ");
+
+    world.github.permit("administration", Some("read"));
+    world.github.permit("checks", Some("write"));
+    world.github.permit("workflows", Some("write"));
+    world.github.permit("actions", None);
+    insta::assert_snapshot!(told(&world, "GitHub").await, @"
+    look GitHub App works, as coding-agent[bot]; it may do more than the program needs: administration (read), checks (write), workflows (write); it may not read actions, so checks that fail are not seen
+    -> take these permissions off the App, or lower them to read-only; give the App these repository permissions (read-only) and accept them where it is installed, or set follow_up.max_ci_rounds to 0
+    ok GitHub repository acme/widgets can be read and pushed to
+    ok GitHub labels in acme/widgets will be made when they are needed
+    ");
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_gitlab_token_is_told_scopes_role_and_end() {
+    let mut world = World::on_gitlab().await;
+    world.configure(|config| config["gitlab"]["projects"] = json!(["acme/widgets", "acme/tools"]));
+    let gitlab = &world.gitlab;
+    gitlab.scopes(&["api", "read_user", "sudo", "admin_mode"]);
+    gitlab.tokens_end(Some(Utc::now().date_naive() + Days::new(5)));
+    gitlab.administrator(gitlab.bot());
+    gitlab.default_project().member(gitlab.bot(), Access::Maintainer);
+    gitlab.project("acme/tools").member(gitlab.bot(), Access::Owner);
+
+    insta::assert_snapshot!(told(&world, "GitLab").await, @"
+    look GitLab token works, as coding-agent-bot; its user is an administrator of the whole GitLab; it may do more than the program needs: sudo, admin_mode; it ends on DAY
+    -> use a project or group access token, or the token of an ordinary user with the role Developer; make a token with the scope 'api' alone; make a new token in time
+    look GitLab project acme/widgets can be read and pushed to; the token's user has the role Maintainer
+    -> lower the role of the user (or of the access token) to Developer
+    ok GitLab labels in acme/widgets will be made when they are needed
+    look GitLab project acme/tools can be read and pushed to; the token's user has the role Owner
+    -> lower the role of the user (or of the access token) to Developer
+    ok GitLab labels in acme/tools will be made when they are needed
+    ");
+
+    world.gitlab.scopes(&["api"]);
+    world.gitlab.tokens_end(None);
+    world.gitlab.inactive_tokens();
+    insta::assert_snapshot!(told(&world, "GitLab").await, @"
+    BAD GitLab token works, as coding-agent-bot, but it is not active any more
+    -> the token is wrong, expired or revoked; make a new one with the scope 'api' and set gitlab.token
+    ");
+    world.finish().await;
+}
