@@ -226,7 +226,10 @@ async fn tool_servers(config: &Config, program: &Path) -> Vec<Finding> {
                 good(subject, names.join(", "))
             }
             Err(
-                ToolError::Lost { reason, .. } | ToolError::Forbidden { reason, .. } | ToolError::TellModel(reason),
+                ToolError::Away { reason, .. }
+                | ToolError::Lost { reason, .. }
+                | ToolError::Forbidden { reason, .. }
+                | ToolError::TellModel(reason),
             ) => bad(
                 subject,
                 reason,

@@ -125,7 +125,7 @@ impl Run {
                 let text = forbidden.to_string();
                 (failed(text.clone()), Outcome::forbidden(call, rule, status, text))
             }
-            Err(lost @ ToolError::Lost { .. }) => return Err(lost.into()),
+            Err(gone @ (ToolError::Away { .. } | ToolError::Lost { .. })) => return Err(gone.into()),
         };
         self.note(Fact::ToolCalled {
             tool: call.tool.clone(),

@@ -145,6 +145,7 @@ impl From<RepositoryError> for Setback {
 impl From<ToolError> for Setback {
     fn from(error: ToolError) -> Self {
         match &error {
+            ToolError::Away { .. } => Self::postponed(2, error.to_string()),
             ToolError::Lost { server, .. } if server == WORKSPACE => Self::WorkspaceLost(error.to_string()),
             ToolError::Lost { .. } => Self::failed(format!(
                 "{error}; mend its entry in mcp_servers (`coding-agent doctor` tries each of them)"

@@ -16,7 +16,7 @@ use crate::repository::incoming::{Acceptance, Accepted};
 use crate::repository::mirror::Mirror;
 use crate::repository::{CommitId, Config as Author, NotACommitId, RepositoryError};
 use crate::rules::Files;
-use crate::tool::connect::{Connect, Connection};
+use crate::tool::connect::{Away, Connect, Connection};
 use crate::tool::mcp::McpServer;
 
 /// Where the project lies in the container.
@@ -376,7 +376,14 @@ impl Connect for ExecutorStream {
         for extension in &self.config.files.allowed_extensions {
             command.extend(["--allow-extension", extension]);
         }
-        let attached = self.container.attach(&command, &[]).await?;
+        let attached = self
+            .container
+            .attach(&command, &[])
+            .await
+            .map_err(|error| match error {
+                away @ EnvironmentError::NoDocker { .. } => anyhow::Error::new(Away(away.to_string())),
+                other => other.into(),
+            })?;
         let ending = attached.ending;
         Ok(Connection {
             reader: attached.stdout,

@@ -7,6 +7,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 /// How a server is reached. Opened lazily, and once more after the stream was lost.
 #[async_trait]
 pub trait Connect: Send + Sync {
+    /// Fails with [`Away`] where it was not the server's fault.
     async fn connect(&self) -> anyhow::Result<Connection>;
 
     /// Says what is at the other end and what it said last, for errors.
@@ -14,6 +15,11 @@ pub trait Connect: Send + Sync {
         "the server".to_owned()
     }
 }
+
+/// What a server runs on cannot be reached now. The server itself may be well, and this says nothing about it.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct Away(pub String);
 
 /// An open stream to a server.
 pub struct Connection {

@@ -24,7 +24,7 @@ use tokio::sync::Mutex;
 use tokio::time::timeout;
 
 use super::answer;
-use super::connect::Connect;
+use super::connect::{Away, Connect};
 use super::stdio::StdioServer;
 use super::{McpServerConfig, ToolError, ToolOutput, ToolServer};
 use crate::conversation::ToolSpec;
@@ -184,6 +184,14 @@ impl McpServer {
         let opening = link.openings_left;
         match self.open(opening).await {
             Ok(session) => Ok(link.session.insert(session).client()),
+            Err(error) if error.is::<Away>() => {
+                // Of the server nobody knows anything yet.
+                link.openings_left += 1;
+                Err(ToolError::Away {
+                    server: self.name.clone(),
+                    reason: format!("{error:#}"),
+                })
+            }
             Err(error) => Err(self.lost(format!("{error:#}"))),
         }
     }

@@ -97,6 +97,9 @@ pub enum ToolError {
         /// What was refused, by which rule, and what to do instead.
         reason: String,
     },
+    /// The run: what the server runs on cannot be reached now, and later it may.
+    #[error("the tool server '{server}' cannot be reached: {reason}")]
+    Away { server: String, reason: String },
     /// The run: the server is gone and could not be brought back.
     #[error("the tool server '{server}' is lost: {reason}")]
     Lost { server: String, reason: String },

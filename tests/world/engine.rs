@@ -21,6 +21,8 @@ const COMMAND: &str = "workspace/execute_command";
 enum Trouble {
     /// The container is killed before a command is started that was made ready in it.
     KilledBeforeStart,
+    /// The engine goes away before the executor is started in a container.
+    GoneBeforeExecutor,
     /// The engine goes away before a container is removed.
     GoneBeforeRemoval,
 }
@@ -116,10 +118,14 @@ async fn strikes(shared: &Shared, part: &[u8]) -> bool {
         .strip_prefix("POST ")
         .and_then(|rest| rest.split_once("/exec/")?.1.split_once("/start"));
     let is_removal = line.starts_with("DELETE ") && line.contains("/containers/");
+    let makes_executor = line.starts_with("POST ")
+        && line.contains("/exec ")
+        && String::from_utf8_lossy(part).contains(r#""coding-agent-executor","--root""#);
     let trouble = {
         let mut armed = shared.trouble.lock().unwrap();
         let is_its = match *armed {
             Some(Trouble::KilledBeforeStart) => exec.is_some(),
+            Some(Trouble::GoneBeforeExecutor) => makes_executor,
             Some(Trouble::GoneBeforeRemoval) => is_removal,
             None => false,
         };
@@ -130,7 +136,7 @@ async fn strikes(shared: &Shared, part: &[u8]) -> bool {
         let container = docker.inspect_exec(exec).await.unwrap().container_id.unwrap();
         docker.kill_container(&container, None).await.unwrap();
     }
-    trouble == Some(Trouble::GoneBeforeRemoval)
+    matches!(trouble, Some(Trouble::GoneBeforeExecutor | Trouble::GoneBeforeRemoval))
 }
 
 #[tokio::test]
@@ -200,6 +206,44 @@ async fn a_container_that_could_not_be_removed_goes_when_the_engine_is_back() {
     service.signal("TERM");
     assert_eq!(service.ended().await.code, Some(0));
 
+    drop(engine);
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn an_engine_that_is_away_when_the_tools_are_needed_is_no_lost_container() {
+    let mut world = World::start().await;
+    world.model.allows_restarts();
+    let engine = Engine::before(&mut world);
+    world
+        .model
+        .plans(Plan::of(&["count"]).in_environment("python"))
+        .calls(COMMAND, json!({ "command": "echo one > one.txt" }))
+        .done("Counted.");
+    let issue = world.github.open_issue("Count to one").label("coding agent");
+
+    engine.will(Trouble::GoneBeforeExecutor);
+    let ended = world.run().await;
+
+    assert!(engine.has_struck());
+    assert!(
+        ended.stdout.starts_with("github:acme/widgets#1: put back until"),
+        "{ended:?}\n{}",
+        world.story()
+    );
+    engine.comes_back();
+    world.make_everything_due().await;
+    let ended = world.run().await;
+
+    assert_eq!(
+        ended.stdout,
+        "github:acme/widgets#1: done\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
+    assert_eq!(issue.labels(), ["coding agent done"]);
+    let warned = world.journal().iter().filter(|entry| entry["fact"] == "warned").count();
+    assert_eq!(warned, 0, "{}", world.story());
     drop(engine);
     world.finish().await;
 }
