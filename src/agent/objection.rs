@@ -29,7 +29,7 @@ impl Objection {
     pub fn rule(&self) -> &'static str {
         match self {
             Self::Protected { .. } => "protected_path",
-            Self::Secret { .. } => "secret",
+            Self::Secret { .. } | Self::Name { .. } => "secret",
         }
     }
 }
