@@ -1,7 +1,7 @@
 # `make help` lists what there is. All that is needed beforehand is a Rust toolchain, and root or sudo.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint bench chaos soak attack deny advisories images build install
+.PHONY: help setup demo test lint bench chaos soak fuzz attack deny advisories images build install
 
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -27,6 +27,7 @@ test: ## run all tests, with the real Docker engine
 
 lint: ## check format and lints
 	cargo fmt --check
+	cargo fmt --check --manifest-path fuzz/Cargo.toml
 	cargo clippy --all-targets --locked -- -D warnings
 
 bench: PROFILE ?= release
@@ -41,6 +42,10 @@ chaos: ## kill and disturb the program in many ways, and count what was lost (RO
 
 soak: ## work on many tasks in one long-running program while things go wrong (SOAK=100 SEED=n)
 	@$(MAKE) --no-print-directory chaos SOAK=$(or $(SOAK),100)
+
+fuzz: ## feed strangers' bytes to whatever reads them, and count what falls over (SECONDS=60 READERS="reply plan")
+	scripts/setup fuzz
+	@scripts/fuzz $(or $(SECONDS),60) $(READERS)
 
 attack: ## attack the program in every way we know, and count what got through (ROUNDS=3 SHORT=1 ONLY="commit item:mention self")
 	scripts/setup attack

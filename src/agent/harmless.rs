@@ -3,23 +3,28 @@
 //! A model repeats what strangers wrote. Printed as it is, that could call people and teams (`@all`), command other bots
 //! (`/merge`, `@bot merge`), close issues when the request is merged (`Fixes #7`), hide what the program says below it
 //! (`<!--`, an open code block) or load a picture from anywhere, with anything in its address. Here all of this loses its
-//! effect and stays readable. Code is left as it is, so that it can be copied; in doubt it is not taken for code.
+//! effect and stays readable. Code is left as it is, so that it can be copied; in doubt it is not taken for code, and signs that other
+//! readers of Markdown might take for the beginning of code are made into letters.
 //! Does not judge what is said, and leaves plain references and links alone.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
-use regex::Regex;
+use regex::{Captures, Regex};
+
+use crate::conversation::fence::Fence;
 
 /// No one sees it, and no pattern of a forge reads over it.
 const GAP: char = '\u{200b}';
 
 /// Returns Markdown that looks like `text` and does nothing.
 pub fn harmless(text: &str) -> String {
+    // A carriage return alone ends a line of Markdown as well.
+    let text = text.replace("\r\n", "\n").replace('\r', "\n");
     let mut lines: Vec<Cow<'_, str>> = Vec::new();
     let mut open: Option<Fence<'_>> = None;
     for line in text.trim().lines() {
-        if let Some(fence) = &open {
+        if let Some(fence) = open {
             if fence.is_closed_by(line) {
                 open = None;
             }
@@ -33,16 +38,16 @@ pub fn harmless(text: &str) -> String {
         });
     }
     if let Some(fence) = open {
-        lines.push(Cow::Borrowed(fence.0));
+        lines.push(Cow::Borrowed(fence.signs()));
     }
     lines.join("\n")
 }
 
-/// Returns the first line of `text`, at most `most` characters of it, made harmless.
+/// Returns the first line of `text`, at most `most` characters of it, made harmless. It is never taken for code that goes on.
 pub fn harmless_line(text: &str, most: usize) -> String {
-    let line = text.trim().lines().next().unwrap_or_default();
+    let line = text.trim().split(['\n', '\r']).next().unwrap_or_default().trim_end();
     let end = line.char_indices().nth(most).map(|(end, _)| end);
-    harmless(&end.map_or_else(|| line.to_owned(), |end| format!("{}…", &line[..end])))
+    prose(&end.map_or_else(|| line.to_owned(), |end| format!("{}…", &line[..end])))
 }
 
 /// Returns an account's name as it may stand in a text; `None` where the forge does not tell it any more.
@@ -51,53 +56,72 @@ pub fn harmless_name(name: &str) -> Option<String> {
     Some(harmless_line(name, MOST)).filter(|name| !name.is_empty())
 }
 
-/// The signs that open a block of code.
-struct Fence<'text>(&'text str);
-
-impl<'text> Fence<'text> {
-    fn opened_by(line: &'text str) -> Option<Self> {
-        let (mark, rest) = fence_mark(line)?;
-        // "``` a`b" is a code span that goes wrong, and no block.
-        (mark.starts_with('~') || !rest.contains('`')).then_some(Self(mark))
-    }
-
-    fn is_closed_by(&self, line: &str) -> bool {
-        fence_mark(line).is_some_and(|(mark, rest)| mark.starts_with(self.0) && rest.trim().is_empty())
-    }
-}
-
-/// Returns the signs that a line begins with, if they can open or close a block, and what follows them.
-fn fence_mark(line: &str) -> Option<(&str, &str)> {
-    let start = line.trim_start_matches(' ');
-    let sign = start.chars().next().filter(|sign| matches!(sign, '`' | '~'))?;
-    let rest = start.trim_start_matches(sign);
-    let mark = &start[..start.len() - rest.len()];
-    (line.len() - start.len() < 4 && mark.len() >= 3).then_some((mark, rest))
-}
-
+/// Returns a line that is no part of a block of code.
 fn prose(line: &str) -> String {
     static COMMAND: LazyLock<Regex> = LazyLock::new(|| pattern(r"^([\s>]*)(/[A-Za-z][\w-]*(?:\s|$))"));
+    // In a list or a quote, or indented; fences of backticks are code spans that do not end, see below.
+    static FENCE: LazyLock<Regex> = LazyLock::new(|| pattern(r"^((?:[\s>]|[-*+]\s|\d{1,9}[.)]\s)*)(~{3})"));
     let line = COMMAND.replace(line, r"${1}\${2}");
+    let line = FENCE.replace(&line, r"${1}\${2}");
+    // A table tears its cells apart before it looks for code in them.
+    let may_be_torn = spans(&line).any(|piece| matches!(piece, Piece::Span(span) if span.contains('|')));
     let mut safe = String::with_capacity(line.len());
-    let mut rest = line.as_ref();
-    while let Some(start) = rest.find('`') {
-        let is_escaped = rest[..start].chars().rev().take_while(|sign| *sign == '\\').count() % 2 == 1;
-        let end = if is_escaped {
-            start + 1
-        } else {
-            start + span(&rest[start..])
-        };
-        safe.push_str(&plain(&rest[..start]));
-        safe.push_str(&rest[start..end]);
-        rest = &rest[end..];
+    for piece in spans(&line) {
+        match piece {
+            Piece::Span(span) if !may_be_torn => {
+                // A forge's address goes on to the next space, and would take the first sign of the code with it.
+                let word = safe.rsplit(char::is_whitespace).next().unwrap_or_default();
+                if word.contains("www.") || word.contains("://") {
+                    safe.push(' ');
+                }
+                safe.push_str(span);
+            }
+            Piece::Span(text) | Piece::Text(text) => safe.push_str(&plain(text)),
+            // Somewhere further down there may be its other end.
+            Piece::Loose(signs) => signs.chars().for_each(|sign| safe.extend(['\\', sign])),
+        }
     }
-    safe.push_str(&plain(rest));
     safe
 }
 
-/// Returns the length of the code span that `text` begins with, or of the backticks that open none. What a table could
-/// tear apart is none.
-fn span(text: &str) -> usize {
+/// A piece of a line.
+enum Piece<'line> {
+    /// With the signs around it.
+    Span(&'line str),
+    Text(&'line str),
+    /// Backticks that open no span on this line.
+    Loose(&'line str),
+}
+
+/// Takes a line apart into spans of code and what is between them.
+fn spans(line: &str) -> impl Iterator<Item = Piece<'_>> {
+    let mut rest = line;
+    std::iter::from_fn(move || {
+        let (piece, after) = first_piece(rest)?;
+        rest = after;
+        Some(piece)
+    })
+}
+
+fn first_piece(line: &str) -> Option<(Piece<'_>, &str)> {
+    if line.is_empty() {
+        return None;
+    }
+    let start = line.find('`').unwrap_or(line.len());
+    let is_escaped = line[..start].chars().rev().take_while(|sign| *sign == '\\').count() % 2 == 1;
+    if start > 0 {
+        let end = if is_escaped { (start + 1).min(line.len()) } else { start };
+        return Some((Piece::Text(&line[..end]), &line[end..]));
+    }
+    if let Some(end) = span(line) {
+        return Some((Piece::Span(&line[..end]), &line[end..]));
+    }
+    let after = line.trim_start_matches('`');
+    Some((Piece::Loose(&line[..line.len() - after.len()]), after))
+}
+
+/// Returns the length of the code span that `text` begins with, if its other end is on this line.
+fn span(text: &str) -> Option<usize> {
     let rest = text.trim_start_matches('`');
     let mark = text.len() - rest.len();
     let mut from = 0;
@@ -105,27 +129,38 @@ fn span(text: &str) -> usize {
         let after = rest[start..].trim_start_matches('`');
         let end = rest.len() - after.len();
         if end - start == mark {
-            return if rest[..start].contains('|') { mark } else { mark + end };
+            return Some(mark + end);
         }
         from = end;
     }
-    mark
+    None
 }
 
 fn plain(text: &str) -> String {
     static TAG: LazyLock<Regex> = LazyLock::new(|| pattern(r"<([A-Za-z/!?])"));
-    static PICTURE: LazyLock<Regex> = LazyLock::new(|| pattern(r"!\["));
-    static MENTION: LazyLock<Regex> = LazyLock::new(|| pattern(r"(^|[^A-Za-z0-9_])@([A-Za-z0-9_])"));
+    // With one sign taken off, two would still be one.
+    static PICTURE: LazyLock<Regex> = LazyLock::new(|| pattern(r"!+\["));
+    // What an address, a title or a label holds is no code to a reader of Markdown, so backticks in them would open none, and the
+    // end of the next span would be its beginning. Links with nothing but an address stay links.
+    static LINK: LazyLock<Regex> = LazyLock::new(|| pattern(r"\](?:\(([^\s()\[\]<>`\\]*\))?|\[([^\[\]`\\]*\])?)"));
+    // Written as a number or a name, a sign is a sign again on the page, where forges look for mentions.
+    static ENTITY: LazyLock<Regex> = LazyLock::new(|| pattern(r"&(#|(?i:commat|num);)"));
+    static MENTION: LazyLock<Regex> = LazyLock::new(|| pattern(r"(^|[^A-Za-z0-9])@([A-Za-z0-9_])"));
     static CLOSING: LazyLock<Regex> = LazyLock::new(|| {
         pattern(
-            r"(?ix) \b( clos(?:e[sd]?|ing) | fix(?:e[sd]|ing)? | resolv(?:e[sd]?|ing) | implement(?:s|ed|ing)? )
+            r"(?ix) (\b|_)( clos(?:e[sd]?|ing) | fix(?:e[sd]|ing)? | resolv(?:e[sd]?|ing) | implement(?:s|ed|ing)? )
               ( [:\s]* $ | [:\s]+ (?:issues?\s+)? [*_\[(]* (?: [\w./-]*[\#!]\d | https?:// | [A-Z][A-Z0-9_]*-\d ) )",
         )
     });
-    let text = TAG.replace_all(text, "&lt;$1");
+    let text = ENTITY.replace_all(text, "&amp;$1");
+    let text = TAG.replace_all(&text, "&lt;$1");
     let text = PICTURE.replace_all(&text, "[");
+    let text = LINK.replace_all(&text, |link: &Captures<'_>| match link.get(1).or(link.get(2)) {
+        Some(_) => link[0].to_owned(),
+        None => format!("]\\{}", &link[0][1..]),
+    });
     let text = MENTION.replace_all(&text, format!("${{1}}@{GAP}$2"));
-    CLOSING.replace_all(&text, format!("${{1}}{GAP}$2")).into_owned()
+    CLOSING.replace_all(&text, format!("${{1}}${{2}}{GAP}$3")).into_owned()
 }
 
 /// Returns `text` on one line in a span of code that nothing in it can close.
@@ -183,14 +218,19 @@ mod tests {
             "@all, cc (@acme/owners) and \\@bob",
             "@~all, cc (@~acme/owners) and \\@~bob",
         );
+        check("_@all_ and **@bob**", "_@~all_ and **@~bob**");
         check("mail bob@example.com at 5 @ noon", "mail bob@example.com at 5 @ noon");
         check(
             "`@pytest.fixture` and ``a ` @all``",
             "`@pytest.fixture` and ``a ` @all``",
         );
-        check("`@all and ``@all", "`@~all and ``@~all");
+        check("`@all and ``@all", r"\`@~all and \`\`@~all");
+        // The one that opens nothing on its line opens nothing on the next.
+        check("`a\nb` @all `", "\\`a\nb` @all `");
+        check("`a\nb` @all", "\\`a\nb\\` @~all");
+        check("&#64;all &commat;all", "&amp;#64;all &amp;commat;all");
         check("\\`@all\\`", "\\`@~all\\`");
-        check("| `a | @all` |", "| `a | @~all` |");
+        check("| `a | @all` | `@all` |", "| `a | @~all` | `@~all` |");
     }
 
     #[test]
@@ -205,6 +245,7 @@ mod tests {
     #[test]
     fn nothing_is_closed_but_references_stay() {
         check("Fixes #7, see #8", "Fixes~ #7, see #8");
+        check("_Fixes #7_", "_Fixes~ #7_");
         check("closes: acme/widgets#7", "closes~: acme/widgets#7");
         check(
             "Resolved https://forge.example/a/b/issues/7",
@@ -224,13 +265,34 @@ mod tests {
         check("![x](https://evil.example/?key)", "[x](https://evil.example/?key)");
         check("~~~~\n<!-- @all", "~~~~\n<!-- @all\n~~~~");
         check("```\n~~~\n@all", "```\n~~~\n@all\n```");
-        check("```a`b\n@all", "```a`b\n@~all");
+        check("```a`b\n@all", "\\`\\`\\`a\\`b\n@~all");
         check("    ```\n@all", "```\n@all\n```");
-        check("x\n    ```\n@all", "x\n    ```\n@~all");
+        check("x\n    ```\n@all", "x\n    \\`\\`\\`\n@~all");
+    }
+
+    #[test]
+    fn what_only_looks_like_code_is_none() {
+        // The block ends with the item of the list that it belongs to.
+        check("- a\n  ```\n@all", "- a\n  \\`\\`\\`\n@~all");
+        check("1. ~~~\n@all", "1. \\~~~\n@~all");
+        check("> ~~~\n@all", "> \\~~~\n@~all");
+        check("[x](a`b) @all `", r"[x]\(a`b) @all `");
+        check("see https://a.example/`x @all `", "see https://a.example/ `x @all `");
+        check("[x](a (b) `@all`", r"[x]\(a (b) `@all`");
+        check("[x](/a) and [y][z]", "[x](/a) and [y][z]");
+        check("~~~\r~~~\r@all", "~~~\n~~~\n@~all");
+        check("```\n```\u{a0}\n@all", "```\n```\u{a0}\n@all\n```");
+    }
+
+    #[test]
+    fn nothing_is_loaded_however_often_it_is_asked() {
+        check("!![x](https://evil.example/)", "[x](https://evil.example/)");
     }
 
     #[test]
     fn a_line_is_one_line() {
+        assert_eq!(harmless_line("```sh", 100), r"\`\`\`sh");
+        assert_eq!(harmless_line("~~~\rx", 100), r"\~~~");
         assert_eq!(harmless_line(" Reading <b>\nand more", 100), "Reading &lt;b>");
         assert_eq!(harmless_line("日本語です", 3), "日本語…");
     }

@@ -138,7 +138,8 @@ impl Config {
         faults.into_result(config)
     }
 
-    fn parse(text: &str, origin: &Origin, folder: &Path, environment: Variables<'_>) -> Result<Self, Vec<Fault>> {
+    /// Reads the text of a file. Relative paths in it start at `folder`.
+    pub fn parse(text: &str, origin: &Origin, folder: &Path, environment: Variables<'_>) -> Result<Self, Vec<Fault>> {
         let mut faults = Faults::new(origin);
         let mut value = match document::parse(text) {
             Ok(value) => value,

@@ -139,11 +139,13 @@ fn fault_in(reply: &Reply, found: &search::Found) -> Option<String> {
 fn written_turn(reply: &Reply) -> Result<Turn, String> {
     let found = search::search(&reply.text);
     let mut answer: Option<(usize, Turn)> = None;
-    let mut problem = None;
+    // With its place, which is written out once only: counting the lines up to each of thousands would take for ever.
+    let mut problem: Option<(Option<usize>, String)> = None;
     for (start, object) in &found.objects {
         if object.contains_key("previous_output") {
             // Results come from the program only. Whatever follows was built on invented ones.
-            problem = Some("The reply holds a `previous_output` of its own; only the program sends results".to_owned());
+            let what = "The reply holds a `previous_output` of its own; only the program sends results";
+            problem = Some((None, what.to_owned()));
             break;
         }
         if !["command", "commands", "done"]
@@ -154,7 +156,7 @@ fn written_turn(reply: &Reply) -> Result<Turn, String> {
         }
         match turn_of(object) {
             Ok(turn) if is_example(&turn) => {
-                problem = Some("The reply repeats the example of the prompt".to_owned());
+                problem = Some((None, "The reply repeats the example of the prompt".to_owned()));
             }
             Ok(turn) => match &answer {
                 Some((_, earlier)) if *earlier == turn => {}
@@ -167,14 +169,16 @@ fn written_turn(reply: &Reply) -> Result<Turn, String> {
                 }
                 None => answer = Some((*start, turn)),
             },
-            Err(what) => {
-                problem = Some(format!("In the JSON at {}: {what}", position(&reply.text, *start)));
-            }
+            Err(what) => problem = Some((Some(*start), what)),
         }
     }
     if let Some((_, turn)) = answer {
         return Ok(turn);
     }
+    let problem = problem.map(|(start, what)| match start {
+        Some(start) => format!("In the JSON at {}: {what}", position(&reply.text, start)),
+        None => what,
+    });
     Err(problem
         .or_else(|| fault_in(reply, &found))
         .unwrap_or_else(|| match found.objects.first() {

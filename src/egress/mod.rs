@@ -107,10 +107,11 @@ impl Destination {
 
 impl Host {
     fn parse(text: &str) -> Option<Self> {
-        if let Ok(address) = text.parse::<IpAddr>() {
+        let name = text.strip_suffix('.').unwrap_or(text);
+        // An address with a dot behind it is that address to whoever looks it up.
+        if let Ok(address) = name.parse::<IpAddr>() {
             return Some(Self::Address(address.to_canonical()));
         }
-        let name = text.strip_suffix('.').unwrap_or(text);
         is_name(name).then(|| Self::Name(name.to_ascii_lowercase()))
     }
 }

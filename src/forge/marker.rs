@@ -3,18 +3,20 @@
 //! Both forges keep HTML comments in the text and do not show them. The mark stands at the end, where cutting a long
 //! body in the middle does not touch it.
 
+use crate::conversation::fence::Fence;
+
 /// For the note about what was left out, and for closing and reopening a code block around it.
 const ROOM_FOR_NOTE: usize = 120;
 
 /// Returns `body` with the mark, cut in the middle to at most `limit` characters in all.
-pub(super) fn marked(body: &str, marker: &str, limit: usize) -> String {
+pub fn marked(body: &str, marker: &str, limit: usize) -> String {
     let mark = mark(marker);
     let room = limit.saturating_sub(length(&mark) + 2);
     format!("{}\n\n{mark}", shortened(body, room))
 }
 
 /// Tells whether a text carries the mark.
-pub(super) fn is_marked(text: &str, marker: &str) -> bool {
+pub fn is_marked(text: &str, marker: &str) -> bool {
     text.contains(&mark(marker))
 }
 
@@ -23,24 +25,49 @@ fn mark(marker: &str) -> String {
 }
 
 /// Returns `body` in at most `limit` characters: of a longer one the middle is left out, with a note in its place.
-pub(super) fn shortened(body: &str, limit: usize) -> String {
+///
+/// What was made harmless stays so: a line is cut only where it has no code in it, since the halves of a span of code would find
+/// other halves, and turn what stands between into text that calls people.
+pub fn shortened(body: &str, limit: usize) -> String {
     let length = length(body);
     if length <= limit {
         return body.to_owned();
     }
     let keep = limit.saturating_sub(ROOM_FOR_NOTE);
-    let head = first(body, keep / 3 * 2);
+    let head = without_half_a_span(first(body, keep / 3 * 2));
     let tail = last(body, keep / 3);
+    let is_whole = body[..body.len() - tail.len()].ends_with('\n');
+    let (tail, ellipsis) = match tail.split_once('\n') {
+        _ if is_whole => (tail, ""),
+        Some((line, rest)) if line.contains('`') => (rest, ""),
+        None if tail.contains('`') => ("", ""),
+        // Behind it nothing is the beginning of a line.
+        Some(_) | None => (tail, "…"),
+    };
     let before_tail = &body[..body.len() - tail.len()];
-    let close = if is_in_code(head) { "\n```" } else { "" };
-    let reopen = if is_in_code(before_tail) { "```\n" } else { "" };
+    let close = Fence::open_at_the_end_of(head).map_or_else(String::new, |fence| format!("\n{}", fence.signs()));
+    let reopen =
+        Fence::open_at_the_end_of(before_tail).map_or_else(String::new, |fence| format!("{}\n", fence.signs()));
     let left_out = length.saturating_sub(self::length(head) + self::length(tail));
     let note = format!("*({left_out} characters are left out here: the forge takes at most {limit})*");
-    format!("{head}{close}\n\n{note}\n\n{reopen}{tail}")
+    let whole = format!("{head}{close}\n\n{note}\n\n{reopen}{ellipsis}{tail}");
+    if self::length(&whole) <= limit {
+        return whole;
+    }
+    // Fences as long as a page.
+    note
+}
+
+/// Returns `head` without the end of its last line, where that has the signs of code in it.
+fn without_half_a_span(head: &str) -> &str {
+    let line = head.rfind('\n').map_or(0, |newline| newline + 1);
+    let is_block = Fence::open_at_the_end_of(&head[..line]).is_some();
+    let tick = head[line..].find('`').filter(|_| !is_block);
+    tick.map_or(head, |tick| &head[..line + tick])
 }
 
 /// Returns a title in at most `limit` characters.
-pub(super) fn short_title(title: &str, limit: usize) -> String {
+pub fn short_title(title: &str, limit: usize) -> String {
     let line = title.split_whitespace().collect::<Vec<_>>().join(" ");
     if length(&line) <= limit {
         return line;
@@ -69,10 +96,6 @@ fn last(text: &str, limit: usize) -> &str {
         used > limit
     });
     start.map_or(text, |(start, character)| &text[start + character.len_utf8()..])
-}
-
-fn is_in_code(text: &str) -> bool {
-    text.lines().filter(|line| line.trim_start().starts_with("```")).count() % 2 == 1
 }
 
 #[cfg(test)]
@@ -110,8 +133,30 @@ mod tests {
         let fences = text.lines().filter(|line| line.starts_with("```")).count();
         assert_eq!(fences, 4);
         let note = text.find("*(").unwrap();
-        assert!(!is_in_code(&text[..note]));
+        assert_eq!(Fence::open_at_the_end_of(&text[..note]), None);
         assert!(text.ends_with("```\nend"));
+    }
+
+    #[test]
+    fn a_cut_turns_no_code_into_text() {
+        let block = format!("````\n{}````\nend", "```\n@all\n".repeat(100));
+        let text = shortened(&block, 600);
+        assert_eq!(
+            text.lines().filter(|line| line.starts_with("````")).count(),
+            4,
+            "{text}"
+        );
+        // Cut inside of a span, and behind a backslash.
+        let spans = "`@all @all` ".repeat(100);
+        for limit in 300..330 {
+            let text = shortened(&format!("{spans}\n{spans}"), limit);
+            assert!(!text.contains('`'), "{text}");
+        }
+        let commands = "\\/close ".repeat(100);
+        for limit in 300..330 {
+            let text = shortened(&commands, limit);
+            assert!(text.lines().all(|line| !line.starts_with('/')), "{text}");
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@ mod failure;
 pub mod github;
 pub mod gitlab;
 mod labels;
-mod marker;
+pub mod marker;
 mod retry;
 mod source;
 #[cfg(test)]

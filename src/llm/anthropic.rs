@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::facts::Facts;
 use super::http::Http;
-use super::provider::{Answer, Counted, NO_TEXT, Prompt, Provider, WireCall, arguments};
+use super::provider::{Answer, Counted, NO_TEXT, Prompt, Provider, WireCall, arguments, tokens};
 use super::{Anthropic, LlmError, address, names};
 use crate::conversation::Message;
 
@@ -102,15 +102,15 @@ impl Provider for Server {
             }
         }
         let usage = &answer["usage"];
-        let tokens = |key: &str| usage[key].as_u64().unwrap_or_default();
-        let cached = tokens("cache_read_input_tokens");
+        let count = |key: &str| tokens(&usage[key]).unwrap_or_default();
+        let cached = count("cache_read_input_tokens");
         Ok(Answer {
             text: text.join("\n"),
             calls,
             cut: answer["stop_reason"] == "max_tokens" || answer["stop_reason"] == "model_context_window_exceeded",
-            counted: usage["input_tokens"].as_u64().map(|fresh| Counted {
-                input: fresh + cached + tokens("cache_creation_input_tokens"),
-                output: tokens("output_tokens"),
+            counted: tokens(&usage["input_tokens"]).map(|fresh| Counted {
+                input: fresh + cached + count("cache_creation_input_tokens"),
+                output: count("output_tokens"),
                 cached,
             }),
         })

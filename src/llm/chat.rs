@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use reqwest::Url;
 use secrecy::SecretString;
-use serde_json::Map;
+use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use super::http::Http;
@@ -36,6 +36,9 @@ struct Line {
     http: Http,
     function_calling: FunctionCalling,
 }
+
+/// Most native calls of one reply. Each is compared with the others, and a server could send a million of them.
+const MOST_CALLS: usize = 128;
 
 impl Model {
     /// Returns the model that `config` names. Does not touch the network.
@@ -240,6 +243,12 @@ impl Chat {
         Ok(reply)
     }
 
+    /// Reads what a server answered, without taking it up; the error says what is missing in it.
+    pub fn read(&self, answer: &Value) -> Result<Reply, String> {
+        let answer = self.line.provider.read(answer)?;
+        Ok(self.reply(answer, 0))
+    }
+
     /// Returns how much of the window the next request will take, in percent: what the server counted last, and an estimate of the rest.
     pub fn fullness(&self) -> u64 {
         let tools = if self.native { self.tools.as_ref() } else { &[] };
@@ -306,7 +315,11 @@ impl Chat {
     fn reply(&self, answer: Answer, needed: u64) -> Reply {
         let mut calls: Vec<ToolCall> = Vec::new();
         let mut broken_calls = Vec::new();
-        for (place, call) in answer.calls.into_iter().enumerate() {
+        if answer.calls.len() > MOST_CALLS {
+            let given = answer.calls.len();
+            broken_calls.push(format!("The reply holds {given} calls, and {MOST_CALLS} are the most"));
+        }
+        for (place, call) in answer.calls.into_iter().take(MOST_CALLS).enumerate() {
             if call.name.is_empty() {
                 broken_calls.push(format!("Call {} names no tool", place + 1));
                 continue;

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::facts::Facts;
 use super::http::Http;
-use super::provider::{Answer, Counted, Prompt, Provider, WireCall, arguments};
+use super::provider::{Answer, Counted, Prompt, Provider, WireCall, arguments, tokens};
 use super::{LlmError, Ollama, address, names, roles};
 use crate::conversation::{ToolCall, ToolResult};
 
@@ -100,10 +100,10 @@ impl Provider for Server {
             calls: calls.collect(),
             cut: answer["done_reason"] == "length",
             // Older servers leave the count out when the whole prompt was in the cache.
-            counted: answer["prompt_eval_count"].as_u64().map(|input| Counted {
+            counted: tokens(&answer["prompt_eval_count"]).map(|input| Counted {
                 input,
-                output: answer["eval_count"].as_u64().unwrap_or_default(),
-                cached: answer["prompt_eval_cached_count"].as_u64().unwrap_or_default(),
+                output: tokens(&answer["eval_count"]).unwrap_or_default(),
+                cached: tokens(&answer["prompt_eval_cached_count"]).unwrap_or_default(),
             }),
         })
     }

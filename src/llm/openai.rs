@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::facts::Facts;
 use super::http::Http;
-use super::provider::{Answer, Counted, Prompt, Provider, WireCall, arguments};
+use super::provider::{Answer, Counted, Prompt, Provider, WireCall, arguments, tokens};
 use super::{LlmError, LmStudio, OpenAi, address, names, roles};
 use crate::conversation::{ToolCall, ToolResult};
 
@@ -133,12 +133,10 @@ impl Provider for Server {
             text: text.unwrap_or_default().to_owned(),
             calls: calls.collect(),
             cut: choice["finish_reason"] == "length",
-            counted: usage["prompt_tokens"].as_u64().map(|input| Counted {
+            counted: tokens(&usage["prompt_tokens"]).map(|input| Counted {
                 input,
-                output: usage["completion_tokens"].as_u64().unwrap_or_default(),
-                cached: usage["prompt_tokens_details"]["cached_tokens"]
-                    .as_u64()
-                    .unwrap_or_default(),
+                output: tokens(&usage["completion_tokens"]).unwrap_or_default(),
+                cached: tokens(&usage["prompt_tokens_details"]["cached_tokens"]).unwrap_or_default(),
             }),
         })
     }

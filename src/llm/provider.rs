@@ -96,6 +96,14 @@ pub(super) struct Counted {
     pub(super) cached: u64,
 }
 
+/// More than any model reads or writes at once: what a server counts beyond it is no count, and sums of counts never overflow.
+const MOST_TOKENS: u64 = 1 << 40;
+
+/// Returns the number of tokens that stands in `value`, if one does.
+pub(super) fn tokens(value: &Value) -> Option<u64> {
+    value.as_u64().map(|tokens| tokens.min(MOST_TOKENS))
+}
+
 /// Stands where a provider wants some text and there is none.
 pub(super) const NO_TEXT: &str = "(no text)";
 

@@ -5,12 +5,22 @@ use std::collections::BTreeSet;
 use super::{Plan, Subtask};
 use crate::conversation::decode::Unreadable;
 
+/// Most faults that are named. A reply of a few kilobytes can have thousands, and naming each of them would fill the window.
+const MOST_FAULTS: usize = 20;
+/// Most characters of an id in a fault.
+const LONGEST_ID: usize = 80;
+
 impl Plan {
     /// Checks that the plan can be worked on; the error names every fault to the model.
     pub fn validate(&self, max_subtasks: usize) -> Result<(), Unreadable> {
-        let faults = self.faults(max_subtasks);
+        let mut faults = self.faults(max_subtasks);
         if faults.is_empty() {
             return Ok(());
+        }
+        if faults.len() > MOST_FAULTS {
+            let more = faults.len() - MOST_FAULTS;
+            faults.truncate(MOST_FAULTS);
+            faults.push(format!("and {more} more"));
         }
         Err(Unreadable::new(format!(
             "The plan has faults: {}. Send the whole plan again, mended",
@@ -35,17 +45,18 @@ impl Plan {
             if subtask.id.is_empty() {
                 faults.push("a subtask has an empty id".to_owned());
             } else if !known.insert(subtask.id.as_str()) {
-                faults.push(format!("the id '{}' is used twice", subtask.id));
+                faults.push(format!("the id '{}' is used twice", short(&subtask.id)));
             }
             if subtask.description.is_empty() {
-                faults.push(format!("subtask '{}' has no description", subtask.id));
+                faults.push(format!("subtask '{}' has no description", short(&subtask.id)));
             }
         }
         for subtask in subtasks {
             for id in subtask.dependencies.iter().filter(|id| !known.contains(id.as_str())) {
                 faults.push(format!(
-                    "subtask '{}' depends on '{id}', which is not a subtask",
-                    subtask.id
+                    "subtask '{}' depends on '{}', which is not a subtask",
+                    short(&subtask.id),
+                    short(id)
                 ));
             }
         }
@@ -55,10 +66,12 @@ impl Plan {
             .iter()
             .filter(|id| !known.contains(id.as_str()))
         {
-            faults.push(format!("execution_order names '{id}', which is not a subtask"));
+            faults.push(format!("execution_order names '{}', which is not a subtask", short(id)));
         }
         faults.extend(
-            circle(subtasks).map(|ids| format!("subtasks depend on each other in a circle: {}", ids.join(" -> "))),
+            circle(subtasks)
+                .map(|ids| ids.into_iter().map(short).collect::<Vec<_>>().join(" -> "))
+                .map(|ids| format!("subtasks depend on each other in a circle: {ids}")),
         );
         for check in self.verification.iter().filter(|check| check.command.trim().is_empty()) {
             faults.push(format!(
@@ -68,6 +81,10 @@ impl Plan {
         }
         faults
     }
+}
+
+fn short(id: &str) -> &str {
+    id.char_indices().nth(LONGEST_ID).map_or(id, |(end, _)| &id[..end])
 }
 
 /// Returns one circle of dependencies, its first id repeated at the end.
@@ -152,6 +169,15 @@ mod tests {
             let expected = format!("The plan has faults: {fault}. Send the whole plan again, mended");
             assert_eq!(plan.validate(3), Err(Unreadable::new(expected)));
         }
+    }
+
+    #[test]
+    fn a_plan_with_thousands_of_faults_is_answered_in_few_words() {
+        let long = "x".repeat(1_000);
+        let names = vec![long.as_str(); 1_000];
+        let said = plan(&[("a", &names)], &names).validate(3).unwrap_err().to_string();
+        assert!(said.contains("; and 1980 more. Send the whole plan again"), "{said}");
+        assert!(said.len() < 4_000, "{} bytes", said.len());
     }
 
     proptest! {

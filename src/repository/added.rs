@@ -110,7 +110,7 @@ impl Mirror {
 
 /// Reads what `git cat-file --batch` prints: a line on each object, its content, and a line break.
 #[derive(Default)]
-struct Reading {
+pub struct Reading {
     line: Vec<u8>,
     object: Option<Entry>,
 }
@@ -125,7 +125,8 @@ struct Entry {
 }
 
 impl Reading {
-    fn take(&mut self, chunk: &[u8], look: &mut impl FnMut(Object<'_>)) {
+    /// Takes what was printed next, and shows the objects that are whole with it.
+    pub fn take(&mut self, chunk: &[u8], look: &mut impl FnMut(Object<'_>)) {
         let mut bytes = chunk;
         while !bytes.is_empty() {
             match &mut self.object {
@@ -163,7 +164,8 @@ impl Reading {
         }
     }
 
-    fn is_at_end(&self) -> bool {
+    /// Tells whether all that was begun has come to its end.
+    pub fn is_at_end(&self) -> bool {
         self.object.is_none() && self.line.is_empty()
     }
 }
@@ -182,7 +184,7 @@ fn entry(line: &[u8]) -> Option<Entry> {
             _ => None,
         },
         path: String::from_utf8_lossy(path).into_owned(),
-        left: size + 1,
+        left: size.checked_add(1)?,
         content: Vec::new(),
     })
 }

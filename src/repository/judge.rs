@@ -5,29 +5,29 @@
 
 use super::CommitId;
 
-pub(super) const MAX_DEPTH: usize = 100;
+pub const MAX_DEPTH: usize = 100;
 const MAX_NAME: usize = 255;
 const MAX_PATH: usize = 4096;
-pub(super) const MAX_LINK: u64 = 4095;
+pub const MAX_LINK: u64 = 4095;
 
 /// A path that a commit adds or changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Change {
-    pub(super) path: Vec<u8>,
-    pub(super) kind: Kind,
+pub struct Change {
+    pub path: Vec<u8>,
+    pub kind: Kind,
     /// The object's id.
-    pub(super) id: String,
+    pub id: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub enum Kind {
     File,
     Link,
 }
 
 /// Reads git's raw difference (`diff-tree -r -z --raw`) and judges each new path and mode.
 /// Returns what was added or changed, and how many paths differ in all.
-pub(super) fn changes(raw: &[u8]) -> Result<(Vec<Change>, usize), String> {
+pub fn changes(raw: &[u8]) -> Result<(Vec<Change>, usize), String> {
     let mut changes = Vec::new();
     let mut total = 0;
     let mut fields = raw.split(|byte| *byte == 0);
@@ -70,7 +70,7 @@ fn kind(mode: &str) -> Result<Kind, &'static str> {
 }
 
 /// Judges a path below the root of a repository.
-pub(super) fn judge_path(path: &[u8]) -> Result<(), &'static str> {
+pub fn judge_path(path: &[u8]) -> Result<(), &'static str> {
     if path.len() > MAX_PATH {
         return Err("the path is too long");
     }
@@ -86,7 +86,7 @@ pub(super) fn judge_path(path: &[u8]) -> Result<(), &'static str> {
 }
 
 /// Judges where a symbolic link points to: somewhere in the tree, through no folder that might be a link itself.
-pub(super) fn judge_link(path: &[u8], target: &[u8]) -> Result<(), &'static str> {
+pub fn judge_link(path: &[u8], target: &[u8]) -> Result<(), &'static str> {
     if target.is_empty() || target.len() as u64 > MAX_LINK {
         return Err("the link's target is empty or too long");
     }
@@ -143,14 +143,14 @@ fn is_git_folder(name: &str) -> bool {
 }
 
 /// Returns a path as text that cannot play tricks on a terminal or a comment.
-pub(super) fn shown(path: &[u8]) -> String {
+pub fn shown(path: &[u8]) -> String {
     let text = String::from_utf8_lossy(path);
     let short: String = text.chars().take(200).collect();
     short.escape_debug().to_string()
 }
 
 /// Returns the id to compare with where there is no commit before.
-pub(super) fn or_nothing(commit: Option<&CommitId>) -> CommitId {
+pub fn or_nothing(commit: Option<&CommitId>) -> CommitId {
     commit.cloned().unwrap_or_else(CommitId::nothing)
 }
 

@@ -5,7 +5,7 @@ const MAX_SUBJECT: usize = 200;
 const MAX_MESSAGE: usize = 64 * 1024;
 
 /// Returns `message` as it goes into our commit.
-pub(super) fn delivered(message: &str, run: &str) -> String {
+pub fn delivered(message: &str, run: &str) -> String {
     let text: String = message
         .replace("\r\n", "\n")
         .chars()

@@ -8,7 +8,7 @@ mod settings;
 
 use serde::{Deserialize, Serialize};
 
-use pattern::Patterns;
+use pattern::{Patterns, TooLarge};
 
 pub use settings::{Malformed, Settings};
 
@@ -102,10 +102,11 @@ impl Files {
 
     /// Returns what decides on single paths; made once for many of them.
     pub fn filter(&self) -> Filter {
-        Filter {
-            include: Patterns::new(&self.include),
-            exclude: Patterns::new(&self.exclude),
-        }
+        let patterns = match (Patterns::new(&self.include), Patterns::new(&self.exclude)) {
+            (Ok(include), Ok(exclude)) => Some((include, exclude)),
+            (Err(TooLarge), _) | (_, Err(TooLarge)) => None,
+        };
+        Filter { patterns }
     }
 
     /// Returns the rule in one sentence for the model; empty where there is none.
@@ -132,20 +133,25 @@ impl Files {
 /// Decides whether a path belongs to the work.
 #[derive(Debug)]
 pub struct Filter {
-    include: Patterns,
-    exclude: Patterns,
+    /// Included, and excluded; `None` where they cannot be looked up, and so nothing is let through.
+    patterns: Option<(Patterns, Patterns)>,
 }
 
 impl Filter {
     /// Tells whether the file at `path`, below the project's root, belongs to the work.
     pub fn takes(&self, path: &str) -> bool {
-        (self.include.is_empty() || self.include.fit(path)) && !self.exclude.fit(path)
+        self.patterns.as_ref().is_some_and(|(include, exclude)| {
+            let is_included = include.is_empty() || include.fit(path);
+            is_included && !exclude.fit(path)
+        })
     }
 
     /// Tells whether something below the folder at `path` may belong to the work.
     pub fn takes_folder(&self, path: &str) -> bool {
-        // No file has such a name, so only a pattern for all there is below the folder fits it.
-        !self.exclude.fit(path) && !self.exclude.fit(&format!("{path}/\u{1}"))
+        self.patterns.as_ref().is_some_and(|(_, exclude)| {
+            // No file has such a name, so only a pattern for all there is below the folder fits it.
+            !exclude.fit(path) && !exclude.fit(&format!("{path}/\u{1}"))
+        })
     }
 }
 
@@ -202,6 +208,20 @@ mod tests {
         }
         assert!(filter.takes_folder("src") && !filter.takes_folder("src/vendor"));
         assert!(Files::default().filter().takes("any/thing"));
+    }
+
+    #[test]
+    fn as_many_and_as_long_patterns_as_there_may_be_are_kept_to() {
+        let long = |number: usize| format!("{}{number}", "?".repeat(100));
+        let mut exclude: Vec<String> = (100..299).map(long).collect();
+        exclude.push("*.pem".to_owned());
+        let files = Files {
+            exclude,
+            ..Files::default()
+        };
+        let filter = files.filter();
+        assert!(filter.patterns.is_some());
+        assert!(!filter.takes("a/key.pem") && filter.takes("a/key.txt"));
     }
 
     #[test]

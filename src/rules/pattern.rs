@@ -1,22 +1,38 @@
 //! Patterns with `*`, for paths and for names of tools. Every text is a pattern; none can be wrong, and none is slow.
 
-use regex::RegexSet;
+use regex::bytes::{RegexSet, RegexSetBuilder};
+
+/// More than as many and as long patterns as a file of rules may have can come to, whatever they are made of.
+const LARGEST_SET: usize = 64 * 1024 * 1024;
+/// Any sign but `/`: a byte that begins one, and those that go on with it. A class of all signs would be a hundred times as large,
+/// and there may be many of it.
+const SIGN: &str = r"[^/\x80-\xbf][\x80-\xbf]*";
 
 /// Patterns for paths: `*` is any number of signs but `/`, `**` any number of signs, `?` one sign but `/`. A pattern without
 /// a `/` fits in every folder, and what fits a folder fits everything below it.
 #[derive(Debug)]
 pub(super) struct Patterns {
-    /// `None` where nothing fits.
+    /// `None` where there is no pattern.
     set: Option<RegexSet>,
 }
 
+/// The patterns are too large to be looked up.
+#[derive(Debug)]
+pub(super) struct TooLarge;
+
 impl Patterns {
-    pub(super) fn new(patterns: &[String]) -> Self {
-        let expressions = patterns.iter().map(|pattern| expression(pattern));
-        Self {
-            // What is escaped cannot be wrong; one that is too large for the engine fits nothing, as the limits on length ensure.
-            set: (!patterns.is_empty()).then(|| RegexSet::new(expressions).unwrap_or_else(|_| RegexSet::empty())),
+    pub(super) fn new(patterns: &[String]) -> Result<Self, TooLarge> {
+        if patterns.is_empty() {
+            return Ok(Self { set: None });
         }
+        let expressions = patterns.iter().map(|pattern| expression(pattern));
+        // What is escaped cannot be wrong, only too large.
+        let set = RegexSetBuilder::new(expressions)
+            .unicode(false)
+            .size_limit(LARGEST_SET)
+            .build()
+            .map_err(|_| TooLarge)?;
+        Ok(Self { set: Some(set) })
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -24,7 +40,7 @@ impl Patterns {
     }
 
     pub(super) fn fit(&self, path: &str) -> bool {
-        self.set.as_ref().is_some_and(|set| set.is_match(path))
+        self.set.as_ref().is_some_and(|set| set.is_match(path.as_bytes()))
     }
 }
 
@@ -43,7 +59,7 @@ fn expression(pattern: &str) -> String {
         } else {
             let piece = match sign {
                 '*' => "[^/]*".to_owned(),
-                '?' => "[^/]".to_owned(),
+                '?' => SIGN.to_owned(),
                 other => regex::escape(other.encode_utf8(&mut [0; 4])),
             };
             (sign.len_utf8(), piece)
@@ -81,7 +97,7 @@ mod tests {
 
     #[track_caller]
     fn check(pattern: &str, fitting: &[&str], others: &[&str]) {
-        let patterns = Patterns::new(&[pattern.to_owned()]);
+        let patterns = Patterns::new(&[pattern.to_owned()]).unwrap();
         for path in fitting {
             assert!(patterns.fit(path), "{pattern} should fit {path}");
         }
@@ -101,6 +117,11 @@ mod tests {
         check("**/test_?.py", &["test_1.py", "a/test_2.py"], &["a/test_10.py"]);
         check("a+(b)[c]", &["a+(b)[c]"], &["aab", "ac"]);
         check("./docs/日本語.md", &["docs/日本語.md"], &["docs/日本.md"]);
+        check(
+            "docs/日?語.*",
+            &["docs/日本語.md", "docs/日x語.é"],
+            &["docs/日本本語.md"],
+        );
     }
 
     #[test]
@@ -124,14 +145,14 @@ mod tests {
             let path = path.trim_start_matches("./").trim_matches('/').trim();
             // No path of a repository begins so; in a pattern it is left out.
             if !path.is_empty() && !path.starts_with("./") {
-                prop_assert!(Patterns::new(&[path.to_owned()]).fit(path));
+                prop_assert!(Patterns::new(&[path.to_owned()]).unwrap().fit(path));
                 prop_assert!(fits_name(path, path));
             }
         }
 
         #[test]
         fn no_pattern_makes_the_program_fall_over(pattern in any::<String>(), path in any::<String>()) {
-            let _ = Patterns::new(std::slice::from_ref(&pattern)).fit(&path);
+            let _ = Patterns::new(std::slice::from_ref(&pattern)).unwrap().fit(&path);
             let _ = fits_name(&pattern, &path);
         }
     }

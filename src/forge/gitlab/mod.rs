@@ -13,7 +13,7 @@ mod items;
 mod labels;
 mod notes;
 mod people;
-mod quick_actions;
+pub mod quick_actions;
 mod reactions;
 mod rights;
 #[cfg(test)]

@@ -1,25 +1,21 @@
 //! Lines that GitLab would take for commands of the bot.
 //!
 //! A line `/close` or `/merge` in a note is carried out with the bot's rights. The text may come from a model that read
-//! a stranger's words, so such lines are made into plain text. GitLab leaves code blocks alone, and so does this.
+//! a stranger's words, so such lines are made into plain text. Lines of code, too: GitLab leaves code alone, but it does not find the
+//! ends of code where Markdown has them, and a backslash that shows is better than a request that is merged.
 
-/// Returns `text` with a backslash, which Markdown does not show, before each quick action.
-pub(super) fn disarmed(text: &str) -> String {
-    let mut is_code = false;
-    let mut lines = Vec::new();
-    for line in text.split('\n') {
+/// Returns `text` with a backslash before each quick action.
+pub fn disarmed(text: &str) -> String {
+    let text = text.replace("\r\n", "\n").replace('\r', "\n");
+    let lines = text.split('\n').map(|line| {
         let start = line.trim_start();
-        if start.starts_with("```") || start.starts_with("~~~") {
-            is_code = !is_code;
+        if !is_action(start) {
+            return line.to_owned();
         }
-        if !is_code && is_action(start) {
-            let indent = &line[..line.len() - start.len()];
-            lines.push(format!("{indent}\\{start}"));
-        } else {
-            lines.push(line.to_owned());
-        }
-    }
-    lines.join("\n")
+        let indent = &line[..line.len() - start.len()];
+        format!("{indent}\\{start}")
+    });
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// A slash and a word. A path has a slash after it, or a dot.
@@ -41,8 +37,21 @@ mod tests {
 
     #[test]
     fn commands_become_text_and_everything_else_stays() {
-        let text = "Done.\n/close\n  /merge now\n/etc/passwd\n```\n/close\n```\n/label ~x\n/";
-        let safe = "Done.\n\\/close\n  \\/merge now\n/etc/passwd\n```\n/close\n```\n\\/label ~x\n/";
+        let text = "Done.\n/close\n  /merge now\n/etc/passwd\n```\nls /close\n```\n/label ~x\n/";
+        let safe = "Done.\n\\/close\n  \\/merge now\n/etc/passwd\n```\nls /close\n```\n\\/label ~x\n/";
         assert_eq!(disarmed(text), safe);
+    }
+
+    #[test]
+    fn nothing_passes_for_code() {
+        for text in [
+            "~~~\n```\n~~~\n/close",
+            "````\n```\n/close\n````",
+            "```\n/close\n```",
+            "a\r/close",
+        ] {
+            let safe = disarmed(text);
+            assert!(safe.contains("\n\\/close"), "{safe}");
+        }
     }
 }

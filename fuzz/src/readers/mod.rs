@@ -1,0 +1,45 @@
+//! One function for each kind of bytes: it reads them as the program does, and fails where something does not hold that must.
+
+pub mod bodies;
+pub mod commits;
+pub mod configuration;
+pub mod frames;
+pub mod hosts;
+pub mod markdown;
+pub mod model;
+pub mod outputs;
+pub mod people;
+pub mod secrets;
+pub mod words;
+
+/// Reads the bytes, or panics.
+pub type Reader = fn(&[u8]);
+
+/// All of them, by the name of their fuzz target and of their folder in the corpus.
+pub const READERS: [(&str, Reader); 20] = [
+    ("added_objects", commits::added_objects),
+    ("answer", model::answer),
+    ("bodies", bodies::bodies),
+    ("comment_command", people::comment_command),
+    ("commit_message", commits::message),
+    ("configuration", configuration::configuration),
+    ("difference", outputs::difference),
+    ("harmless", markdown::harmless),
+    ("hosts", hosts::hosts),
+    ("mcp_frames", frames::mcp),
+    ("plan", model::plan),
+    ("proxy_request", frames::proxy_request),
+    ("raw_difference", commits::raw_difference),
+    ("redactor", secrets::redactor),
+    ("reply", model::reply),
+    ("rules", people::rules),
+    ("test_output", outputs::test_output),
+    ("tunnel_frames", frames::tunnel),
+    ("visible", markdown::visible),
+    ("words", words::words),
+];
+
+/// Returns the bytes as the program gets them where it wants text.
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}

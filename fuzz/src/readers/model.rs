@@ -1,0 +1,122 @@
+//! What a model and its server say.
+
+use std::sync::{Arc, LazyLock};
+
+use coding_agent::conversation::{Reply, decode};
+use coding_agent::llm::chat::{Chat, Model};
+use coding_agent::llm::{Config, FunctionCalling, ProviderName};
+use coding_agent::plan;
+use tokio_util::sync::CancellationToken;
+
+use super::text;
+
+/// Most that a model is told of what is wrong with its reply, besides what it wrote itself.
+const LONGEST_COMPLAINT: usize = 4096;
+
+/// A reply in which the JSON stands in a text.
+pub fn reply(bytes: &[u8]) {
+    let text = text(bytes);
+    let reply = Reply {
+        text: text.clone(),
+        ..Reply::default()
+    };
+    turn(&reply);
+    for object in decode::objects(&text) {
+        // Whatever was mended, what came out is JSON.
+        assert!(object.is_object() && serde_json::from_str::<serde_json::Value>(&object.to_string()).is_ok());
+    }
+    let _ = decode::arguments(&text);
+    assert!(decode::without_thinking(&text).len() <= text.len());
+}
+
+/// The JSON that a model's server answers with, in each of the protocols.
+pub fn answer(bytes: &[u8]) {
+    let Ok(json) = serde_json::from_slice(bytes) else {
+        return;
+    };
+    for chat in CHATS.iter() {
+        if let Ok(reply) = chat.read(&json) {
+            turn(&reply);
+            assert!(reply.calls.len() <= 128);
+            // Sums of what servers count are made everywhere.
+            let mut sum = reply.usage;
+            for _ in 0..100 {
+                sum += reply.usage;
+            }
+            let _ = sum.input + sum.output;
+        }
+    }
+}
+
+/// A plan: it is valid or refused in words, and its order holds each subtask once.
+pub fn plan(bytes: &[u8]) {
+    let reply = Reply {
+        text: text(bytes),
+        ..Reply::default()
+    };
+    let plan = match plan::read(&reply) {
+        Ok(plan) => plan,
+        Err(unreadable) => return complaint(&unreadable, bytes.len()),
+    };
+    match plan.validate(20) {
+        Ok(()) => {
+            let ordered = plan.ordered();
+            assert_eq!(ordered.len(), plan.task_decomposition.subtasks.len());
+            for (place, subtask) in ordered.iter().enumerate() {
+                let came = |id: &String| ordered[..place].iter().any(|before| before.id == *id);
+                assert!(subtask.dependencies.iter().all(came), "{} comes too early", subtask.id);
+            }
+        }
+        Err(unreadable) => complaint(&unreadable, 0),
+    }
+    let choice = plan::choose_environment(&plan, &["python", "node"], "python");
+    assert!(["python", "node"].contains(&choice.name.as_str()));
+}
+
+fn turn(reply: &Reply) {
+    match decode::turn(reply) {
+        Ok(turn) => assert!(turn.done || !turn.calls.is_empty(), "a turn that does nothing"),
+        Err(unreadable) => {
+            let calls: usize = reply.broken_calls.iter().map(String::len).sum();
+            complaint(&unreadable, reply.text.len() + 2 * calls);
+        }
+    }
+}
+
+fn complaint(unreadable: &decode::Unreadable, said: usize) {
+    let complaint = unreadable.to_string();
+    assert!(!complaint.is_empty());
+    assert!(
+        complaint.len() <= said + LONGEST_COMPLAINT,
+        "{} bytes about {said}",
+        complaint.len()
+    );
+}
+
+static CHATS: LazyLock<Vec<Chat>> = LazyLock::new(|| {
+    let providers = [
+        ProviderName::Ollama,
+        ProviderName::Lmstudio,
+        ProviderName::Openai,
+        ProviderName::Anthropic,
+    ];
+    let chats = providers.map(|provider| {
+        let config = Config {
+            provider,
+            function_calling: FunctionCalling::On,
+            ..config()
+        };
+        let model = Model::new(&config).expect("nothing is missing in this configuration");
+        model.chat(Arc::new([]), true, CancellationToken::new())
+    });
+    chats.into()
+});
+
+fn config() -> Config {
+    let mut config = Config::default();
+    config.ollama.model = "m".to_owned();
+    config.lmstudio.model = "m".to_owned();
+    config.openai.api_key = Some("k".into());
+    config.anthropic.api_key = Some("k".into());
+    config
+}

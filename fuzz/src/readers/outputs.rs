@@ -1,0 +1,28 @@
+//! What tools and tests print, and what a change looks like.
+
+use coding_agent::conversation::excerpt;
+use coding_agent::evidence::check::{Checked, Ended};
+use coding_agent::evidence::{difference, digest, failures};
+
+use super::text;
+
+/// What a test run printed, and what the model is told of it: bounded, whatever it was.
+pub fn test_output(bytes: &[u8]) {
+    let output = text(bytes);
+    assert!(failures::read(&output, "/workspace/project").len() <= 100);
+    let cut = excerpt::middle_cut(&output, 1000, Some("a file"));
+    assert!(cut.len() <= 1000 || output.len() <= 1000);
+    let ended = Ended::new(Some(1), output, "/workspace/project");
+    let checked = Checked::new("make test", 0, &ended);
+    assert!(digest::digest(&[checked]).len() < 64 * 1024);
+}
+
+/// A difference between two commits, and what it shows besides.
+pub fn difference(bytes: &[u8]) {
+    let findings = difference::inspect(&text(bytes));
+    assert!(findings.len() <= 50);
+    if !findings.is_empty() {
+        let paths: usize = findings.iter().map(|finding| finding.path.len()).sum();
+        assert!(difference::question(&findings).len() < paths + 32 * 1024);
+    }
+}
