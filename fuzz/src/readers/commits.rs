@@ -34,7 +34,7 @@ fn read(chunks: &[&[u8]]) -> (Vec<(String, usize)>, bool) {
     let mut seen = Vec::new();
     for chunk in chunks {
         reading.take(chunk, &mut |object: Object<'_>| {
-            seen.push((object.path.to_owned(), object.content.len()))
+            seen.push((object.path.to_owned(), object.content.len()));
         });
     }
     (seen, reading.is_at_end())

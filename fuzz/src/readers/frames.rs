@@ -16,7 +16,7 @@ use coding_agent::tool::connect::{Connect, Connection};
 use coding_agent::tool::mcp::McpServer;
 use tokio::io::{AsyncRead, AsyncReadExt, ReadBuf};
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// What an MCP server writes, the executor in a container among them: the client comes to an end with an answer or an error.
 pub fn mcp(bytes: &[u8]) {

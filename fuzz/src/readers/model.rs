@@ -114,8 +114,8 @@ static CHATS: LazyLock<Vec<Chat>> = LazyLock::new(|| {
 
 fn config() -> Config {
     let mut config = Config::default();
-    config.ollama.model = "m".to_owned();
-    config.lmstudio.model = "m".to_owned();
+    "m".clone_into(&mut config.ollama.model);
+    "m".clone_into(&mut config.lmstudio.model);
     config.openai.api_key = Some("k".into());
     config.anthropic.api_key = Some("k".into());
     config
