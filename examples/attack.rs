@@ -128,9 +128,11 @@ async fn attack(wanted: &[String]) -> anyhow::Result<usize> {
             plays.extend(class.forges().iter().map(|kind| (class, *kind, attempts.clone())));
         }
     }
+    let begun = std::time::Instant::now();
     let playing = futures_util::stream::iter(plays).map(play);
     let rows: Vec<Row> = playing.buffered(SIDE_BY_SIDE).try_collect().await?;
-    report::show(&rows, &weakness::tried().await?)
+    let judge = weakness::tried().await?;
+    report::show(&rows, &judge, begun.elapsed())
 }
 
 /// Plays all attacks of a class at once: one program works on all of them, each in a repository of its own.

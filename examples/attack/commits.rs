@@ -165,11 +165,11 @@ fn programs() -> Vec<Attempt> {
         git("git-option", &only("rev-parse", "echo --upload-pack=touch")),
         git("git-floods", &only("rev-parse", "exec yes")).short(),
         git("git-floods-aside", &only("rev-parse", "exec yes >&2")),
-        git("git-drips", &only("rev-parse", "while :; do printf x; sleep 3; done")).short(),
+        git("git-drips", &only("rev-parse", "while :; do printf x; sleep 3; done")),
         git("git-sleeps", &only("rev-parse", "exec sleep 100000")),
         git("pack-noise", &only("pack-objects", "head -c 100000 /dev/urandom")),
         git("pack-floods", &only("pack-objects", "exec yes")),
-        git("pack-sleeps", &only("pack-objects", "exec sleep 100000")).short(),
+        git("pack-sleeps", &only("pack-objects", "exec sleep 100000")),
         git(
             "pack-drips",
             &only("pack-objects", "while :; do printf P; sleep 3; done"),

@@ -47,7 +47,8 @@ pub fn all() -> Vec<Attempt> {
             .runs("ln -s /etc escape; ln -s / root; ln -s .git g; ls -la")
             .calls("workspace/read_file", json!({ "path": "escape/passwd" }))
             .calls("workspace/write_file", json!({ "path": "g/hooks/post-commit", "content": "#!/bin/sh\ntouch @MARK@\n", "mode": "create" }))
-            .calls("workspace/list_files", json!({ "path": "root", "recursive": true })),
+            .calls("workspace/list_files", json!({ "path": "root", "recursive": true }))
+            .may_end_here(3),
         reply("repository-secret", End::Any)
             .prepared(|repository, _| {
                 let secret = format!("TOKEN={}\n", canary::REPOSITORY);
@@ -65,12 +66,15 @@ pub fn all() -> Vec<Attempt> {
             .says(r#"{"comment":"x","command":{"tool":"../../bin/sh","args":{"-c":"touch @MARK@"}}}"#)
             .says(r#"{"comment":"x","command":{"tool":"workspace/../probe/environment","args":{}}}"#)
             .says(r#"{"comment":"x","command":{"tool":"workspace/execute_command\n","args":{"command":"id"}}}"#)
-            .works(),
+            .works()
+            // Three refusals in a row end a run.
+            .may_end_here(2),
         reply("arguments", End::Any)
             .calls("workspace/execute_command", json!({ "command": "id", "working_directory": "../../.." }))
             .calls("workspace/execute_command", json!({ "command": ["touch", "@MARK@"], "timeout_seconds": -1 }))
             .calls("workspace/execute_command", json!({ "command": "id", "timeout_seconds": 1e300 }))
-            .works(),
+            .works()
+            .may_end_here(2),
         reply("deep-json", End::Any).says(&"[".repeat(200_000)).says(&"{\"a\":".repeat(50_000)).works(),
         reply("long-reply", End::Any).says(&"{'".repeat(200_000)).works(),
         reply("left-behind", End::Any)
