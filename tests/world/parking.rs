@@ -31,7 +31,7 @@ async fn the_worker_is_free_for_other_tasks() {
 
     let endings: Vec<_> = ended.stdout.lines().collect();
     assert!(
-        matches!(endings[..], [parked, "github:acme/widgets#1: done"] if parked.starts_with("github:acme/widgets#1: put back until")),
+        matches!(endings[..], [parked, "github:acme/widgets#2: done"] if parked.starts_with("github:acme/widgets#1: put back until")),
         "{ended:?}\n{}",
         world.story()
     );
@@ -167,7 +167,7 @@ async fn a_round_on_an_own_pull_request_that_has_to_wait_says_so() {
             .run()
             .await
             .stdout
-            .starts_with("github:acme/widgets#1: put back until")
+            .starts_with("github:acme/widgets#2: put back until")
     );
     let comments = pull.comments_of(world.github.bot());
     assert!(
@@ -182,7 +182,7 @@ async fn a_round_on_an_own_pull_request_that_has_to_wait_says_so() {
     world.make_everything_due().await;
     assert_eq!(
         world.run().await.stdout,
-        "github:acme/widgets#1: done\n",
+        "github:acme/widgets#2: done\n",
         "{}",
         world.story()
     );

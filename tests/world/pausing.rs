@@ -275,8 +275,8 @@ async fn the_pause_file_sets_all_runs_aside_and_its_end_lets_them_go_on() {
     let ended = world.run().await;
 
     assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\nrun: done\n",
+        ended.outcomes(),
+        ["github:acme/widgets#1: done", "github:acme/widgets#2: done"],
         "{ended:?}\n{}",
         world.story()
     );

@@ -41,6 +41,15 @@ pub struct Ended {
     pub stderr: String,
 }
 
+impl Ended {
+    /// Returns the lines about the runs in the order of their tasks: which one ends first is chance.
+    pub fn outcomes(&self) -> Vec<&str> {
+        let mut outcomes: Vec<&str> = self.stdout.lines().collect();
+        outcomes.sort_unstable();
+        outcomes
+    }
+}
+
 /// The program while it runs. Killed when dropped.
 pub struct Program {
     child: Child,

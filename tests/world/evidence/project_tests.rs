@@ -84,7 +84,7 @@ async fn a_test_that_failed_before_the_change_is_said_and_stops_nothing() {
 
     assert_eq!(
         ended.stdout,
-        "github:acme/widgets#1: done\n",
+        "gitlab:acme/widgets#1: done\n",
         "{ended:?}\n{}",
         world.story()
     );

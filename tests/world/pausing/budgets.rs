@@ -191,7 +191,7 @@ async fn the_days_budget_makes_the_next_run_wait_for_the_next_day() {
     let tomorrow = (chrono::Utc::now().date_naive() + chrono::Days::new(1)).format("%Y-%m-%d 00:00 UTC");
     assert_eq!(
         ended.stdout,
-        format!("github:acme/widgets#1: put back until {tomorrow}\n"),
+        format!("github:acme/widgets#3: put back until {tomorrow}\n"),
         "{}",
         world.story()
     );
