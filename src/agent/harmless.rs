@@ -145,7 +145,6 @@ fn plain(text: &str) -> String {
     static LINK: LazyLock<Regex> = LazyLock::new(|| pattern(r"\](?:\(([^\s()\[\]<>`\\]*\))?|\[([^\[\]`\\]*\])?)"));
     // Written as a number or a name, a sign is a sign again on the page, where forges look for mentions.
     static ENTITY: LazyLock<Regex> = LazyLock::new(|| pattern(r"&(#|(?i:commat|num);)"));
-    static MENTION: LazyLock<Regex> = LazyLock::new(|| pattern(r"(^|[^A-Za-z0-9])@([A-Za-z0-9_])"));
     static CLOSING: LazyLock<Regex> = LazyLock::new(|| {
         pattern(
             r"(?ix) (\b|_)( clos(?:e[sd]?|ing) | fix(?:e[sd]|ing)? | resolv(?:e[sd]?|ing) | implement(?:s|ed|ing)? )
@@ -159,8 +158,25 @@ fn plain(text: &str) -> String {
         Some(_) => link[0].to_owned(),
         None => format!("]\\{}", &link[0][1..]),
     });
-    let text = MENTION.replace_all(&text, format!("${{1}}@{GAP}$2"));
+    let text = without_mentions(&text);
     CLOSING.replace_all(&text, format!("${{1}}${{2}}{GAP}$3")).into_owned()
+}
+
+/// A pattern would not do: each match takes the sign behind the `@` along, which may stand before the next one (`@_@all`).
+fn without_mentions(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    let mut before = None;
+    let mut letters = text.chars().peekable();
+    while let Some(letter) = letters.next() {
+        safe.push(letter);
+        let is_in_word = before.is_some_and(|before: char| before.is_ascii_alphanumeric());
+        let calls = |next: &char| next.is_ascii_alphanumeric() || *next == '_';
+        if letter == '@' && !is_in_word && letters.peek().is_some_and(calls) {
+            safe.push(GAP);
+        }
+        before = Some(letter);
+    }
+    safe
 }
 
 /// Returns `text` on one line in a span of code that nothing in it can close.
@@ -219,6 +235,7 @@ mod tests {
             "@~all, cc (@~acme/owners) and \\@~bob",
         );
         check("_@all_ and **@bob**", "_@~all_ and **@~bob**");
+        check("__@_@all", "__@~_@~all");
         check("mail bob@example.com at 5 @ noon", "mail bob@example.com at 5 @ noon");
         check(
             "`@pytest.fixture` and ``a ` @all``",
