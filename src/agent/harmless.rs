@@ -170,7 +170,8 @@ fn without_mentions(text: &str) -> String {
     while let Some(letter) = letters.next() {
         safe.push(letter);
         let is_in_word = before.is_some_and(|before: char| before.is_ascii_alphanumeric());
-        let calls = |next: &char| next.is_ascii_alphanumeric() || *next == '_';
+        // Behind a backslash, or written as a name, a sign is the sign on the page.
+        let calls = |next: &char| next.is_ascii_alphanumeric() || "_\\&".contains(*next);
         if letter == '@' && !is_in_word && letters.peek().is_some_and(calls) {
             safe.push(GAP);
         }
@@ -236,6 +237,7 @@ mod tests {
         );
         check("_@all_ and **@bob**", "_@~all_ and **@~bob**");
         check("__@_@all", "__@~_@~all");
+        check("@\\_all @&lowbar;all", "@~\\_all @~&lowbar;all");
         check("mail bob@example.com at 5 @ noon", "mail bob@example.com at 5 @ noon");
         check(
             "`@pytest.fixture` and ``a ` @all``",
