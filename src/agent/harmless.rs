@@ -10,7 +10,7 @@
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
-use regex::{Captures, Regex};
+use regex::Regex;
 
 use crate::conversation::fence::Fence;
 
@@ -25,10 +25,10 @@ pub fn harmless(text: &str) -> String {
     let mut open: Option<Fence<'_>> = None;
     for line in text.trim().lines() {
         if let Some(fence) = open {
-            if fence.is_closed_by(line) {
-                open = None;
-            }
-            lines.push(Cow::Borrowed(line));
+            let is_end = fence.is_closed_by(line);
+            // Not every reader of Markdown takes signs with tabs around them for the end.
+            lines.push(Cow::Borrowed(if is_end { line.trim() } else { line }));
+            open = Some(fence).filter(|_| !is_end);
             continue;
         }
         open = Fence::opened_by(line);
@@ -63,12 +63,11 @@ fn prose(line: &str) -> String {
     static FENCE: LazyLock<Regex> = LazyLock::new(|| pattern(r"^((?:[\s>]|[-*+]\s|\d{1,9}[.)]\s)*)(~{3})"));
     let line = COMMAND.replace(line, r"${1}\${2}");
     let line = FENCE.replace(&line, r"${1}\${2}");
-    // A table tears its cells apart before it looks for code in them.
-    let may_be_torn = spans(&line).any(|piece| matches!(piece, Piece::Span(span) if span.contains('|')));
+    let is_clear = has_clear_spans(&line);
     let mut safe = String::with_capacity(line.len());
     for piece in spans(&line) {
         match piece {
-            Piece::Span(span) if !may_be_torn => {
+            Piece::Span(span) if is_clear => {
                 // A forge's address goes on to the next space, and would take the first sign of the code with it.
                 let word = safe.rsplit(char::is_whitespace).next().unwrap_or_default();
                 if word.contains("www.") || word.contains("://") {
@@ -82,6 +81,19 @@ fn prose(line: &str) -> String {
         }
     }
     safe
+}
+
+/// Tells whether every reader of Markdown finds the spans of `line` where [`spans`] does. What stands in an address, its definition or a
+/// formula is no code to them, and a table tears its cells apart before it looks for code in them; the end of one span is then the
+/// beginning of the next.
+fn has_clear_spans(line: &str) -> bool {
+    spans(line).all(|piece| match piece {
+        Piece::Span(span) => !span.contains('|'),
+        Piece::Text(text) => {
+            !text.contains(['|', '$']) && !text.contains("]:") && matches!(without_odd_links(text), Cow::Borrowed(_))
+        }
+        Piece::Loose(_) => true,
+    })
 }
 
 /// A piece of a line.
@@ -140,9 +152,6 @@ fn plain(text: &str) -> String {
     static TAG: LazyLock<Regex> = LazyLock::new(|| pattern(r"<([A-Za-z/!?])"));
     // With one sign taken off, two would still be one.
     static PICTURE: LazyLock<Regex> = LazyLock::new(|| pattern(r"!+\["));
-    // What an address, a title or a label holds is no code to a reader of Markdown, so backticks in them would open none, and the
-    // end of the next span would be its beginning. Links with nothing but an address stay links.
-    static LINK: LazyLock<Regex> = LazyLock::new(|| pattern(r"\](?:\(([^\s()\[\]<>`\\]*\))?|\[([^\[\]`\\]*\])?)"));
     // Written as a number or a name, a sign is a sign again on the page, where forges look for mentions.
     static ENTITY: LazyLock<Regex> = LazyLock::new(|| pattern(r"&(#|(?i:commat|num);)"));
     static CLOSING: LazyLock<Regex> = LazyLock::new(|| {
@@ -154,12 +163,31 @@ fn plain(text: &str) -> String {
     let text = ENTITY.replace_all(text, "&amp;$1");
     let text = TAG.replace_all(&text, "&lt;$1");
     let text = PICTURE.replace_all(&text, "[");
-    let text = LINK.replace_all(&text, |link: &Captures<'_>| match link.get(1).or(link.get(2)) {
-        Some(_) => link[0].to_owned(),
-        None => format!("]\\{}", &link[0][1..]),
-    });
+    let text = without_odd_links(&text);
     let text = without_mentions(&text);
     CLOSING.replace_all(&text, format!("${{1}}${{2}}{GAP}$3")).into_owned()
+}
+
+/// Leaves links alone that have nothing but an address or a label, and makes text of others: of what an address, a title or a label may
+/// hold besides, readers of Markdown think differently. Each bracket is looked at, also one that ends the label of another link.
+fn without_odd_links(text: &str) -> Cow<'_, str> {
+    static TARGET: LazyLock<Regex> = LazyLock::new(|| pattern(r"^(?:\([^\s()\[\]<>`\\]*\)|\[[^\[\]`\\]*\])"));
+    let is_odd = |(at, _): &(usize, &str)| {
+        let after = &text[at + 1..];
+        after.starts_with(['(', '[']) && !TARGET.is_match(after)
+    };
+    let mut safe = String::new();
+    let mut from = 0;
+    for (at, _) in text.match_indices(']').filter(is_odd) {
+        safe.push_str(&text[from..=at]);
+        safe.push('\\');
+        from = at + 1;
+    }
+    if from == 0 {
+        return Cow::Borrowed(text);
+    }
+    safe.push_str(&text[from..]);
+    Cow::Owned(safe)
 }
 
 /// A pattern would not do: each match takes the sign behind the `@` along, which may stand before the next one (`@_@all`).
@@ -295,11 +323,15 @@ mod tests {
         check("- a\n  ```\n@all", "- a\n  \\`\\`\\`\n@~all");
         check("1. ~~~\n@all", "1. \\~~~\n@~all");
         check("> ~~~\n@all", "> \\~~~\n@~all");
-        check("[x](a`b) @all `", r"[x]\(a`b) @all `");
+        check("[x](a`b) @all `", "[x]\\(a`b) @~all `");
         check("see https://a.example/`x @all `", "see https://a.example/ `x @all `");
-        check("[x](a (b) `@all`", r"[x]\(a (b) `@all`");
+        check("[x](a (b) `@all`", r"[x]\(a (b) `@~all`");
         check("[x](/a) and [y][z]", "[x](/a) and [y][z]");
+        check("[x][y](`a) ![x](`b)", r"[x][y]\(`a) [x]\(`b)");
+        check("[x]: `a and `@all`", "[x]: `a and `@~all\\`");
+        check("see [x] and `@all`", "see [x] and `@all`");
         check("~~~\r~~~\r@all", "~~~\n~~~\n@~all");
+        check("~~~\na\n  ~~~ \t\n@all", "~~~\na\n~~~\n@~all");
         check("```\n```\u{a0}\n@all", "```\n```\u{a0}\n@all\n```");
     }
 
