@@ -143,6 +143,7 @@ fn config() -> Config {
         libraries: String::new(),
         build: None,
         allow: None,
+        project_files: None,
     };
     Config {
         environments: [("python".to_owned(), environment)].into(),

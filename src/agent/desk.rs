@@ -2,23 +2,24 @@
 //! process, so that a run goes on after a restart as it does after a pause.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use super::confined::Confined;
+use super::early::Early;
 use super::keeping::Keeping;
 use super::marked::Marked;
+use super::opening::{Opened, Opening};
 use super::preparing;
 use super::run::Run;
 use super::setback::Setback;
-use super::way_out::WayOut;
 use super::wishes::WishBox;
 use super::workspace::Workspace;
 use crate::conversation::{ToolCall, ToolSpec};
+use crate::environment::Environment;
 use crate::environment::container::Container;
-use crate::environment::docker::Start;
-use crate::environment::{Environment, EnvironmentError};
-use crate::gateway::Gateway;
 use crate::journal::fact::Fact;
 use crate::llm::chat::Chat;
+use crate::repository::mirror::Mirror;
 use crate::task::state::State;
 use crate::tool::mcp::McpServer;
 use crate::tool::toolbox::Toolbox;
@@ -36,8 +37,8 @@ pub struct Desk {
 }
 
 /// What the desk is made around.
-struct Opened {
-    workspace: Workspace,
+struct Foundation {
+    opened: Opened,
     /// Its container is a new one.
     is_new: bool,
     /// Why the work has nowhere to go any more.
@@ -66,14 +67,13 @@ impl Run {
     pub(super) async fn open_desk(&mut self) -> Result<&mut Desk, Setback> {
         if self.desk.is_none() {
             // Boxed: opening is rare, and its large future would be carried by every stage.
-            let Opened {
-                workspace,
+            let Foundation {
+                opened,
                 is_new,
                 not_there,
             } = Box::pin(self.open_workspace()).await?;
             let is_replacement = is_new && self.is_prepared();
-            let server = workspace.server(&self.workshop.settings.environments);
-            let server = Marked::new(server, Arc::clone(&self.workshop.redactor));
+            let server = Marked::new(opened.tools, Arc::clone(&self.workshop.redactor));
             let rules = &self.record.rules;
             let mut servers: Vec<Arc<dyn ToolServer>> = vec![if rules.files.leave_something_out() {
                 Arc::new(Confined::new(Box::new(server), rules.files.clone()))
@@ -89,7 +89,7 @@ impl Run {
             let toolbox = Arc::new(Toolbox::new(servers, rules.tools.clone()));
             // From here on the desk is cleared with the run, whatever happens next.
             let desk = self.desk.insert(Desk {
-                workspace: Arc::new(workspace),
+                workspace: Arc::new(opened.workspace),
                 toolbox,
                 wishes,
                 specs: Arc::from([]),
@@ -128,13 +128,7 @@ impl Run {
         matches!(self.state, State::Working | State::Verifying | State::Delivering)
     }
 
-    async fn open_workspace(&mut self) -> Result<Opened, Setback> {
-        let settings = self.workshop.settings.clone();
-        let Some(base) = self.record.base.clone() else {
-            return Err(Setback::failed("there is no commit to work on"));
-        };
-        let workshop = Arc::clone(&self.workshop);
-        let docker = workshop.docker().await?;
+    async fn open_workspace(&mut self) -> Result<Foundation, Setback> {
         let (mirror, not_there) = if let Some(mirror) = &self.mirror {
             (mirror.clone(), None)
         } else {
@@ -146,83 +140,95 @@ impl Run {
             };
             (mirror, not_there)
         };
-        let run = self.lease.run.to_string();
         let (name, environment) = self.environment()?;
-        if self.is_prepared()
-            && let Some(container) = docker.find(self.lease.run).await?
-            && self.record.container.as_deref() == Some(container.id())
-        {
-            let way_out = self.open_way_out(&container, &environment);
-            let way_out = self.unless_stopped(way_out).await?;
-            return Ok(Opened {
-                workspace: Workspace::take_over(container, mirror, base, run).with(way_out),
+        let opening = self.opening(name, environment, mirror)?;
+        if let Some(container) = self.left_container().await? {
+            return Ok(Foundation {
+                opened: opening.take_over(container).await?,
                 is_new: false,
                 not_there,
             });
         }
-        let progress = |line: String| {
-            tracing::info!(task = %self.lease.task, "{line}");
-            self.tell_terminal(&line);
+        let begun = Instant::now();
+        let early = match self.early.take() {
+            Some(early) => early.take_for(&opening).await,
+            None => None,
         };
-        let images = async {
-            docker.ensure_image(&environment, &progress).await?;
-            docker.ensure_companions(&name, &progress).await
-        };
-        self.unless_stopped(images).await?;
-        let executor = settings.environments.executor_file().map_err(Setback::failed)?;
-        let begun = std::time::Instant::now();
-        let start = Start {
-            task: &self.lease.task,
-            run: self.lease.run,
-            environment: &name,
-            image: &environment.image,
-            executor: &executor,
-        };
-        let container = docker.start(&start).await?;
-        let id = container.id().to_owned();
-        let handing_in = Workspace::hand_in(container.clone(), mirror, base, &settings.repository, run);
-        let way_out = async { Ok(self.open_way_out(&container, &environment).await?) };
-        let companions = docker.start_companions(&start, &container).await;
-        let companions = async { Ok(companions?.until_ready().await?) };
-        let furnishing = Box::pin(async { tokio::try_join!(handing_in, way_out, companions) });
-        let workspace = match self.unless_stopped(furnishing).await {
-            Ok((workspace, way_out, ())) => workspace.with(way_out),
-            Err(setback) => {
-                if let Err(error) = container.remove().await {
-                    tracing::warn!("the container {id} could not be removed, the next start sweeps it: {error}");
-                }
-                return Err(setback);
-            }
+        let opened = if let Some(opened) = early {
+            opened
+        } else {
+            let progress = |line: String| {
+                tracing::info!(task = %self.lease.task, "{line}");
+                self.tell_terminal(&line);
+            };
+            opening.bring_images(&progress).await?;
+            opening.open().await?
         };
         self.note(Fact::EnvironmentStarted {
-            environment: name,
-            image: environment.image,
-            container: id,
+            environment: opening.name,
+            image: opening.environment.image,
+            container: opened.workspace.container().to_owned(),
             milliseconds: super::ask::milliseconds(begun),
         });
-        Ok(Opened {
-            workspace,
+        Ok(Foundation {
+            opened,
             is_new: true,
             not_there,
         })
     }
 
-    /// Opens the way out where the configuration gives containers one.
-    async fn open_way_out(
-        &self,
-        container: &Container,
-        environment: &Environment,
-    ) -> Result<Option<WayOut>, EnvironmentError> {
-        let settings = &self.workshop.settings;
-        let Some(policy) = settings.environments.policy(environment) else {
+    /// Returns the container that an earlier process left, if it holds the whole project.
+    async fn left_container(&self) -> Result<Option<Container>, Setback> {
+        let Some(complete) = self.record.container.as_deref().filter(|_| self.is_prepared()) else {
             return Ok(None);
         };
-        let gateway = Gateway::new(policy, Arc::clone(&settings.upstream), Arc::clone(&self.ledger));
-        Ok(Some(WayOut::open(container.clone(), Arc::new(gateway)).await?))
+        let left = self.workshop.docker().await?.find(self.lease.run).await?;
+        Ok(left.filter(|left| left.id() == complete))
+    }
+
+    /// Begins to open the environment that the project's files want, while the model plans.
+    pub(super) fn open_early(&mut self, files: &[String], mirror: &Mirror) {
+        let config = &self.workshop.settings.environments;
+        let asked_for = self.record.local.as_ref().and_then(|local| local.environment.clone());
+        let expected = asked_for.or_else(|| config.expected_for(files).map(str::to_owned));
+        let Some(name) = expected.filter(|_| self.early.is_none()) else {
+            return;
+        };
+        let Some(environment) = config.environments.get(&name).cloned() else {
+            return;
+        };
+        if let Ok(opening) = self.opening(name, environment, mirror.clone()) {
+            self.early = Some(Early::begin(opening));
+        }
+    }
+
+    /// Closes what was opened early, where there was no use for it.
+    pub(super) async fn discard_early(&mut self) {
+        if let Some(early) = self.early.take() {
+            early.discard().await;
+        }
+    }
+
+    fn opening(&self, name: String, environment: Environment, mirror: Mirror) -> Result<Opening, Setback> {
+        let Some(base) = self.record.base.clone() else {
+            return Err(Setback::failed("there is no commit to work on"));
+        };
+        Ok(Opening {
+            workshop: Arc::clone(&self.workshop),
+            task: self.lease.task.clone(),
+            run: self.lease.run,
+            base,
+            mirror,
+            name,
+            environment,
+            ledger: Arc::clone(&self.ledger),
+            stop: self.stop.asked.clone(),
+        })
     }
 
     /// Closes what is open but the container: what it holds is nowhere else.
     pub(super) async fn leave_container(&mut self) {
+        self.discard_early().await;
         if let Some(desk) = self.desk.take() {
             desk.abandon().await;
         }

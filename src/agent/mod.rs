@@ -24,6 +24,8 @@ pub mod answers; // what they read in answer to what they said
 pub mod report; // what the person who gave a local task reads
 pub mod prompt; // what the model reads
 mod overview; // the project's files at a glance
+mod opening; // a container with the project in it and the tools at hand
+mod early; // opened while the model still plans
 pub mod look; // the tools that look into the bare repository
 pub mod wishes; // the tools that talk to the program itself
 pub mod mailbox; // what comes in while a run works

@@ -89,9 +89,11 @@ async fn read_item(run: &mut Run, item: &Item) -> Result<Source, Setback> {
         (Some(_) | None, _) => prompt::task(&fence, item, &remarks, room),
     };
     text.push_str(&run.told(&memory, &fence));
-    text.push_str(&files_at_a_glance(run, &source.mirror, &base.commit).await?);
+    let files = files(run, &source.mirror, &base.commit).await?;
+    text.push_str(&files_at_a_glance(run, &files));
     run.record.task_text = text;
     run.record.base = Some(base);
+    run.open_early(&files, &source.mirror);
     Ok(source)
 }
 
@@ -101,23 +103,26 @@ async fn read_folder(run: &mut Run) -> Result<Source, Setback> {
     run.read_rules_of(&source.mirror, &base.commit).await?;
     let local = run.record.local.as_ref();
     let mut text = local.map_or_else(String::new, |local| prompt::local_task(&local.text));
-    text.push_str(&files_at_a_glance(run, &source.mirror, &base.commit).await?);
+    let files = files(run, &source.mirror, &base.commit).await?;
+    text.push_str(&files_at_a_glance(run, &files));
     run.record.task_text = text;
     run.record.base = Some(base);
+    run.open_early(&files, &source.mirror);
     Ok(source)
 }
 
-/// Returns the files that the work begins from and the rules leave, in at most their share of the window.
-async fn files_at_a_glance(run: &Run, mirror: &Mirror, commit: &CommitId) -> Result<String, Setback> {
+/// Returns the files that the work begins from and the rules leave.
+async fn files(run: &Run, mirror: &Mirror, commit: &CommitId) -> Result<Vec<String>, Setback> {
     let (files, _) = mirror.files(commit, MOST_FILES).await?;
     let filter = run.record.rules.files.filter();
-    let paths: Vec<String> = files
-        .into_iter()
-        .map(|file| file.path)
-        .filter(|path| filter.takes(path))
-        .collect();
-    let overview = overview::overview(&paths, run.bytes_of_window(FILES_SHARE).min(MOST_FILES_BYTES));
-    Ok(overview::block(&prompt::fence(run.lease.run), &overview))
+    let paths = files.into_iter().map(|file| file.path);
+    Ok(paths.filter(|path| filter.takes(path)).collect())
+}
+
+/// Returns their list for the model, in at most its share of the window.
+fn files_at_a_glance(run: &Run, files: &[String]) -> String {
+    let overview = overview::overview(files, run.bytes_of_window(FILES_SHARE).min(MOST_FILES_BYTES));
+    overview::block(&prompt::fence(run.lease.run), &overview)
 }
 
 /// What the planner's reply asks for.

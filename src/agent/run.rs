@@ -8,6 +8,7 @@ use tokio::sync::Mutex;
 
 use super::budget::Spent;
 use super::desk::Desk;
+use super::early::Early;
 use super::listening::{Ear, NearEar};
 use super::mailbox::Mailbox;
 use super::outputs::Outputs;
@@ -43,6 +44,8 @@ pub struct Run {
     pub(super) mirror: Option<Mirror>,
     /// Container, tools and conversation, once they are open.
     pub(super) desk: Option<Desk>,
+    /// The environment that is opened while the model plans.
+    pub(super) early: Option<Early>,
     pub(super) outputs: Outputs,
     /// What the container asked for and did not get.
     pub(super) ledger: Arc<Ledger>,
@@ -101,6 +104,7 @@ impl Run {
             near_ear: Arc::new(Mutex::new(near_ear)),
             mirror: None,
             desk: None,
+            early: None,
             outputs,
             ledger: Arc::new(ledger),
             shown_at: None,
@@ -205,6 +209,7 @@ impl Run {
         if self.state == State::Done {
             self.forget_commits().await;
         }
+        self.discard_early().await;
         if let Some(desk) = self.desk.take() {
             let container = desk.clear().await;
             self.note(Fact::EnvironmentRemoved { container });

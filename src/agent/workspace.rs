@@ -181,10 +181,10 @@ impl Workspace {
         self
     }
 
-    /// Returns the built-in tool server of this workspace.
-    pub fn server(&self, config: &environment::Config) -> McpServer {
+    /// Returns the built-in tool server in `container`; the project need not be there yet.
+    pub fn server(container: &Container, config: &environment::Config) -> McpServer {
         let connect = ExecutorStream {
-            container: self.container.clone(),
+            container: container.clone(),
             config: config.clone(),
         };
         // The executor enforces the command's own time-out inside; this one is for a stream that says nothing any more.

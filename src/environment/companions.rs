@@ -49,6 +49,16 @@ impl Docker {
         Ok(())
     }
 
+    /// Tells whether the images of an environment's services are present.
+    pub async fn has_companions(&self, environment: &str) -> Result<bool, EnvironmentError> {
+        for (_, service) in self.config().services_of(environment) {
+            if !self.has_image(&service.image).await? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     /// Starts the services of `start`'s environment beside `main`, side by side. They go with it, those that a failure left as well.
     pub async fn start_companions(
         &self,

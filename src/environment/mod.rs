@@ -72,6 +72,8 @@ pub struct Environment {
     pub build: Option<Build>,
     /// Hosts that its containers may reach; those that ship with an environment of ours where it is left out.
     pub allow: Option<Vec<String>>,
+    /// Files at the top of a repository that show that it wants this environment; those that ship with one of ours where it is left out.
+    pub project_files: Option<Vec<String>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -188,7 +190,13 @@ impl Environment {
             libraries: String::new(),
             build: None,
             allow: None,
+            project_files: None,
         }
+    }
+
+    fn is_wanted_by(&self, files: &[String]) -> bool {
+        let shown = self.project_files.iter().flatten();
+        shown.into_iter().any(|file| files.contains(file))
     }
 }
 
@@ -300,6 +308,19 @@ impl Config {
             .collect()
     }
 
+    /// Returns the name of the environment that a repository with these files (paths from its top) will get, where only one comes into
+    /// question: it is the only one there is, or the only one whose project files are there.
+    pub fn expected_for(&self, files: &[String]) -> Option<&str> {
+        let mut wanted: Vec<&str> = self.environments.keys().map(String::as_str).collect();
+        if wanted.len() > 1 {
+            wanted.retain(|name| self.environments[*name].is_wanted_by(files));
+        }
+        match wanted[..] {
+            [only] => Some(only),
+            _ => None,
+        }
+    }
+
     /// Returns the services of the environment with this name.
     pub fn services_of(&self, environment: &str) -> impl Iterator<Item = (&str, &Service)> {
         let services = self.services.iter().map(|(name, service)| (name.as_str(), service));
@@ -360,6 +381,20 @@ mod tests {
     #[test]
     fn the_defaults_have_no_fault() {
         assert_eq!(Config::default().validate(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn the_files_show_the_environment_where_only_one_comes_into_question() {
+        let mut config = Config::default();
+        let expected = |config: &Config, files: &[&str]| {
+            let files: Vec<String> = files.iter().map(|file| (*file).to_owned()).collect();
+            config.expected_for(&files).map(str::to_owned)
+        };
+        assert_eq!(expected(&config, &["README.md", "go.mod"]).as_deref(), Some("go"));
+        assert_eq!(expected(&config, &["tools/go.mod", "README.md"]), None);
+        assert_eq!(expected(&config, &["go.mod", "package.json"]), None);
+        config.environments.retain(|name, _| name == "java");
+        assert_eq!(expected(&config, &["go.mod"]).as_deref(), Some("java"));
     }
 
     #[test]

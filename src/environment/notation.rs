@@ -28,6 +28,10 @@ struct Section {
     /// Hosts that its containers may reach. Left out, an environment of ours reaches its package registries.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     allow: Option<Vec<String>>,
+    /// Files at the top of a repository that show that it wants this environment, so that its container is started while the model
+    /// still plans. Left out, an environment of ours has its own; an empty list starts none early.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    project_files: Option<Vec<String>>,
 }
 
 /// Both forms, for the schema. Reading goes another way: an untagged enum would lose the place and the name of a
@@ -63,6 +67,7 @@ impl<'de> Deserialize<'de> for Environment {
                     libraries: section.libraries,
                     build: section.build,
                     allow: section.allow,
+                    project_files: section.project_files,
                 })
             }
         }
@@ -73,8 +78,7 @@ impl<'de> Deserialize<'de> for Environment {
 
 impl Serialize for Environment {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        if self.recommended_for.is_empty() && self.libraries.is_empty() && self.build.is_none() && self.allow.is_none()
-        {
+        if *self == Self::of_image(&self.image) {
             return serializer.serialize_str(&self.image);
         }
         Section {
@@ -83,6 +87,7 @@ impl Serialize for Environment {
             libraries: self.libraries.clone(),
             build: self.build.clone(),
             allow: self.allow.clone(),
+            project_files: self.project_files.clone(),
         }
         .serialize(serializer)
     }

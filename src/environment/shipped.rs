@@ -11,6 +11,8 @@ struct Shipped {
     libraries: &'static str,
     /// Where its libraries come from.
     registries: &'static [&'static str],
+    /// What a project has that wants it.
+    project_files: &'static [&'static str],
 }
 
 const SHIPPED: [Shipped; 5] = [
@@ -19,18 +21,28 @@ const SHIPPED: [Shipped; 5] = [
         recommended_for: "Pure Python projects, Django or Flask, light data processing",
         libraries: "`pip install <package>` or `pip install -r requirements.txt`",
         registries: &["pypi.org", "files.pythonhosted.org"],
+        project_files: &[
+            "pyproject.toml",
+            "setup.py",
+            "setup.cfg",
+            "requirements.txt",
+            "Pipfile",
+            "tox.ini",
+        ],
     },
     Shipped {
         name: "miniforge",
         recommended_for: "Data science and scientific computing, NumPy, pandas, scikit-learn, conda environments",
         libraries: "`mamba install <package>` or `mamba env update -f environment.yml`",
         registries: &["conda.anaconda.org", "pypi.org", "files.pythonhosted.org"],
+        project_files: &["environment.yml", "environment.yaml"],
     },
     Shipped {
         name: "node",
         recommended_for: "JavaScript and TypeScript, React, Vue or Angular, Express or NestJS",
         libraries: "`npm install <package>` or `npm install` (from package.json)",
         registries: &["registry.npmjs.org", "registry.yarnpkg.com"],
+        project_files: &["package.json"],
     },
     Shipped {
         name: "java",
@@ -43,12 +55,20 @@ const SHIPPED: [Shipped; 5] = [
             "services.gradle.org",
             "downloads.gradle.org",
         ],
+        project_files: &[
+            "pom.xml",
+            "build.gradle",
+            "build.gradle.kts",
+            "settings.gradle",
+            "settings.gradle.kts",
+        ],
     },
     Shipped {
         name: "go",
         recommended_for: "Go projects, command line tools, network services",
         libraries: "`go mod download` or `go get <package>`",
         registries: &["proxy.golang.org", "sum.golang.org"],
+        project_files: &["go.mod"],
     },
 ];
 
@@ -62,7 +82,8 @@ pub(super) fn environments() -> BTreeMap<String, Environment> {
                 recommended_for: shipped.recommended_for.to_owned(),
                 libraries: shipped.libraries.to_owned(),
                 build: None,
-                allow: Some(shipped.registries()),
+                allow: Some(owned(shipped.registries)),
+                project_files: Some(owned(shipped.project_files)),
             };
             (shipped.name.to_owned(), environment)
         })
@@ -81,11 +102,11 @@ pub(super) fn complete(name: &str, environment: &mut Environment) {
     if environment.libraries.is_empty() {
         shipped.libraries.clone_into(&mut environment.libraries);
     }
-    environment.allow.get_or_insert_with(|| shipped.registries());
+    environment.allow.get_or_insert_with(|| owned(shipped.registries));
+    let project_files = &mut environment.project_files;
+    project_files.get_or_insert_with(|| owned(shipped.project_files));
 }
 
-impl Shipped {
-    fn registries(&self) -> Vec<String> {
-        self.registries.iter().map(|host| (*host).to_owned()).collect()
-    }
+fn owned(list: &[&str]) -> Vec<String> {
+    list.iter().map(|entry| (*entry).to_owned()).collect()
 }

@@ -106,6 +106,11 @@ impl McpServer {
         )
     }
 
+    /// Opens the stream unless it is open: what is called next need not wait for it.
+    pub async fn connect(&self) -> Result<(), ToolError> {
+        self.client().await.map(|_| ())
+    }
+
     async fn send(&self, tool: &str, args: &Map<String, Value>) -> Result<CallToolResult, ToolError> {
         let client = self.client().await?;
         let request = CallToolRequestParams::new(tool.to_owned()).with_arguments(args.clone());

@@ -14,6 +14,7 @@ mod command_line;
 mod container;
 mod credentials;
 mod doctor;
+mod early_environment;
 mod early_stops;
 mod egress;
 mod endings;

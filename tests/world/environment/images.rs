@@ -18,6 +18,7 @@ async fn a_missing_image_is_named_with_the_mend() {
             libraries: String::new(),
             build: None,
             allow: None,
+            project_files: None,
         };
         let error = site.docker.ensure_image(&environment, &|_| ()).await.unwrap_err();
         assert!(matches!(error, EnvironmentError::ImageMissing { .. }), "{error}");
@@ -66,6 +67,7 @@ async fn an_image_that_is_missing_is_pulled() {
             libraries: String::new(),
             build: None,
             allow: None,
+            project_files: None,
         };
         let lines = Mutex::new(Vec::new());
 

@@ -68,6 +68,7 @@ impl Site {
                 args: [("BASE_IMAGE".to_owned(), IMAGE.to_owned())].into(),
             }),
             allow: None,
+            project_files: None,
         }
     }
 

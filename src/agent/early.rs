@@ -1,0 +1,61 @@
+//! An environment that is opened while the model still plans, because the project's files tell which one the plan will choose.
+//!
+//! Nothing depends on it: where the plan chose another environment or another branch it is thrown away, and where it could not be opened
+//! it is opened again when it is needed, so that what went wrong is said in one place.
+
+use tokio::task::JoinHandle;
+
+use super::opening::{Opened, Opening};
+use super::record::Base;
+use super::setback::Setback;
+
+/// What was begun early. It must be taken or discarded: dropping it leaves a container for the next sweep.
+pub(super) struct Early {
+    name: String,
+    base: Base,
+    opening: JoinHandle<Result<Option<Opened>, Setback>>,
+}
+
+impl Early {
+    /// Begins to open the environment if its images are here.
+    pub(super) fn begin(opening: Opening) -> Self {
+        Self {
+            name: opening.name.clone(),
+            base: opening.base.clone(),
+            opening: tokio::spawn(async move {
+                if !opening.is_at_hand().await? {
+                    return Ok(None);
+                }
+                opening.open().await.map(Some)
+            }),
+        }
+    }
+
+    /// Waits until it is open and returns it, if it is what `opening` wants.
+    pub(super) async fn take_for(self, opening: &Opening) -> Option<Opened> {
+        let is_wanted = self.name == opening.name && self.base == opening.base;
+        let opened = self.opened().await?;
+        if is_wanted {
+            return Some(opened);
+        }
+        opened.discard().await;
+        None
+    }
+
+    /// Waits until it is open, and closes it again.
+    pub(super) async fn discard(self) {
+        if let Some(opened) = self.opened().await {
+            opened.discard().await;
+        }
+    }
+
+    async fn opened(self) -> Option<Opened> {
+        let reason = match self.opening.await {
+            Ok(Ok(opened)) => return opened,
+            Ok(Err(setback)) => format!("{setback:?}"),
+            Err(error) => error.to_string(),
+        };
+        tracing::debug!("an environment was not opened early: {reason}");
+        None
+    }
+}

@@ -1,0 +1,155 @@
+//! A container with the project in it and the tools at hand. Nothing of it is the run's own, so that it can be opened while the run
+//! still plans.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use tokio_util::sync::CancellationToken;
+
+use super::record::Base;
+use super::setback::Setback;
+use super::way_out::WayOut;
+use super::workshop::Workshop;
+use super::workspace::Workspace;
+use crate::environment::container::Container;
+use crate::environment::docker::Start;
+use crate::environment::{Environment, EnvironmentError};
+use crate::gateway::Gateway;
+use crate::gateway::ledger::Ledger;
+use crate::repository::mirror::Mirror;
+use crate::task::id::{RunId, TaskId};
+use crate::tool::mcp::McpServer;
+
+/// What is to be opened, and for whom.
+#[derive(Clone)]
+pub(super) struct Opening {
+    pub(super) workshop: Arc<Workshop>,
+    pub(super) task: TaskId,
+    pub(super) run: RunId,
+    pub(super) base: Base,
+    pub(super) mirror: Mirror,
+    /// The environment's name.
+    pub(super) name: String,
+    pub(super) environment: Environment,
+    /// Gets what the container asks for in vain.
+    pub(super) ledger: Arc<Ledger>,
+    /// Gives the opening up, and leaves nothing behind.
+    pub(super) stop: CancellationToken,
+}
+
+/// What was opened.
+pub(super) struct Opened {
+    pub(super) workspace: Workspace,
+    /// The built-in tools.
+    pub(super) tools: McpServer,
+}
+
+impl Opening {
+    /// Tells whether the images are here, so that opening takes no longer than a container takes to start.
+    pub(super) async fn is_at_hand(&self) -> Result<bool, EnvironmentError> {
+        let docker = self.workshop.docker().await?;
+        Ok(docker.has_image(&self.environment.image).await? && docker.has_companions(&self.name).await?)
+    }
+
+    /// Brings the images here, pulled or built; `progress` gets short lines for people.
+    pub(super) async fn bring_images(&self, progress: &(dyn Fn(String) + Send + Sync)) -> Result<(), Setback> {
+        let images = async {
+            let docker = self.workshop.docker().await?;
+            docker.ensure_image(&self.environment, progress).await?;
+            Ok(docker.ensure_companions(&self.name, progress).await?)
+        };
+        self.unless_stopped(images).await
+    }
+
+    /// Takes over the container that an earlier process left, with the project in it.
+    pub(super) async fn take_over(&self, container: Container) -> Result<Opened, Setback> {
+        let way_out = async { Ok(self.way_out(&container).await?) };
+        let way_out = self.unless_stopped(way_out).await?;
+        let (mirror, base) = (self.mirror.clone(), self.base.clone());
+        let tools = self.tools(&container);
+        let workspace = Workspace::take_over(container, mirror, base, self.run.to_string());
+        Ok(Opened {
+            workspace: workspace.with(way_out),
+            tools,
+        })
+    }
+
+    /// Starts a container and hands the project in, with the unfinished work that was kept. The images must be here.
+    pub(super) async fn open(&self) -> Result<Opened, Setback> {
+        let settings = &self.workshop.settings;
+        let docker = self.workshop.docker().await?;
+        let executor = settings.environments.executor_file().map_err(Setback::failed)?;
+        let start = Start {
+            task: &self.task,
+            run: self.run,
+            environment: &self.name,
+            image: &self.environment.image,
+            executor: &executor,
+        };
+        let begun = Instant::now();
+        let container = docker.start(&start).await?;
+        tracing::debug!(task = %self.task, "the container started after {:?}", begun.elapsed());
+        // Side by side: each waits for the engine most of the time.
+        let handing_in = Workspace::hand_in(
+            container.clone(),
+            self.mirror.clone(),
+            self.base.clone(),
+            &settings.repository,
+            self.run.to_string(),
+        );
+        let way_out = async { Ok(self.way_out(&container).await?) };
+        let companions = async {
+            let companions = docker.start_companions(&start, &container).await?;
+            Ok(companions.until_ready().await?)
+        };
+        let tools = async {
+            let tools = self.tools(&container);
+            tools.connect().await?;
+            Ok(tools)
+        };
+        let furnishing = Box::pin(async { tokio::try_join!(handing_in, way_out, companions, tools) });
+        match self.unless_stopped(furnishing).await {
+            Ok((workspace, way_out, (), tools)) => Ok(Opened {
+                workspace: workspace.with(way_out),
+                tools,
+            }),
+            Err(setback) => {
+                if let Err(error) = docker.remove(self.run).await {
+                    let id = container.id();
+                    tracing::warn!("the container {id} could not be removed, the next start sweeps it: {error}");
+                }
+                Err(setback)
+            }
+        }
+    }
+
+    fn tools(&self, container: &Container) -> McpServer {
+        Workspace::server(container, &self.workshop.settings.environments)
+    }
+
+    /// Opens the way out where the configuration gives containers one.
+    async fn way_out(&self, container: &Container) -> Result<Option<WayOut>, EnvironmentError> {
+        let settings = &self.workshop.settings;
+        let Some(policy) = settings.environments.policy(&self.environment) else {
+            return Ok(None);
+        };
+        let gateway = Gateway::new(policy, Arc::clone(&settings.upstream), Arc::clone(&self.ledger));
+        Ok(Some(WayOut::open(container.clone(), Arc::new(gateway)).await?))
+    }
+
+    async fn unless_stopped<T>(&self, work: impl Future<Output = Result<T, Setback>>) -> Result<T, Setback> {
+        tokio::select! {
+            biased;
+            () = self.stop.cancelled() => Err(Setback::Interrupted),
+            result = work => result,
+        }
+    }
+}
+
+impl Opened {
+    /// Closes it again and removes the container.
+    pub(super) async fn discard(self) {
+        crate::tool::ToolServer::close(&self.tools).await;
+        self.workspace.remove().await;
+    }
+}
