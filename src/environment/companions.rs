@@ -84,8 +84,8 @@ impl Docker {
         name: &str,
         service: &Service,
     ) -> Result<Container, EnvironmentError> {
-        let (user, _) = self.said_by(&service.image).await?;
-        let order = self.order(start, &user, &[]);
+        let said = self.said_by(&service.image).await?;
+        let order = self.order(start, &said);
         let body = specification::companion(self.config(), self.facts(), &order, main.id(), (name, service))?;
         let options = CreateContainerOptionsBuilder::default()
             .name(&companion_name(start.run, name))

@@ -9,27 +9,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use bollard::body_try_stream;
 use bollard::models::ContainerCreateBody;
-use bollard::query_parameters::{
-    CreateContainerOptionsBuilder, DownloadFromContainerOptionsBuilder, ListContainersOptionsBuilder,
-    UploadToContainerOptionsBuilder,
-};
+use bollard::query_parameters::{CreateContainerOptionsBuilder, ListContainersOptionsBuilder};
 use chrono::Utc;
-use tokio_util::io::ReaderStream;
 
 use super::container::{self, Container};
 use super::engine::{Engine, Facts, Failure};
-use super::furniture::{first_file, furniture};
+use super::furnished::Furnished;
 use super::specification::{
     self, LABEL_INSTANCE, LABEL_NETWORK, LABEL_RUN, LABEL_SERVICE, Order, companion_name, container_name,
 };
-use super::user::{self, Owner, User};
+use super::user::{self, User};
 use super::{Config, EnvironmentError};
 use crate::task::id::{RunId, TaskId};
-
-/// Most bytes of an image's list of users that are read.
-const PASSWD_LIMIT: usize = 1024 * 1024;
 
 /// A connection to the Docker engine. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -49,9 +41,19 @@ pub struct Start<'a> {
     pub executor: &'a Path,
 }
 
+/// What an image says of itself.
+pub(super) struct Said {
+    pub(super) id: String,
+    /// The user that it names, or an ordinary one in the place of root.
+    pub(super) user: User,
+    /// What it sets, as `NAME=value`.
+    pub(super) variables: Vec<String>,
+}
+
 #[derive(Debug)]
 struct Shared {
     config: Config,
+    furnished: Furnished,
     facts: Facts,
     instance: String,
     said_that_disk_is_unlimited: AtomicBool,
@@ -64,6 +66,7 @@ impl Docker {
         let (engine, facts) = Engine::connect(docker_host).await?;
         let shared = Shared {
             config: config.clone(),
+            furnished: Furnished::default(),
             facts,
             instance: instance.to_owned(),
             said_that_disk_is_unlimited: AtomicBool::new(false),
@@ -79,21 +82,42 @@ impl Docker {
         &self.shared.facts.description
     }
 
-    /// Creates a container with all limits, copies the executor in as `/usr/local/bin/coding-agent-executor`, and starts
-    /// it. `/workspace/project` exists and belongs to its user. Removes older containers of the same run first.
+    /// Creates a container with all limits and the executor as `/usr/local/bin/coding-agent-executor`, and starts it.
+    /// `/workspace/project` exists and belongs to its user. Removes older containers of the same run first.
     pub async fn start(&self, start: &Start<'_>) -> Result<Container, EnvironmentError> {
-        let (user, image_variables) = self.said_by(start.image).await?;
-        let order = self.order(start, &user, &image_variables);
+        let said = self.said_by(start.image).await?;
+        let furnished = self.furnished(start.image, &said, start.executor).await?;
+        let order = self.order(start, &said);
         let companions: Vec<String> = order
             .services
             .iter()
             .map(|service| companion_name(start.run, service))
             .collect();
-        let body = specification::container(&self.shared.config, &self.shared.facts, &order)?;
+        let mut body = specification::container(&self.shared.config, &self.shared.facts, &order)?;
         let name = container_name(start.run);
         container::remove_all(&self.engine, [&name].into_iter().chain(&companions)).await?;
-        let id = self.create(&name, start.image, body).await?;
-        match self.furnish_and_start(&id, &user, start.executor).await {
+        if let Some(image) = &furnished {
+            body.image = Some(image.clone());
+        }
+        let (id, is_furnished) = match self.create(&name, start.image, body.clone()).await {
+            // Somebody tidied up since it was found.
+            Err(EnvironmentError::ImageMissing { .. }) if furnished.is_some() => {
+                self.forget_furnished().await;
+                body.image = Some(start.image.to_owned());
+                (self.create(&name, start.image, body).await?, false)
+            }
+            created => (created?, furnished.is_some()),
+        };
+        let started = async {
+            if !is_furnished {
+                self.furnish(&id, &said.user, start.executor).await?;
+            }
+            let starting = self.engine.ask(self.engine.client.start_container(&id, None));
+            starting
+                .await
+                .map_err(|failure| self.engine.error("starting a container", failure))
+        };
+        match started.await {
             Ok(()) => Ok(self.container(id).with(companions)),
             Err(error) => {
                 if let Err(removal) = container::remove(&self.engine, &id).await {
@@ -147,18 +171,26 @@ impl Docker {
         &self.shared.config
     }
 
+    pub(super) fn furnished_images(&self) -> &Furnished {
+        &self.shared.furnished
+    }
+
     pub(super) fn facts(&self) -> &Facts {
         &self.shared.facts
     }
 
-    pub(super) fn order<'a>(&'a self, start: &Start<'a>, user: &'a User, image_variables: &'a [String]) -> Order<'a> {
+    pub(super) fn instance(&self) -> &str {
+        &self.shared.instance
+    }
+
+    pub(super) fn order<'a>(&'a self, start: &Start<'a>, said: &'a Said) -> Order<'a> {
         Order {
             task: start.task,
             run: start.run,
             instance: &self.shared.instance,
             image: start.image,
-            user,
-            image_variables,
+            user: &said.user,
+            image_variables: &said.variables,
             services: self
                 .config()
                 .services_of(start.environment)
@@ -200,16 +232,23 @@ impl Docker {
         first_error.map_or(Ok(removed), Err)
     }
 
-    /// Returns the user that the image names, or an ordinary one in the place of root, and the variables that it sets.
-    pub(super) async fn said_by(&self, image: &str) -> Result<(User, Vec<String>), EnvironmentError> {
+    pub(super) async fn said_by(&self, image: &str) -> Result<Said, EnvironmentError> {
         let inspected = self.engine.ask(self.engine.client.inspect_image(image)).await;
         let inspected = inspected.map_err(|failure| self.image_error("looking at the image", image, failure))?;
         let config = inspected.config.unwrap_or_default();
-        let user = user::of_image(&config.user.unwrap_or_default());
-        Ok((user, config.env.unwrap_or_default()))
+        Ok(Said {
+            id: inspected.id.unwrap_or_else(|| image.to_owned()),
+            user: user::of_image(&config.user.unwrap_or_default()),
+            variables: config.env.unwrap_or_default(),
+        })
     }
 
-    async fn create(&self, name: &str, image: &str, mut body: ContainerCreateBody) -> Result<String, EnvironmentError> {
+    pub(super) async fn create(
+        &self,
+        name: &str,
+        image: &str,
+        mut body: ContainerCreateBody,
+    ) -> Result<String, EnvironmentError> {
         let what = "creating a container";
         let wants_disk_limit = !self.shared.config.resources.disk_limit.is_empty();
         if wants_disk_limit && !self.shared.facts.can_limit_disk {
@@ -237,59 +276,6 @@ impl Docker {
         if !self.shared.said_that_disk_is_unlimited.swap(true, Ordering::Relaxed) {
             tracing::warn!("command_executor.resources.disk_limit is ignored, the engine cannot keep it: {reason}");
         }
-    }
-
-    async fn furnish_and_start(&self, id: &str, user: &User, executor: &Path) -> Result<(), EnvironmentError> {
-        let what = "furnishing a container";
-        let owner = match user.numbers() {
-            Some(owner) => owner,
-            None => self.look_up(id, user).await?,
-        };
-        let unreadable = |error: std::io::Error| EnvironmentError::Unexpected {
-            what: format!("reading the executor {}", executor.display()),
-            reason: error.to_string(),
-        };
-        let file = tokio::fs::File::open(executor).await.map_err(unreadable)?;
-        let size = file.metadata().await.map_err(unreadable)?.len();
-        let furniture = ReaderStream::new(furniture(file, size, owner).map_err(unreadable)?);
-        let options = UploadToContainerOptionsBuilder::default().path("/").build();
-        let upload = self
-            .engine
-            .client
-            .upload_to_container(id, Some(options), body_try_stream(furniture));
-        self.engine
-            .ask(upload)
-            .await
-            .map_err(|failure| self.engine.error(what, failure))?;
-        let start = self.engine.client.start_container(id, None);
-        self.engine
-            .ask(start)
-            .await
-            .map_err(|failure| self.engine.error("starting a container", failure))
-    }
-
-    /// A name says nothing about numbers, and nothing runs in the container yet that could be asked: its file is read.
-    async fn look_up(&self, id: &str, user: &User) -> Result<Owner, EnvironmentError> {
-        let what = format!("looking for the image's user '{}'", user.name);
-        let options = DownloadFromContainerOptionsBuilder::default()
-            .path("/etc/passwd")
-            .build();
-        let mut parts = Box::pin(self.engine.client.download_from_container(id, Some(options)));
-        let mut archive = Vec::new();
-        loop {
-            match self.engine.next(&mut parts, Duration::from_mins(1)).await {
-                Ok(Some(part)) if archive.len() + part.len() <= PASSWD_LIMIT => archive.extend_from_slice(&part),
-                Ok(_) => break,
-                Err(failure) if failure.is_absent() => break,
-                Err(failure) => return Err(self.engine.error(&what, failure)),
-            }
-        }
-        user.look_up(&first_file(&archive))
-            .ok_or_else(|| EnvironmentError::Unexpected {
-                what,
-                reason: "its /etc/passwd does not have it; name a user that exists, or a number, in the image's USER"
-                    .to_owned(),
-            })
     }
 
     /// Lists this installation's containers, running or not, that pass `filters`.

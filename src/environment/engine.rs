@@ -164,6 +164,11 @@ impl Failure {
         matches!(self, Self::Refused { status: 409, .. })
     }
 
+    /// Tells whether the engine answered that it does not do this.
+    pub(super) fn is_refused(&self) -> bool {
+        matches!(self, Self::Refused { .. })
+    }
+
     /// Returns what the engine said, without who must act.
     pub(super) fn reason(self) -> String {
         match self {

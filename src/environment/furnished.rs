@@ -1,0 +1,246 @@
+//! Images with the furniture in them, so that it is copied once and not into every container.
+//!
+//! One is made of a container that never ran, so nothing is in it but the image and the furniture. It bears no name: `docker image prune`
+//! takes it along, and it is made again. Installations on the same engine share it.
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hasher};
+use std::path::Path;
+use std::time::Duration;
+
+use bollard::body_try_stream;
+use bollard::models::{ContainerConfig, ContainerCreateBody};
+use bollard::query_parameters::{
+    CommitContainerOptionsBuilder, DownloadFromContainerOptionsBuilder, ListImagesOptionsBuilder,
+    RemoveImageOptionsBuilder, UploadToContainerOptionsBuilder,
+};
+use chrono::Utc;
+use tokio::io::AsyncReadExt;
+use tokio::sync::Mutex;
+use tokio_util::io::ReaderStream;
+
+use super::EnvironmentError;
+use super::container;
+use super::docker::{Docker, Said};
+use super::furniture::{first_file, furniture};
+use super::specification::LABEL_INSTANCE;
+use super::user::{Owner, User};
+
+/// What was put into an image, and into which one.
+const LABEL_FURNISHED: &str = "coding-agent.furnished";
+/// The name of the image that it was put into.
+const LABEL_OF: &str = "coding-agent.furnished.of";
+
+/// One that another one has taken the place of goes after so many days; another installation may still want it.
+const KEPT_DAYS: i64 = 7;
+
+/// Most bytes of an image's list of users that are read.
+const PASSWD_LIMIT: usize = 1024 * 1024;
+
+/// Bytes of the executor that are read at once.
+const PIECE: usize = 256 * 1024;
+
+/// The furnished images that are known, by what was put into which; `None` once the engine would make none.
+#[derive(Debug)]
+pub(super) struct Furnished(Mutex<Option<HashMap<String, String>>>);
+
+impl Default for Furnished {
+    fn default() -> Self {
+        Self(Mutex::new(Some(HashMap::new())))
+    }
+}
+
+impl Docker {
+    /// Returns the id of the image with the furniture in it, made now if there is none yet; `None` where the engine makes none, so that
+    /// each container has to be furnished.
+    pub(super) async fn furnished(
+        &self,
+        image: &str,
+        said: &Said,
+        executor: &Path,
+    ) -> Result<Option<String>, EnvironmentError> {
+        let content = fingerprint(executor)
+            .await
+            .map_err(|error| unreadable(executor, &error))?;
+        let key = format!("{}/{}/{content:016x}", said.id, said.user.name);
+        // Held until it is made: whoever comes meanwhile waits for it, and makes no second one.
+        let mut known = self.furnished_images().0.lock().await;
+        let Some(images) = known.as_mut() else {
+            return Ok(None);
+        };
+        if let Some(id) = images.get(&key) {
+            return Ok(Some(id.clone()));
+        }
+        let found = self.images_with(LABEL_FURNISHED, &key).await?.into_iter().next();
+        let id = match found {
+            Some((id, _)) => id,
+            None => match self.make_furnished(image, said, executor, &key).await? {
+                Some(id) => id,
+                None => {
+                    *known = None;
+                    return Ok(None);
+                }
+            },
+        };
+        images.insert(key, id.clone());
+        Ok(Some(id))
+    }
+
+    /// Looks for them again at the next need: one is gone.
+    pub(super) async fn forget_furnished(&self) {
+        if let Some(images) = self.furnished_images().0.lock().await.as_mut() {
+            images.clear();
+        }
+    }
+
+    /// Returns `None` where the engine does not want to.
+    async fn make_furnished(
+        &self,
+        image: &str,
+        said: &Said,
+        executor: &Path,
+        key: &str,
+    ) -> Result<Option<String>, EnvironmentError> {
+        let name = format!("coding-agent-furnishing-{}", uuid::Uuid::now_v7().simple());
+        let body = ContainerCreateBody {
+            image: Some(said.id.clone()),
+            // It is never started; an image without a command of its own needs one even so.
+            cmd: Some(vec!["true".to_owned()]),
+            labels: Some([(LABEL_INSTANCE.to_owned(), self.instance().to_owned())].into()),
+            ..ContainerCreateBody::default()
+        };
+        let id = self.create(&name, image, body).await?;
+        let made = async {
+            self.furnish(&id, &said.user, executor).await?;
+            let options = CommitContainerOptionsBuilder::default()
+                .container(&id)
+                .pause(false)
+                .build();
+            let labels = [(LABEL_FURNISHED, key), (LABEL_OF, image), (LABEL_INSTANCE, "")];
+            let config = ContainerConfig {
+                labels: Some(labels.map(|(name, value)| (name.to_owned(), value.to_owned())).into()),
+                ..ContainerConfig::default()
+            };
+            match self
+                .engine
+                .ask(self.engine.client.commit_container(options, config))
+                .await
+            {
+                Ok(made) => Ok(Some(made.id)),
+                Err(failure) if failure.is_refused() => {
+                    tracing::info!(
+                        "the executor is copied into each container, as no image can be made: {}",
+                        failure.reason()
+                    );
+                    Ok(None)
+                }
+                Err(failure) => Err(self.engine.error("making an image with the executor in it", failure)),
+            }
+        };
+        let made = made.await;
+        if let Err(error) = container::remove(&self.engine, &id).await {
+            tracing::warn!(container = id, "the container of an image was left behind: {error}");
+        }
+        if let Ok(Some(id)) = &made {
+            self.remove_replaced(image, id).await;
+        }
+        made
+    }
+
+    /// Removes what was made of the same image some time ago. What is still in use stays, and nothing depends on it.
+    async fn remove_replaced(&self, image: &str, by: &str) {
+        let replaced = match self.images_with(LABEL_OF, image).await {
+            Ok(replaced) => replaced,
+            Err(error) => return tracing::debug!("old images could not be looked for: {error}"),
+        };
+        let oldest = Utc::now().timestamp() - KEPT_DAYS * 24 * 60 * 60;
+        for (id, _) in replaced
+            .into_iter()
+            .filter(|(id, created)| id != by && *created < oldest)
+        {
+            self.remove_image(&id).await;
+        }
+    }
+
+    /// Removes an image unless a container uses it.
+    pub(super) async fn remove_image(&self, id: &str) {
+        let options = RemoveImageOptionsBuilder::default().build();
+        if let Err(failure) = self
+            .engine
+            .ask(self.engine.client.remove_image(id, Some(options), None))
+            .await
+        {
+            tracing::debug!("the image {id} stays: {}", failure.reason());
+        }
+    }
+
+    /// Returns the id of each image with this label, and when it was made (seconds since 1970).
+    pub(super) async fn images_with(&self, label: &str, value: &str) -> Result<Vec<(String, i64)>, EnvironmentError> {
+        let filters = HashMap::from([("label", vec![format!("{label}={value}")])]);
+        let options = ListImagesOptionsBuilder::default().filters(&filters).build();
+        let listed = self.engine.ask(self.engine.client.list_images(Some(options))).await;
+        let listed = listed.map_err(|failure| self.engine.error("listing images", failure))?;
+        Ok(listed.into_iter().map(|image| (image.id, image.created)).collect())
+    }
+
+    /// Lays the furniture into a container that does not run yet.
+    pub(super) async fn furnish(&self, id: &str, user: &User, executor: &Path) -> Result<(), EnvironmentError> {
+        let owner = match user.numbers() {
+            Some(owner) => owner,
+            None => self.look_up(id, user).await?,
+        };
+        let failed = |error: std::io::Error| unreadable(executor, &error);
+        let file = tokio::fs::File::open(executor).await.map_err(failed)?;
+        let size = file.metadata().await.map_err(failed)?.len();
+        let furniture = ReaderStream::with_capacity(furniture(file, size, owner).map_err(failed)?, PIECE);
+        let options = UploadToContainerOptionsBuilder::default().path("/").build();
+        let client = &self.engine.client;
+        let upload = client.upload_to_container(id, Some(options), body_try_stream(furniture));
+        let uploaded = self.engine.ask(upload).await;
+        uploaded.map_err(|failure| self.engine.error("furnishing a container", failure))
+    }
+
+    /// A name says nothing about numbers, and nothing runs in the container yet that could be asked: its file is read.
+    async fn look_up(&self, id: &str, user: &User) -> Result<Owner, EnvironmentError> {
+        let what = format!("looking for the image's user '{}'", user.name);
+        let options = DownloadFromContainerOptionsBuilder::default()
+            .path("/etc/passwd")
+            .build();
+        let mut parts = Box::pin(self.engine.client.download_from_container(id, Some(options)));
+        let mut archive = Vec::new();
+        loop {
+            match self.engine.next(&mut parts, Duration::from_mins(1)).await {
+                Ok(Some(part)) if archive.len() + part.len() <= PASSWD_LIMIT => archive.extend_from_slice(&part),
+                Ok(_) => break,
+                Err(failure) if failure.is_absent() => break,
+                Err(failure) => return Err(self.engine.error(&what, failure)),
+            }
+        }
+        user.look_up(&first_file(&archive))
+            .ok_or_else(|| EnvironmentError::Unexpected {
+                what,
+                reason: "its /etc/passwd does not have it; name a user that exists, or a number, in the image's USER"
+                    .to_owned(),
+            })
+    }
+}
+
+/// Returns a number that tells this file's content from another one's. Both are the operator's own: nobody makes two that collide.
+async fn fingerprint(file: &Path) -> std::io::Result<u64> {
+    let mut file = tokio::fs::File::open(file).await?;
+    let mut hasher = DefaultHasher::new();
+    let mut piece = vec![0; PIECE];
+    loop {
+        match file.read(&mut piece).await? {
+            0 => return Ok(hasher.finish()),
+            length => hasher.write(&piece[..length]),
+        }
+    }
+}
+
+fn unreadable(executor: &Path, error: &std::io::Error) -> EnvironmentError {
+    EnvironmentError::Unexpected {
+        what: format!("reading the executor {}", executor.display()),
+        reason: error.to_string(),
+    }
+}
