@@ -2,7 +2,6 @@
 //! still plans.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use tokio_util::sync::CancellationToken;
 
@@ -10,7 +9,7 @@ use super::record::Base;
 use super::setback::Setback;
 use super::way_out::WayOut;
 use super::workshop::Workshop;
-use super::workspace::Workspace;
+use super::workspace::{Parcel, Workspace};
 use crate::environment::container::Container;
 use crate::environment::docker::Start;
 use crate::environment::{Environment, EnvironmentError};
@@ -86,17 +85,12 @@ impl Opening {
             image: &self.environment.image,
             executor: &executor,
         };
-        let begun = Instant::now();
-        let container = docker.start(&start).await?;
-        tracing::debug!(task = %self.task, "the container started after {:?}", begun.elapsed());
-        // Side by side: each waits for the engine most of the time.
-        let handing_in = Workspace::hand_in(
-            container.clone(),
-            self.mirror.clone(),
-            self.base.clone(),
-            &settings.repository,
-            self.run.to_string(),
-        );
+        let author = &settings.repository;
+        let packing = Parcel::pack(self.mirror.clone(), self.base.clone(), author, self.run.to_string());
+        // Side by side, here and below: each waits for other programs most of the time.
+        let (parcel, container) = tokio::join!(packing, docker.start(&start));
+        let container = container?;
+        let handing_in = async { Workspace::hand_in(container.clone(), parcel?).await };
         let way_out = async { Ok(self.way_out(&container).await?) };
         let companions = async {
             let companions = docker.start_companions(&start, &container).await?;

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
+use tokio::io::AsyncRead;
 use tokio::sync::Mutex;
 
 use super::WORKSPACE;
@@ -22,25 +23,27 @@ use crate::tool::mcp::McpServer;
 /// Where the project lies in the container.
 pub const PROJECT: &str = "/workspace/project";
 
-/// Receives the pack on stdin. Arguments: branch, base commit, base branch's name and commit, author, address, commit of unfinished work or empty.
+/// Receives the pack on stdin. Each git takes some milliseconds that somebody waits for, so there are as few as can be. Arguments: branch,
+/// its commit, base branch's name and commit, settings, commit of unfinished work or empty.
 const HAND_IN: &str = r#"
 set -e
 cd /workspace/project
-git init -q .
+git init -q --template= .
 git index-pack --stdin >/dev/null
-git config user.name "$5"
-git config user.email "$6"
-git config advice.detachedHead false
+mkdir -p .git/info
 printf '%s\n' node_modules/ .venv/ __pycache__/ '*.pyc' .pytest_cache/ .mypy_cache/ > .git/info/exclude
-git update-ref "refs/remotes/origin/$3" "$4"
-git update-ref "refs/heads/$1" "$2"
+printf '%s' "$5" >> .git/config
+git update-ref --stdin <<REFS
+create refs/remotes/origin/$3 $4
+create refs/heads/$1 $2
+REFS
 git symbolic-ref HEAD "refs/heads/$1"
-if [ -n "$7" ]; then
+if [ -n "$6" ]; then
   # The kept commit holds what was committed (its parent) and what was not.
-  git update-ref "refs/heads/$1" "$7^"
-  git read-tree "$7^"
-  git read-tree -u --reset "$7"
-  git read-tree "$7^"
+  git update-ref "refs/heads/$1" "$6^"
+  git read-tree "$6^"
+  git read-tree -u --reset "$6"
+  git read-tree "$6^"
 else
   git reset -q --hard
 fi
@@ -123,6 +126,40 @@ pub struct Workspace {
     way_out: Option<WayOut>,
 }
 
+/// The project on its way into a container. It can be made ready while that starts.
+pub struct Parcel {
+    mirror: Mirror,
+    base: Base,
+    run: String,
+    /// Where the base branch stands.
+    target: CommitId,
+    /// The work that was kept of the run, if there is any.
+    unfinished: Option<CommitId>,
+    /// The repository's settings in the container.
+    settings: String,
+    pack: Box<dyn AsyncRead + Send + Unpin>,
+}
+
+impl Parcel {
+    /// Begins to pack the history, the branch, and the unfinished work of the run that was kept.
+    pub async fn pack(mirror: Mirror, base: Base, author: &Author, run: String) -> Result<Self, Setback> {
+        let unfinished = mirror.kept_wip(&run).await?;
+        let target = mirror.branch(&base.branch).await?;
+        let target = target.unwrap_or_else(|| base.commit.clone());
+        let mut tips = vec![base.commit.clone(), target.clone()];
+        tips.extend(unfinished.clone());
+        Ok(Self {
+            pack: mirror.pack(&tips).await?,
+            settings: settings(author),
+            mirror,
+            base,
+            run,
+            target,
+            unfinished,
+        })
+    }
+}
+
 impl Workspace {
     /// Takes over a container that holds the project already.
     pub fn take_over(container: Container, mirror: Mirror, base: Base, run: String) -> Self {
@@ -136,31 +173,24 @@ impl Workspace {
         }
     }
 
-    /// Hands the project into a fresh container: history, branch, and kept unfinished work if there is any.
-    pub async fn hand_in(
-        container: Container,
-        mirror: Mirror,
-        base: Base,
-        author: &Author,
-        run: String,
-    ) -> Result<Self, Setback> {
-        let unfinished = mirror.kept_wip(&run).await?;
-        let target = mirror
-            .branch(&base.branch)
-            .await?
-            .unwrap_or_else(|| base.commit.clone());
-        let mut tips = vec![base.commit.clone(), target.clone()];
-        tips.extend(unfinished.clone());
-        let pack = mirror.pack(&tips).await?;
-        let unfinished = unfinished.as_ref().map_or("", CommitId::as_str);
+    /// Hands the project into a fresh container.
+    pub async fn hand_in(container: Container, parcel: Parcel) -> Result<Self, Setback> {
+        let Parcel {
+            mirror,
+            base,
+            run,
+            target,
+            unfinished,
+            settings,
+            pack,
+        } = parcel;
         let arguments = [
             base.head_branch.as_str(),
             base.commit.as_str(),
             &base.branch,
             target.as_str(),
-            &author.author_name,
-            &author.author_email,
-            unfinished,
+            &settings,
+            unfinished.as_ref().map_or("", CommitId::as_str),
         ];
         let (_, ending) = container.run(&script(HAND_IN, &arguments), pack, 64 * 1024).await?;
         succeeded("the repository could not be handed into the container", &ending)?;
@@ -312,6 +342,16 @@ impl Workspace {
             tracing::warn!("a container could not be removed, it is swept later: {error}");
         }
     }
+}
+
+/// Returns what stands in the repository's configuration besides what git itself writes there.
+fn settings(author: &Author) -> String {
+    let quoted = |text: &str| {
+        let escaped = text.replace('\\', r"\\").replace('"', "\\\"").replace('\n', r"\n");
+        format!("\"{escaped}\"")
+    };
+    let (name, email) = (quoted(&author.author_name), quoted(&author.author_email));
+    format!("[user]\n\tname = {name}\n\temail = {email}\n[advice]\n\tdetachedHead = false\n")
 }
 
 fn script<'a>(text: &'a str, arguments: &[&'a str]) -> Vec<&'a str> {

@@ -72,15 +72,13 @@ impl Docker {
             return Ok(Some(id.clone()));
         }
         let found = self.images_with(LABEL_FURNISHED, &key).await?.into_iter().next();
-        let id = match found {
-            Some((id, _)) => id,
-            None => match self.make_furnished(image, said, executor, &key).await? {
-                Some(id) => id,
-                None => {
-                    *known = None;
-                    return Ok(None);
-                }
-            },
+        let made = match found {
+            Some((id, _)) => Some(id),
+            None => self.make_furnished(image, said, executor, &key).await?,
+        };
+        let Some(id) = made else {
+            *known = None;
+            return Ok(None);
         };
         images.insert(key, id.clone());
         Ok(Some(id))

@@ -1,5 +1,6 @@
 //! Containers on the real engine: limits, streams, removal, and what is told apart when something dies.
 
+mod furnished;
 mod images;
 mod registry;
 mod site;

@@ -1,10 +1,10 @@
 //! An installation of its own on the real engine, which leaves nothing behind.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::panic::{AssertUnwindSafe, resume_unwind};
 use std::path::PathBuf;
 
-use bollard::query_parameters::RemoveImageOptions;
+use bollard::query_parameters::{ListImagesOptionsBuilder, RemoveImageOptions};
 use coding_agent::environment::container::{Container, Ending};
 use coding_agent::environment::docker::{Docker, Start};
 use coding_agent::environment::{Build, Config, Environment, EnvironmentError};
@@ -60,7 +60,7 @@ impl Site {
         let path = self.folder.path().join("Dockerfile");
         std::fs::write(&path, dockerfile).unwrap();
         Environment {
-            image: format!("coding-agent-test-{}:local", self.instance),
+            image: self.own_image(),
             recommended_for: String::new(),
             libraries: String::new(),
             build: Some(Build {
@@ -69,6 +69,22 @@ impl Site {
             }),
             allow: None,
             project_files: None,
+        }
+    }
+
+    /// Returns the name of an image of this site's own.
+    pub(super) fn own_image(&self) -> String {
+        format!("coding-agent-test-{}:local", self.instance)
+    }
+
+    /// Removes what was made of this site's own image.
+    async fn remove_furnished(&self) {
+        let label = format!("coding-agent.furnished.of={}", self.own_image());
+        let options = ListImagesOptionsBuilder::default()
+            .filters(&HashMap::from([("label", vec![label])]))
+            .build();
+        for image in self.engine.list_images(Some(options)).await.unwrap() {
+            self.remove_image(&image.id).await;
         }
     }
 
@@ -86,6 +102,7 @@ pub(super) async fn on_engine(config: Config, story: impl AsyncFnOnce(&Site)) {
     let outcome = AssertUnwindSafe(Box::pin(story(&site))).catch_unwind().await;
     let left = site.docker.all().await.unwrap();
     site.docker.sweep(left, &HashSet::new()).await.unwrap();
+    site.remove_furnished().await;
     if let Err(panic) = outcome {
         resume_unwind(panic);
     }
