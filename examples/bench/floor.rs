@@ -65,6 +65,7 @@ impl Floor {
             environment: "python",
             image: IMAGE,
             executor: &executor,
+            set_up: None,
         };
         let container = docker.start(&start).await?;
         let server = McpServer::new("floor", None, None, Duration::from_mins(1), Box::new(Stream(container)));

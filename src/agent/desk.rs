@@ -8,7 +8,7 @@ use super::confined::Confined;
 use super::early::Early;
 use super::keeping::Keeping;
 use super::marked::Marked;
-use super::opening::{Opened, Opening};
+use super::opening::{Opened, Opening, SetUp};
 use super::preparing;
 use super::run::Run;
 use super::setback::Setback;
@@ -141,7 +141,7 @@ impl Run {
             (mirror, not_there)
         };
         let (name, environment) = self.environment()?;
-        let opening = self.opening(name, environment, mirror)?;
+        let opening = self.opening(name, environment, mirror, SetUp::Known(self.set_up_wanted()))?;
         if let Some(container) = self.left_container().await? {
             return Ok(Foundation {
                 opened: opening.take_over(container).await?,
@@ -162,13 +162,14 @@ impl Run {
                 self.tell_terminal(&line);
             };
             opening.bring_images(&progress).await?;
-            opening.open().await?
+            Box::pin(opening.open()).await?
         };
         self.note(Fact::EnvironmentStarted {
             environment: opening.name,
             image: opening.environment.image,
             container: opened.workspace.container().to_owned(),
             milliseconds: super::ask::milliseconds(begun),
+            is_set_up: opened.workspace.set_up().is_some(),
         });
         Ok(Foundation {
             opened,
@@ -197,7 +198,7 @@ impl Run {
         let Some(environment) = config.environments.get(&name).cloned() else {
             return;
         };
-        if let Ok(opening) = self.opening(name, environment, mirror.clone()) {
+        if let Ok(opening) = self.opening(name, environment, mirror.clone(), SetUp::Newest) {
             self.early = Some(Early::begin(opening));
         }
     }
@@ -209,7 +210,35 @@ impl Run {
         }
     }
 
-    fn opening(&self, name: String, environment: Environment, mirror: Mirror) -> Result<Opening, Setback> {
+    /// Returns the name of the set-up that the plan asks for. What was worked on already may want another one than the project did.
+    fn set_up_wanted(&self) -> Option<String> {
+        let dependencies = self.record.dependencies.as_ref().filter(|_| !self.is_prepared())?;
+        dependencies.set_up_by(&self.set_up_commands())
+    }
+
+    /// Keeps the environment after its set-up, for the next run with the same project. A failure costs only the next run's time.
+    pub(super) async fn keep_set_up(&mut self) {
+        let kept = async {
+            let (name, environment) = self.environment()?;
+            let (mirror, container) = match &self.desk {
+                Some(desk) => (desk.workspace.mirror().clone(), desk.workspace.inside().clone()),
+                None => return Ok(()),
+            };
+            let opening = self.opening(name, environment, mirror, SetUp::Known(self.set_up_wanted()))?;
+            opening.keep_set_up(&container).await
+        };
+        if let Err(setback) = kept.await {
+            tracing::warn!(task = %self.lease.task, "the environment could not be kept: {setback:?}");
+        }
+    }
+
+    fn opening(
+        &self,
+        name: String,
+        environment: Environment,
+        mirror: Mirror,
+        set_up: SetUp,
+    ) -> Result<Opening, Setback> {
         let Some(base) = self.record.base.clone() else {
             return Err(Setback::failed("there is no commit to work on"));
         };
@@ -221,6 +250,8 @@ impl Run {
             mirror,
             name,
             environment,
+            dependencies: self.record.dependencies.clone(),
+            set_up,
             ledger: Arc::clone(&self.ledger),
             stop: self.stop.asked.clone(),
         })

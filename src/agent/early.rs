@@ -26,7 +26,7 @@ impl Early {
                 if !opening.is_at_hand().await? {
                     return Ok(None);
                 }
-                opening.open().await.map(Some)
+                Box::pin(opening.open()).await.map(Some)
             }),
         }
     }
@@ -35,7 +35,7 @@ impl Early {
     pub(super) async fn take_for(self, opening: &Opening) -> Option<Opened> {
         let is_wanted = self.name == opening.name && self.base == opening.base;
         let opened = self.opened().await?;
-        if is_wanted {
+        if is_wanted && opened.serves(&opening.set_up) {
             return Some(opened);
         }
         opened.discard().await;

@@ -8,12 +8,14 @@ pub mod round; // what follows on an own pull/merge request
 pub mod hearing; // whose words count
 pub mod harmless; // a model's words, fit to be shown
 pub mod objection; // what is not delivered without a person's word
+pub mod dependencies; // what a project's set-up depends on
 pub mod record; // what a run has produced so far
 pub mod stop; // how work is told to stop
 pub mod ending; // how the work on a run ended
 pub mod order; // what people say to a run
 pub mod setback; // why a stage ended without its result
 pub mod way_out; // container and gateway together
+mod scripts; // what runs in the container to bring the project in and the work out
 pub mod workspace; // container and repository together
 pub mod thread; // where people are told
 pub mod workshop; // what all runs share

@@ -1,17 +1,19 @@
 //! A container with the project in it and the tools at hand. Nothing of it is the run's own, so that it can be opened while the run
 //! still plans.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
+use super::dependencies::Dependencies;
 use super::record::Base;
 use super::setback::Setback;
 use super::way_out::WayOut;
 use super::workshop::Workshop;
 use super::workspace::{Parcel, Workspace};
 use crate::environment::container::Container;
-use crate::environment::docker::Start;
+use crate::environment::docker::{Start, Wanted};
 use crate::environment::{Environment, EnvironmentError};
 use crate::gateway::Gateway;
 use crate::gateway::ledger::Ledger;
@@ -30,10 +32,22 @@ pub(super) struct Opening {
     /// The environment's name.
     pub(super) name: String,
     pub(super) environment: Environment,
+    /// What its set-up depends on; `None` where nothing of it is kept, nor begun with.
+    pub(super) dependencies: Option<Dependencies>,
+    pub(super) set_up: SetUp,
     /// Gets what the container asks for in vain.
     pub(super) ledger: Arc<Ledger>,
     /// Gives the opening up, and leaves nothing behind.
     pub(super) stop: CancellationToken,
+}
+
+/// Which set-up is to be begun with, if it was kept.
+#[derive(Clone)]
+pub(super) enum SetUp {
+    /// Nobody knows yet.
+    Newest,
+    /// None, or the one with this name.
+    Known(Option<String>),
 }
 
 /// What was opened.
@@ -78,13 +92,8 @@ impl Opening {
         let settings = &self.workshop.settings;
         let docker = self.workshop.docker().await?;
         let executor = settings.environments.executor_file().map_err(Setback::failed)?;
-        let start = Start {
-            task: &self.task,
-            run: self.run,
-            environment: &self.name,
-            image: &self.environment.image,
-            executor: &executor,
-        };
+        let place = self.dependencies.as_ref().map(Dependencies::place);
+        let start = self.start(&executor, place.as_deref());
         let author = &settings.repository;
         let packing = Parcel::pack(self.mirror.clone(), self.base.clone(), author, self.run.to_string());
         // Side by side, here and below: each waits for other programs most of the time.
@@ -117,6 +126,34 @@ impl Opening {
         }
     }
 
+    /// Keeps what was opened as it is now, after its set-up.
+    pub(super) async fn keep_set_up(&self, container: &Container) -> Result<(), Setback> {
+        let (Some(dependencies), SetUp::Known(Some(done))) = (&self.dependencies, &self.set_up) else {
+            return Ok(());
+        };
+        let executor = self.workshop.settings.environments.executor_file();
+        let executor = executor.map_err(Setback::failed)?;
+        let place = dependencies.place();
+        let docker = self.workshop.docker().await?;
+        let start = self.start(&executor, Some(&place));
+        Ok(docker.keep_set_up(&start, container, done).await?)
+    }
+
+    fn start<'a>(&'a self, executor: &'a Path, place: Option<&'a str>) -> Start<'a> {
+        let wanted = match &self.set_up {
+            SetUp::Newest => Some(Wanted::Newest),
+            SetUp::Known(name) => name.as_deref().map(Wanted::Only),
+        };
+        Start {
+            task: &self.task,
+            run: self.run,
+            environment: &self.name,
+            image: &self.environment.image,
+            executor,
+            set_up: place.zip(wanted),
+        }
+    }
+
     fn tools(&self, container: &Container) -> McpServer {
         Workspace::server(container, &self.workshop.settings.environments)
     }
@@ -141,6 +178,12 @@ impl Opening {
 }
 
 impl Opened {
+    /// Tells whether it can be worked in where `set_up` is wanted. One that was not begun with any has everything still to come.
+    pub(super) fn serves(&self, set_up: &SetUp) -> bool {
+        let begun_with = self.workspace.set_up();
+        begun_with.is_none() || matches!(set_up, SetUp::Known(wanted) if wanted.as_deref() == begun_with)
+    }
+
     /// Closes it again and removes the container.
     pub(super) async fn discard(self) {
         crate::tool::ToolServer::close(&self.tools).await;

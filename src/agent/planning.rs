@@ -5,6 +5,7 @@ use std::sync::Arc;
 use chrono::Utc;
 
 use super::audience::Said;
+use super::dependencies::Dependencies;
 use super::following_up;
 use super::look::Look;
 use super::overview;
@@ -89,7 +90,10 @@ async fn read_item(run: &mut Run, item: &Item) -> Result<Source, Setback> {
         (Some(_) | None, _) => prompt::task(&fence, item, &remarks, room),
     };
     text.push_str(&run.told(&memory, &fence));
-    let files = files(run, &source.mirror, &base.commit).await?;
+    // What strangers wrote in a fork sets nothing up for the runs that come after.
+    let is_fork = item.change.as_ref().is_some_and(|change| change.is_fork);
+    let place = (!is_fork).then(|| item.clone_url.clone());
+    let files = files(run, &source.mirror, &base.commit, place).await?;
     text.push_str(&files_at_a_glance(run, &files));
     run.record.task_text = text;
     run.record.base = Some(base);
@@ -103,7 +107,12 @@ async fn read_folder(run: &mut Run) -> Result<Source, Setback> {
     run.read_rules_of(&source.mirror, &base.commit).await?;
     let local = run.record.local.as_ref();
     let mut text = local.map_or_else(String::new, |local| prompt::local_task(&local.text));
-    let files = files(run, &source.mirror, &base.commit).await?;
+    let place = run
+        .record
+        .local
+        .as_ref()
+        .map(|local| local.folder.display().to_string());
+    let files = files(run, &source.mirror, &base.commit, place).await?;
     text.push_str(&files_at_a_glance(run, &files));
     run.record.task_text = text;
     run.record.base = Some(base);
@@ -111,9 +120,18 @@ async fn read_folder(run: &mut Run) -> Result<Source, Setback> {
     Ok(source)
 }
 
-/// Returns the files that the work begins from and the rules leave.
-async fn files(run: &Run, mirror: &Mirror, commit: &CommitId) -> Result<Vec<String>, Setback> {
-    let (files, _) = mirror.files(commit, MOST_FILES).await?;
+/// Returns the files that the work begins from and the rules leave, and notes what the set-up will depend on.
+async fn files(
+    run: &mut Run,
+    mirror: &Mirror,
+    commit: &CommitId,
+    place: Option<String>,
+) -> Result<Vec<String>, Setback> {
+    let (files, are_more) = mirror.files(commit, MOST_FILES).await?;
+    run.record.dependencies = match place.filter(|_| !are_more) {
+        Some(place) => Some(Dependencies::of(&place, &files, mirror.tree(commit).await?)),
+        None => None,
+    };
     let filter = run.record.rules.files.filter();
     let paths = files.into_iter().map(|file| file.path);
     Ok(paths.filter(|path| filter.takes(path)).collect())

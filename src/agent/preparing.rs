@@ -1,6 +1,9 @@
 //! The second stage: environment, project and tools are made ready.
 
 use std::fmt::Write as _;
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 use super::run::Run;
 use super::setback::Setback;
@@ -11,35 +14,71 @@ use crate::task::state::Signal;
 pub(super) async fn prepare(run: &mut Run) -> Result<Signal, Setback> {
     run.listen_when_due().await;
     run.show_progress().await?;
-    run.open_desk().await?;
-    run.record.setup = set_up(run).await?;
+    let is_set_up = run.open_desk().await?.workspace.set_up().is_some();
+    run.record.setup = if is_set_up {
+        done_before(run)
+    } else {
+        let begun = Instant::now();
+        let set_up = set_up(run).await?;
+        let worth_keeping = Duration::from_secs(run.workshop.settings.environments.snapshots.after_seconds);
+        if set_up.is_whole && begun.elapsed() >= worth_keeping {
+            run.keep_set_up().await;
+        }
+        set_up.report
+    };
     run.note_container();
     Ok(Signal::Finished)
 }
 
+/// What became of the set-up commands.
+pub(super) struct Done {
+    /// For the model.
+    report: String,
+    /// None of them failed.
+    is_whole: bool,
+}
+
 /// Runs the plan's set-up commands. One that fails is no setback: the model is told, and it is the better judge.
-pub(super) async fn set_up(run: &mut Run) -> Result<String, Setback> {
-    let commands = run
-        .record
-        .plan
-        .as_ref()
-        .and_then(|plan| plan.selected_environment.as_ref())
-        .map(|environment| environment.setup_commands.clone())
-        .unwrap_or_default();
-    let mut report = String::new();
-    for command in commands.iter().filter(|command| !command.trim().is_empty()) {
+pub(super) async fn set_up(run: &mut Run) -> Result<Done, Setback> {
+    let mut done = Done {
+        report: String::new(),
+        is_whole: true,
+    };
+    for command in &run.set_up_commands() {
         let output = run.execute(command).await?;
         let verdict = if output.is_error { "failed" } else { "done" };
-        let _ = writeln!(report, "- `{command}`: {verdict}");
+        let _ = writeln!(done.report, "- `{command}`: {verdict}");
         if output.is_error {
-            let _ = writeln!(report, "{}", excerpt::middle_cut(&output.text, 2_000, None));
+            done.is_whole = false;
+            let _ = writeln!(done.report, "{}", excerpt::middle_cut(&output.text, 2_000, None));
             if let Some(refused) = run.refused_just_now() {
-                let _ = writeln!(report, "{refused}");
+                let _ = writeln!(done.report, "{refused}");
             }
             run.warn(format!(
                 "The set-up command `{command}` failed; the work went on without it."
             ));
         }
     }
-    Ok(report)
+    Ok(done)
+}
+
+/// The container began where the same commands had ended.
+fn done_before(run: &Run) -> String {
+    let mut report = String::new();
+    for command in run.set_up_commands() {
+        let _ = writeln!(report, "- `{command}`: done");
+    }
+    report
+}
+
+impl Run {
+    /// Returns the commands of the plan that set the project up.
+    pub(super) fn set_up_commands(&self) -> Vec<String> {
+        let plan = self.record.plan.as_ref();
+        let environment = plan.and_then(|plan| plan.selected_environment.as_ref());
+        let commands = environment.map(|environment| environment.setup_commands.clone());
+        let mut commands = commands.unwrap_or_default();
+        commands.retain(|command| !command.trim().is_empty());
+        commands
+    }
 }

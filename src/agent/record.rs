@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::budget::Allowance;
+use super::dependencies::Dependencies;
 use super::objection::Objection;
 use super::round::Round;
 use crate::conversation::Usage;
@@ -59,6 +60,8 @@ pub struct Record {
     pub losses: u32,
     /// What people should know: a default that stepped in, a check that was skipped.
     pub notes: Vec<String>,
+    /// What the set-up depends on; `None` where nothing of it is kept, nor begun with.
+    pub dependencies: Option<Dependencies>,
     /// What the container asked for and did not get.
     pub refused: BTreeSet<Refusal>,
     /// What rules refused to the model, reply after reply, since something last succeeded.

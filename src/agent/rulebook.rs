@@ -241,6 +241,7 @@ mod tests {
     #[test]
     fn the_projects_own_come_first_and_then_the_folders_from_the_root_down() {
         let entry = |path: &str, is_link: bool| Entry {
+            object: String::new(),
             path: path.to_owned(),
             size: 1,
             is_link,

@@ -9,6 +9,7 @@ use tokio::sync::Mutex;
 
 use super::WORKSPACE;
 use super::record::Base;
+use super::scripts::{BRING_BACK, COMMIT, EXCHANGE, HAND_IN, PACK, SNAPSHOT, TOUCHED};
 use super::setback::Setback;
 use super::way_out::WayOut;
 use crate::environment::container::{Container, Ending};
@@ -22,97 +23,6 @@ use crate::tool::mcp::McpServer;
 
 /// Where the project lies in the container.
 pub const PROJECT: &str = "/workspace/project";
-
-/// Receives the pack on stdin. Each git takes some milliseconds that somebody waits for, so there are as few as can be. Arguments: branch,
-/// its commit, base branch's name and commit, settings, commit of unfinished work or empty.
-const HAND_IN: &str = r#"
-set -e
-cd /workspace/project
-git init -q --template= .
-git index-pack --stdin >/dev/null
-mkdir -p .git/info
-printf '%s\n' node_modules/ .venv/ __pycache__/ '*.pyc' .pytest_cache/ .mypy_cache/ > .git/info/exclude
-printf '%s' "$5" >> .git/config
-git update-ref --stdin <<REFS
-create refs/remotes/origin/$3 $4
-create refs/heads/$1 $2
-REFS
-git symbolic-ref HEAD "refs/heads/$1"
-if [ -n "$6" ]; then
-  # The kept commit holds what was committed (its parent) and what was not.
-  git update-ref "refs/heads/$1" "$6^"
-  git read-tree "$6^"
-  git read-tree -u --reset "$6"
-  git read-tree "$6^"
-else
-  git reset -q --hard
-fi
-"#;
-
-/// Puts the files of another commit in the place of the work, which the commit in the first argument holds: what is installed,
-/// built or ignored stays where it is. A copy beside the project would be simpler, and its tests would find the changed code wherever
-/// a path was written down at installation. Arguments: commit of the work, the other commit.
-const EXCHANGE: &str = r#"
-cd /workspace/project
-cp .git/index .git/coding-agent-index
-git update-ref refs/coding-agent/work "$1"
-git add -A
-git read-tree -u --reset "$2"
-"#;
-
-/// Undoes that, whatever came between; does nothing where nothing was set aside. Whatever takes the work out does it first, so that a
-/// process that was killed between the two loses nothing.
-const BRING_BACK: &str = r#"
-set -e
-cd /workspace/project
-if work=$(git rev-parse -q --verify refs/coding-agent/work); then
-  git read-tree -u --reset "$work"
-  git clean -fdq
-  if [ -f .git/coding-agent-index ]; then mv .git/coding-agent-index .git/index; fi
-  git update-ref -d refs/coding-agent/work
-fi
-"#;
-
-/// Commits what is uncommitted and prints the commit. Arguments: message, branch, base commit.
-const COMMIT: &str = r#"
-cd /workspace/project
-git -c core.hooksPath=/dev/null add -A
-if ! git diff --cached --quiet; then
-  git -c core.hooksPath=/dev/null -c commit.gpgSign=false commit -q --no-verify -m "$1"
-fi
-git rev-parse HEAD
-"#;
-
-/// Writes a commit of everything as it is, without touching branch or index, and prints it; the one before where nothing
-/// has changed since. Argument: the one before, or empty.
-const SNAPSHOT: &str = r#"
-cd /workspace/project
-index=$(mktemp)
-cp .git/index "$index" 2>/dev/null || true
-export GIT_INDEX_FILE="$index"
-git add -A
-tree=$(git write-tree)
-rm -f "$index"
-now="$tree $(git rev-parse HEAD)"
-if [ -n "$1" ] && [ "$(git log -1 --format='%T %P' "$1")" = "$now" ]; then
-  echo "$1"
-else
-  git commit-tree "$tree" -p HEAD -m 'work in progress'
-fi
-"#;
-
-/// Prints the paths that differ from the base, NUL after each. Argument: base commit.
-const TOUCHED: &str = r#"
-cd /workspace/project
-git diff --name-only --no-renames -z "$1" --
-git ls-files -z --others --exclude-standard
-"#;
-
-/// Prints the pack of what is new. Arguments: head, base.
-const PACK: &str = r#"
-cd /workspace/project
-printf '%s\n^%s\n' "$1" "$2" | git pack-objects --revs --stdout --thin -q
-"#;
 
 /// The project in a running container.
 pub struct Workspace {
@@ -329,6 +239,16 @@ impl Workspace {
 
     pub fn mirror(&self) -> &Mirror {
         &self.mirror
+    }
+
+    /// Returns the container that it is in.
+    pub fn inside(&self) -> &Container {
+        &self.container
+    }
+
+    /// Returns the name of the kept set-up that the container began with.
+    pub fn set_up(&self) -> Option<&str> {
+        self.container.set_up()
     }
 
     /// Returns the container's id.

@@ -39,6 +39,8 @@ pub struct Container {
     silence: Duration,
     /// Names of the containers that share its network, and go with it.
     companions: Vec<String>,
+    /// The set-up that it began with.
+    set_up: Option<String>,
 }
 
 /// A process in the container with its streams attached.
@@ -68,12 +70,23 @@ impl Container {
             id,
             silence,
             companions: Vec::new(),
+            set_up: None,
         }
     }
 
     pub(super) fn with(mut self, companions: Vec<String>) -> Self {
         self.companions = companions;
         self
+    }
+
+    pub(super) fn began_with(mut self, set_up: Option<String>) -> Self {
+        self.set_up = set_up;
+        self
+    }
+
+    /// Returns the name of the kept set-up that it began with, if it did: what that did is done in it already.
+    pub fn set_up(&self) -> Option<&str> {
+        self.set_up.as_deref()
     }
 
     /// Returns Docker's id of it.

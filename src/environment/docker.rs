@@ -12,13 +12,11 @@ use std::time::Duration;
 use bollard::models::ContainerCreateBody;
 use bollard::query_parameters::{CreateContainerOptionsBuilder, ListContainersOptionsBuilder};
 use chrono::Utc;
+use tokio::sync::Mutex;
 
 use super::container::{self, Container};
 use super::engine::{Engine, Facts, Failure};
-use super::furnished::Furnished;
-use super::specification::{
-    self, LABEL_INSTANCE, LABEL_NETWORK, LABEL_RUN, LABEL_SERVICE, Order, companion_name, container_name,
-};
+use super::specification::{self, LABEL_INSTANCE, LABEL_NETWORK, LABEL_RUN, LABEL_SERVICE, Order};
 use super::user::{self, User};
 use super::{Config, EnvironmentError};
 use crate::task::id::{RunId, TaskId};
@@ -39,7 +37,21 @@ pub struct Start<'a> {
     pub environment: &'a str,
     pub image: &'a str,
     pub executor: &'a Path,
+    /// The place whose kept set-ups may be begun with, and which of them.
+    pub set_up: Option<(&'a str, Wanted<'a>)>,
 }
+
+/// Which set-up a container should begin with, if one was kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wanted<'a> {
+    /// This one.
+    Only(&'a str),
+    /// The newest one of the place: nobody knows yet which one it will be.
+    Newest,
+}
+
+/// The furnished images that are known, by what was put into which; `None` once the engine would make none.
+pub(super) type FurnishedImages = Option<HashMap<String, String>>;
 
 /// What an image says of itself.
 pub(super) struct Said {
@@ -53,7 +65,7 @@ pub(super) struct Said {
 #[derive(Debug)]
 struct Shared {
     config: Config,
-    furnished: Furnished,
+    furnished: Mutex<FurnishedImages>,
     facts: Facts,
     instance: String,
     said_that_disk_is_unlimited: AtomicBool,
@@ -66,7 +78,7 @@ impl Docker {
         let (engine, facts) = Engine::connect(docker_host).await?;
         let shared = Shared {
             config: config.clone(),
-            furnished: Furnished::default(),
+            furnished: Mutex::new(Some(HashMap::new())),
             facts,
             instance: instance.to_owned(),
             said_that_disk_is_unlimited: AtomicBool::new(false),
@@ -80,55 +92,6 @@ impl Docker {
     /// Returns `Engine 20.10.24, API 1.41`, for people.
     pub fn describe(&self) -> &str {
         &self.shared.facts.description
-    }
-
-    /// Creates a container with all limits and the executor as `/usr/local/bin/coding-agent-executor`, and starts it.
-    /// `/workspace/project` exists and belongs to its user. Removes older containers of the same run first.
-    pub async fn start(&self, start: &Start<'_>) -> Result<Container, EnvironmentError> {
-        let said = self.said_by(start.image).await?;
-        let furnished = self.furnished(start.image, &said, start.executor).await?;
-        let order = self.order(start, &said);
-        let companions: Vec<String> = order
-            .services
-            .iter()
-            .map(|service| companion_name(start.run, service))
-            .collect();
-        let mut body = specification::container(&self.shared.config, &self.shared.facts, &order)?;
-        let name = container_name(start.run);
-        container::remove_all(&self.engine, [&name].into_iter().chain(&companions)).await?;
-        if let Some(image) = &furnished {
-            body.image = Some(image.clone());
-        }
-        let (id, is_furnished) = match self.create(&name, start.image, body.clone()).await {
-            // Somebody tidied up since it was found.
-            Err(EnvironmentError::ImageMissing { .. }) if furnished.is_some() => {
-                self.forget_furnished().await;
-                body.image = Some(start.image.to_owned());
-                (self.create(&name, start.image, body).await?, false)
-            }
-            created => (created?, furnished.is_some()),
-        };
-        let started = async {
-            if !is_furnished {
-                self.furnish(&id, &said.user, start.executor).await?;
-            }
-            let starting = self.engine.ask(self.engine.client.start_container(&id, None));
-            starting
-                .await
-                .map_err(|failure| self.engine.error("starting a container", failure))
-        };
-        match started.await {
-            Ok(()) => Ok(self.container(id).with(companions)),
-            Err(error) => {
-                if let Err(removal) = container::remove(&self.engine, &id).await {
-                    tracing::warn!(
-                        container = id,
-                        "a container that did not start was left behind: {removal}"
-                    );
-                }
-                Err(error)
-            }
-        }
     }
 
     /// Returns the running container of `run`, if there is one: an earlier process left it. One with another network than the
@@ -171,7 +134,7 @@ impl Docker {
         &self.shared.config
     }
 
-    pub(super) fn furnished_images(&self) -> &Furnished {
+    pub(super) fn furnished_images(&self) -> &Mutex<FurnishedImages> {
         &self.shared.furnished
     }
 
@@ -304,7 +267,7 @@ impl Docker {
             .collect())
     }
 
-    fn container(&self, id: String) -> Container {
+    pub(super) fn container(&self, id: String) -> Container {
         let silence = Duration::from_secs(self.shared.config.timeout_seconds);
         Container::new(self.engine.clone(), id, silence)
     }

@@ -16,7 +16,6 @@ use bollard::query_parameters::{
 };
 use chrono::Utc;
 use tokio::io::AsyncReadExt;
-use tokio::sync::Mutex;
 use tokio_util::io::ReaderStream;
 
 use super::EnvironmentError;
@@ -27,9 +26,9 @@ use super::specification::LABEL_INSTANCE;
 use super::user::{Owner, User};
 
 /// What was put into an image, and into which one.
-const LABEL_FURNISHED: &str = "coding-agent.furnished";
+pub(super) const LABEL_FURNISHED: &str = "coding-agent.furnished";
 /// The name of the image that it was put into.
-const LABEL_OF: &str = "coding-agent.furnished.of";
+pub(super) const LABEL_OF: &str = "coding-agent.furnished.of";
 
 /// One that another one has taken the place of goes after so many days; another installation may still want it.
 const KEPT_DAYS: i64 = 7;
@@ -39,16 +38,6 @@ const PASSWD_LIMIT: usize = 1024 * 1024;
 
 /// Bytes of the executor that are read at once.
 const PIECE: usize = 256 * 1024;
-
-/// The furnished images that are known, by what was put into which; `None` once the engine would make none.
-#[derive(Debug)]
-pub(super) struct Furnished(Mutex<Option<HashMap<String, String>>>);
-
-impl Default for Furnished {
-    fn default() -> Self {
-        Self(Mutex::new(Some(HashMap::new())))
-    }
-}
 
 impl Docker {
     /// Returns the id of the image with the furniture in it, made now if there is none yet; `None` where the engine makes none, so that
@@ -64,7 +53,7 @@ impl Docker {
             .map_err(|error| unreadable(executor, &error))?;
         let key = format!("{}/{}/{content:016x}", said.id, said.user.name);
         // Held until it is made: whoever comes meanwhile waits for it, and makes no second one.
-        let mut known = self.furnished_images().0.lock().await;
+        let mut known = self.furnished_images().lock().await;
         let Some(images) = known.as_mut() else {
             return Ok(None);
         };
@@ -86,7 +75,7 @@ impl Docker {
 
     /// Looks for them again at the next need: one is gone.
     pub(super) async fn forget_furnished(&self) {
-        if let Some(images) = self.furnished_images().0.lock().await.as_mut() {
+        if let Some(images) = self.furnished_images().lock().await.as_mut() {
             images.clear();
         }
     }
@@ -175,7 +164,8 @@ impl Docker {
     /// Returns the id of each image with this label, and when it was made (seconds since 1970).
     pub(super) async fn images_with(&self, label: &str, value: &str) -> Result<Vec<(String, i64)>, EnvironmentError> {
         let filters = HashMap::from([("label", vec![format!("{label}={value}")])]);
-        let options = ListImagesOptionsBuilder::default().filters(&filters).build();
+        // All: an image without a name that others were made of is not listed otherwise.
+        let options = ListImagesOptionsBuilder::default().all(true).filters(&filters).build();
         let listed = self.engine.ask(self.engine.client.list_images(Some(options))).await;
         let listed = listed.map_err(|failure| self.engine.error("listing images", failure))?;
         Ok(listed.into_iter().map(|image| (image.id, image.created)).collect())

@@ -15,10 +15,13 @@ mod furniture; // what is laid into a container before it starts
 mod image; // present, pulled or built
 mod notation; // how an environment is written in the configuration
 mod progress; // what a pull or build is doing, in short lines
+mod resources; // what a container may use of the machine
 mod shipped; // the five environments that ship
 pub mod service; // what a project's tests need beside it
 pub mod size; // `4g`, `512m`
+pub mod set_up; // containers that were set up, kept
 mod specification; // what a container is made of
+mod starting; // a container from nothing to running
 mod stream; // an attached process' output, taken apart
 mod user; // whom the container's processes run as
 mod way_out; // how programs in the container find the way out
@@ -32,8 +35,9 @@ use serde::{Deserialize, Serialize};
 use crate::egress::Policy;
 use crate::egress::pattern::Pattern;
 use file_tools::FileTools;
+use resources::Resources;
 use service::Service;
-use size::parse_size;
+use set_up::Snapshots;
 
 /// Execution environments and their limits.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -56,6 +60,8 @@ pub struct Config {
     pub max_output_bytes: u64,
     /// The tools that read and write single files.
     pub files: FileTools,
+    /// Environments that are kept after a plan's set-up commands, for the next run with the same project.
+    pub snapshots: Snapshots,
     pub cleanup: Cleanup,
     /// The executor to copy into containers; the file `coding-agent-executor` beside the program when left out.
     pub executor_path: Option<PathBuf>,
@@ -85,18 +91,6 @@ pub struct Build {
     /// Build arguments, e.g. `BASE_IMAGE`.
     #[serde(default)]
     pub args: BTreeMap<String, String>,
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Resources {
-    /// Processors, e.g. 2 or 0.5; never more than the engine has.
-    pub cpu_limit: f64,
-    /// E.g. `4g`, `512m`; there is no swap beyond it.
-    pub memory_limit: String,
-    pub pids_limit: i64,
-    /// Size of the container's writable layer, e.g. `20g`, where the storage driver can limit it; empty for none.
-    pub disk_limit: String,
 }
 
 /// What containers reach of the world.
@@ -213,19 +207,9 @@ impl Default for Config {
             timeout_seconds: 600,
             max_output_bytes: 1024 * 1024,
             files: FileTools::default(),
+            snapshots: Snapshots::default(),
             cleanup: Cleanup::default(),
             executor_path: None,
-        }
-    }
-}
-
-impl Default for Resources {
-    fn default() -> Self {
-        Self {
-            cpu_limit: 2.0,
-            memory_limit: "4g".to_owned(),
-            pids_limit: 512,
-            disk_limit: String::new(),
         }
     }
 }
@@ -338,40 +322,6 @@ impl Config {
                 Some(Policy::of_readable(allowed, &self.network.allow_private))
             }
         }
-    }
-}
-
-impl Resources {
-    fn validate(&self) -> Vec<String> {
-        /// What the engine asks for at least.
-        const LEAST_MEMORY: u64 = 6 * 1024 * 1024;
-        let mut faults = Vec::new();
-        if !self.cpu_limit.is_finite() || self.cpu_limit < 0.01 {
-            faults.push(format!(
-                "resources.cpu_limit: {} is not a number of processors; write at least 0.01",
-                self.cpu_limit
-            ));
-        }
-        match parse_size(&self.memory_limit) {
-            Ok(bytes) if bytes < LEAST_MEMORY => faults.push(format!(
-                "resources.memory_limit: '{}' is less than a container can start with; write at least 6m",
-                self.memory_limit
-            )),
-            Ok(_) => {}
-            Err(reason) => faults.push(format!("resources.memory_limit: {reason}")),
-        }
-        if self.pids_limit < 8 {
-            faults.push(format!(
-                "resources.pids_limit: {} is too few to run a command; write at least 8",
-                self.pids_limit
-            ));
-        }
-        if !self.disk_limit.is_empty()
-            && let Err(reason) = parse_size(&self.disk_limit)
-        {
-            faults.push(format!("resources.disk_limit: {reason}"));
-        }
-        faults
     }
 }
 

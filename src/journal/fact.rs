@@ -67,6 +67,8 @@ pub enum Fact {
         image: String,
         container: String,
         milliseconds: u64,
+        /// It began where the same set-up had ended before.
+        is_set_up: bool,
     },
     EnvironmentRemoved {
         container: String,

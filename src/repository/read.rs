@@ -11,6 +11,8 @@ use super::{CommitId, NotACommitId, RepositoryError};
 pub struct Entry {
     /// Lossless where the name is UTF-8, else with replacement characters.
     pub path: String,
+    /// The id of its contents.
+    pub object: String,
     pub size: u64,
     /// A symbolic link, whose contents are the place it points to.
     pub is_link: bool,
@@ -101,12 +103,11 @@ impl Mirror {
             let reason = format!("the file has {} bytes, and {max_bytes} are the limit", found.size);
             return Err(RepositoryError::Unexpected { what, reason });
         }
-        let id = String::from_utf8_lossy(line)
-            .split_whitespace()
-            .nth(2)
-            .unwrap_or_default()
-            .to_owned();
-        self.git(what).args(["cat-file", "blob", &id]).bytes().await.map(Some)
+        self.git(what)
+            .args(["cat-file", "blob", &found.object])
+            .bytes()
+            .await
+            .map(Some)
     }
 
     /// Searches the text files of a commit for an extended regular expression, or for the fixed string where it is none;
@@ -225,10 +226,11 @@ fn entry(line: &[u8]) -> Option<Entry> {
     let tab = line.iter().position(|byte| *byte == b'\t')?;
     let head = std::str::from_utf8(&line[..tab]).ok()?;
     let mut fields = head.split_whitespace();
-    let (mode, kind, _id, size) = (fields.next()?, fields.next()?, fields.next()?, fields.next()?);
+    let (mode, kind, object, size) = (fields.next()?, fields.next()?, fields.next()?, fields.next()?);
     (kind == "blob").then_some(())?;
     Some(Entry {
         path: String::from_utf8_lossy(&line[tab + 1..]).into_owned(),
+        object: object.to_owned(),
         size: size.parse().ok()?,
         is_link: mode == "120000",
     })

@@ -296,6 +296,7 @@ async fn the_engine_is_reached_over_tcp_as_well() {
             environment: "python",
             image: IMAGE,
             executor: &site.executor(),
+            set_up: None,
         };
         let container = docker.start(&start).await.unwrap();
         let (back, ending) = container.run(&["cat"], &b"over tcp"[..], 100).await.unwrap();

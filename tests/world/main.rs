@@ -28,6 +28,7 @@ mod gitlab_items;
 mod guard;
 mod guard_of_results;
 mod issues;
+mod kept_set_up;
 mod killed;
 mod least_rights;
 mod local_only;

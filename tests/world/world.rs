@@ -5,7 +5,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use bollard::Docker;
-use bollard::query_parameters::ListContainersOptionsBuilder;
+use bollard::query_parameters::{ListContainersOptionsBuilder, ListImagesOptionsBuilder, RemoveImageOptions};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
@@ -216,6 +216,27 @@ impl World {
             .collect()
     }
 
+    /// Returns the images that this world keeps.
+    pub async fn images(&self) -> Vec<String> {
+        let docker = Docker::connect_with_defaults().unwrap();
+        let instance = coding_agent::service::instance(&self.state_dir());
+        let filters = std::collections::HashMap::from([("label", vec![format!("coding-agent.instance={instance}")])]);
+        let options = ListImagesOptionsBuilder::default().all(true).filters(&filters).build();
+        let images = docker.list_images(Some(options)).await.unwrap();
+        images.into_iter().map(|image| image.id).collect()
+    }
+
+    /// Removes what is meant to outlive the program: environments that are kept for the next run.
+    async fn remove_images(&self) {
+        let docker = Docker::connect_with_defaults().unwrap();
+        for image in self.images().await {
+            docker
+                .remove_image(&image, None::<RemoveImageOptions>, None)
+                .await
+                .unwrap();
+        }
+    }
+
     /// Runs a shell command in the one container of this world.
     pub async fn in_container(&self, command: &str) {
         let containers = self.containers().await;
@@ -321,6 +342,7 @@ impl World {
             "containers are left: {containers:?}\n{}",
             self.story()
         );
+        self.remove_images().await;
         let processes = self.processes();
         assert!(processes.is_empty(), "processes are left: {processes:?}");
         let unknown = [self.github.unknown_requests(), self.gitlab.unknown_requests()].concat();

@@ -48,6 +48,7 @@ impl Site {
             environment: "python",
             image,
             executor: &self.executor(),
+            set_up: None,
         };
         self.docker.start(&start).await
     }
@@ -81,6 +82,7 @@ impl Site {
     async fn remove_furnished(&self) {
         let label = format!("coding-agent.furnished.of={}", self.own_image());
         let options = ListImagesOptionsBuilder::default()
+            .all(true)
             .filters(&HashMap::from([("label", vec![label])]))
             .build();
         for image in self.engine.list_images(Some(options)).await.unwrap() {

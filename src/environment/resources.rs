@@ -1,0 +1,66 @@
+//! What a container may use of the machine.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::size::parse_size;
+
+/// Limits of each container.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[expect(clippy::struct_field_names, reason = "these are the keys of the configuration")]
+pub struct Resources {
+    /// Processors, e.g. 2 or 0.5; never more than the engine has.
+    pub cpu_limit: f64,
+    /// E.g. `4g`, `512m`; there is no swap beyond it.
+    pub memory_limit: String,
+    pub pids_limit: i64,
+    /// Size of the container's writable layer, e.g. `20g`, where the storage driver can limit it; empty for none.
+    pub disk_limit: String,
+}
+
+impl Default for Resources {
+    fn default() -> Self {
+        Self {
+            cpu_limit: 2.0,
+            memory_limit: "4g".to_owned(),
+            pids_limit: 512,
+            disk_limit: String::new(),
+        }
+    }
+}
+
+impl Resources {
+    /// Returns a sentence per fault, each beginning with the key it is about.
+    pub(super) fn validate(&self) -> Vec<String> {
+        /// What the engine asks for at least.
+        const LEAST_MEMORY: u64 = 6 * 1024 * 1024;
+        let mut faults = Vec::new();
+        if !self.cpu_limit.is_finite() || self.cpu_limit < 0.01 {
+            faults.push(format!(
+                "resources.cpu_limit: {} is not a number of processors; write at least 0.01",
+                self.cpu_limit
+            ));
+        }
+        match parse_size(&self.memory_limit) {
+            Ok(bytes) if bytes < LEAST_MEMORY => faults.push(format!(
+                "resources.memory_limit: '{}' is less than a container can start with; write at least 6m",
+                self.memory_limit
+            )),
+            Ok(_) => {}
+            Err(reason) => faults.push(format!("resources.memory_limit: {reason}")),
+        }
+        if self.pids_limit < 8 {
+            faults.push(format!(
+                "resources.pids_limit: {} is too few to run a command; write at least 8",
+                self.pids_limit
+            ));
+        }
+        if !self.disk_limit.is_empty()
+            && let Err(reason) = parse_size(&self.disk_limit)
+        {
+            faults.push(format!("resources.disk_limit: {reason}"));
+        }
+        faults
+    }
+}

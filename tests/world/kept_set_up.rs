@@ -1,0 +1,89 @@
+//! What a plan sets up is kept, and the next run with the same project begins with it.
+
+use serde_json::{Value, json};
+
+use crate::fake::model::{Model, Plan};
+use crate::world::World;
+
+const COMMAND: &str = "workspace/execute_command";
+/// It leaves a trace for each time it was run, something ignored, and something in the place of a file of the project's.
+const SET_UP: &str =
+    "echo run >> /workspace/times; mkdir -p node_modules; echo installed > node_modules/x; echo spoilt > README.md";
+const LOOK: &str = "cat /workspace/times node_modules/x README.md; git status --porcelain; git log --format=%s";
+
+async fn world(keep: usize) -> World {
+    let mut world = World::start().await;
+    world.configure(|config| {
+        config["command_executor"]["snapshots"] = json!({ "keep": keep, "after_seconds": 0 });
+    });
+    world
+}
+
+/// Scripts one run that is set up by `set_up`, looks around and writes `file`.
+fn script(model: &Model, set_up: &str, file: &str) {
+    let environment = json!({ "name": "python", "setup_commands": [set_up], "reasoning": "" });
+    model
+        .plans(Plan::of(&["write"]).with("selected_environment", environment))
+        .calls(COMMAND, json!({ "command": LOOK }))
+        .calls("workspace/write_file", json!({ "path": file, "content": "A line.\n" }))
+        .done("Wrote it.");
+}
+
+/// Returns whether each run began with what was kept.
+fn were_set_up(world: &World) -> Vec<bool> {
+    let journal = world.journal();
+    let started = journal.iter().filter(|line| line["fact"] == "environment_started");
+    started.map(|line| line["is_set_up"] == Value::Bool(true)).collect()
+}
+
+/// Returns what the model was last told that has `words`.
+fn last_told(world: &World, words: &str) -> String {
+    let requests = world.model.requests();
+    let told = requests.iter().rev().map(|request| request.last_user_message());
+    told.into_iter().find(|text| text.contains(words)).unwrap()
+}
+
+#[tokio::test]
+async fn the_next_run_begins_where_the_set_up_ended() {
+    let world = world(10).await;
+    for (file, readme) in [("a.txt", "spoilt\\n M README.md\\n"), ("b.txt", "# widgets\\n")] {
+        script(&world.model, SET_UP, file);
+        world.github.open_issue(&format!("Write {file}")).label("coding agent");
+        let ended = world.run().await;
+        assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+        // It was run once, and of the project there is what the commit has.
+        let told = last_told(&world, "installed");
+        assert!(told.contains(&format!("run\\ninstalled\\n{readme}Begin")), "{told}");
+    }
+    assert_eq!(were_set_up(&world), [false, true], "{}", world.story());
+
+    // The command may read any file: with another one nobody knows what it does.
+    let repository = world.github.repository("acme/widgets");
+    repository.commit("main", "Change", &[("other.txt", "x\n")]);
+    script(&world.model, SET_UP, "c.txt");
+    world.github.open_issue("Write c.txt").label("coding agent");
+    let ended = world.run().await;
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    assert_eq!(were_set_up(&world), [false, true, false], "{}", world.story());
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn no_more_are_kept_than_are_wanted_and_none_of_a_set_up_that_failed() {
+    let world = world(1).await;
+    for (file, set_up) in [
+        ("a.txt", "echo a"),
+        ("b.txt", "echo b"),
+        ("c.txt", "false"),
+        ("d.txt", "echo a"),
+    ] {
+        script(&world.model, set_up, file);
+        world.github.open_issue(&format!("Write {file}")).label("coding agent");
+        let ended = world.run().await;
+        assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+        assert_eq!(world.images().await.len(), 1, "{}", world.story());
+    }
+    // The first gave way to the second, and had to be made again.
+    assert_eq!(were_set_up(&world), [false; 4], "{}", world.story());
+    world.finish().await;
+}
