@@ -27,6 +27,7 @@ mod following;
 mod gitlab_items;
 mod guard;
 mod guard_of_results;
+mod hostile_forges;
 mod issues;
 mod killed;
 mod least_rights;

@@ -1,16 +1,17 @@
 //! One HTTP exchange with GitHub, through octocrab.
 //!
-//! octocrab brings the base address, the authorisation and redirects; the connection below it is reqwest's. Its typed
+//! octocrab brings the base address and the authorisation; the connection below it is reqwest's. Its typed
 //! calls are not used: they demand dozens of fields that this program does not read (and that compatible servers leave
 //! out), hide the headers that conditional requests and limits need, and its own retries send a comment four times. So
-//! requests go through `execute`, answers into the narrow structs of `wire`, and repeats through `forge::retry`.
+//! requests go through `execute`, answers into the narrow structs of `wire`, and repeats through `forge::retry`. Redirects
+//! are followed here, on the same host only: octocrab would leave the token behind and send a comment's text to any other.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use http::header::{ACCEPT, IF_NONE_MATCH};
 use http::{Method, StatusCode};
-use http_body_util::{BodyExt, Limited};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
 use octocrab::service::middleware::retry::RetryConfig;
 use octocrab::{OctoBody, Octocrab};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -21,15 +22,18 @@ use serde_json::Value;
 use url::Url;
 
 use super::answer::{next_page, read, succeeded};
+use super::elsewhere::{self, Way};
 use super::installations::{self, Installations};
 use super::{Config, wire};
 use crate::forge::ForgeError;
+use crate::forge::clone_address::require_encrypted;
 use crate::forge::failure::{Failure, causes};
+use crate::forge::listing::Listing;
 use crate::forge::retry::{ATTEMPT_TIMEOUT, Answer, CONNECT_TIMEOUT, LONGEST_ANSWER, Repeat, send};
 use crate::forge::validators::Validators;
 
-/// No real list is longer; a server whose `next` links run in circles is not followed for ever.
-const MOST_PAGES: usize = 200;
+/// Longest way from one place of GitHub's to another.
+const MOST_REDIRECTS: usize = 5;
 
 /// What a request needs rights for. A token has the same for all; an App has an installation for each account.
 #[derive(Debug, Clone, Copy)]
@@ -57,6 +61,8 @@ pub(super) struct Client {
     root: Octocrab,
     /// The same for the GraphQL API, which has another address on a server of one's own.
     graph: Octocrab,
+    /// The API's address, whose host alone gets the token.
+    home: Url,
     /// The token; `None` for an App.
     token: Option<SecretString>,
     installations: Installations,
@@ -76,6 +82,7 @@ impl Client {
         Ok(Self {
             root: octocrab(config, token.as_ref(), &base, http.clone()).await?,
             graph: octocrab(config, token.as_ref(), base.strip_suffix("/v3").unwrap_or(&base), http).await?,
+            home: Url::parse(&base).map_err(|error| unusable(causes(&error)))?,
             token,
             installations: Installations::default(),
             validators: Validators::default(),
@@ -89,6 +96,11 @@ impl Client {
 
     pub(super) fn installations(&self) -> &Installations {
         &self.installations
+    }
+
+    /// Refuses the address of a repository that the token must not be sent to.
+    pub(super) fn admit(&self, clone_url: &str) -> Result<(), Failure> {
+        require_encrypted(&self.home, clone_url)
     }
 
     pub(super) fn validators(&self) -> &Validators {
@@ -131,16 +143,15 @@ impl Client {
         items: impl Fn(P) -> Vec<T>,
     ) -> Result<Vec<T>, Failure> {
         let mut all = Vec::new();
+        let mut listing = Listing::default();
         let mut next = Some(path.to_owned());
-        for _ in 0..MOST_PAGES {
-            let Some(path) = next else { return Ok(all) };
+        while let Some(path) = next {
             let answer = self.fetch(rights, &path).await?;
+            listing.add(&answer)?;
             all.extend(items(read(&answer)?));
             next = next_page(&answer);
         }
-        Err(Failure::Unreadable {
-            reason: format!("the list has more than {MOST_PAGES} pages"),
-        })
+        Ok(all)
     }
 
     /// Sends a write and reads what it made.
@@ -204,6 +215,22 @@ impl Client {
         answer
     }
 
+    /// Fetches a file that may lie on another server.
+    pub(super) async fn fetch_file(&self, rights: Rights<'_>, path: &str) -> Result<Answer, Failure> {
+        let octocrab = self.authorised(&self.root, rights).await?;
+        let answer = send(Repeat::Always, || {
+            self.exchange(&octocrab, &Method::GET, path, None, None)
+        })
+        .await?;
+        let answer = match elsewhere::way(&self.home, &answer) {
+            Some(Way::Elsewhere(url)) => send(Repeat::Always, || elsewhere::fetch(&self.home, url.clone())).await?,
+            Some(Way::Here(_)) | None => answer,
+        };
+        let answer = succeeded(answer);
+        self.doubt(rights, &answer);
+        answer
+    }
+
     /// An App's token that is not accepted any more is not used again: the App may have been installed anew.
     fn doubt<T>(&self, rights: Rights<'_>, answer: &Result<T, Failure>) {
         if let Err(failure) = answer
@@ -260,7 +287,29 @@ impl Client {
             .map_err(|error| Failure::unreadable(causes(&error)))
     }
 
+    /// Asks, and follows to where the same host says that the thing is now, with the same method and body.
     async fn exchange(
+        &self,
+        octocrab: &Octocrab,
+        method: &Method,
+        path: &str,
+        body: Option<&Value>,
+        tag: Option<&http::HeaderValue>,
+    ) -> Result<Answer, Failure> {
+        let mut place = path.to_owned();
+        for _ in 0..=MOST_REDIRECTS {
+            let answer = self.exchange_once(octocrab, method, &place, body, tag).await?;
+            match elsewhere::way(&self.home, &answer) {
+                Some(Way::Here(path)) => place = path,
+                Some(Way::Elsewhere(_)) | None => return Ok(answer),
+            }
+        }
+        Err(Failure::unreadable(
+            "it sends from one place to the next without an end",
+        ))
+    }
+
+    async fn exchange_once(
         &self,
         octocrab: &Octocrab,
         method: &Method,
@@ -282,12 +331,14 @@ impl Client {
         let exchange = async {
             let response = octocrab.execute(request).await.map_err(no_answer)?;
             let (head, body) = response.into_parts();
-            let body = Limited::new(body, LONGEST_ANSWER)
-                .collect()
-                .await
-                .map_err(|error| Failure::Down {
-                    reason: format!("the answer broke off: {}", causes(error.as_ref())),
-                })?;
+            let body = Limited::new(body, LONGEST_ANSWER).collect().await.map_err(|error| {
+                match error.downcast_ref::<LengthLimitError>() {
+                    Some(_) => Failure::unreadable("it is too long"),
+                    None => Failure::Down {
+                        reason: format!("the answer broke off: {}", causes(error.as_ref())),
+                    },
+                }
+            })?;
             Ok(Answer {
                 status: head.status,
                 headers: head.headers,
@@ -335,7 +386,7 @@ async fn within<T>(limit: Duration, exchange: impl Future<Output = Result<T, Fai
 fn http_client() -> Result<reqwest::Client, ForgeError> {
     reqwest::Client::builder()
         .connect_timeout(CONNECT_TIMEOUT)
-        // octocrab follows them, and leaves the token behind where they lead to another host.
+        // They are followed by `exchange`.
         .redirect(Policy::none())
         .build()
         .map_err(|error| unusable(format!("the HTTP client cannot be set up: {}", causes(&error))))

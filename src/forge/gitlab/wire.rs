@@ -63,6 +63,8 @@ pub(super) struct References {
 #[derive(Deserialize)]
 pub(super) struct Project {
     pub(super) id: u64,
+    #[serde(default)]
+    pub(super) path_with_namespace: String,
     pub(super) http_url_to_repo: String,
     pub(super) default_branch: Option<String>,
     #[serde(default)]
