@@ -57,4 +57,5 @@ mod signing;
 mod sources;
 mod steering;
 mod stopping;
+mod worker_in_a_container;
 mod world;
