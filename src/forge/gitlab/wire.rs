@@ -77,6 +77,12 @@ pub(super) struct Project {
     pub(super) permissions: Permissions,
 }
 
+/// A project as an entry of a list.
+#[derive(Deserialize)]
+pub(super) struct NamedProject {
+    pub(super) path_with_namespace: String,
+}
+
 #[derive(Deserialize, Default)]
 pub(super) struct Permissions {
     pub(super) project_access: Option<Access>,
