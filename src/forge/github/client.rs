@@ -12,24 +12,23 @@ use std::time::Duration;
 use http::header::{ACCEPT, IF_NONE_MATCH};
 use http::{Method, StatusCode};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
-use octocrab::service::middleware::retry::RetryConfig;
 use octocrab::{OctoBody, Octocrab};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-use reqwest::redirect::Policy;
 use secrecy::{ExposeSecret, SecretString};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use url::Url;
 
 use super::answer::{next_page, read, succeeded};
+use super::connecting::{base, http_client, octocrab, unusable};
 use super::elsewhere::{self, Way};
-use super::installations::{self, Installations};
+use super::installations::Installations;
 use super::{Config, wire};
 use crate::forge::ForgeError;
 use crate::forge::clone_address::require_encrypted;
 use crate::forge::failure::{Failure, causes};
 use crate::forge::listing::Listing;
-use crate::forge::retry::{ATTEMPT_TIMEOUT, Answer, CONNECT_TIMEOUT, LONGEST_ANSWER, Repeat, send};
+use crate::forge::retry::{ATTEMPT_TIMEOUT, Answer, LONGEST_ANSWER, Repeat, send};
 use crate::forge::validators::Validators;
 
 /// Longest way from one place of GitHub's to another.
@@ -349,47 +348,12 @@ impl Client {
     }
 }
 
-/// Returns octocrab for the API at `base`, authorised by the token or as the App.
-async fn octocrab(
-    config: &Config,
-    token: Option<&SecretString>,
-    base: &str,
-    http: reqwest::Client,
-) -> Result<Octocrab, ForgeError> {
-    let builder = Octocrab::builder().add_retry_config(RetryConfig::None);
-    let builder = builder.base_uri(base).map_err(|error| unusable(causes(&error)))?;
-    let builder = match (&config.app, token) {
-        (Some(app), None) => builder.app(app.id.into(), installations::key(app).await?),
-        (Some(_) | None, _) => builder,
-    };
-    let octocrab = builder
-        .build_with_reqwest(http)
-        .map_err(|error| unusable(format!("the HTTP client cannot be set up: {}", causes(&error))))?;
-    match token {
-        // Not the builder's `personal_token`: it panics on a token with a line break.
-        Some(token) => octocrab
-            .user_access_token(token.clone())
-            .map_err(|_| unusable("github.token cannot be used".to_owned())),
-        None => Ok(octocrab),
-    }
-}
-
 async fn within<T>(limit: Duration, exchange: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     tokio::time::timeout(limit, exchange).await.unwrap_or_else(|_| {
         Err(Failure::Down {
             reason: format!("no complete answer within {} seconds", limit.as_secs()),
         })
     })
-}
-
-/// Returns the connection under octocrab. Not octocrab's own, which knows nothing of `HTTPS_PROXY` and `NO_PROXY`.
-fn http_client() -> Result<reqwest::Client, ForgeError> {
-    reqwest::Client::builder()
-        .connect_timeout(CONNECT_TIMEOUT)
-        // They are followed by `exchange`.
-        .redirect(Policy::none())
-        .build()
-        .map_err(|error| unusable(format!("the HTTP client cannot be set up: {}", causes(&error))))
 }
 
 /// octocrab's own text is often just a word, and its `Debug` a page with headers: the causes say what happened.
@@ -412,25 +376,6 @@ fn no_answer(error: octocrab::Error) -> Failure {
     }
 }
 
-/// octocrab panics at the first request where the address has no scheme.
-fn base(api_url: &str) -> Result<String, ForgeError> {
-    let address = api_url.trim().trim_end_matches('/');
-    let url = Url::parse(address).ok();
-    if url.is_some_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host() && url.query().is_none()) {
-        return Ok(address.to_owned());
-    }
-    Err(unusable(format!(
-        "github.api_url '{address}' is not an address; write https://host or https://host/path"
-    )))
-}
-
-fn unusable(reason: String) -> ForgeError {
-    ForgeError::Unexpected {
-        what: "connecting to GitHub".to_owned(),
-        reason,
-    }
-}
-
 /// Returns a name as one segment of a path or value of a query.
 pub(super) fn encoded(name: &str) -> String {
     const OTHERS: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
@@ -446,20 +391,6 @@ pub(super) fn path(repository: &str, part: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_is_no_address_is_refused_before_anything_is_sent() {
-        assert_eq!(
-            base(" http://127.0.0.1:1/api/v3/ ").unwrap(),
-            "http://127.0.0.1:1/api/v3"
-        );
-        for wrong in ["", "api.github.com", "github.com:443", "ftp://x", "https://x?y"] {
-            assert!(
-                base(wrong).unwrap_err().to_string().contains("github.api_url"),
-                "{wrong}"
-            );
-        }
-    }
 
     #[tokio::test]
     async fn an_answer_that_never_comes_is_not_waited_for() {

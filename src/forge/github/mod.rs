@@ -10,6 +10,7 @@ mod checks;
 mod client;
 mod comments;
 mod config;
+mod connecting;
 mod elsewhere;
 mod examine;
 mod history;
