@@ -128,14 +128,14 @@ async fn a_gitlab_group_is_told_the_projects_in_which_the_role_is_none_or_more_t
     let mut world = World::on_gitlab().await;
     world.configure(|config| config["gitlab"]["projects"] = json!(["acme/*"]));
     let gitlab = &world.gitlab;
-    insta::assert_snapshot!(told(&world, "GitLab group").await, @"ok GitLab group acme acme can be searched; items that carry the trigger label now: 0");
+    insta::assert_snapshot!(told(&world, "GitLab group").await, @"ok GitLab group acme acme can be searched; 0 items carry the trigger label now");
 
     for name in ["acme/closed", "acme/docs", "acme/old", "acme/deep/site"] {
         gitlab.project(name).member(gitlab.bot(), Access::Reporter);
     }
     gitlab.project("acme/tools").member(gitlab.bot(), Access::Owner);
     insta::assert_snapshot!(told(&world, "GitLab group").await, @"
-    look GitLab group acme acme can be searched; items that carry the trigger label now: 0; the token's user may not push to acme/closed, acme/deep/site, acme/docs and 1 more; the token's user has a role above Developer in acme/tools
+    look GitLab group acme acme can be searched; 0 items carry the trigger label now; the token's user may not push to acme/closed, acme/deep/site, acme/docs and 1 more; the token's user has a role above Developer in acme/tools
     -> give the user the role Developer in the group, or name the other projects one by one in gitlab.projects; lower the role of the user (or of the access token) to Developer
     ");
 

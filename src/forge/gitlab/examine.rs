@@ -202,7 +202,7 @@ impl GitLab {
             );
         }
         Ok(doubts.on(format!(
-            "{} can be searched; items that carry the trigger label now: {}",
+            "{} can be searched; {} items carry the trigger label now",
             found.full_path,
             items.len()
         )))
