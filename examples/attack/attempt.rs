@@ -42,6 +42,8 @@ pub struct Attempt {
     pub must_play: usize,
     /// What only commands that ran say, so that it proves that they did.
     pub proofs: Vec<String>,
+    /// What people must have been told at the end, so that it proves how far the attack came.
+    pub told: Option<String>,
     pub done: String,
 }
 
@@ -65,6 +67,7 @@ impl Attempt {
             replies: Vec::new(),
             must_play: 0,
             proofs: Vec::new(),
+            told: None,
             done: "The README greets its reader.".to_owned(),
         }
     }
@@ -117,6 +120,12 @@ impl Attempt {
         self.succeeds("printf 'Hello\\n' >> README.md")
     }
 
+    /// The program must come so far that people are told this.
+    pub fn tells(mut self, words: &str) -> Self {
+        self.told = Some(words.to_owned());
+        self
+    }
+
     /// What comes after the replies until here needs not happen: the run may be ended before.
     pub fn may_end_here(mut self, replies: usize) -> Self {
         self.must_play = replies;
@@ -158,6 +167,7 @@ impl Attempt {
         self.head = self.head.as_deref().map(fill);
         self.body = fill(&self.body);
         self.done = fill(&self.done);
+        self.told = self.told.as_deref().map(fill);
         self.comments.iter_mut().for_each(|(_, text)| *text = fill(text));
         for answer in &mut self.replies {
             answer.text = answer.text.as_deref().map(fill);

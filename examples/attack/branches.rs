@@ -1,4 +1,7 @@
 //! Names of branches that look like options, paths or other references.
+//!
+//! What people are told at the end shows that the program went by this very name: that it pushed to the branch, or that there is none it
+//! could work on.
 
 use serde_json::json;
 
@@ -7,12 +10,14 @@ use crate::class::Class;
 
 pub fn all() -> Vec<Attempt> {
     let head = |name, head: &str| {
-        let mut attempt = Attempt::new(Class::Branch, name, End::Any).works().may_end_here(0);
+        let attempt = Attempt::new(Class::Branch, name, End::Any).works().may_end_here(0);
+        let mut attempt = attempt.tells(&format!("`{head}`"));
         attempt.head = Some(head.to_owned());
         attempt
     };
-    let base = |name, base| {
-        let mut attempt = Attempt::new(Class::Branch, name, End::Any).works().may_end_here(0);
+    let base = |name, base: &str| {
+        let attempt = Attempt::new(Class::Branch, name, End::Delivered).works();
+        let mut attempt = attempt.tells(base.lines().next().unwrap_or_default());
         attempt.plan = vec![("base_branch", json!(base))];
         attempt
     };

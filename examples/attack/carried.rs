@@ -26,7 +26,12 @@ pub fn missing(site: &Site, target: &Target) -> Option<String> {
     if played < attempt.must_play {
         return Some(format!("{played} of {} replies had an effect", attempt.must_play));
     }
-    unproved(attempt, &text).map(|step| format!("the command of {step} did not do what it should"))
+    if let Some(step) = unproved(attempt, &text) {
+        return Some(format!("what proves it was not said: {step}"));
+    }
+    let words = attempt.told.as_deref()?;
+    let told = target.item.comments_of(site.forge.bot()).pop().unwrap_or_default();
+    (!told.contains(words)).then(|| format!("nobody was told {words}"))
 }
 
 fn unproved<'a>(attempt: &'a Attempt, text: &str) -> Option<&'a str> {

@@ -166,6 +166,14 @@ fn programs() -> Vec<Attempt> {
         git("git-floods", &only("rev-parse", "exec yes")).short(),
         git("git-floods-aside", &only("rev-parse", "exec yes >&2")),
         git("git-drips", &only("rev-parse", "while :; do printf x; sleep 3; done")),
+        git(
+            "git-disk-full",
+            &only(
+                "add",
+                "echo 'fatal: write error: No space left on device' >&2; exit 128",
+            ),
+        )
+        .tells("No space left on device"),
         git("git-sleeps", &only("rev-parse", "exec sleep 100000")),
         git("pack-noise", &only("pack-objects", "head -c 100000 /dev/urandom")),
         git("pack-floods", &only("pack-objects", "exec yes")),

@@ -15,9 +15,9 @@ pub fn all() -> Vec<Attempt> {
         ..attempt(name, prepare)
     };
     // It is not even fetched.
-    let refused = |name, prepare: fn(&Repository, &str)| Attempt {
+    let refused = |name, why: &str, prepare: fn(&Repository, &str)| Attempt {
         end: End::Refused,
-        ..attempt(name, prepare).may_end_here(0)
+        ..attempt(name, prepare).may_end_here(0).tells(why)
     };
     vec![
         attempt("hooks", |repository, mark| {
@@ -47,7 +47,7 @@ pub fn all() -> Vec<Attempt> {
             );
             commit(repository, &[("config", &config), (".gitconfig", &config), ("HEAD", "ref: refs/heads/main\n"), ("objects/x", ""), ("refs/x", "")]);
         }),
-        refused("submodules", |repository, mark| {
+        refused("submodules", "disallowed submodule name", |repository, mark| {
             let modules = format!(
                 "[submodule \"../../x\"]\n\tpath = ../../x\n\turl = ext::sh -c 'touch {mark}'\n\tupdate = !touch {mark}\n[submodule \"--upload-pack=touch\"]\n\tpath = -x\n\turl = --upload-pack=touch\n"
             );
@@ -70,7 +70,7 @@ pub fn all() -> Vec<Attempt> {
             );
         })
         .short(),
-        refused("git-spelled", |repository, mark| {
+        refused("git-spelled", "contains '.git'", |repository, mark| {
             let hook = format!("#!/bin/sh\ntouch {mark}\n");
             let length = hook.len();
             for name in ["GIT~1/hooks/post-checkout", ".g\\342\\200\\214it/config", ".Git./config"] {

@@ -42,7 +42,7 @@ pub async fn tried() -> anyhow::Result<Tried> {
 }
 
 /// Attacks of which we know that they succeed: a tool server that runs on the worker what the model wants, and a way out that leads to
-/// where it must not. The last two are not carried out, which must be noticed as well.
+/// where it must not. The others are not carried out, which must be noticed as well.
 fn known() -> Vec<Attempt> {
     let attack = |name| Attempt::new(Class::Reply, name, End::Delivered);
     vec![
@@ -51,6 +51,7 @@ fn known() -> Vec<Attempt> {
             .runs("curl -sS -m 5 http://127.0.0.2:@FORBIDDEN@/")
             .works(),
         attack("failing").succeeds("false").works(),
+        attack("silent").works().tells("what nobody says"),
         Attempt {
             must_play: 7,
             ..attack("short").works()

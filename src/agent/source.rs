@@ -135,9 +135,17 @@ impl Run {
     /// Decides on which commit the work starts and to which branch it goes.
     pub(super) async fn find_base(&self, item: &Item, mirror: &Mirror) -> Result<Base, Setback> {
         if let Some(change) = &item.change {
-            let commit = mirror.branch(&change.head_branch).await?.ok_or_else(|| {
-                Setback::failed(format!("the branch `{}` does not exist any more", change.head_branch))
-            })?;
+            let head = &change.head_branch;
+            let gone = || {
+                Setback::failed(match crate::repository::branch_name(head) {
+                    Ok(_) => format!("the branch `{head}` does not exist any more"),
+                    Err(_) => format!(
+                        "the branch `{head}` has a name that git takes for something else, such as an option; open the request from a branch \
+                         with a plain name"
+                    ),
+                })
+            };
+            let commit = mirror.branch(head).await?.ok_or_else(gone)?;
             return Ok(Base {
                 commit,
                 branch: change.base_branch.clone(),

@@ -2,11 +2,13 @@
 
 mod allowed_users;
 mod cache;
+mod clone_address;
 mod doubts;
 mod failure;
 pub mod github;
 pub mod gitlab;
 mod labels;
+mod listing;
 pub mod marker;
 mod retry;
 mod source;

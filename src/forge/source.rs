@@ -1,5 +1,7 @@
 //! Where items are searched: one repository, or all of an owner or group.
 
+use super::Triggered;
+
 /// An entry of the configuration's list of repositories or projects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Source {
@@ -14,6 +16,28 @@ impl Source {
         match entry.strip_suffix("/*") {
             Some(owner) => Self::All(owner.to_owned()),
             None => Self::Repository(entry.to_owned()),
+        }
+    }
+}
+
+impl Source {
+    /// Leaves those items whose repository the entry names: the configuration says what is worked on, and not the forge.
+    pub(super) fn keep_own(&self, found: &mut Vec<Triggered>) {
+        found.retain(|item| item.task.repository().is_some_and(|name| self.holds(name)));
+    }
+
+    /// Tells whether all items are the entry's own.
+    pub(super) fn has_all(&self, found: &[Triggered]) -> bool {
+        let mut names = found.iter().map(|item| item.task.repository());
+        names.all(|name| name.is_some_and(|name| self.holds(name)))
+    }
+
+    fn holds(&self, repository: &str) -> bool {
+        match self {
+            Self::Repository(name) => name.eq_ignore_ascii_case(repository),
+            Self::All(owner) => repository
+                .split_at_checked(owner.len())
+                .is_some_and(|(start, rest)| start.eq_ignore_ascii_case(owner) && rest.starts_with('/')),
         }
     }
 }
@@ -35,5 +59,20 @@ mod tests {
     fn a_star_means_all() {
         assert_eq!(Source::parse("owner/repo"), Source::Repository("owner/repo".to_owned()));
         assert_eq!(Source::parse("group/sub/*"), Source::All("group/sub".to_owned()));
+    }
+
+    #[test]
+    fn what_an_entry_does_not_name_is_not_of_it() {
+        for (entry, repository, expected) in [
+            ("owner/repo", "Owner/Repo", true),
+            ("owner/repo", "owner/repository", false),
+            ("group/*", "Group/project", true),
+            ("group/*", "group/sub/project", true),
+            ("group/*", "group", false),
+            ("group/*", "groups/project", false),
+            ("gruppe/*", "gruppé/x", false),
+        ] {
+            assert_eq!(Source::parse(entry).holds(repository), expected, "{entry} {repository}");
+        }
     }
 }

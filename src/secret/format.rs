@@ -14,7 +14,7 @@ struct Format {
     pattern: &'static str,
 }
 
-const FORMATS: [Format; 22] = [
+const FORMATS: [Format; 23] = [
     Format {
         kind: "private-key",
         cues: &["-----BEGIN "],
@@ -67,6 +67,12 @@ const FORMATS: [Format; 22] = [
         kind: "slack-webhook",
         cues: &["hooks.slack.com/services/"],
         pattern: r"hooks\.slack\.com/services/(T[A-Z0-9]+/B[A-Z0-9]+/[A-Za-z0-9]{20,})",
+    },
+    // A channel's access token has no prefix, but all that do not expire end alike.
+    Format {
+        kind: "line-token",
+        cues: &["dB04t89/1O/w1cDnyilFU="],
+        pattern: r"([A-Za-z0-9+/]{64,}dB04t89/1O/w1cDnyilFU=)",
     },
     Format {
         kind: "stripe-key",
@@ -239,6 +245,10 @@ mod tests {
             &format!("{hook}[redacted:slack-webhook]"),
         );
         check("id AKIAIOSFODNN7EXAMPLE.", "id [redacted:aws-key-id].");
+        check(
+            &format!("LineBotApi('{}{}')", token("", 110), "dB04t89/1O/w1cDnyilFU="),
+            "LineBotApi('[redacted:line-token]')",
+        );
     }
 
     #[test]

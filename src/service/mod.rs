@@ -118,11 +118,60 @@ fn settings(config: &Config, host: Host) -> Settings {
     }
 }
 
-/// Returns the name that tells this installation's containers from those of others on the same engine: a digest of
-/// where its state lies.
+/// Returns the name that tells this installation's containers from those of others on the same engine. It lies with the state, where the
+/// first start puts it: the path alone would be the same in every worker that runs in a container, and each would sweep the others'
+/// containers. Where it cannot be put the path has to do.
 pub fn instance(state_dir: &Path) -> String {
-    let path = std::fs::canonicalize(state_dir).unwrap_or_else(|_| state_dir.to_owned());
-    uuid::Uuid::new_v5(&uuid::Uuid::NAMESPACE_URL, path.as_os_str().as_encoded_bytes())
-        .simple()
-        .to_string()
+    let file = state_dir.join("instance");
+    let read = || {
+        let name = std::fs::read_to_string(&file).ok()?;
+        let name = uuid::Uuid::try_parse(name.trim()).ok()?;
+        Some(name.simple().to_string())
+    };
+    read()
+        .or_else(|| make(&file).ok().and_then(|()| read()))
+        .unwrap_or_else(|| {
+            let path = std::fs::canonicalize(state_dir).unwrap_or_else(|_| state_dir.to_owned());
+            uuid::Uuid::new_v5(&uuid::Uuid::NAMESPACE_URL, path.as_os_str().as_encoded_bytes())
+                .simple()
+                .to_string()
+        })
+}
+
+/// Puts a new name there in one step, unless another process was faster.
+fn make(file: &Path) -> std::io::Result<()> {
+    let name = uuid::Uuid::new_v4().simple().to_string();
+    let draft = file.with_extension(&name);
+    std::fs::write(&draft, format!("{name}\n"))?;
+    let placed = std::fs::hard_link(&draft, file);
+    std::fs::remove_file(&draft)?;
+    match placed {
+        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => Err(error),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_installation_keeps_its_name_where_its_state_goes_and_shares_it_with_nobody() {
+        let folder = tempfile::tempdir().unwrap();
+        let [first, second, moved] = ["first", "second", "moved"].map(|name| folder.path().join(name));
+        std::fs::create_dir(&first).unwrap();
+        let name = instance(&first);
+        assert_eq!(instance(&first), name);
+        std::fs::rename(&first, &moved).unwrap();
+        assert_eq!(instance(&moved), name);
+        // Another installation at the same place, as in a container of its own.
+        std::fs::create_dir(&first).unwrap();
+        assert_ne!(instance(&first), name);
+        assert_eq!(std::fs::read_dir(&first).unwrap().count(), 1);
+        // What cannot be a name is none, and without a folder there is nothing to keep one in.
+        std::fs::write(moved.join("instance"), "coding-agent.run=1").unwrap();
+        assert_ne!(instance(&moved), name);
+        assert_eq!(instance(&second), instance(&second));
+        assert!(!second.exists());
+    }
 }

@@ -122,3 +122,28 @@ async fn a_gitlab_token_is_told_scopes_role_and_end() {
     ");
     world.finish().await;
 }
+
+#[tokio::test]
+async fn a_gitlab_group_is_told_the_projects_in_which_the_role_is_none_or_more_than_needed() {
+    let mut world = World::on_gitlab().await;
+    world.configure(|config| config["gitlab"]["projects"] = json!(["acme/*"]));
+    let gitlab = &world.gitlab;
+    insta::assert_snapshot!(told(&world, "GitLab group").await, @"ok GitLab group acme acme can be searched; 0 items carry the trigger label now");
+
+    for name in ["acme/closed", "acme/docs", "acme/old", "acme/deep/site"] {
+        gitlab.project(name).member(gitlab.bot(), Access::Reporter);
+    }
+    gitlab.project("acme/tools").member(gitlab.bot(), Access::Owner);
+    insta::assert_snapshot!(told(&world, "GitLab group").await, @"
+    look GitLab group acme acme can be searched; 0 items carry the trigger label now; the token's user may not push to acme/closed, acme/deep/site, acme/docs and 1 more; the token's user has a role above Developer in acme/tools
+    -> give the user the role Developer in the group, or name the other projects one by one in gitlab.projects; lower the role of the user (or of the access token) to Developer
+    ");
+
+    gitlab.project("acme/tools").member(gitlab.bot(), Access::Reporter);
+    gitlab.default_project().member(gitlab.bot(), Access::Reporter);
+    insta::assert_snapshot!(told(&world, "GitLab group").await, @"
+    BAD GitLab group acme can be searched, but the token's user may push to none of its 6 projects
+    -> give the user (or the group access token) the role Developer in the group
+    ");
+    world.finish().await;
+}

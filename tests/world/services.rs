@@ -4,6 +4,7 @@ use bollard::Docker;
 use serde_json::{Value, json};
 
 use crate::fake::model::Plan;
+use crate::fake::site::Site;
 use crate::world::{IMAGE, World};
 
 const COMMAND: &str = "workspace/execute_command";
@@ -171,5 +172,93 @@ async fn what_a_killed_program_left_of_a_run_that_is_over_is_swept_with_its_serv
 
     assert_eq!(world.containers().await, [""; 0]);
     world.model.release();
+    world.finish().await;
+}
+
+/// A service that runs whatever is asked of it: an image that turned out to be somebody else's.
+const TURNED: &str = r"
+import http.server, subprocess, urllib.parse
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        command = urllib.parse.unquote(self.path[1:])
+        done = subprocess.run(command, shell=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(done.stdout)
+
+http.server.ThreadingHTTPServer(('127.0.0.1', 8080), Handler).serve_forever()
+";
+
+#[tokio::test]
+async fn a_hostile_service_reaches_neither_outside_nor_worker_nor_the_project() {
+    let (forbidden, allowed) = (Site::start_on("0.0.0.0"), Site::start());
+    let mut turned = web();
+    turned["entrypoint"] = json!(["python3", "-c", TURNED]);
+    turned["command"] = Value::Null;
+    turned["ready"] = json!("curl -sf http://127.0.0.1:8080/true");
+    let mut world = world_with(json!({ "web": turned })).await;
+    world.configure(|config| {
+        config["command_executor"]["network"] = json!({ "allow_private": [allowed.address()] });
+    });
+    let asks = |command: &str| {
+        let encoded = percent_encoding::utf8_percent_encode(command, percent_encoding::NON_ALPHANUMERIC);
+        json!({ "command": format!("curl -sS http://web:8080/{encoded}") })
+    };
+    let port = forbidden.port();
+    let looks = format!(
+        "tail -n +3 /proc/net/dev | cut -d: -f1 | tr -d ' '; timeout 2 bash -c 'echo > /dev/tcp/172.17.0.1/{port}' 2>&1; id -un; \
+         grep -E '^(CapEff|NoNewPrivs|Seccomp):' /proc/self/status | tr -s '\\t ' ' '"
+    );
+    let proxy = "curl -sS -m 5 --noproxy '' -x http://127.0.0.1:3128";
+    let asks_out = format!(
+        "{proxy} http://127.0.0.1:{port}/; {proxy} http://{}/through",
+        allowed.address()
+    );
+    let looks_around = "ls /workspace/project/README.md /var/run/docker.sock; cat /proc/[0-9]*/cmdline | tr '\\0' ' '";
+    world
+        .model
+        .plans(Plan::of(&["ask"]).in_environment("python"))
+        .calls(COMMAND, asks(&looks))
+        .calls(COMMAND, asks(&asks_out))
+        .calls(COMMAND, asks(looks_around))
+        .calls(COMMAND, asks("kill -9 -1"))
+        .calls(COMMAND, json!({ "command": "echo alive > alive.txt" }))
+        .done("Asked.");
+    world.github.open_issue("Ask the service").label("coding agent");
+
+    let ended = world.run().await;
+
+    assert_eq!(
+        ended.stdout,
+        "github:acme/widgets#1: done\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
+    let requests = world.model.requests();
+    let output = |turn: usize| {
+        let said: Value = serde_json::from_str(&requests[2 + turn].last_user_message()).unwrap();
+        let output = said["previous_output"][0]["output"].as_str().unwrap().to_owned();
+        // What follows tells the time it took.
+        output.split("\n[exit code 0").next().unwrap().to_owned()
+    };
+    insta::assert_snapshot!(output(0).replace(port, "PORT"), @"
+    lo
+    bash: connect: Network is unreachable
+    bash: line 1: /dev/tcp/172.17.0.1/PORT: Network is unreachable
+    agent
+    CapEff: 0000000000000000
+    NoNewPrivs: 1
+    Seccomp: 2
+    ");
+    // It shares the run's way out, and what that refuses.
+    insta::assert_snapshot!(output(1).replace(port, "PORT"), @r#"
+    127.0.0.1 is not among the hosts that containers may reach; whoever runs coding-agent can allow it in config.yaml: command_executor.network.allow: ["127.0.0.1:PORT"]
+    hello from /through
+    "#);
+    let around = output(2);
+    assert_eq!(around.matches("No such file or directory").count(), 2, "{around}");
+    assert!(!around.contains("coding-agent-executor"), "{around}");
+    assert_eq!(forbidden.asked(), [""; 0]);
     world.finish().await;
 }

@@ -185,6 +185,62 @@ async fn a_commit_that_was_pushed_before_a_pause_has_the_same_id_after_it() {
 }
 
 #[tokio::test]
+async fn a_key_that_is_changed_during_a_pause_signs_all_of_the_branch_anew() {
+    let mut world = World::start().await;
+    let old = key(&mut world, "ed25519", BOT);
+    world.configure(|config| config["steering"] = json!({ "interval_seconds": 1 }));
+    world.model.allows_restarts();
+    let work = "echo red > color.txt && git add . && git commit -q -m 'Paint it' && echo wet > state.txt";
+    world
+        .model
+        .plans(Plan::of(&["paint it"]).in_environment("python"))
+        .calls(COMMAND, json!({ "command": work }))
+        .calls(COMMAND, json!({ "command": "true" }))
+        .holds();
+    let issue = world.github.open_issue("Paint it").label("coding agent");
+    let run = world.spawn(&["run"]);
+    world.model.until_held(1).await;
+    issue.comment("alice", "/agent pause");
+    assert_eq!(
+        run.ended().await.stdout,
+        "github:acme/widgets#1: paused\n",
+        "{}",
+        world.story()
+    );
+    let shown = commits(&world, BRANCH, &old);
+    std::fs::remove_file(&old).unwrap();
+    std::fs::remove_file(old.with_extension("pub")).unwrap();
+
+    let new = key(&mut world, "ed25519", BOT);
+    world.configure(|config| config["steering"] = json!({ "interval_seconds": 1 }));
+    world
+        .model
+        .calls(COMMAND, json!({"command": "git add . && git commit -q -m 'Dry it'"}))
+        .done("It is dry.");
+    issue.comment("alice", "/agent resume");
+    let ended = world.run().await;
+
+    assert_eq!(
+        ended.stdout,
+        "github:acme/widgets#1: done\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
+    let delivered = commits(&world, BRANCH, &new);
+    assert!(
+        delivered.iter().all(|(_, _, signature)| signature.starts_with('G')),
+        "{delivered:?}"
+    );
+    let subjects: Vec<_> = delivered.iter().map(|(_, subject, _)| subject.as_str()).collect();
+    assert_eq!(subjects, ["Paint it", "Dry it"]);
+    assert_ne!(
+        shown[0].0, delivered[0].0,
+        "the same work is another commit with another signature"
+    );
+    world.finish().await;
+}
+
+#[tokio::test]
 async fn doctor_signs_something_and_shows_the_key_that_the_forge_needs() {
     let mut world = World::start().await;
     let file = key(&mut world, "ed25519", "coding-agent@localhost");

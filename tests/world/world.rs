@@ -168,12 +168,18 @@ impl World {
 
     /// Starts the program with these arguments.
     pub fn spawn(&self, arguments: &[&str]) -> Program {
-        let config = self.folder().join("config.yaml");
-        // JSON is YAML.
-        std::fs::write(&config, serde_json::to_string_pretty(&self.config).unwrap()).unwrap();
+        let config = self.writes_its_configuration();
         let mut command = self.program();
         command.arg("--config").arg(&config).args(arguments);
         Program::start(command)
+    }
+
+    /// Writes the configuration into the world's folder, and returns where.
+    pub fn writes_its_configuration(&self) -> PathBuf {
+        let config = self.folder().join("config.yaml");
+        // JSON is YAML.
+        std::fs::write(&config, serde_json::to_string_pretty(&self.config).unwrap()).unwrap();
+        config
     }
 
     /// Prepares the program in an environment of this world's, without a configuration file.

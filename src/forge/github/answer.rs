@@ -1,6 +1,6 @@
 //! Reading GitHub's answers: what was asked for, GitHub's words of refusal, and the link to the next page.
 
-use http::header::LINK;
+use http::header::{LINK, LOCATION};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -12,6 +12,11 @@ use crate::forge::retry::Answer;
 pub(super) fn succeeded(answer: Answer) -> Result<Answer, Failure> {
     if answer.status.is_success() {
         return Ok(answer);
+    }
+    if answer.status.is_redirection() && answer.headers.contains_key(LOCATION) {
+        return Err(Failure::unreadable(
+            "it sends to another host, where the token is not sent",
+        ));
     }
     Err(Failure::Answered {
         status: answer.status,

@@ -94,7 +94,10 @@ impl GitHub {
     async fn log_of(&self, address: Address<'_>, run: &wire::CheckRun) -> Result<Option<String>, Failure> {
         if let Some(job) = job(run) {
             let at = path(address.repository, &format!("/actions/jobs/{job}/logs"));
-            let asked = self.client.fetch(Rights::Repository(address.repository), &at).await;
+            let asked = self
+                .client
+                .fetch_file(Rights::Repository(address.repository), &at)
+                .await;
             return match if_readable(asked) {
                 Ok(log) => Ok(log.map(|answer| tail(&answer.body))),
                 // A log that is too long, or on a server that cannot be reached from here: the name alone has to do.

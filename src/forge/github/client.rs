@@ -1,35 +1,38 @@
 //! One HTTP exchange with GitHub, through octocrab.
 //!
-//! octocrab brings the base address, the authorisation and redirects; the connection below it is reqwest's. Its typed
+//! octocrab brings the base address and the authorisation; the connection below it is reqwest's. Its typed
 //! calls are not used: they demand dozens of fields that this program does not read (and that compatible servers leave
 //! out), hide the headers that conditional requests and limits need, and its own retries send a comment four times. So
-//! requests go through `execute`, answers into the narrow structs of `wire`, and repeats through `forge::retry`.
+//! requests go through `execute`, answers into the narrow structs of `wire`, and repeats through `forge::retry`. Redirects
+//! are followed here, on the same host only: octocrab would leave the token behind and send a comment's text to any other.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use http::header::{ACCEPT, IF_NONE_MATCH};
 use http::{Method, StatusCode};
-use http_body_util::{BodyExt, Limited};
-use octocrab::service::middleware::retry::RetryConfig;
+use http_body_util::{BodyExt, LengthLimitError, Limited};
 use octocrab::{OctoBody, Octocrab};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-use reqwest::redirect::Policy;
 use secrecy::{ExposeSecret, SecretString};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use url::Url;
 
 use super::answer::{next_page, read, succeeded};
-use super::installations::{self, Installations};
+use super::connecting::{base, http_client, octocrab, unusable};
+use super::elsewhere::{self, Way};
+use super::installations::Installations;
 use super::{Config, wire};
 use crate::forge::ForgeError;
+use crate::forge::clone_address::require_encrypted;
 use crate::forge::failure::{Failure, causes};
-use crate::forge::retry::{ATTEMPT_TIMEOUT, Answer, CONNECT_TIMEOUT, LONGEST_ANSWER, Repeat, send};
+use crate::forge::listing::Listing;
+use crate::forge::retry::{ATTEMPT_TIMEOUT, Answer, LONGEST_ANSWER, Repeat, send};
 use crate::forge::validators::Validators;
 
-/// No real list is longer; a server whose `next` links run in circles is not followed for ever.
-const MOST_PAGES: usize = 200;
+/// Longest way from one place of GitHub's to another.
+const MOST_REDIRECTS: usize = 5;
 
 /// What a request needs rights for. A token has the same for all; an App has an installation for each account.
 #[derive(Debug, Clone, Copy)]
@@ -57,6 +60,8 @@ pub(super) struct Client {
     root: Octocrab,
     /// The same for the GraphQL API, which has another address on a server of one's own.
     graph: Octocrab,
+    /// The API's address, whose host alone gets the token.
+    home: Url,
     /// The token; `None` for an App.
     token: Option<SecretString>,
     installations: Installations,
@@ -76,6 +81,7 @@ impl Client {
         Ok(Self {
             root: octocrab(config, token.as_ref(), &base, http.clone()).await?,
             graph: octocrab(config, token.as_ref(), base.strip_suffix("/v3").unwrap_or(&base), http).await?,
+            home: Url::parse(&base).map_err(|error| unusable(causes(&error)))?,
             token,
             installations: Installations::default(),
             validators: Validators::default(),
@@ -89,6 +95,11 @@ impl Client {
 
     pub(super) fn installations(&self) -> &Installations {
         &self.installations
+    }
+
+    /// Refuses the address of a repository that the token must not be sent to.
+    pub(super) fn admit(&self, clone_url: &str) -> Result<(), Failure> {
+        require_encrypted(&self.home, clone_url)
     }
 
     pub(super) fn validators(&self) -> &Validators {
@@ -131,16 +142,15 @@ impl Client {
         items: impl Fn(P) -> Vec<T>,
     ) -> Result<Vec<T>, Failure> {
         let mut all = Vec::new();
+        let mut listing = Listing::default();
         let mut next = Some(path.to_owned());
-        for _ in 0..MOST_PAGES {
-            let Some(path) = next else { return Ok(all) };
+        while let Some(path) = next {
             let answer = self.fetch(rights, &path).await?;
+            listing.add(&answer)?;
             all.extend(items(read(&answer)?));
             next = next_page(&answer);
         }
-        Err(Failure::Unreadable {
-            reason: format!("the list has more than {MOST_PAGES} pages"),
-        })
+        Ok(all)
     }
 
     /// Sends a write and reads what it made.
@@ -204,6 +214,22 @@ impl Client {
         answer
     }
 
+    /// Fetches a file that may lie on another server.
+    pub(super) async fn fetch_file(&self, rights: Rights<'_>, path: &str) -> Result<Answer, Failure> {
+        let octocrab = self.authorised(&self.root, rights).await?;
+        let answer = send(Repeat::Always, || {
+            self.exchange(&octocrab, &Method::GET, path, None, None)
+        })
+        .await?;
+        let answer = match elsewhere::way(&self.home, &answer) {
+            Some(Way::Elsewhere(url)) => send(Repeat::Always, || elsewhere::fetch(&self.home, url.clone())).await?,
+            Some(Way::Here(_)) | None => answer,
+        };
+        let answer = succeeded(answer);
+        self.doubt(rights, &answer);
+        answer
+    }
+
     /// An App's token that is not accepted any more is not used again: the App may have been installed anew.
     fn doubt<T>(&self, rights: Rights<'_>, answer: &Result<T, Failure>) {
         if let Err(failure) = answer
@@ -260,7 +286,29 @@ impl Client {
             .map_err(|error| Failure::unreadable(causes(&error)))
     }
 
+    /// Asks, and follows to where the same host says that the thing is now, with the same method and body.
     async fn exchange(
+        &self,
+        octocrab: &Octocrab,
+        method: &Method,
+        path: &str,
+        body: Option<&Value>,
+        tag: Option<&http::HeaderValue>,
+    ) -> Result<Answer, Failure> {
+        let mut place = path.to_owned();
+        for _ in 0..=MOST_REDIRECTS {
+            let answer = self.exchange_once(octocrab, method, &place, body, tag).await?;
+            match elsewhere::way(&self.home, &answer) {
+                Some(Way::Here(path)) => place = path,
+                Some(Way::Elsewhere(_)) | None => return Ok(answer),
+            }
+        }
+        Err(Failure::unreadable(
+            "it sends from one place to the next without an end",
+        ))
+    }
+
+    async fn exchange_once(
         &self,
         octocrab: &Octocrab,
         method: &Method,
@@ -282,12 +330,14 @@ impl Client {
         let exchange = async {
             let response = octocrab.execute(request).await.map_err(no_answer)?;
             let (head, body) = response.into_parts();
-            let body = Limited::new(body, LONGEST_ANSWER)
-                .collect()
-                .await
-                .map_err(|error| Failure::Down {
-                    reason: format!("the answer broke off: {}", causes(error.as_ref())),
-                })?;
+            let body = Limited::new(body, LONGEST_ANSWER).collect().await.map_err(|error| {
+                match error.downcast_ref::<LengthLimitError>() {
+                    Some(_) => Failure::unreadable("it is too long"),
+                    None => Failure::Down {
+                        reason: format!("the answer broke off: {}", causes(error.as_ref())),
+                    },
+                }
+            })?;
             Ok(Answer {
                 status: head.status,
                 headers: head.headers,
@@ -298,47 +348,12 @@ impl Client {
     }
 }
 
-/// Returns octocrab for the API at `base`, authorised by the token or as the App.
-async fn octocrab(
-    config: &Config,
-    token: Option<&SecretString>,
-    base: &str,
-    http: reqwest::Client,
-) -> Result<Octocrab, ForgeError> {
-    let builder = Octocrab::builder().add_retry_config(RetryConfig::None);
-    let builder = builder.base_uri(base).map_err(|error| unusable(causes(&error)))?;
-    let builder = match (&config.app, token) {
-        (Some(app), None) => builder.app(app.id.into(), installations::key(app).await?),
-        (Some(_) | None, _) => builder,
-    };
-    let octocrab = builder
-        .build_with_reqwest(http)
-        .map_err(|error| unusable(format!("the HTTP client cannot be set up: {}", causes(&error))))?;
-    match token {
-        // Not the builder's `personal_token`: it panics on a token with a line break.
-        Some(token) => octocrab
-            .user_access_token(token.clone())
-            .map_err(|_| unusable("github.token cannot be used".to_owned())),
-        None => Ok(octocrab),
-    }
-}
-
 async fn within<T>(limit: Duration, exchange: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     tokio::time::timeout(limit, exchange).await.unwrap_or_else(|_| {
         Err(Failure::Down {
             reason: format!("no complete answer within {} seconds", limit.as_secs()),
         })
     })
-}
-
-/// Returns the connection under octocrab. Not octocrab's own, which knows nothing of `HTTPS_PROXY` and `NO_PROXY`.
-fn http_client() -> Result<reqwest::Client, ForgeError> {
-    reqwest::Client::builder()
-        .connect_timeout(CONNECT_TIMEOUT)
-        // octocrab follows them, and leaves the token behind where they lead to another host.
-        .redirect(Policy::none())
-        .build()
-        .map_err(|error| unusable(format!("the HTTP client cannot be set up: {}", causes(&error))))
 }
 
 /// octocrab's own text is often just a word, and its `Debug` a page with headers: the causes say what happened.
@@ -361,25 +376,6 @@ fn no_answer(error: octocrab::Error) -> Failure {
     }
 }
 
-/// octocrab panics at the first request where the address has no scheme.
-fn base(api_url: &str) -> Result<String, ForgeError> {
-    let address = api_url.trim().trim_end_matches('/');
-    let url = Url::parse(address).ok();
-    if url.is_some_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host() && url.query().is_none()) {
-        return Ok(address.to_owned());
-    }
-    Err(unusable(format!(
-        "github.api_url '{address}' is not an address; write https://host or https://host/path"
-    )))
-}
-
-fn unusable(reason: String) -> ForgeError {
-    ForgeError::Unexpected {
-        what: "connecting to GitHub".to_owned(),
-        reason,
-    }
-}
-
 /// Returns a name as one segment of a path or value of a query.
 pub(super) fn encoded(name: &str) -> String {
     const OTHERS: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
@@ -395,20 +391,6 @@ pub(super) fn path(repository: &str, part: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_is_no_address_is_refused_before_anything_is_sent() {
-        assert_eq!(
-            base(" http://127.0.0.1:1/api/v3/ ").unwrap(),
-            "http://127.0.0.1:1/api/v3"
-        );
-        for wrong in ["", "api.github.com", "github.com:443", "ftp://x", "https://x?y"] {
-            assert!(
-                base(wrong).unwrap_err().to_string().contains("github.api_url"),
-                "{wrong}"
-            );
-        }
-    }
 
     #[tokio::test]
     async fn an_answer_that_never_comes_is_not_waited_for() {

@@ -38,6 +38,10 @@ impl GitHub {
                 None,
             )
         };
+        self.client.admit(&clone_url)?;
+        if let Some(change) = &change {
+            self.client.admit(&change.head_clone_url)?;
+        }
         Ok(Item {
             task: task.clone(),
             title: issue.title,

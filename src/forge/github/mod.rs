@@ -10,6 +10,8 @@ mod checks;
 mod client;
 mod comments;
 mod config;
+mod connecting;
+mod elsewhere;
 mod examine;
 mod history;
 mod installations;

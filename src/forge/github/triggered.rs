@@ -44,11 +44,20 @@ impl GitHub {
 
     pub(super) async fn items_of(&self, source: &Source) -> Result<Vec<Triggered>, Failure> {
         let query = self.query.as_deref();
-        match source {
-            Source::Repository(name) if query.is_none() => self.listed(name).await,
-            Source::Repository(name) => self.searched(Rights::Repository(name), &format!("repo:{name}")).await,
-            Source::All(owner) => self.searched(Rights::Owner(owner), &format!("user:{owner}")).await,
+        let mut found = match source {
+            Source::Repository(name) if query.is_none() => self.listed(name).await?,
+            Source::Repository(name) => self.searched(Rights::Repository(name), &format!("repo:{name}")).await?,
+            Source::All(owner) => self.searched(Rights::Owner(owner), &format!("user:{owner}")).await?,
+        };
+        let mut own = source.clone();
+        if let Source::Repository(name) = source
+            && !own.has_all(&found)
+        {
+            // One that was renamed still answers to its old name.
+            own = Source::Repository(self.repository(name).await?.full_name.clone());
         }
+        own.keep_own(&mut found);
+        Ok(found)
     }
 
     async fn listed(&self, name: &str) -> Result<Vec<Triggered>, Failure> {

@@ -4,11 +4,12 @@
 //! takes any base address (with a path, with or without `/api/v4`), repeats, counts and confirms known pages.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use async_trait::async_trait;
 use bytes::{Bytes, BytesMut};
 use gitlab::api::{ApiError, AsyncClient, AsyncQuery, Endpoint, Pageable, Pagination, RestClient, ignore, paged, raw};
-use http::header::{CONTENT_TYPE, IF_NONE_MATCH};
+use http::header::{CONTENT_TYPE, IF_NONE_MATCH, LOCATION};
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use reqwest::redirect::Policy;
 use secrecy::{ExposeSecret, SecretString};
@@ -17,7 +18,9 @@ use url::Url;
 
 use super::Config;
 use crate::forge::ForgeError;
+use crate::forge::clone_address::require_encrypted;
 use crate::forge::failure::{Failure, causes, one_line};
+use crate::forge::listing::Listing;
 use crate::forge::retry::{ATTEMPT_TIMEOUT, Answer, CONNECT_TIMEOUT, LONGEST_ANSWER, Repeat, send};
 use crate::forge::validators::Validators;
 
@@ -63,6 +66,11 @@ impl Client {
         self.requests.load(Ordering::Relaxed)
     }
 
+    /// Refuses the address of a repository that the token must not be sent to.
+    pub(super) fn admit(&self, clone_url: &str) -> Result<(), Failure> {
+        require_encrypted(&self.base, clone_url)
+    }
+
     pub(super) fn validators(&self) -> &Validators {
         &self.validators
     }
@@ -100,8 +108,12 @@ impl Client {
         T: DeserializeOwned + Send + 'static,
     {
         let endpoint = endpoint.map_err(incomplete)?;
+        let pages = Pages {
+            client: self,
+            listing: Mutex::default(),
+        };
         paged(endpoint, Pagination::All)
-            .query_async(self)
+            .query_async(&pages)
             .await
             .map_err(failure)
     }
@@ -116,7 +128,36 @@ impl Client {
         raw(endpoint).query_async(self).await.map_err(failure)
     }
 
+    async fn answer(&self, request: &http::request::Builder, body: Vec<u8>) -> Result<Answer, Failure> {
+        let request = read_request(request, body)?;
+        let path = request.address.as_str();
+        let known = if request.method == Method::GET {
+            self.validators.known(path)
+        } else {
+            None
+        };
+        let tag = known.as_ref().map(|page| &page.tag);
+        // What is made by POST would be made twice.
+        let repeat = if request.method == Method::POST {
+            Repeat::IfNotDone
+        } else {
+            Repeat::Always
+        };
+        let mut answer = send(repeat, || self.exchange(&request, tag)).await?;
+        match known {
+            Some(known) if answer.status == StatusCode::NOT_MODIFIED => answer = known.answer,
+            Some(_) | None if request.method == Method::GET => self.validators.keep(path, &answer),
+            Some(_) | None => {}
+        }
+        Ok(answer)
+    }
     async fn exchange(&self, request: &Request, tag: Option<&HeaderValue>) -> Result<Answer, Failure> {
+        // Where a page says that the next one is, for instance.
+        if request.address.origin() != self.base.origin() {
+            return Err(Failure::unreadable(
+                "it leads to another host, where the token is not sent",
+            ));
+        }
         self.requests.fetch_add(1, Ordering::Relaxed);
         let mut sent = self
             .http
@@ -130,6 +171,11 @@ impl Client {
             sent = sent.body(request.body.clone());
         }
         let mut response = sent.send().await.map_err(no_answer)?;
+        if response.status().is_redirection() && response.headers().contains_key(LOCATION) {
+            return Err(Failure::unreadable(
+                "it sends to another host, where the token is not sent",
+            ));
+        }
         let mut body = BytesMut::new();
         while let Some(part) = response.chunk().await.map_err(no_answer)? {
             if body.len() + part.len() > LONGEST_ANSWER {
@@ -168,33 +214,44 @@ impl AsyncClient for Client {
         request: http::request::Builder,
         body: Vec<u8>,
     ) -> Result<http::Response<Bytes>, ApiError<Self::Error>> {
-        let request = read_request(&request, body).map_err(ApiError::client)?;
-        let path = request.address.as_str();
-        let known = if request.method == Method::GET {
-            self.validators.known(path)
-        } else {
-            None
-        };
-        let tag = known.as_ref().map(|page| &page.tag);
-        // What is made by POST would be made twice.
-        let repeat = if request.method == Method::POST {
-            Repeat::IfNotDone
-        } else {
-            Repeat::Always
-        };
-        let mut answer = send(repeat, || self.exchange(&request, tag))
-            .await
-            .map_err(ApiError::client)?;
-        match known {
-            Some(known) if answer.status == StatusCode::NOT_MODIFIED => answer = known.answer,
-            Some(_) | None if request.method == Method::GET => self.validators.keep(path, &answer),
-            Some(_) | None => {}
-        }
-        let mut response = http::Response::new(answer.body);
-        *response.status_mut() = answer.status;
-        *response.headers_mut() = answer.headers;
-        Ok(response)
+        let answer = self.answer(&request, body).await.map_err(ApiError::client)?;
+        Ok(response(answer))
     }
+}
+
+/// The client while it reads the pages of one list.
+struct Pages<'a> {
+    client: &'a Client,
+    listing: Mutex<Listing>,
+}
+
+impl RestClient for Pages<'_> {
+    type Error = Failure;
+
+    fn rest_endpoint(&self, endpoint: &str) -> Result<Url, ApiError<Self::Error>> {
+        self.client.rest_endpoint(endpoint)
+    }
+}
+
+#[async_trait]
+impl AsyncClient for Pages<'_> {
+    async fn rest_async(
+        &self,
+        request: http::request::Builder,
+        body: Vec<u8>,
+    ) -> Result<http::Response<Bytes>, ApiError<Self::Error>> {
+        let page = self.client.answer(&request, body).await.map_err(ApiError::client)?;
+        let mut listing = self.listing.lock().unwrap_or_else(PoisonError::into_inner);
+        listing.add(&page).map_err(ApiError::client)?;
+        Ok(response(page))
+    }
+}
+
+fn response(answer: Answer) -> http::Response<Bytes> {
+    let mut response = http::Response::new(answer.body);
+    *response.status_mut() = answer.status;
+    *response.headers_mut() = answer.headers;
+    response
 }
 
 fn read_request(request: &http::request::Builder, body: Vec<u8>) -> Result<Request, Failure> {

@@ -1,6 +1,10 @@
 //! What `doctor` says about GitLab: the token, each project or group, the labels.
 
+use std::collections::BTreeSet;
+
+use gitlab::api::common::AccessLevel;
 use gitlab::api::groups;
+use gitlab::api::groups::projects::GroupProjects;
 use gitlab::api::personal_access_tokens::PersonalAccessTokenSelf;
 use gitlab::api::users::CurrentUser;
 
@@ -170,13 +174,60 @@ impl GitLab {
     async fn examine_group(&self, source: &Source, group: &str) -> Result<Verdict, Failure> {
         let found: wire::Group = self.client.ask(groups::Group::builder().group(group).build()).await?;
         let items = self.items_of(source).await?;
-        Ok(Verdict::Good {
-            detail: format!(
-                "{} can be searched; {} items carry the trigger label now",
-                found.full_path,
-                items.len()
-            ),
-        })
+        let all = self.projects_in(group, None).await?;
+        let writable = self.projects_in(group, Some(AccessLevel::Developer)).await?;
+        let wide = self.projects_in(group, Some(AccessLevel::Maintainer)).await?;
+        if writable.is_empty() && !all.is_empty() {
+            return Ok(Verdict::Bad {
+                detail: format!(
+                    "can be searched, but the token's user may push to none of its {} projects",
+                    all.len()
+                ),
+                mend: "give the user (or the group access token) the role Developer in the group".to_owned(),
+            });
+        }
+        let mut doubts = Doubts::default();
+        let closed: Vec<&str> = all.difference(&writable).map(String::as_str).collect();
+        if !closed.is_empty() {
+            doubts.add(
+                format!("the token's user may not push to {}", some_of(&closed)),
+                "give the user the role Developer in the group, or name the other projects one by one in gitlab.projects",
+            );
+        }
+        if !wide.is_empty() {
+            let wide: Vec<&str> = wide.iter().map(String::as_str).collect();
+            doubts.add(
+                format!("the token's user has a role above Developer in {}", some_of(&wide)),
+                "lower the role of the user (or of the access token) to Developer",
+            );
+        }
+        Ok(doubts.on(format!(
+            "{} can be searched; {} items carry the trigger label now",
+            found.full_path,
+            items.len()
+        )))
+    }
+
+    /// Returns the projects of a group and its subgroups, by their paths, in which the token's user has this role or a higher one. A list of
+    /// projects does not tell the role in each.
+    async fn projects_in(&self, group: &str, role: Option<AccessLevel>) -> Result<BTreeSet<String>, Failure> {
+        let mut projects = GroupProjects::builder();
+        let projects = projects.group(group).archived(false).include_subgroups(true);
+        if let Some(role) = role {
+            projects.min_access_level(role);
+        }
+        let found: Vec<wire::NamedProject> = self.client.list(projects.build()).await?;
+        Ok(found.into_iter().map(|project| project.path_with_namespace).collect())
+    }
+}
+
+/// Returns the first of some names, and how many more there are.
+fn some_of(names: &[&str]) -> String {
+    const SHOWN: usize = 3;
+    let shown = names.iter().take(SHOWN).copied().collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(SHOWN) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
     }
 }
 

@@ -17,6 +17,10 @@ impl GitLab {
             Kind::Issue => None,
             Kind::MergeRequest => Some(self.change_head(&item, &project).await?),
         };
+        self.client.admit(&project.http_url_to_repo)?;
+        if let Some(change) = &change {
+            self.client.admit(&change.head_clone_url)?;
+        }
         Ok(Item {
             task: task.clone(),
             title: item.title,

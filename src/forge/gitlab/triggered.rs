@@ -44,6 +44,19 @@ impl GitLab {
     }
 
     pub(super) async fn items_of(&self, source: &Source) -> Result<Vec<Triggered>, Failure> {
+        let mut found = self.searched(source).await?;
+        let mut own = source.clone();
+        if let Source::Repository(name) = source
+            && !own.has_all(&found)
+        {
+            // One that was renamed still answers to its old name.
+            own = Source::Repository(self.project(name).await?.path_with_namespace.clone());
+        }
+        own.keep_own(&mut found);
+        Ok(found)
+    }
+
+    async fn searched(&self, source: &Source) -> Result<Vec<Triggered>, Failure> {
         let trigger = self.labels.trigger.as_str();
         match source {
             Source::Repository(project) => {

@@ -63,6 +63,8 @@ pub(super) struct References {
 #[derive(Deserialize)]
 pub(super) struct Project {
     pub(super) id: u64,
+    #[serde(default)]
+    pub(super) path_with_namespace: String,
     pub(super) http_url_to_repo: String,
     pub(super) default_branch: Option<String>,
     #[serde(default)]
@@ -73,6 +75,12 @@ pub(super) struct Project {
     pub(super) merge_requests_enabled: Option<bool>,
     #[serde(default)]
     pub(super) permissions: Permissions,
+}
+
+/// A project as an entry of a list.
+#[derive(Deserialize)]
+pub(super) struct NamedProject {
+    pub(super) path_with_namespace: String,
 }
 
 #[derive(Deserialize, Default)]

@@ -156,6 +156,16 @@ pub async fn front_door<S: Host>(
             next.run(request).await;
             forge.hang().await
         }
+        Some(Fault::Says(json)) => Some(([(header::CONTENT_TYPE, "application/json")], json).into_response()),
+        Some(Fault::Redirects(address)) => Some(traffic::redirect(address, &path)),
+        Some(Fault::Continues(address)) => {
+            let mut answer = next.run(request).await;
+            let link = format!("<{address}{path}&page=2>; rel=\"next\"");
+            let link = link.parse().expect("an address is a proper header");
+            answer.headers_mut().insert(header::LINK, link);
+            Some(answer)
+        }
+        Some(Fault::Floods) => Some(traffic::flood()),
     };
     let status = answer.as_ref().map(|answer| answer.status().as_u16());
     forge.traffic.record(traffic::Request {

@@ -59,7 +59,7 @@ impl Site {
         self.address.rsplit(':').next().unwrap()
     }
 
-    /// Returns the requests in order: method, path, host, body.
+    /// Returns the requests in order: method, path, host, body, and whether a credential came along.
     pub fn asked(&self) -> Vec<String> {
         self.seen.asked.lock().unwrap().clone()
     }
@@ -82,7 +82,11 @@ async fn answer(State(seen): State<Arc<Seen>>, request: Request) -> impl IntoRes
     let (method, path) = (head.method, head.uri.path().to_owned());
     // Whoever attacks may send none.
     let host = head.headers.get("host").map_or("", |host| host.to_str().unwrap());
-    let line = format!("{method} {path} {host} {}", String::from_utf8_lossy(&body));
+    let mut line = format!("{method} {path} {host} {}", String::from_utf8_lossy(&body));
+    let credentials = ["authorization", "private-token", "cookie"];
+    for name in credentials.iter().filter(|name| head.headers.contains_key(**name)) {
+        line = format!("{} with {name}", line.trim_end());
+    }
     seen.asked.lock().unwrap().push(line.trim_end().to_owned());
     if path.starts_with("/held") {
         {

@@ -11,6 +11,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use axum::body::Body;
+use axum::body::Bytes;
 use axum::http::Method;
 use axum::http::StatusCode;
 use axum::http::header;
@@ -48,6 +49,14 @@ pub enum Fault {
     Hangs,
     /// Does the work, and never answers.
     HangsAfterWork,
+    /// Answers with something else, in JSON.
+    Says(&'static str),
+    /// Sends to this address, the path behind it, and says that the request is to be sent there as it is.
+    Redirects(&'static str),
+    /// Does the work, and says that the next page is at this address, the path behind it.
+    Continues(&'static str),
+    /// Answers with as much as the other side takes.
+    Floods,
 }
 
 #[derive(Debug, Default)]
@@ -175,6 +184,20 @@ pub fn failure(status: u16) -> Response {
     let status = StatusCode::from_u16(status).expect("a fault names a real status");
     let page = format!("<html><head><title>{status}</title></head><body><h1>{status}</h1></body></html>\n");
     (status, [(header::CONTENT_TYPE, "text/html")], Body::from(page)).into_response()
+}
+
+/// Answers with gigabytes of a list.
+pub fn flood() -> Response {
+    const PART: &[u8] = &[b'\n'; 64 * 1024];
+    let parts = futures_util::stream::repeat_with(|| Ok::<_, std::io::Error>(Bytes::from_static(PART)));
+    let body = Body::from_stream(futures_util::StreamExt::take(parts, 64 * 1024));
+    ([(header::CONTENT_TYPE, "application/json")], body).into_response()
+}
+
+/// Sends to another address, by a status that keeps method and body.
+pub fn redirect(address: &str, path: &str) -> Response {
+    let location = [(header::LOCATION, format!("{address}{path}"))];
+    (StatusCode::TEMPORARY_REDIRECT, location).into_response()
 }
 
 #[derive(Debug)]

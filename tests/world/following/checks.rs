@@ -2,6 +2,8 @@
 
 use super::{paints, patient, red_merge_request, red_pull, said, task, world};
 use crate::fake::model::Plan;
+use crate::fake::site::Site;
+use crate::fake::traffic::Fault;
 use crate::world::World;
 
 /// A log as services write it: long, colored, and with what should not be in it.
@@ -118,6 +120,34 @@ async fn a_token_that_may_not_read_logs_still_tells_the_name_of_the_check() {
     3 tests failed
     </data-FENCE>
     ");
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_log_is_fetched_from_another_server_without_the_token() {
+    let site = Site::start();
+    let elsewhere: &'static str = format!("http://{}", site.address()).leak();
+    let world = world().await;
+    let pull = red_pull(&world).await;
+    pull.check_fails("test", "secret log");
+    let route = "GET /repos/*/*/actions/jobs/*/logs";
+    world.github.misbehaves(route, 0, Fault::Redirects(elsewhere), 1);
+    paints(&world, "blue");
+
+    let ended = world.run().await;
+
+    assert_eq!(
+        ended.stdout,
+        "github:acme/widgets#2: done\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
+    let task = task(&world, 1);
+    assert!(task.contains("the end of its log:\nhello from"), "{task}");
+    let asked = site.asked();
+    // The line of a request that brought a credential along would say so at its end.
+    let is_plain = |line: &String| line.ends_with(&format!("/logs {}", site.address()));
+    assert!(asked.len() == 1 && asked.iter().all(is_plain), "{asked:?}");
     world.finish().await;
 }
 

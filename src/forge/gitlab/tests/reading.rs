@@ -187,7 +187,9 @@ async fn an_examination_tells_one_finding_for_each_subject() {
             Told::json(200, &json!({"scopes": ["api", "sudo"], "expires_at": "2099-01-01"}))
         }
         "GET /git/api/v4/groups/g" => Told::json(200, &json!({"full_path": "g"})),
-        "GET /git/api/v4/groups/g/issues" | "GET /git/api/v4/groups/g/merge_requests" => Told::json(200, &json!([])),
+        "GET /git/api/v4/groups/g/issues"
+        | "GET /git/api/v4/groups/g/merge_requests"
+        | "GET /git/api/v4/groups/g/projects" => Told::json(200, &json!([])),
         "GET " => {
             let mut project = project(5);
             project["permissions"]["project_access"]["access_level"] = 20.into();

@@ -82,6 +82,11 @@ pub async fn of_group(Shared(lab): Shared<Lab>, viewer: Viewer, Path(group): Pat
         let archived = query.is_on("archived");
         let found = in_group(view, &group, with_subgroups).into_iter();
         let wanted = found.filter(|project| archived.is_none_or(|archived| project.is_archived == archived));
+        let least: u8 = query
+            .value("min_access_level")
+            .map_or(0, |level| level.parse().expect("a level"));
+        let wanted = wanted
+            .filter(|project| least == 0 || project.members.get(view.viewer).is_some_and(|own| *own as u8 >= least));
         Ok(wanted.map(|project| view.project(project)).collect())
     })?;
     page(&query, &lab.api(), found)

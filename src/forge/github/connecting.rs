@@ -1,0 +1,86 @@
+//! What the client is made of: octocrab over a connection of our own, authorised for one address.
+
+use octocrab::Octocrab;
+use octocrab::service::middleware::retry::RetryConfig;
+use reqwest::redirect::Policy;
+use secrecy::SecretString;
+use url::Url;
+
+use super::Config;
+use super::installations;
+use crate::forge::ForgeError;
+use crate::forge::failure::causes;
+use crate::forge::retry::CONNECT_TIMEOUT;
+
+/// Returns octocrab for the API at `base`, authorised by the token or as the App.
+pub(super) async fn octocrab(
+    config: &Config,
+    token: Option<&SecretString>,
+    base: &str,
+    http: reqwest::Client,
+) -> Result<Octocrab, ForgeError> {
+    let builder = Octocrab::builder().add_retry_config(RetryConfig::None);
+    let builder = builder.base_uri(base).map_err(|error| unusable(causes(&error)))?;
+    let builder = match (&config.app, token) {
+        (Some(app), None) => builder.app(app.id.into(), installations::key(app).await?),
+        (Some(_) | None, _) => builder,
+    };
+    let octocrab = builder
+        .build_with_reqwest(http)
+        .map_err(|error| unusable(format!("the HTTP client cannot be set up: {}", causes(&error))))?;
+    match token {
+        // Not the builder's `personal_token`: it panics on a token with a line break.
+        Some(token) => octocrab
+            .user_access_token(token.clone())
+            .map_err(|_| unusable("github.token cannot be used".to_owned())),
+        None => Ok(octocrab),
+    }
+}
+
+/// Returns the connection under octocrab. Not octocrab's own, which knows nothing of `HTTPS_PROXY` and `NO_PROXY`.
+pub(super) fn http_client() -> Result<reqwest::Client, ForgeError> {
+    reqwest::Client::builder()
+        .connect_timeout(CONNECT_TIMEOUT)
+        // They are followed by `exchange`.
+        .redirect(Policy::none())
+        .build()
+        .map_err(|error| unusable(format!("the HTTP client cannot be set up: {}", causes(&error))))
+}
+
+/// octocrab panics at the first request where the address has no scheme.
+pub(super) fn base(api_url: &str) -> Result<String, ForgeError> {
+    let address = api_url.trim().trim_end_matches('/');
+    let url = Url::parse(address).ok();
+    if url.is_some_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host() && url.query().is_none()) {
+        return Ok(address.to_owned());
+    }
+    Err(unusable(format!(
+        "github.api_url '{address}' is not an address; write https://host or https://host/path"
+    )))
+}
+
+pub(super) fn unusable(reason: String) -> ForgeError {
+    ForgeError::Unexpected {
+        what: "connecting to GitHub".to_owned(),
+        reason,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_address_is_refused_before_anything_is_sent() {
+        assert_eq!(
+            base(" http://127.0.0.1:1/api/v3/ ").unwrap(),
+            "http://127.0.0.1:1/api/v3"
+        );
+        for wrong in ["", "api.github.com", "github.com:443", "ftp://x", "https://x?y"] {
+            assert!(
+                base(wrong).unwrap_err().to_string().contains("github.api_url"),
+                "{wrong}"
+            );
+        }
+    }
+}
