@@ -20,8 +20,10 @@ mod fake; // forges and model
 mod figure; // one measured thing, with its target
 #[path = "bench/scale.rs"]
 mod scale; // how much is measured
+#[path = "bench/picture/mod.rs"]
+mod picture; // figures to be looked at
 #[path = "bench/report.rs"]
-mod report; // the table and the file
+mod report; // the table and the files
 #[path = "bench/process.rs"]
 mod process; // what a process has used
 #[path = "bench/site.rs"]

@@ -1,4 +1,4 @@
-//! The table for people and `target/bench/report.json` for scripts.
+//! The table for people, `target/bench/report.json` for scripts, and the pictures.
 
 use std::path::PathBuf;
 
@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::figure::Figure;
 use crate::peer::Peer;
+use crate::picture;
 use crate::scale::Scale;
 use crate::site::folder_of_the_build;
 
@@ -15,7 +16,7 @@ const COLUMNS: [&str; 11] = [
     "", "unit", "least", "median", "p95", "floor", "ratio", "peer", "gain", "target", "met",
 ];
 
-/// Prints the table, then writes the file.
+/// Prints the table, then writes the files.
 pub fn show(figures: &[Figure], scale: Scale) -> anyhow::Result<()> {
     let machine = machine(scale)?;
     println!(
@@ -32,10 +33,20 @@ pub fn show(figures: &[Figure], scale: Scale) -> anyhow::Result<()> {
     }
     let folder = folder(scale).context("there is no folder for the report")?;
     let report = json!({ "machine": machine, "figures": figures.iter().map(judged).collect::<Vec<_>>() });
-    let path = folder.join("report.json");
-    let content = serde_json::to_string_pretty(&report)? + "\n";
-    std::fs::write(&path, content).with_context(|| format!("{} cannot be written", path.display()))?;
-    println!("report: {}", path.display());
+    let rows: Vec<_> = figures.iter().map(cells).collect();
+    let files = [
+        ("report.json", serde_json::to_string_pretty(&report)? + "\n"),
+        ("report.html", picture::page(figures, &machine, &COLUMNS, &rows)?),
+        ("report.svg", picture::summary(figures)?),
+    ];
+    for (name, content) in files {
+        let path = folder.join(name);
+        let half = folder.join(format!("{name}.new"));
+        // Renamed into place: a page that is open in a browser is never half of one.
+        let written = std::fs::write(&half, content).and_then(|()| std::fs::rename(&half, &path));
+        written.with_context(|| format!("{} cannot be written", path.display()))?;
+        println!("report: {}", path.display());
+    }
     Ok(())
 }
 
