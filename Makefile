@@ -31,9 +31,9 @@ lint: ## check format and lints
 	cargo clippy --all-targets --locked -- -D warnings
 
 bench: PROFILE ?= release
-bench: ## measure the program's own time, memory and requests (PROFILE=dev for a quicker build)
-	PROFILE=$(PROFILE) scripts/setup bench
-	scripts/with-docker cargo run --quiet --locked --profile $(PROFILE) --example bench
+bench: ## measure the program's own time, memory and requests, beside mini-swe-agent's (PROFILE=dev SHORT=1 ONLY="turns peer")
+	@PROFILE=$(PROFILE) SHORT=$(SHORT) scripts/setup bench
+	SHORT=$(SHORT) scripts/with-docker cargo run --quiet --locked --profile $(PROFILE) --example bench -- $(ONLY)
 
 chaos: ## kill and disturb the program in many ways, and count what was lost (ROUNDS=200 SEED=n ONLY="kill clock:3")
 	scripts/setup chaos

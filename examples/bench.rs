@@ -18,16 +18,28 @@ mod fake; // forges and model
 
 #[path = "bench/figure.rs"]
 mod figure; // one measured thing, with its target
+#[path = "bench/scale.rs"]
+mod scale; // how much is measured
+#[path = "bench/picture/mod.rs"]
+mod picture; // figures to be looked at
 #[path = "bench/report.rs"]
-mod report; // the table and the file
+mod report; // the table and the files
 #[path = "bench/process.rs"]
 mod process; // what a process has used
 #[path = "bench/site.rs"]
 mod site; // the program, configured for the fakes
 #[path = "bench/floor.rs"]
 mod floor; // the least a turn can cost
+#[path = "bench/baton.rs"]
+mod baton; // two conversations that take turns
+#[path = "bench/peer.rs"]
+mod peer; // mini-swe-agent, where it is installed
+#[path = "bench/sent.rs"]
+mod sent; // what a conversation sends
 
 // The measurements.
+#[path = "bench/against.rs"]
+mod against;
 #[path = "bench/economy.rs"]
 mod economy;
 #[path = "bench/idle.rs"]
@@ -49,9 +61,10 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use figure::Figure;
+use scale::Scale;
 
-const NAMES: [&str; 8] = [
-    "turns", "ready", "idle", "rest", "economy", "polls", "prompts", "memory",
+const NAMES: [&str; 9] = [
+    "turns", "peer", "ready", "idle", "rest", "economy", "polls", "prompts", "memory",
 ];
 
 fn main() -> ExitCode {
@@ -74,26 +87,32 @@ fn bench(wanted: &[String]) -> anyhow::Result<()> {
     }
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
     let runtime = tokio::runtime::Runtime::new()?;
+    // Said by make, as the other programs of the workshop are told theirs.
+    let scale = match std::env::var("SHORT") {
+        Ok(said) if !said.is_empty() => Scale::Short,
+        _ => Scale::Full,
+    };
     let mut figures = Vec::new();
     for name in NAMES {
         if wanted.is_empty() || wanted.iter().any(|wanted| wanted == name) {
             eprintln!("bench: {name} ...");
-            let measured = runtime.block_on(measure(name));
+            let measured = runtime.block_on(measure(name, scale));
             figures.extend(measured.with_context(|| format!("the measurement '{name}' is broken"))?);
         }
     }
-    report::show(&figures)
+    report::show(&figures, scale)
 }
 
-async fn measure(name: &str) -> anyhow::Result<Vec<Figure>> {
+async fn measure(name: &str, scale: Scale) -> anyhow::Result<Vec<Figure>> {
     match name {
-        "turns" => turns::measure().await,
-        "idle" => idle::measure().await,
+        "peer" => against::measure(scale).await,
+        "turns" => turns::measure(scale).await,
+        "idle" => idle::measure(scale).await,
         "economy" => economy::measure().await,
-        "ready" => ready::measure().await,
-        "rest" => rest::measure().await,
-        "polls" => polls::measure().await,
+        "ready" => ready::measure(scale).await,
+        "rest" => rest::measure(scale).await,
+        "polls" => polls::measure(scale).await,
         "prompts" => prompts::measure().await,
-        _ => memory::measure().await,
+        _ => memory::measure(scale).await,
     }
 }

@@ -3,12 +3,12 @@
 use crate::fake::model::{Answer, Model};
 use crate::figure::Figure;
 use crate::process::used;
+use crate::scale::Scale;
 use crate::site::Site;
 use crate::turns::milliseconds;
 
-const RUNS: usize = 20;
-
-pub async fn measure() -> anyhow::Result<Vec<Figure>> {
+pub async fn measure(scale: Scale) -> anyhow::Result<Vec<Figure>> {
+    let runs = scale.of(20, 3);
     let model = Model::answering(|_| Answer::done("Nobody asks.")).await;
     let site = Site::new(&model).await?;
     let command = site.command()?;
@@ -16,7 +16,7 @@ pub async fn measure() -> anyhow::Result<Vec<Figure>> {
     used(&command)?;
     let before = site.github.requests().len();
     let (mut processor, mut wall, mut peak) = (Vec::new(), Vec::new(), Vec::new());
-    for _ in 0..RUNS {
+    for _ in 0..runs {
         let used = used(&command)?;
         processor.push(milliseconds(used.processor));
         wall.push(milliseconds(used.wall));
@@ -24,8 +24,8 @@ pub async fn measure() -> anyhow::Result<Vec<Figure>> {
     }
     let requests = site.github.requests().len() - before;
     anyhow::ensure!(
-        requests >= RUNS,
-        "the program did not look for work: {requests} requests in {RUNS} runs"
+        requests >= runs,
+        "the program did not look for work: {requests} requests in {runs} runs"
     );
     Ok(vec![
         Figure::of("an idle run, processor", "ms", &processor)?.at_most(50.0),

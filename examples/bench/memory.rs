@@ -10,6 +10,7 @@ use serde_json::json;
 use crate::fake::model::{Answer, Model, Plan};
 use crate::figure::Figure;
 use crate::idle::megabytes;
+use crate::scale::Scale;
 use crate::site::Site;
 use crate::turns::file;
 
@@ -19,15 +20,18 @@ const LONG_OUTPUT: &str = "yes 0123456789012345678901234567890123456789012345678
 const FILES: usize = 20;
 const FILE_BYTES: usize = 10_000_000;
 
-pub async fn measure() -> anyhow::Result<Vec<Figure>> {
+pub async fn measure(scale: Scale) -> anyhow::Result<Vec<Figure>> {
     let usual = peak("true", |_| Ok(())).await?;
     let long_output = peak(LONG_OUTPUT, |_| Ok(())).await?;
-    let large_repository = peak("true", grow).await?;
-    Ok(vec![
+    let mut figures = vec![
         Figure::of("a small run, peak memory", "MB", &[usual])?,
         Figure::of("an output of 50 MB, peak memory", "MB", &[long_output])?.at_most(100.0),
-        Figure::of("a repository of 200 MB, peak memory", "MB", &[large_repository])?.at_most(100.0),
-    ])
+    ];
+    if scale == Scale::Full {
+        let large_repository = peak("true", grow).await?;
+        figures.push(Figure::of("a repository of 200 MB, peak memory", "MB", &[large_repository])?.at_most(100.0));
+    }
+    Ok(figures)
 }
 
 /// Returns the peak in megabytes of a run that makes one call of `command` in a repository that `prepare` has changed.

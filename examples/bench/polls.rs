@@ -4,6 +4,7 @@ use crate::economy::count;
 use crate::fake::model::{Answer, Model};
 use crate::figure::Figure;
 use crate::process::used;
+use crate::scale::Scale;
 use crate::site::Site;
 
 const SIZES: [(usize, &str); 3] = [
@@ -12,9 +13,9 @@ const SIZES: [(usize, &str); 3] = [
     (100, "an idle run on 100 repositories, forge requests"),
 ];
 
-pub async fn measure() -> anyhow::Result<Vec<Figure>> {
+pub async fn measure(scale: Scale) -> anyhow::Result<Vec<Figure>> {
     let mut figures = Vec::new();
-    for (size, name) in SIZES {
+    for (size, name) in SIZES.into_iter().take(scale.of(SIZES.len(), 2)) {
         let model = Model::answering(|_| Answer::done("Nobody asks.")).await;
         let repositories: Vec<String> = (0..size).map(|number| format!("acme/widgets-{number}")).collect();
         let site = Site::of(&model, &repositories).await?;

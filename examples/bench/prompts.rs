@@ -64,12 +64,12 @@ pub async fn measure() -> anyhow::Result<Vec<Figure>> {
 }
 
 /// Returns the messages as they were sent, without the bracket at their end.
-fn messages(body: &Value) -> anyhow::Result<String> {
+pub fn messages(body: &Value) -> anyhow::Result<String> {
     let messages = body.get("messages").context("a request has no messages")?;
     Ok(messages.to_string().trim_end_matches(']').to_owned())
 }
 
-fn percent_not_repeated(request: &str, next: &str) -> f64 {
+pub fn percent_not_repeated(request: &str, next: &str) -> f64 {
     let same = request
         .bytes()
         .zip(next.bytes())

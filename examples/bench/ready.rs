@@ -10,16 +10,16 @@ use serde_json::json;
 
 use crate::fake::model::{Answer, Exchange, Model, Plan, Request};
 use crate::figure::Figure;
+use crate::scale::Scale;
 use crate::site::{IMAGE, Site};
 use crate::turns::{file, milliseconds};
 
-const RUNS: usize = 20;
 /// What the model says in one run.
 const REPLIES: usize = 4;
 /// The nanoseconds since 1970, by the clock that the container shares with this machine.
 const CLOCK: &str = "date +%s%N";
 /// What the product's containers get.
-const LIMITS: [&str; 9] = [
+pub const LIMITS: [&str; 9] = [
     "--network=none",
     "--memory=4g",
     "--cpus=2",
@@ -31,7 +31,8 @@ const LIMITS: [&str; 9] = [
     "--entrypoint=sleep",
 ];
 
-pub async fn measure() -> anyhow::Result<Vec<Figure>> {
+pub async fn measure(scale: Scale) -> anyhow::Result<Vec<Figure>> {
+    let runs = scale.of(20, 2);
     let replies = AtomicUsize::new(0);
     let model = Model::answering(move |_| match replies.fetch_add(1, Ordering::Relaxed) % REPLIES {
         0 => Answer::plans(Plan::of(&["look at the clock"]).in_environment("python")),
@@ -42,7 +43,7 @@ pub async fn measure() -> anyhow::Result<Vec<Figure>> {
     .await;
     let site = Site::new(&model).await?;
     let (mut took, mut floor) = (Vec::new(), Vec::new());
-    for run in 0..=RUNS {
+    for run in 0..=runs {
         site.github
             .open_issue(&format!("Look at the clock, {run}"))
             .label("coding agent");
@@ -56,7 +57,7 @@ pub async fn measure() -> anyhow::Result<Vec<Figure>> {
     }
     Ok(vec![
         Figure::of("environment ready", "ms", &took)?
-            .over(&took, &floor)
+            .over(&floor)
             .at_most_times(1.2),
     ])
 }

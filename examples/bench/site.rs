@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use serde_json::json;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::fake::github::GitHub;
@@ -27,6 +27,7 @@ pub struct Site {
 /// How a run of the program went.
 #[derive(Debug, Clone, Copy)]
 pub struct Ran {
+    pub started: Instant,
     pub peak_bytes: u64,
 }
 
@@ -61,6 +62,15 @@ impl Site {
         Ok(Self { github, folder })
     }
 
+    /// Has the program make native calls, for which it writes calls and results out as JSON otherwise.
+    pub fn with_native_calls(self) -> anyhow::Result<Self> {
+        let path = self.folder().join("config.yaml");
+        let mut config: Value = serde_json::from_slice(&std::fs::read(&path)?)?;
+        config["llm"]["function_calling"] = json!(true);
+        std::fs::write(path, config.to_string())?;
+        Ok(self)
+    }
+
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
@@ -90,6 +100,7 @@ impl Site {
     pub async fn deliver(&self) -> anyhow::Result<Ran> {
         let before = self.github.pulls().len();
         let mut command = tokio::process::Command::from(self.command()?);
+        let started = Instant::now();
         let program = command
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -108,6 +119,7 @@ impl Site {
             self.github.timeline()
         );
         Ok(Ran {
+            started,
             peak_bytes: peak.await?,
         })
     }
