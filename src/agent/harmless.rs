@@ -75,7 +75,8 @@ fn prose(line: &str) -> String {
                 }
                 safe.push_str(span);
             }
-            Piece::Span(text) | Piece::Text(text) => safe.push_str(&plain(text)),
+            Piece::Span(span) => safe.push_str(&disarmed(span)),
+            Piece::Text(text) => safe.push_str(&plain(text)),
             // Somewhere further down there may be its other end.
             Piece::Loose(signs) => signs.chars().for_each(|sign| safe.extend(['\\', sign])),
         }
@@ -83,14 +84,16 @@ fn prose(line: &str) -> String {
     safe
 }
 
-/// Tells whether every reader of Markdown finds the spans of `line` where [`spans`] does. What stands in an address, its definition or a
-/// formula is no code to them, and a table tears its cells apart before it looks for code in them; the end of one span is then the
+/// Tells whether every reader of Markdown finds the spans of `line` where [`spans`] does. What stands in an address (of mail, too: a
+/// backtick may be a part of one), its definition or a formula is no code to them, and a table tears its cells apart before it looks for code in them; the end of one span is then the
 /// beginning of the next.
 fn has_clear_spans(line: &str) -> bool {
     spans(line).all(|piece| match piece {
         Piece::Span(span) => !span.contains('|'),
         Piece::Text(text) => {
-            !text.contains(['|', '$']) && !text.contains("]:") && matches!(without_odd_links(text), Cow::Borrowed(_))
+            !text.contains(['<', '|', '$'])
+                && !text.contains("]:")
+                && matches!(without_odd_links(text), Cow::Borrowed(_))
         }
         Piece::Loose(_) => true,
     })
@@ -148,24 +151,46 @@ fn span(text: &str) -> Option<usize> {
     None
 }
 
+/// Returns what is code to some and text to others: nobody sees a difference, and it does nothing in either case.
+fn disarmed(span: &str) -> String {
+    let mut safe = String::with_capacity(span.len());
+    let mut letters = span.chars().peekable();
+    while let Some(letter) = letters.next() {
+        safe.push(letter);
+        let begins_something = match (letter, letters.peek()) {
+            ('<', Some(next)) => !next.is_whitespace(),
+            ('!', Some('[')) | (']', Some('(' | '[' | ':')) | ('&', Some(_)) => true,
+            _ => false,
+        };
+        if begins_something {
+            safe.push(GAP);
+        }
+    }
+    without_closings(&without_mentions(&safe))
+}
+
 fn plain(text: &str) -> String {
     static TAG: LazyLock<Regex> = LazyLock::new(|| pattern(r"<([A-Za-z/!?])"));
     // With one sign taken off, two would still be one.
     static PICTURE: LazyLock<Regex> = LazyLock::new(|| pattern(r"!+\["));
     // Written as a number or a name, a sign is a sign again on the page, where forges look for mentions.
     static ENTITY: LazyLock<Regex> = LazyLock::new(|| pattern(r"&(#|(?i:commat|num);)"));
+    let text = ENTITY.replace_all(text, "&amp;$1");
+    let text = TAG.replace_all(&text, "&lt;$1");
+    let text = PICTURE.replace_all(&text, "[");
+    let text = without_odd_links(&text);
+    without_closings(&without_mentions(&text))
+}
+
+/// Breaks the words with which forges close items.
+fn without_closings(text: &str) -> String {
     static CLOSING: LazyLock<Regex> = LazyLock::new(|| {
         pattern(
             r"(?ix) (\b|_)( clos(?:e[sd]?|ing) | fix(?:e[sd]|ing)? | resolv(?:e[sd]?|ing) | implement(?:s|ed|ing)? )
               ( [:\s]* $ | [:\s]+ (?:issues?\s+)? [*_\[(]* (?: [\w./-]*[\#!]\d | https?:// | [A-Z][A-Z0-9_]*-\d ) )",
         )
     });
-    let text = ENTITY.replace_all(text, "&amp;$1");
-    let text = TAG.replace_all(&text, "&lt;$1");
-    let text = PICTURE.replace_all(&text, "[");
-    let text = without_odd_links(&text);
-    let text = without_mentions(&text);
-    CLOSING.replace_all(&text, format!("${{1}}${{2}}{GAP}$3")).into_owned()
+    CLOSING.replace_all(text, format!("${{1}}${{2}}{GAP}$3")).into_owned()
 }
 
 /// Leaves links alone that have nothing but an address or a label, and makes text of others: of what an address, a title or a label may
@@ -329,6 +354,10 @@ mod tests {
         check("[x](/a) and [y][z]", "[x](/a) and [y][z]");
         check("[x][y](`a) ![x](`b)", r"[x][y]\(`a) [x]\(`b)");
         check("[x]: `a and `@all`", "[x]: `a and `@~all\\`");
+        check(
+            "a<`@all>` Fixes <`Vec<T> &#64; fixes #7`",
+            "a<`@~all>` Fixes <`Vec<~T> &~#64; fixes~ #7`",
+        );
         check("see [x] and `@all`", "see [x] and `@all`");
         check("~~~\r~~~\r@all", "~~~\n~~~\n@~all");
         check("~~~\na\n  ~~~ \t\n@all", "~~~\na\n~~~\n@~all");
