@@ -35,6 +35,7 @@ struct Line {
     provider: Arc<dyn Provider>,
     http: Http,
     function_calling: FunctionCalling,
+    constrains_replies: bool,
 }
 
 /// Most native calls of one reply. Each is compared with the others, and a server could send a million of them.
@@ -67,6 +68,7 @@ impl Model {
                 provider,
                 http,
                 function_calling: config.function_calling,
+                constrains_replies: config.constrained_replies,
             }),
             confidential: Arc::new(Confidential::new(config)),
         };
@@ -95,6 +97,7 @@ impl Model {
                 provider: Arc::clone(&line.provider),
                 http: line.http.walled_in(self.confidential.wall(rule)),
                 function_calling: line.function_calling,
+                constrains_replies: line.constrains_replies,
             }),
             confidential: Arc::clone(&self.confidential),
         }
@@ -137,6 +140,7 @@ impl Model {
             line: Arc::clone(&self.line),
             tools,
             native,
+            form: None,
             cancel,
             history: Vec::new(),
             saved: 0,
@@ -151,6 +155,7 @@ pub struct Chat {
     line: Arc<Line>,
     tools: Arc<[ToolSpec]>,
     native: bool,
+    form: Option<Arc<Value>>,
     cancel: CancellationToken,
     history: Vec<Message>,
     /// How much of the history has been handed out for storing.
@@ -164,6 +169,12 @@ impl Chat {
         self.history = compaction::folded(stored);
         self.saved = self.history.len();
         self.counted = None;
+    }
+
+    /// From here on replies are held to `form`, a JSON Schema, or to none. It counts where the configuration says so, and never for native calls:
+    /// they have forms of their own.
+    pub fn hold_to(&mut self, form: Option<Value>) {
+        self.form = form.map(Arc::new);
     }
 
     pub fn send_system_prompt(&mut self, text: &Clean) {
@@ -210,7 +221,9 @@ impl Chat {
                 window: facts.window,
             });
         }
-        let body = provider.body(&Prompt { messages, tools });
+        let is_held = self.line.constrains_replies && !self.native;
+        let form = self.form.as_deref().filter(|_| is_held);
+        let body = provider.body(&Prompt { messages, tools, form });
         let asked = Asked {
             with_tools: self.native,
             needed,

@@ -10,6 +10,7 @@ mod anthropic;
 pub mod chat;
 mod facts;
 mod http;
+mod in_order;
 pub mod measure;
 mod names;
 mod nearby;
@@ -35,6 +36,8 @@ pub struct Config {
     pub provider: ProviderName,
     /// Native tool calls: `auto` asks the provider and falls back to JSON in the text.
     pub function_calling: FunctionCalling,
+    /// JSON in the text is held to its form by the server.
+    pub constrained_replies: bool,
     /// How long one reply may take.
     pub timeout_seconds: u64,
     /// Only models on this machine or in a private network are used, for everything.
@@ -161,6 +164,7 @@ impl Default for Config {
         Self {
             provider: ProviderName::Ollama,
             function_calling: FunctionCalling::Auto,
+            constrained_replies: false,
             timeout_seconds: 600,
             local_only: false,
             local_only_repositories: Vec::new(),

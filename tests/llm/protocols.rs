@@ -1,6 +1,7 @@
 //! What a conversation looks like on the wire, and what comes back.
 
 use coding_agent::conversation::{Message, decode};
+use coding_agent::llm::chat::Model as Llm;
 use coding_agent::llm::{FunctionCalling, ProviderName};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -211,4 +212,60 @@ async fn several_conversations_follow_their_own_scripts() {
     assert!(decode::turn(&one.unwrap()).unwrap().done);
     assert_eq!(other.unwrap().text, "What?");
     model.finish();
+}
+
+#[tokio::test]
+async fn the_window_of_a_server_with_one_model_is_told() {
+    let model = Model::start().await;
+    model.is_alone_with_window(4_096);
+    let at = model.address();
+    let has = format!(
+        "the openai server at {at}/v1 does not list the model 'scripted' (it has: small.gguf); servers of a single model take any name"
+    );
+    let mut config = config(&model, ProviderName::Openai);
+    config.openai.context_length = 4_096;
+    let examined = Llm::new(&config).unwrap().examine().await.unwrap();
+    assert_eq!(examined, format!("{has}, window 4096, 4096 used"));
+    config.openai.context_length = 8_192;
+    let error = Llm::new(&config).unwrap().examine().await.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        format!(
+            "{has} with a window of 4096 tokens, and 8192 are configured; start the server with a larger window, or lower \
+             llm.openai.context_length to the one it has"
+        )
+    );
+}
+
+#[tokio::test]
+async fn a_reply_is_held_to_its_form_where_it_is_wanted_and_written_as_text() {
+    let form =
+        json!({ "type": "object", "properties": { "command": {}, "comment": {} }, "required": ["comment", "command"] });
+    let sent = |provider, constrained: bool, native: bool| {
+        let form = form.clone();
+        async move {
+            let model = Model::start().await;
+            model.done("Greeted.");
+            let mut config = config(&model, provider);
+            config.constrained_replies = constrained;
+            let mut chat = chat(&Llm::new(&config).unwrap(), native);
+            chat.hold_to(Some(form));
+            chat.get_response().await.unwrap();
+            model.finish();
+            let body = model.requests().pop().unwrap().body;
+            [body["response_format"].clone(), body["format"].clone()]
+        }
+    };
+    let none = [Value::Null, Value::Null];
+    let of_openai = json!({ "type": "json_schema", "json_schema": { "name": "reply", "schema": form } });
+    for (provider, expected) in [
+        (ProviderName::Ollama, [Value::Null, form.clone()]),
+        (ProviderName::Lmstudio, [of_openai.clone(), Value::Null]),
+        (ProviderName::Openai, [of_openai, Value::Null]),
+        (ProviderName::Anthropic, none.clone()),
+    ] {
+        assert_eq!(sent(provider, true, false).await, expected, "{provider:?}");
+        assert_eq!(sent(provider, true, true).await, none, "{provider:?}, native");
+        assert_eq!(sent(provider, false, false).await, none, "{provider:?}, not wanted");
+    }
 }
