@@ -46,8 +46,8 @@ async fn task(server: &Server) -> anyhow::Result<String> {
     let mut site = Site::new(server).await?;
     // A plan is longer than a step.
     site.configure(|config| {
-        config["max_llm_process_num"] = json!(5);
-        config["llm"]["openai"]["max_tokens"] = json!(400);
+        config["max_llm_process_num"] = json!(4);
+        config["llm"]["openai"]["max_tokens"] = json!(350);
     });
     let told = worked_on(&site).await;
     looked_at(site, told)
@@ -89,6 +89,7 @@ async fn native(server: &Server) -> anyhow::Result<String> {
     let mut site = Site::new(server).await?;
     site.configure(|config| {
         config["llm"]["function_calling"] = json!(true);
+        config["max_llm_process_num"] = json!(2);
         config["planning"]["enabled"] = json!(false);
     });
     let told = async {
@@ -188,8 +189,8 @@ async fn slow(server: &Server) -> anyhow::Result<String> {
         );
         site.configure(|config| {
             config["llm"]["timeout_seconds"] = json!(90);
-            config["llm"]["openai"]["max_tokens"] = json!(100);
-            config["max_llm_process_num"] = json!(2);
+            config["llm"]["openai"]["max_tokens"] = json!(60);
+            config["max_llm_process_num"] = json!(1);
         });
         // Nobody has to wait for the time that it was put back to.
         issue.label(TRIGGER);

@@ -18,7 +18,7 @@ const STARTER: &str = "examples/real_model/server.py";
 const STARTING_TIME: Duration = Duration::from_mins(1);
 
 /// The longest reply that is let be written, where the protocol can say so.
-const LONGEST_REPLY: u64 = 200;
+const LONGEST_REPLY: u64 = 120;
 
 pub struct Server {
     pub kind: Kind,

@@ -23,7 +23,7 @@ const IMAGE: &str = "coding-agent-executor-python:latest";
 const PATIENCE: Duration = Duration::from_mins(4);
 
 /// Most model turns of a task: a model that understands nothing goes on for ever.
-const MOST_TURNS: u32 = 4;
+const MOST_TURNS: u32 = 3;
 
 pub struct Site {
     pub github: GitHub,

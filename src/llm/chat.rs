@@ -17,6 +17,7 @@ use super::http::Http;
 use super::nearby::Confidential;
 use super::provider::{Answer, Prompt, Provider};
 use super::refusal::Asked;
+use super::turns::Turns;
 use super::window::{self, Counted};
 use super::{Config, FunctionCalling, LlmError, ProviderName, anthropic, names, ollama, openai, written};
 use crate::conversation::compaction;
@@ -36,6 +37,7 @@ struct Line {
     http: Http,
     function_calling: FunctionCalling,
     constrains_replies: bool,
+    turns: Turns,
 }
 
 /// Most native calls of one reply. Each is compared with the others, and a server could send a million of them.
@@ -69,6 +71,7 @@ impl Model {
                 http,
                 function_calling: config.function_calling,
                 constrains_replies: config.constrained_replies,
+                turns: Turns::new(config.parallel_requests()),
             }),
             confidential: Arc::new(Confidential::new(config)),
         };
@@ -98,6 +101,7 @@ impl Model {
                 http: line.http.walled_in(self.confidential.wall(rule)),
                 function_calling: line.function_calling,
                 constrains_replies: line.constrains_replies,
+                turns: line.turns.clone(),
             }),
             confidential: Arc::clone(&self.confidential),
         }
@@ -228,6 +232,7 @@ impl Chat {
             with_tools: self.native,
             needed,
         };
+        let _turn = self.line.turns.next(&self.cancel).await?;
         let answer = self
             .line
             .http

@@ -269,3 +269,80 @@ async fn a_reply_is_held_to_its_form_where_it_is_wanted_and_written_as_text() {
         assert_eq!(sent(provider, false, false).await, none, "{provider:?}, not wanted");
     }
 }
+
+/// Returns the blocks that make up a prompt, in the order in which Anthropic caches them, each with whether a mark stands on it.
+fn blocks(body: &Value) -> Vec<(String, bool)> {
+    let listed = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    let messages = listed(&body["messages"]);
+    let said = messages.iter().flat_map(|message| {
+        let role = message["role"].clone();
+        listed(&message["content"])
+            .into_iter()
+            .map(move |block| json!([role, block]))
+    });
+    let all = listed(&body["tools"])
+        .into_iter()
+        .chain(listed(&body["system"]))
+        .chain(said);
+    all.map(|mut block| {
+        let within = if block.is_array() { &mut block[1] } else { &mut block };
+        let is_marked = within.as_object_mut().unwrap().remove("cache_control");
+        assert!(
+            is_marked.is_none() || within["text"] != "",
+            "an empty text cannot be cached"
+        );
+        (block.to_string(), is_marked.is_some())
+    })
+    .collect()
+}
+
+#[tokio::test]
+async fn each_request_to_anthropic_finds_what_the_one_before_has_cached() {
+    for native in [true, false] {
+        let model = Model::start().await;
+        for turn in 0..5 {
+            let path = format!("file-{turn}");
+            // Many results in one turn: a cache is only looked for twenty blocks back from a mark.
+            let calls = (0..25)
+                .map(|_| ("workspace/write_file".to_owned(), json!({ "path": path })))
+                .collect();
+            model.script().answers(Answer {
+                comment: format!("Turn {turn}"),
+                calls,
+                ..Answer::default()
+            });
+        }
+        let mut chat = chat(&llm(&model, ProviderName::Anthropic), native);
+        for turn in 0..5 {
+            let calls = decode::turn(&chat.get_response().await.unwrap()).unwrap().calls;
+            chat.send_tool_results(calls.iter().map(result).collect());
+            if turn == 2 {
+                chat.send_user_message(&clean("And be kind."));
+            }
+        }
+        let requests: Vec<_> = model.requests().iter().map(|request| blocks(&request.body)).collect();
+        assert_eq!(requests.len(), 5);
+        for request in &requests {
+            let marks = request.iter().filter(|(_, is_marked)| *is_marked).count();
+            assert!(marks <= 4, "{marks} marks");
+            assert!(request.last().unwrap().1, "the end of the request is not cached");
+        }
+        for pair in requests.windows(2) {
+            let [before, after] = pair else { unreachable!() };
+            let same = |(one, other): (&(String, bool), &(String, bool))| one.0 == other.0;
+            assert!(
+                before.len() < after.len() && before.iter().zip(after).all(same),
+                "the beginning changed"
+            );
+            assert!(
+                after[before.len() - 1].1,
+                "nothing is looked for where the last request ended"
+            );
+        }
+        // Tools come before the system prompt, so its mark keeps both for other runs.
+        let end_of_system = requests[0].len() - 2;
+        assert!(requests[0][end_of_system].0.contains("You are a coding agent."));
+        assert!(requests[0][end_of_system].1);
+        model.finish();
+    }
+}

@@ -24,6 +24,7 @@ mod evidence;
 mod executor;
 mod fake;
 mod following;
+mod frugal;
 mod gitlab_items;
 mod guard;
 mod guard_of_results;

@@ -227,6 +227,16 @@ impl Model {
         self.lock().exchanges.clone()
     }
 
+    /// Returns how many requests for a reply were with the server at once, at most.
+    pub fn most_at_once(&self) -> usize {
+        let exchanges = self.exchanges();
+        let during = |one: &Exchange| {
+            let is_there = |other: &&Exchange| other.arrived <= one.arrived && one.arrived < other.answered;
+            exchanges.iter().filter(is_there).count()
+        };
+        exchanges.iter().map(during).max().unwrap_or_default()
+    }
+
     /// Waits until as many answers as this have been held back.
     pub async fn until_held(&self, count: usize) {
         self.wait(&format!("{count} held answers"), |inner| inner.held >= count)
