@@ -1,12 +1,14 @@
 //! What is tried. Each case has a world of its own, and tells in a line what came of it.
 
+use std::time::Duration;
+
 use anyhow::ensure;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use serde_json::json;
 
 use crate::judge;
-use crate::relay::Relay;
+use crate::relay::Trouble;
 use crate::server::{Kind, Server, WINDOW};
 use crate::site::{Site, TRIGGER};
 
@@ -109,7 +111,7 @@ async fn native(server: &Server) -> anyhow::Result<String> {
 
 /// `doctor` tells the server's window, and that it is smaller than the configured one.
 async fn window(server: &Server) -> anyhow::Result<String> {
-    let site = Site::behind(Relay::start(&server.address)?, server, 2 * WINDOW).await?;
+    let site = Site::behind(Trouble::None, server, 2 * WINDOW).await?;
     let told = async {
         let ended = site.command(&["doctor"]).await?;
         let wanted = format!("with a window of {WINDOW} tokens, and {} are configured", 2 * WINDOW);
@@ -125,7 +127,7 @@ async fn window(server: &Server) -> anyhow::Result<String> {
 
 /// A prompt longer than the window is refused by the server, and the refusal ends the task with both numbers.
 async fn overflow(server: &Server) -> anyhow::Result<String> {
-    let site = Site::behind(Relay::start(&server.address)?, server, 8 * WINDOW).await?;
+    let site = Site::behind(Trouble::None, server, 8 * WINDOW).await?;
     let told = async {
         let issue = site.open_issue(&"Let the README say hello to the next reader, too. ".repeat(2_000));
         let ended = site.command(&["run"]).await?;
@@ -147,7 +149,7 @@ async fn overflow(server: &Server) -> anyhow::Result<String> {
 
 /// A prompt that loses its beginning on the way raises the alarm, by the real server's real count.
 async fn cut(server: &Server) -> anyhow::Result<String> {
-    let site = Site::behind(Relay::cutting(&server.address, 1_200)?, server, WINDOW).await?;
+    let site = Site::behind(Trouble::Cuts(1_200), server, WINDOW).await?;
     let told = async {
         let issue = site.open_issue(&"Let the README say hello to the next reader, too. ".repeat(100));
         let ended = site.command(&["run"]).await?;
@@ -168,12 +170,10 @@ async fn cut(server: &Server) -> anyhow::Result<String> {
 
 /// A reply that takes too long puts the run back; with more time it goes on where it was.
 async fn slow(server: &Server) -> anyhow::Result<String> {
-    let mut site = Site::new(server).await?;
-    site.configure(|config| {
-        config["llm"]["timeout_seconds"] = json!(1);
-        // However fast the machine is: nobody writes so long a reply within a second.
-        config["llm"]["openai"]["max_tokens"] = json!(WINDOW - 1);
-    });
+    // However fast the machine is.
+    let trouble = Trouble::Slow(Duration::from_secs(2));
+    let mut site = Site::behind(trouble, server, WINDOW).await?;
+    site.configure(|config| config["llm"]["timeout_seconds"] = json!(1));
     let told = async {
         let issue = site.open_issue(&"Let the README say hello, in words of its own. ".repeat(60));
         let ended = site.command(&["run"]).await?;

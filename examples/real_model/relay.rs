@@ -1,7 +1,8 @@
-//! Stands between program and server, keeps what passes, and can drop the beginning of prompts as some servers do.
+//! Stands between program and server, and keeps what passes. It can drop the beginning of prompts as some servers do, and be slow.
 
 use std::net::TcpListener;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::to_bytes;
@@ -22,8 +23,18 @@ pub struct Relay {
 struct Passing {
     target: String,
     client: reqwest::Client,
-    cuts_prompts_to: Option<usize>,
+    trouble: Trouble,
     exchanges: Mutex<Vec<Exchange>>,
+}
+
+/// What is wrong with the line.
+#[derive(Debug, Clone, Copy)]
+pub enum Trouble {
+    None,
+    /// Only so many characters of a prompt arrive, the last ones, and nobody says so.
+    Cuts(usize),
+    /// Answers come so much later.
+    Slow(Duration),
 }
 
 /// A request for a reply, and what came of it. One that was given up is not among them.
@@ -35,22 +46,13 @@ pub struct Exchange {
 }
 
 impl Relay {
-    pub fn start(target: &str) -> anyhow::Result<Self> {
-        Self::with(target, None)
-    }
-
-    /// Starts a relay that hands on only so many characters of a prompt, the last ones, without a word.
-    pub fn cutting(target: &str, characters: usize) -> anyhow::Result<Self> {
-        Self::with(target, Some(characters))
-    }
-
-    fn with(target: &str, cuts_prompts_to: Option<usize>) -> anyhow::Result<Self> {
+    pub fn start(target: &str, trouble: Trouble) -> anyhow::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let address = format!("http://{}", listener.local_addr()?);
         let passing = Arc::new(Passing {
             target: target.to_owned(),
             client: reqwest::Client::builder().no_proxy().build()?,
-            cuts_prompts_to,
+            trouble,
             exchanges: Mutex::default(),
         });
         let router = Router::new().fallback(pass).with_state(Arc::clone(&passing));
@@ -77,9 +79,9 @@ async fn pass(State(passing): State<Arc<Passing>>, request: Request) -> Response
     let body = to_bytes(body, usize::MAX).await.unwrap_or_default();
     let url = format!("{}{}", passing.target, head.uri);
     let mut asked: Value = serde_json::from_slice(&body).unwrap_or_default();
-    let body = match passing.cuts_prompts_to {
-        Some(most) if cut(&mut asked, most) => asked.to_string().into(),
-        _ => body,
+    let body = match passing.trouble {
+        Trouble::Cuts(most) if cut(&mut asked, most) => asked.to_string().into(),
+        Trouble::None | Trouble::Cuts(_) | Trouble::Slow(_) => body,
     };
     let sent = passing.client.request(head.method, url);
     let sent = sent.header("content-type", "application/json").body(body).send().await;
@@ -87,7 +89,11 @@ async fn pass(State(passing): State<Arc<Passing>>, request: Request) -> Response
         let answer = sent?;
         Ok::<_, reqwest::Error>((answer.status(), answer.bytes().await?))
     };
-    match answered.await {
+    let answered = answered.await;
+    if let Trouble::Slow(by) = passing.trouble {
+        tokio::time::sleep(by).await;
+    }
+    match answered {
         Ok((status, bytes)) => {
             if asked["messages"].is_array() {
                 let mut exchanges = passing.exchanges.lock().unwrap_or_else(PoisonError::into_inner);

@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use tokio::process::Command;
 
 use crate::fake::github::{GitHub, Item};
-use crate::relay::Relay;
+use crate::relay::{Relay, Trouble};
 use crate::server::{Server, WINDOW};
 
 pub const TRIGGER: &str = "coding agent";
@@ -42,11 +42,12 @@ pub struct Ended {
 
 impl Site {
     pub async fn new(server: &Server) -> anyhow::Result<Self> {
-        Self::behind(Relay::start(&server.address)?, server, WINDOW).await
+        Self::behind(Trouble::None, server, WINDOW).await
     }
 
-    /// Returns a site that reaches the server through this relay, and is told that its window is `window`.
-    pub async fn behind(relay: Relay, server: &Server, window: u64) -> anyhow::Result<Self> {
+    /// Returns a site whose line to the server has this trouble, and which is told that the window is `window`.
+    pub async fn behind(trouble: Trouble, server: &Server, window: u64) -> anyhow::Result<Self> {
+        let relay = Relay::start(&server.address, trouble)?;
         let github = GitHub::start().await;
         let folder = tempfile::Builder::new().prefix("coding-agent-real-model-").tempdir()?;
         std::fs::create_dir_all(folder.path().join("tmp"))?;
