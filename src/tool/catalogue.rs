@@ -11,6 +11,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use super::compact::compact;
 use super::{ToolError, ToolOutput, own_spec, read_args};
 use crate::conversation::ToolSpec;
 
@@ -39,6 +40,7 @@ pub(super) struct Catalogue {
 impl Catalogue {
     /// Lists `own` tools whole, and `others` in at most about `most_bytes`.
     pub(super) fn new(own: Vec<ToolSpec>, others: Vec<ToolSpec>, most_bytes: usize) -> Self {
+        let (own, others) = (compacted(own), compacted(others));
         if others.iter().map(size).sum::<usize>() <= most_bytes {
             return Self {
                 listed: own.into_iter().chain(others).collect(),
@@ -47,10 +49,10 @@ impl Catalogue {
         }
         let (server, tool) = DESCRIBE.split_once('/').unwrap_or_default();
         let purpose = "Tells what tools take that are listed with {...}; ask before you call one of them.";
-        let describe = own_spec::<DescribeTools>(server, tool, purpose);
+        let describe = compacted(vec![own_spec::<DescribeTools>(server, tool, purpose)]);
         let brief = others.iter().map(brief);
         Self {
-            listed: own.into_iter().chain([describe]).chain(brief).collect(),
+            listed: own.into_iter().chain(describe).chain(brief).collect(),
             described: others,
         }
     }
@@ -91,6 +93,14 @@ impl Catalogue {
             structured: None,
         })
     }
+}
+
+fn compacted(specs: Vec<ToolSpec>) -> Vec<ToolSpec> {
+    let compacted = |spec: ToolSpec| ToolSpec {
+        schema: compact(spec.schema),
+        ..spec
+    };
+    specs.into_iter().map(compacted).collect()
 }
 
 /// Returns how many bytes a tool takes in a request.

@@ -2,6 +2,7 @@
 
 mod answer;
 mod catalogue;
+mod compact;
 pub mod connect;
 pub mod guard;
 pub mod mcp;
