@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use futures_util::future::BoxFuture;
-use futures_util::{FutureExt, StreamExt, TryStreamExt, stream};
+use futures_util::{FutureExt, StreamExt, stream};
 use serde_json::Value;
 
 use super::ask::milliseconds;
@@ -87,20 +87,31 @@ impl Run {
         Ok(called)
     }
 
+    /// Runs calls beside one another, and notes them in their order when all are through.
     async fn side_by_side(&self, toolbox: &Toolbox, calls: &[ToolCall]) -> Result<Vec<Ended>, Setback> {
         // Boxed: the compiler cannot prove a stream of bare futures Send.
         let begun: Vec<BoxFuture<'_, _>> = calls
             .iter()
             .map(|call| self.call_unless_stopped(toolbox, call).boxed())
             .collect();
-        stream::iter(begun).buffered(SIDE_BY_SIDE).try_collect().await
+        let through: Vec<Result<_, Setback>> = stream::iter(begun).buffered(SIDE_BY_SIDE).collect().await;
+        let mut ended = Vec::with_capacity(calls.len());
+        for through in through {
+            let (one, fact) = through?;
+            if let Some(fact) = fact {
+                self.note(fact);
+            }
+            ended.push(one);
+        }
+        Ok(ended)
     }
 
-    async fn call_unless_stopped(&self, toolbox: &Toolbox, call: &ToolCall) -> Result<Ended, Setback> {
+    async fn call_unless_stopped(&self, toolbox: &Toolbox, call: &ToolCall) -> Result<(Ended, Option<Fact>), Setback> {
         if self.stop.asked.is_cancelled() {
-            return Ok((failed(NOT_RUN.to_owned()), None));
+            return Ok(((failed(NOT_RUN.to_owned()), None), None));
         }
-        self.call_whole(toolbox.call(call), call).await
+        let (ended, fact) = self.call_unnoted(toolbox.call(call), call).await?;
+        Ok((ended, Some(fact)))
     }
 
     /// Returns what the model is told of a call: its output cut to `most` bytes, and which hosts the container was `refused` meanwhile,
@@ -136,6 +147,17 @@ impl Run {
         calling: impl Future<Output = Result<ToolOutput, ToolError>>,
         call: &ToolCall,
     ) -> Result<Ended, Setback> {
+        let (ended, fact) = self.call_unnoted(calling, call).await?;
+        self.note(fact);
+        Ok(ended)
+    }
+
+    /// The same, with what is to be noted of it.
+    async fn call_unnoted(
+        &self,
+        calling: impl Future<Output = Result<ToolOutput, ToolError>>,
+        call: &ToolCall,
+    ) -> Result<(Ended, Fact), Setback> {
         tracing::debug!(task = %self.lease.task, tool = call.tool, "a call begins");
         let begun = Instant::now();
         let ended = tokio::select! {
@@ -158,7 +180,7 @@ impl Run {
             }
             Err(gone @ (ToolError::Away { .. } | ToolError::Lost { .. })) => return Err(gone.into()),
         };
-        self.note(Fact::ToolCalled {
+        let fact = Fact::ToolCalled {
             tool: call.tool.clone(),
             about: self.about(call),
             is_error: output.is_error,
@@ -167,9 +189,9 @@ impl Run {
             path: policy::path(call).map(str::to_owned),
             size: outcome.size,
             status: outcome.status,
-        });
+        };
         let text = self.workshop.redactor.clean(&output.text).into_string();
-        Ok((ToolOutput { text, ..output }, outcome.refusal))
+        Ok(((ToolOutput { text, ..output }, outcome.refusal), fact))
     }
 
     /// Returns what tells this call from others of the same tool: its command, its path, or its first text.
