@@ -1,10 +1,10 @@
 # `make help` lists what there is. All that is needed beforehand is a Rust toolchain, and root or sudo.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint bench chaos soak fuzz attack deny advisories images build install
+.PHONY: help setup demo test test-model lint bench chaos soak fuzz attack deny advisories images build install
 
 help: ## show this list
-	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
 
 setup: ## install and start Docker, build the executor and the Python environment
 	scripts/setup demo
@@ -24,6 +24,11 @@ test: ## run all tests, with the real Docker engine
 	  echo scripts/with-docker cargo test --locked; \
 	  scripts/with-docker cargo test --locked; \
 	fi
+
+test-model: ## work on tasks with a real small model on llama.cpp's server, and with Ollama where OLLAMA_HOST is set (ONLY="task slow")
+	scripts/setup test-model
+	cargo build --locked --bin coding-agent --example real_model
+	@scripts/with-docker target/debug/examples/real_model $(ONLY)
 
 lint: ## check format and lints
 	cargo fmt --check

@@ -5,6 +5,7 @@
 //! worked with (no subtasks, an unknown dependency, a circle) is named to the model, all faults at once.
 
 mod check;
+pub mod form;
 mod lenient;
 #[cfg(test)]
 mod tests;

@@ -1,7 +1,9 @@
-//! Runs the tool calls of one reply.
+//! Runs the tool calls of one reply: those that only read beside one another, all others one after the other.
 
 use std::time::Instant;
 
+use futures_util::future::BoxFuture;
+use futures_util::{FutureExt, StreamExt, stream};
 use serde_json::Value;
 
 use super::ask::milliseconds;
@@ -31,6 +33,12 @@ pub(super) const UNKNOWN_OUTCOME: &str =
 /// What the model is told of a call that was not begun, because the program was asked to stop.
 const NOT_RUN: &str = "The program was stopped before this was run. Repeat it if it is still needed.";
 
+/// Most calls that run at once: as many files as a disk likes to read at a time.
+const SIDE_BY_SIDE: usize = 4;
+
+/// What a call gave, and what of it a rule refused.
+type Ended = (ToolOutput, Option<Refusal>);
+
 /// What became of the calls of one reply.
 pub(super) struct Called {
     pub(super) results: Vec<ToolResult>,
@@ -49,45 +57,78 @@ impl Called {
 }
 
 impl Run {
-    /// Runs `calls` one after the other; what fails is told to the model, a lost workspace is not.
+    /// Runs `calls` in their order; what fails is told to the model, a lost workspace is not. Those that only read run beside
+    /// one another as far as they stand together: one that may write waits for all before it, and all behind it wait for it.
     pub(super) async fn call_all(&self, toolbox: &Toolbox, calls: Vec<ToolCall>) -> Result<Called, Setback> {
-        let mut results = Vec::with_capacity(calls.len());
-        let mut refused = Vec::new();
+        let mut called = Called {
+            results: Vec::with_capacity(calls.len()),
+            refused: Vec::new(),
+        };
         // However many calls a reply has, their outputs together leave room for what was said before.
         let most = self.most_bytes(calls.len());
-        for call in calls {
-            let output = if self.stop.asked.is_cancelled() {
-                failed(NOT_RUN.to_owned())
-            } else {
-                let (output, refusal) = self.call(toolbox.call(&call), &call, most).await?;
-                refused.extend(refusal);
-                output
-            };
-            results.push(ToolResult {
-                call,
-                output: output.text,
-                is_error: output.is_error,
-            });
+        for together in calls.chunk_by(|one, next| toolbox.only_reads(one) && toolbox.only_reads(next)) {
+            // What was refused before these calls is no news of them.
+            let _ = self.refused_just_now();
+            let ended = self.side_by_side(toolbox, together).await?;
+            // More than one are only together where they read, and reading asks for no host: it was something in the background.
+            let mut refused = self.refused_just_now();
+            for (place, (call, ended)) in together.iter().zip(ended).enumerate() {
+                let news = refused.take_if(|_| place + 1 == together.len());
+                let may_be_its = !toolbox.only_reads(call);
+                let (output, refusal) = self.weighed(ended, most, news, may_be_its).await;
+                called.refused.extend(refusal);
+                called.results.push(ToolResult {
+                    call: call.clone(),
+                    output: output.text,
+                    is_error: output.is_error,
+                });
+            }
         }
-        Ok(Called { results, refused })
+        Ok(called)
     }
 
-    /// Waits for one call and returns its output, cleaned of secrets and cut to `most` bytes.
-    async fn call(
+    /// Runs calls beside one another, and notes them in their order when all are through.
+    async fn side_by_side(&self, toolbox: &Toolbox, calls: &[ToolCall]) -> Result<Vec<Ended>, Setback> {
+        // Boxed: the compiler cannot prove a stream of bare futures Send.
+        let begun: Vec<BoxFuture<'_, _>> = calls
+            .iter()
+            .map(|call| self.call_unless_stopped(toolbox, call).boxed())
+            .collect();
+        let through: Vec<Result<_, Setback>> = stream::iter(begun).buffered(SIDE_BY_SIDE).collect().await;
+        let mut ended = Vec::with_capacity(calls.len());
+        for through in through {
+            let (one, fact) = through?;
+            if let Some(fact) = fact {
+                self.note(fact);
+            }
+            ended.push(one);
+        }
+        Ok(ended)
+    }
+
+    async fn call_unless_stopped(&self, toolbox: &Toolbox, call: &ToolCall) -> Result<(Ended, Option<Fact>), Setback> {
+        if self.stop.asked.is_cancelled() {
+            return Ok(((failed(NOT_RUN.to_owned()), None), None));
+        }
+        let (ended, fact) = self.call_unnoted(toolbox.call(call), call).await?;
+        Ok((ended, Some(fact)))
+    }
+
+    /// Returns what the model is told of a call: its output cut to `most` bytes, and which hosts the container was `refused` meanwhile,
+    /// which counts against the call where it `may_be_its` doing.
+    async fn weighed(
         &self,
-        calling: impl Future<Output = Result<ToolOutput, ToolError>>,
-        call: &ToolCall,
+        (output, mut refusal): Ended,
         most: usize,
-    ) -> Result<(ToolOutput, Option<Refusal>), Setback> {
-        // What was refused before this call is no news of it.
-        let _ = self.refused_just_now();
-        let (output, mut refusal) = self.call_whole(calling, call).await?;
+        refused: Option<String>,
+        may_be_its: bool,
+    ) -> Ended {
         let mut text = self.cut_for_window(output.text, most).await;
-        if let Some(refused) = self.refused_just_now() {
+        if let Some(refused) = refused {
             // Many programs only say that a connection failed.
             text = format!("{text}\n{refused}");
             // Of a call that succeeded all the same it was no part that mattered.
-            if output.is_error && refusal.is_none() {
+            if may_be_its && output.is_error && refusal.is_none() {
                 refusal = Some(Refusal {
                     rule: policy::EGRESS.to_owned(),
                     reason: refused,
@@ -97,7 +138,7 @@ impl Run {
         if let Some(refusal) = &refusal {
             self.note_refusal(refusal);
         }
-        Ok((ToolOutput { text, ..output }, refusal))
+        (ToolOutput { text, ..output }, refusal)
     }
 
     /// Waits for one call and returns its output, cleaned of secrets and as long as the tool gives it.
@@ -105,7 +146,19 @@ impl Run {
         &self,
         calling: impl Future<Output = Result<ToolOutput, ToolError>>,
         call: &ToolCall,
-    ) -> Result<(ToolOutput, Option<Refusal>), Setback> {
+    ) -> Result<Ended, Setback> {
+        let (ended, fact) = self.call_unnoted(calling, call).await?;
+        self.note(fact);
+        Ok(ended)
+    }
+
+    /// The same, with what is to be noted of it.
+    async fn call_unnoted(
+        &self,
+        calling: impl Future<Output = Result<ToolOutput, ToolError>>,
+        call: &ToolCall,
+    ) -> Result<(Ended, Fact), Setback> {
+        tracing::debug!(task = %self.lease.task, tool = call.tool, "a call begins");
         let begun = Instant::now();
         let ended = tokio::select! {
             ended = calling => ended,
@@ -127,7 +180,7 @@ impl Run {
             }
             Err(gone @ (ToolError::Away { .. } | ToolError::Lost { .. })) => return Err(gone.into()),
         };
-        self.note(Fact::ToolCalled {
+        let fact = Fact::ToolCalled {
             tool: call.tool.clone(),
             about: self.about(call),
             is_error: output.is_error,
@@ -136,9 +189,9 @@ impl Run {
             path: policy::path(call).map(str::to_owned),
             size: outcome.size,
             status: outcome.status,
-        });
+        };
         let text = self.workshop.redactor.clean(&output.text).into_string();
-        Ok((ToolOutput { text, ..output }, outcome.refusal))
+        Ok(((ToolOutput { text, ..output }, outcome.refusal), fact))
     }
 
     /// Returns what tells this call from others of the same tool: its command, its path, or its first text.

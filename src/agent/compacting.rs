@@ -35,6 +35,7 @@ impl Run {
         } else {
             chat.beginning(compaction::HEAD + replaces)
         };
+        aside.hold_to(None);
         aside.send_user_message(&self.workshop.redactor.clean(prompt::SUMMARY_REQUEST));
         let reply = match self.get_response(&mut aside).await {
             Ok(reply) => reply,

@@ -61,6 +61,10 @@ impl ToolServer for Confined {
         self.server.call(tool, args).await
     }
 
+    fn only_reads(&self, tool: &str) -> bool {
+        self.server.only_reads(tool)
+    }
+
     async fn close(&self) {
         self.server.close().await;
     }

@@ -83,10 +83,13 @@ impl Run {
             // Who gave a local task waits for its end, and cannot be asked.
             let wishes = Arc::new(WishBox::new(self.record.local.is_none(), self.record.plan.is_some()));
             servers.push(Arc::<WishBox>::clone(&wishes));
-            for config in &self.workshop.settings.mcp_servers {
-                servers.push(Arc::new(McpServer::configured(config, &self.workshop.settings.program)));
-            }
-            let toolbox = Arc::new(Toolbox::new(servers, rules.tools.clone()));
+            let settings = &self.workshop.settings;
+            let configured = settings
+                .mcp_servers
+                .iter()
+                .map(|config| -> Arc<dyn ToolServer> { Arc::new(McpServer::configured(config, &settings.program)) });
+            let toolbox = Toolbox::new(servers, rules.tools.clone());
+            let toolbox = Arc::new(toolbox.with_others(configured.collect(), settings.mcp_schema_bytes));
             // From here on the desk is cleared with the run, whatever happens next.
             let desk = self.desk.insert(Desk {
                 workspace: Arc::new(opened.workspace),

@@ -173,6 +173,10 @@ impl ToolServer for Look {
         })
     }
 
+    fn only_reads(&self, _tool: &str) -> bool {
+        true
+    }
+
     async fn close(&self) {}
 }
 

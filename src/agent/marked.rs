@@ -13,6 +13,9 @@ use crate::secret::Redactor;
 use crate::tool::mcp::McpServer;
 use crate::tool::{ToolError, ToolOutput, ToolServer};
 
+/// The tools of the workspace that change nothing. A command is none of them: no look at its text tells what it does.
+const READING: [&str; 2] = ["list_files", "read_file"];
+
 /// The workspace's tool server, whose edits are looked through.
 pub(super) struct Marked {
     server: McpServer,
@@ -105,6 +108,10 @@ impl ToolServer for Marked {
             });
         }
         self.server.call(tool, args).await
+    }
+
+    fn only_reads(&self, tool: &str) -> bool {
+        READING.contains(&tool)
     }
 
     async fn close(&self) {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use chrono::Utc;
+use serde_json::Value;
 
 use super::audience::Said;
 use super::dependencies::Dependencies;
@@ -17,7 +18,7 @@ use super::setback::Setback;
 use super::source::{Source, may_be_pushed};
 use super::thread::Thread;
 use crate::conversation::decode::{self, Unreadable};
-use crate::conversation::{Reply, Turn};
+use crate::conversation::{Reply, ToolSpec, Turn};
 use crate::forge::Item;
 use crate::journal::fact::Fact;
 use crate::plan::{self, Plan};
@@ -166,10 +167,12 @@ async fn make_plan(run: &mut Run, source: Source) -> Result<Plan, Setback> {
         run.workshop.settings.planning.max_subtasks,
         run.workshop.settings.planning.max_look_turns,
     );
+    let tools = toolbox.specs().await?;
     let mut looks = 0;
     loop {
         run.hear_while_planning(&mut chat).await?;
         let may_look = looks < most_looks;
+        chat.hold_to(Some(form_of_step(run, if may_look { &tools } else { &[] })));
         match run
             .ask(&mut chat, |reply| read_step(reply, most_subtasks, may_look))
             .await?
@@ -237,6 +240,12 @@ async fn planning_prompt(run: &Run, toolbox: &Toolbox) -> Result<String, Setback
         environments: &environments,
     })
     .map_err(|error| Setback::failed(format!("the planning prompt: {error:#}")))
+}
+
+fn form_of_step(run: &Run, tools: &[ToolSpec]) -> Value {
+    let settings = &run.workshop.settings;
+    let environments: Vec<&str> = settings.environments.environments.keys().map(String::as_str).collect();
+    plan::form::step(tools, &environments, settings.planning.max_subtasks)
 }
 
 /// Starts from the branch the plan names, where the task asks for another one than the default. A branch that exists

@@ -147,7 +147,8 @@ fn signature(schema: &Value) -> String {
         .filter_map(Value::as_str)
         .collect();
     let Some(properties) = schema["properties"].as_object() else {
-        return "{}".to_owned();
+        let is_open = schema["additionalProperties"] == true;
+        return if is_open { "{...}" } else { "{}" }.to_owned();
     };
     let arguments: Vec<String> = properties
         .iter()
@@ -378,6 +379,8 @@ mod tests {
             "{mode: create|overwrite|append, path: string, range?: array}"
         );
         assert_eq!(signature(&json!({"type": "object"})), "{}");
+        let anything = json!({"type": "object", "additionalProperties": true});
+        assert_eq!(signature(&anything), "{...}");
     }
 
     #[test]

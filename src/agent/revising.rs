@@ -39,6 +39,7 @@ impl Run {
         let most_subtasks = self.workshop.settings.planning.max_subtasks;
         let mut aside = chat.clone();
         let question = prompt::revision(reason, most_subtasks);
+        aside.hold_to(Some(plan::form::revision(most_subtasks)));
         aside.send_user_message(&self.workshop.redactor.clean(&question));
         let read = |reply: &Reply| read(reply, most_subtasks);
         let new = match self.ask_again(&mut aside, read, RE_ASKS).await {

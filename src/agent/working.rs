@@ -13,7 +13,7 @@ use super::setback::Setback;
 use super::stored;
 use super::wishes::Wishes;
 use crate::conversation::circling::{Verdict, Watch};
-use crate::conversation::{Message, Reply, ToolResult, decode};
+use crate::conversation::{Message, Reply, ToolResult, decode, form};
 use crate::llm::chat::Chat;
 use crate::task::state::Signal;
 
@@ -137,6 +137,7 @@ impl Run {
         };
         self.record.native = Some(native);
         let mut chat = self.model().chat(Arc::clone(&specs), native, self.stop.asked.clone());
+        chat.hold_to(Some(form::turn(&specs)));
         let stored = self.workshop.store.messages(self.lease.run).await?;
         if stored.is_empty() {
             let system = self.work_prompt(native)?;

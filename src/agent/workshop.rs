@@ -78,4 +78,5 @@ pub struct Settings {
     pub environments: environment::Config,
     pub repository: repository::Config,
     pub mcp_servers: Vec<McpServerConfig>,
+    pub mcp_schema_bytes: usize,
 }

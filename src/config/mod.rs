@@ -32,7 +32,7 @@ use crate::forge::gitlab;
 use crate::journal::LogConfig;
 use crate::llm;
 use crate::repository;
-use crate::tool::McpServerConfig;
+use crate::tool::{self, McpServerConfig};
 use fault::Fault;
 use fault::Faults;
 use fault::Origin;
@@ -55,6 +55,8 @@ pub struct Config {
     pub budget: Budget,
     /// Tools besides the built-in ones.
     pub mcp_servers: Vec<McpServerConfig>,
+    /// Above so many bytes of descriptions and schemas, their tools are listed by name and described on demand.
+    pub mcp_schema_bytes: usize,
     /// The containers in which the work is done.
     pub command_executor: environment::Config,
     /// How a run is planned and checked.
@@ -245,6 +247,7 @@ impl Default for Config {
             max_llm_process_num: 1_000,
             budget: Budget::default(),
             mcp_servers: Vec::new(),
+            mcp_schema_bytes: tool::SCHEMA_BYTES,
             command_executor: environment::Config::default(),
             planning: Planning::default(),
             steering: Steering::default(),

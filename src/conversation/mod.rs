@@ -5,6 +5,7 @@ pub mod circling;
 pub mod compaction;
 pub mod decode;
 pub mod fence;
+pub mod form;
 pub mod visible;
 
 use serde::{Deserialize, Serialize};

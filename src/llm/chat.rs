@@ -17,6 +17,7 @@ use super::http::Http;
 use super::nearby::Confidential;
 use super::provider::{Answer, Prompt, Provider};
 use super::refusal::Asked;
+use super::turns::Turns;
 use super::window::{self, Counted};
 use super::{Config, FunctionCalling, LlmError, ProviderName, anthropic, names, ollama, openai, written};
 use crate::conversation::compaction;
@@ -35,6 +36,8 @@ struct Line {
     provider: Arc<dyn Provider>,
     http: Http,
     function_calling: FunctionCalling,
+    constrains_replies: bool,
+    turns: Turns,
 }
 
 /// Most native calls of one reply. Each is compared with the others, and a server could send a million of them.
@@ -67,6 +70,8 @@ impl Model {
                 provider,
                 http,
                 function_calling: config.function_calling,
+                constrains_replies: config.constrained_replies,
+                turns: Turns::new(config.parallel_requests()),
             }),
             confidential: Arc::new(Confidential::new(config)),
         };
@@ -95,6 +100,8 @@ impl Model {
                 provider: Arc::clone(&line.provider),
                 http: line.http.walled_in(self.confidential.wall(rule)),
                 function_calling: line.function_calling,
+                constrains_replies: line.constrains_replies,
+                turns: line.turns.clone(),
             }),
             confidential: Arc::clone(&self.confidential),
         }
@@ -137,6 +144,7 @@ impl Model {
             line: Arc::clone(&self.line),
             tools,
             native,
+            form: None,
             cancel,
             history: Vec::new(),
             saved: 0,
@@ -151,6 +159,7 @@ pub struct Chat {
     line: Arc<Line>,
     tools: Arc<[ToolSpec]>,
     native: bool,
+    form: Option<Arc<Value>>,
     cancel: CancellationToken,
     history: Vec<Message>,
     /// How much of the history has been handed out for storing.
@@ -164,6 +173,12 @@ impl Chat {
         self.history = compaction::folded(stored);
         self.saved = self.history.len();
         self.counted = None;
+    }
+
+    /// From here on replies are held to `form`, a JSON Schema, or to none. It counts where the configuration says so, and never for native calls:
+    /// they have forms of their own.
+    pub fn hold_to(&mut self, form: Option<Value>) {
+        self.form = form.map(Arc::new);
     }
 
     pub fn send_system_prompt(&mut self, text: &Clean) {
@@ -210,11 +225,14 @@ impl Chat {
                 window: facts.window,
             });
         }
-        let body = provider.body(&Prompt { messages, tools });
+        let is_held = self.line.constrains_replies && !self.native;
+        let form = self.form.as_deref().filter(|_| is_held);
+        let body = provider.body(&Prompt { messages, tools, form });
         let asked = Asked {
             with_tools: self.native,
             needed,
         };
+        let _turn = self.line.turns.next(&self.cancel).await?;
         let answer = self
             .line
             .http

@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::LlmError;
 use super::facts::Facts;
+use super::in_order::InOrder;
 use super::nearby::{self, Nearby};
 use super::refusal::{self, Asked, Refusal, Verdict};
 
@@ -126,7 +127,7 @@ impl Http {
             .with_max_times(3)
             .build();
         loop {
-            let request = client.request(Method::POST, url).json(body);
+            let request = client.request(Method::POST, url).json(&InOrder(body));
             let trouble = match self.attempt(facts, client, request, self.reply_timeout).await {
                 Ok(answer) => match read(&answer) {
                     Ok(reply) => return Ok(reply),

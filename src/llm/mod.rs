@@ -10,6 +10,7 @@ mod anthropic;
 pub mod chat;
 mod facts;
 mod http;
+mod in_order;
 pub mod measure;
 mod names;
 mod nearby;
@@ -18,6 +19,7 @@ mod openai;
 mod provider;
 mod refusal;
 mod roles;
+mod turns;
 mod window;
 mod written;
 
@@ -35,6 +37,8 @@ pub struct Config {
     pub provider: ProviderName,
     /// Native tool calls: `auto` asks the provider and falls back to JSON in the text.
     pub function_calling: FunctionCalling,
+    /// JSON in the text is held to its form by the server.
+    pub constrained_replies: bool,
     /// How long one reply may take.
     pub timeout_seconds: u64,
     /// Only models on this machine or in a private network are used, for everything.
@@ -80,6 +84,8 @@ pub struct Ollama {
     pub context_length: u64,
     /// How long the model stays loaded after a call, e.g. `30m`.
     pub keep_alive: String,
+    /// Requests that are made at once; what more there are wait for one another.
+    pub parallel_requests: usize,
 }
 
 /// LM Studio; `/v1` is added to the address if missing.
@@ -89,6 +95,8 @@ pub struct LmStudio {
     pub base_url: String,
     pub model: String,
     pub context_length: u64,
+    /// Requests that are made at once; what more there are wait for one another.
+    pub parallel_requests: usize,
 }
 
 /// OpenAI or any server that speaks its chat completions protocol.
@@ -102,6 +110,8 @@ pub struct OpenAi {
     pub context_length: u64,
     /// Longest reply in tokens; left to the server when empty.
     pub max_tokens: Option<u64>,
+    /// Requests that are made at once; no limit when empty.
+    pub parallel_requests: Option<usize>,
 }
 
 /// Anthropic's messages API.
@@ -114,6 +124,8 @@ pub struct Anthropic {
     pub model: String,
     pub context_length: u64,
     pub max_tokens: u64,
+    /// Requests that are made at once; no limit when empty.
+    pub parallel_requests: Option<usize>,
 }
 
 /// Why no reply came. The variant says who must act.
@@ -156,11 +168,24 @@ pub enum LlmError {
     Cancelled,
 }
 
+impl Config {
+    /// Returns how many requests may be with the configured server at once.
+    pub fn parallel_requests(&self) -> Option<usize> {
+        match self.provider {
+            ProviderName::Ollama => Some(self.ollama.parallel_requests),
+            ProviderName::Lmstudio => Some(self.lmstudio.parallel_requests),
+            ProviderName::Openai => self.openai.parallel_requests,
+            ProviderName::Anthropic => self.anthropic.parallel_requests,
+        }
+    }
+}
+
 impl Default for Config {
     fn default() -> Self {
         Self {
             provider: ProviderName::Ollama,
             function_calling: FunctionCalling::Auto,
+            constrained_replies: false,
             timeout_seconds: 600,
             local_only: false,
             local_only_repositories: Vec::new(),
@@ -181,6 +206,7 @@ impl Default for Ollama {
             model: "qwen3-coder:30b".to_owned(),
             context_length: 32_768,
             keep_alive: "30m".to_owned(),
+            parallel_requests: 1,
         }
     }
 }
@@ -191,6 +217,7 @@ impl Default for LmStudio {
             base_url: "http://127.0.0.1:1234/v1".to_owned(),
             model: "qwen/qwen3-coder-30b".to_owned(),
             context_length: 32_768,
+            parallel_requests: 1,
         }
     }
 }
@@ -203,6 +230,7 @@ impl Default for OpenAi {
             model: "gpt-5-mini".to_owned(),
             context_length: 128_000,
             max_tokens: None,
+            parallel_requests: None,
         }
     }
 }
@@ -215,6 +243,7 @@ impl Default for Anthropic {
             model: "claude-sonnet-4-5".to_owned(),
             context_length: 200_000,
             max_tokens: 8_192,
+            parallel_requests: None,
         }
     }
 }

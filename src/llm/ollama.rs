@@ -81,6 +81,9 @@ impl Provider for Server {
         if let Some(tools) = roles::functions(prompt) {
             body["tools"] = tools;
         }
+        if let Some(form) = prompt.form {
+            body["format"] = form.clone();
+        }
         body
     }
 

@@ -99,6 +99,10 @@ impl Provider for Server {
         if let Some(tools) = roles::functions(prompt) {
             body["tools"] = tools;
         }
+        if let Some(form) = prompt.form {
+            body["response_format"] =
+                json!({ "type": "json_schema", "json_schema": { "name": "reply", "schema": form } });
+        }
         if let Some(max_tokens) = self.max_tokens {
             let key = if self.is_openai {
                 "max_completion_tokens"
@@ -149,16 +153,18 @@ impl Provider for Server {
         let facts = &self.facts;
         let list = http.ask(facts, &format!("{}/models", facts.address), None).await?;
         let models: Vec<&Value> = list["data"].as_array().into_iter().flatten().collect();
-        let Some(found) = models.iter().find(|entry| entry["id"] == facts.model.as_str()) else {
-            return self.without_the_model(&models);
+        let found = models.iter().find(|entry| entry["id"] == facts.model.as_str());
+        let (found, has) = match found {
+            Some(found) => (
+                *found,
+                format!("{} at {} has {}", facts.name, facts.address, facts.model),
+            ),
+            None => self.without_the_model(&models)?,
         };
         let window = match self.loaded_window(http).await {
             Some(window) => Some(window),
-            None => ["max_model_len", "context_length", "context_window"]
-                .iter()
-                .find_map(|key| found[*key].as_u64()),
+            None => told_window(found),
         };
-        let has = format!("{} at {} has {}", facts.name, facts.address, facts.model);
         match window {
             Some(window) if window < facts.window => Err(LlmError::Refused {
                 what: format!(
@@ -178,7 +184,7 @@ impl Provider for Server {
 
 impl Server {
     /// A server with a single model (llama.cpp's, for one) serves it under any name; others want the right one.
-    fn without_the_model(&self, models: &[&Value]) -> Result<String, LlmError> {
+    fn without_the_model<'models>(&self, models: &[&'models Value]) -> Result<(&'models Value, String), LlmError> {
         let facts = &self.facts;
         let ids: Vec<_> = models.iter().filter_map(|entry| entry["id"].as_str()).take(8).collect();
         let what = format!(
@@ -188,13 +194,15 @@ impl Server {
             facts.model,
             ids.join(", ")
         );
-        if ids.len() == 1 && !self.is_openai && !self.is_lmstudio {
-            return Ok(format!("{what}; servers of a single model take any name"));
+        match models {
+            [only] if !self.is_openai && !self.is_lmstudio => {
+                Ok((*only, format!("{what}; servers of a single model take any name")))
+            }
+            _ => Err(LlmError::Refused {
+                what,
+                mend: facts.model_mend.clone(),
+            }),
         }
-        Err(LlmError::Refused {
-            what,
-            mend: facts.model_mend.clone(),
-        })
     }
 
     /// Asks LM Studio's own interface for the window the model is loaded with.
@@ -209,6 +217,14 @@ impl Server {
     }
 }
 
+/// Returns the window that a server tells with the model: each has its own name for it, and llama.cpp's stands a level deeper.
+fn told_window(model: &Value) -> Option<u64> {
+    let told = ["max_model_len", "context_length", "context_window"].map(|key| &model[key]);
+    told.into_iter()
+        .chain([&model["meta"]["n_ctx"]])
+        .find_map(Value::as_u64)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -218,6 +234,7 @@ mod tests {
         let prompt = Prompt {
             messages: &[],
             tools: None,
+            form: None,
         };
         let limit = |base_url: &str| {
             let config = OpenAi {
@@ -252,7 +269,7 @@ mod tests {
         })
         .unwrap();
         let (one, other) = (json!({ "id": "a.gguf" }), json!({ "id": "b" }));
-        assert!(server.without_the_model(&[&one]).is_ok());
+        assert_eq!(server.without_the_model(&[&one]).unwrap().0, &one);
         let error = server.without_the_model(&[&one, &other]).unwrap_err().to_string();
         assert!(
             error.contains("does not list the model 'gpt-5-mini' (it has: a.gguf, b); choose"),

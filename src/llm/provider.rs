@@ -35,6 +35,8 @@ pub(super) struct Prompt<'chat> {
     pub(super) messages: &'chat [Message],
     /// Offered as native functions; `None` in JSON mode.
     pub(super) tools: Option<&'chat [ToolSpec]>,
+    /// JSON Schema that the server is to hold the reply to.
+    pub(super) form: Option<&'chat Value>,
 }
 
 /// A tool as a provider is told of it.

@@ -115,6 +115,7 @@ fn settings(config: &Config, host: Host) -> Settings {
         environments: config.command_executor.clone(),
         repository: config.git.clone(),
         mcp_servers: config.mcp_servers.clone(),
+        mcp_schema_bytes: config.mcp_schema_bytes,
     }
 }
 

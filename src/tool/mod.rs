@@ -1,6 +1,8 @@
 //! Tools. All of them are MCP tools but the few that look into the bare repository; the agent sees one toolbox.
 
 mod answer;
+mod catalogue;
+mod compact;
 pub mod connect;
 pub mod guard;
 pub mod mcp;
@@ -39,6 +41,9 @@ pub struct McpServerConfig {
     pub timeout_seconds: u64,
 }
 
+/// Most bytes of the descriptions and schemas of configured servers that go along with each request, unless it is configured.
+pub const SCHEMA_BYTES: usize = 8_192;
+
 fn default_timeout_seconds() -> u64 {
     120
 }
@@ -54,6 +59,11 @@ pub trait ToolServer: Send + Sync {
     async fn list(&self) -> Result<Vec<ToolSpec>, ToolError>;
     /// Runs `tool` (without the server's name).
     async fn call(&self, tool: &str, args: &Map<String, Value>) -> Result<ToolOutput, ToolError>;
+    /// Tells whether `tool` changes nothing, whatever its arguments. What a server says of itself does not count: the program
+    /// knows its own tools, and those of others may be wrong about themselves.
+    fn only_reads(&self, _tool: &str) -> bool {
+        false
+    }
     /// Ends the server and everything it started. Nothing is left running.
     async fn close(&self);
 }

@@ -4,35 +4,63 @@ use futures_util::future::{join_all, try_join_all};
 use std::sync::Arc;
 use tokio::sync::OnceCell;
 
+use super::catalogue::Catalogue;
 use super::{ToolError, ToolOutput, ToolServer};
 use crate::conversation::{ToolCall, ToolSpec};
 use crate::rules::Tools;
 
 /// The tool servers of one run.
 pub struct Toolbox {
+    /// The program's own, then the others.
     servers: Vec<Arc<dyn ToolServer>>,
+    own: usize,
+    /// How many bytes the schemas of the others may take in each request.
+    most_bytes: usize,
     rules: Tools,
-    specs: OnceCell<Arc<[ToolSpec]>>,
+    catalogue: OnceCell<Catalogue>,
 }
 
 impl Toolbox {
+    /// Returns a toolbox of the program's own servers.
     pub fn new(servers: Vec<Arc<dyn ToolServer>>, rules: Tools) -> Self {
         Self {
+            own: servers.len(),
             servers,
+            most_bytes: usize::MAX,
             rules,
-            specs: OnceCell::new(),
+            catalogue: OnceCell::new(),
         }
+    }
+
+    /// Adds the servers of others, whose tools are listed by name only where their schemas take more than `most_bytes`.
+    #[must_use]
+    pub fn with_others(mut self, servers: Vec<Arc<dyn ToolServer>>, most_bytes: usize) -> Self {
+        self.servers.extend(servers);
+        self.most_bytes = most_bytes;
+        self
     }
 
     /// Lists the tools of all servers, started side by side, that the rules leave. Fails when a server cannot be listed, and
     /// names it; the next call asks again.
     pub async fn specs(&self) -> Result<Arc<[ToolSpec]>, ToolError> {
-        let listed = self.specs.get_or_try_init(|| async {
+        Ok(Arc::clone(&self.catalogue().await?.listed))
+    }
+
+    async fn catalogue(&self) -> Result<&Catalogue, ToolError> {
+        let listed = self.catalogue.get_or_try_init(|| async {
             let lists = try_join_all(self.servers.iter().map(|server| server.list())).await?;
             let is_left = |spec: &ToolSpec| self.rules.refusal(&spec.name).is_none();
-            Ok(lists.into_iter().flatten().filter(is_left).collect())
+            let (own, others) = lists.split_at(self.own);
+            let left = |lists: &[Vec<ToolSpec>]| lists.iter().flatten().filter(|spec| is_left(spec)).cloned().collect();
+            Ok(Catalogue::new(left(own), left(others), self.most_bytes))
         });
-        listed.await.cloned()
+        listed.await
+    }
+
+    /// Tells whether a call changes nothing and waits for nobody, so that others like it may run beside it.
+    pub fn only_reads(&self, call: &ToolCall) -> bool {
+        let server = self.server_of(call);
+        server.is_some_and(|(server, tool)| server.only_reads(tool))
     }
 
     /// Returns the servers' own prompts, in order.
@@ -46,7 +74,7 @@ impl Toolbox {
     /// Runs a call of the model's; what the rules forbid is an error for the model that names the rule, and an unknown name
     /// one that lists what there is.
     pub async fn call(&self, call: &ToolCall) -> Result<ToolOutput, ToolError> {
-        let specs = self.specs().await?;
+        let catalogue = self.catalogue().await?;
         if let Some(refusal) = self.rules.refusal(&call.tool) {
             return Err(ToolError::Forbidden {
                 rule: "denied_tool",
@@ -54,6 +82,10 @@ impl Toolbox {
                 reason: refusal,
             });
         }
+        if catalogue.describes(&call.tool) {
+            return catalogue.describe(&call.args);
+        }
+        let specs = &catalogue.listed;
         match self.server_of(call) {
             Some((server, tool)) if specs.iter().any(|spec| spec.name == call.tool) => {
                 server.call(tool, &call.args).await

@@ -1,6 +1,7 @@
 //! What a conversation looks like on the wire, and what comes back.
 
 use coding_agent::conversation::{Message, decode};
+use coding_agent::llm::chat::Model as Llm;
 use coding_agent::llm::{FunctionCalling, ProviderName};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -211,4 +212,137 @@ async fn several_conversations_follow_their_own_scripts() {
     assert!(decode::turn(&one.unwrap()).unwrap().done);
     assert_eq!(other.unwrap().text, "What?");
     model.finish();
+}
+
+#[tokio::test]
+async fn the_window_of_a_server_with_one_model_is_told() {
+    let model = Model::start().await;
+    model.is_alone_with_window(4_096);
+    let at = model.address();
+    let has = format!(
+        "the openai server at {at}/v1 does not list the model 'scripted' (it has: small.gguf); servers of a single model take any name"
+    );
+    let mut config = config(&model, ProviderName::Openai);
+    config.openai.context_length = 4_096;
+    let examined = Llm::new(&config).unwrap().examine().await.unwrap();
+    assert_eq!(examined, format!("{has}, window 4096, 4096 used"));
+    config.openai.context_length = 8_192;
+    let error = Llm::new(&config).unwrap().examine().await.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        format!(
+            "{has} with a window of 4096 tokens, and 8192 are configured; start the server with a larger window, or lower \
+             llm.openai.context_length to the one it has"
+        )
+    );
+}
+
+#[tokio::test]
+async fn a_reply_is_held_to_its_form_where_it_is_wanted_and_written_as_text() {
+    let form =
+        json!({ "type": "object", "properties": { "command": {}, "comment": {} }, "required": ["comment", "command"] });
+    let sent = |provider, constrained: bool, native: bool| {
+        let form = form.clone();
+        async move {
+            let model = Model::start().await;
+            model.done("Greeted.");
+            let mut config = config(&model, provider);
+            config.constrained_replies = constrained;
+            let mut chat = chat(&Llm::new(&config).unwrap(), native);
+            chat.hold_to(Some(form));
+            chat.get_response().await.unwrap();
+            model.finish();
+            let body = model.requests().pop().unwrap().body;
+            [body["response_format"].clone(), body["format"].clone()]
+        }
+    };
+    let none = [Value::Null, Value::Null];
+    let of_openai = json!({ "type": "json_schema", "json_schema": { "name": "reply", "schema": form } });
+    for (provider, expected) in [
+        (ProviderName::Ollama, [Value::Null, form.clone()]),
+        (ProviderName::Lmstudio, [of_openai.clone(), Value::Null]),
+        (ProviderName::Openai, [of_openai, Value::Null]),
+        (ProviderName::Anthropic, none.clone()),
+    ] {
+        assert_eq!(sent(provider, true, false).await, expected, "{provider:?}");
+        assert_eq!(sent(provider, true, true).await, none, "{provider:?}, native");
+        assert_eq!(sent(provider, false, false).await, none, "{provider:?}, not wanted");
+    }
+}
+
+/// Returns the blocks that make up a prompt, in the order in which Anthropic caches them, each with whether a mark stands on it.
+fn blocks(body: &Value) -> Vec<(String, bool)> {
+    let listed = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    let messages = listed(&body["messages"]);
+    let said = messages.iter().flat_map(|message| {
+        let role = message["role"].clone();
+        listed(&message["content"])
+            .into_iter()
+            .map(move |block| json!([role, block]))
+    });
+    let all = listed(&body["tools"])
+        .into_iter()
+        .chain(listed(&body["system"]))
+        .chain(said);
+    all.map(|mut block| {
+        let within = if block.is_array() { &mut block[1] } else { &mut block };
+        let is_marked = within.as_object_mut().unwrap().remove("cache_control");
+        assert!(
+            is_marked.is_none() || within["text"] != "",
+            "an empty text cannot be cached"
+        );
+        (block.to_string(), is_marked.is_some())
+    })
+    .collect()
+}
+
+#[tokio::test]
+async fn each_request_to_anthropic_finds_what_the_one_before_has_cached() {
+    for native in [true, false] {
+        let model = Model::start().await;
+        for turn in 0..5 {
+            let path = format!("file-{turn}");
+            // Many results in one turn: a cache is only looked for twenty blocks back from a mark.
+            let calls = (0..25)
+                .map(|_| ("workspace/write_file".to_owned(), json!({ "path": path })))
+                .collect();
+            model.script().answers(Answer {
+                comment: format!("Turn {turn}"),
+                calls,
+                ..Answer::default()
+            });
+        }
+        let mut chat = chat(&llm(&model, ProviderName::Anthropic), native);
+        for turn in 0..5 {
+            let calls = decode::turn(&chat.get_response().await.unwrap()).unwrap().calls;
+            chat.send_tool_results(calls.iter().map(result).collect());
+            if turn == 2 {
+                chat.send_user_message(&clean("And be kind."));
+            }
+        }
+        let requests: Vec<_> = model.requests().iter().map(|request| blocks(&request.body)).collect();
+        assert_eq!(requests.len(), 5);
+        for request in &requests {
+            let marks = request.iter().filter(|(_, is_marked)| *is_marked).count();
+            assert!(marks <= 4, "{marks} marks");
+            assert!(request.last().unwrap().1, "the end of the request is not cached");
+        }
+        for pair in requests.windows(2) {
+            let [before, after] = pair else { unreachable!() };
+            let same = |(one, other): (&(String, bool), &(String, bool))| one.0 == other.0;
+            assert!(
+                before.len() < after.len() && before.iter().zip(after).all(same),
+                "the beginning changed"
+            );
+            assert!(
+                after[before.len() - 1].1,
+                "nothing is looked for where the last request ended"
+            );
+        }
+        // Tools come before the system prompt, so its mark keeps both for other runs.
+        let end_of_system = requests[0].len() - 2;
+        assert!(requests[0][end_of_system].0.contains("You are a coding agent."));
+        assert!(requests[0][end_of_system].1);
+        model.finish();
+    }
 }

@@ -257,6 +257,22 @@ impl World {
         assert!(done.success(), "{command}: {done}");
     }
 
+    /// Lets the processes in this world's containers stand still.
+    pub async fn freeze_containers(&self) {
+        let docker = Docker::connect_with_defaults().unwrap();
+        for name in self.containers().await {
+            docker.pause_container(name.trim_start_matches('/')).await.unwrap();
+        }
+    }
+
+    /// Lets them go on.
+    pub async fn thaw_containers(&self) {
+        let docker = Docker::connect_with_defaults().unwrap();
+        for name in self.containers().await {
+            docker.unpause_container(name.trim_start_matches('/')).await.unwrap();
+        }
+    }
+
     /// Kills the containers of this world, as the kernel does it when memory runs out.
     pub async fn kill_containers(&self) {
         let docker = Docker::connect_with_defaults().unwrap();

@@ -50,6 +50,10 @@ pub(super) fn check(config: &Config, faults: &mut Faults) {
         let reason = format!("must be at least {SMALLEST_WINDOW} tokens, or the prompt does not fit");
         faults.at(&format!("llm.{section}.context_length"), reason);
     }
+    if llm.parallel_requests() == Some(0) {
+        let key = format!("llm.{section}.parallel_requests");
+        faults.at(&key, "must be at least 1, or nothing is ever asked");
+    }
     check_replies(config, faults);
     check_key(config, faults);
     check_positive("llm.timeout_seconds", llm.timeout_seconds, faults);

@@ -104,6 +104,8 @@ struct Inner {
     /// More tokens than this are cut off at the beginning of a prompt.
     cuts_at: Option<usize>,
     counts_nothing: bool,
+    /// Whether it is the only model of its server, under another name, and with this window.
+    alone_with: Option<u64>,
     key: Option<String>,
 }
 
@@ -200,6 +202,11 @@ impl Model {
         self.lock().counts_nothing = true;
     }
 
+    /// From now on the list of models is llama.cpp's: one, under the name of its file, with the window it was loaded with.
+    pub fn is_alone_with_window(&self, tokens: u64) {
+        self.lock().alone_with = Some(tokens);
+    }
+
     /// Refuses every request without this key.
     pub fn wants_key(&self, key: &str) {
         self.lock().key = Some(key.to_owned());
@@ -218,6 +225,16 @@ impl Model {
     /// Returns when each request for a reply was heard and answered, in the order of the answers.
     pub fn exchanges(&self) -> Vec<Exchange> {
         self.lock().exchanges.clone()
+    }
+
+    /// Returns how many requests for a reply were with the server at once, at most.
+    pub fn most_at_once(&self) -> usize {
+        let exchanges = self.exchanges();
+        let during = |one: &Exchange| {
+            let is_there = |other: &&Exchange| other.arrived <= one.arrived && one.arrived < other.answered;
+            exchanges.iter().filter(is_there).count()
+        };
+        exchanges.iter().map(during).max().unwrap_or_default()
     }
 
     /// Waits until as many answers as this have been held back.
@@ -322,7 +339,13 @@ async fn serve(State(shared): State<Arc<Shared>>, request: HttpRequest<Body>) ->
     }
     let json: Value = serde_json::from_slice(&body).unwrap_or_default();
     let Some(protocol) = Protocol::of(&path) else {
-        let takes_tools = !shared.lock().takes_no_tools;
+        let (takes_tools, alone_with) = {
+            let inner = shared.lock();
+            (!inner.takes_no_tools, inner.alone_with)
+        };
+        if let Some(window) = alone_with.filter(|_| path == "/v1/models") {
+            return wire::only_model(window);
+        }
         return wire::about_the_server(&path, &json, takes_tools);
     };
     let mut request = Request::read(protocol, &head.headers, json);

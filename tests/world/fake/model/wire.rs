@@ -229,6 +229,13 @@ pub(super) fn half_of(body: &Value) -> Response {
     ([("content-type", "application/json")], Body::from_stream(parts)).into_response()
 }
 
+/// Lists the one model of llama.cpp's server.
+pub(super) fn only_model(window: u64) -> Response {
+    let meta = json!({ "n_vocab": 49_152, "n_ctx": window, "n_ctx_train": 2 * window, "n_params": 134_515_008 });
+    let model = json!({ "id": "small.gguf", "object": "model", "created": 0, "owned_by": "llamacpp", "meta": meta });
+    Json(json!({ "object": "list", "data": [model] })).into_response()
+}
+
 /// Answers questions about the server and its models.
 pub(super) fn about_the_server(path: &str, body: &Value, takes_tools: bool) -> Response {
     let listed = |name: &str| json!({ "id": name, "object": "model", "created": 0, "owned_by": "fake", "type": "model", "display_name": name });
