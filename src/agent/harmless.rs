@@ -91,12 +91,18 @@ fn has_clear_spans(line: &str) -> bool {
     spans(line).all(|piece| match piece {
         Piece::Span(span) => !span.contains('|'),
         Piece::Text(text) => {
-            !text.contains(['<', '|', '$'])
+            !may_begin_address(text) && !text.contains(['|', '$'])
                 && !text.contains("]:")
                 && matches!(without_odd_links(text), Cow::Borrowed(_))
         }
         Piece::Loose(_) => true,
     })
+}
+
+/// Tells whether there is a `<` that [`plain`] leaves and that something other than a space may follow.
+fn may_begin_address(text: &str) -> bool {
+    let harmless = |next: char| next.is_ascii_alphabetic() || next.is_whitespace() || "/!?".contains(next);
+    text.match_indices('<').any(|(at, _)| !text[at + 1..].starts_with(harmless))
 }
 
 /// A piece of a line.
@@ -352,7 +358,7 @@ mod tests {
         check("see https://a.example/`x @all `", "see https://a.example/ `x @all `");
         check("[x](a (b) `@all`", r"[x]\(a (b) `@~all`");
         check("[x](/a) and [y][z]", "[x](/a) and [y][z]");
-        check("[x][y](`a) ![x](`b)", r"[x][y]\(`a) [x]\(`b)");
+        check("[x][y](`a) ![x](`b)", r"[x][y]\(`a) !~[x]~(`b)");
         check("[x]: `a and `@all`", "[x]: `a and `@~all\\`");
         check(
             "a<`@all>` Fixes <`Vec<T> &#64; fixes #7`",
