@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::fake::model::{Model, Plan};
+use crate::fake::model::{Model, Plan, Request};
 use crate::world::World;
 
 const COMMAND: &str = "workspace/execute_command";
@@ -39,7 +39,7 @@ fn were_set_up(world: &World) -> Vec<bool> {
 /// Returns what the model was last told that has `words`.
 fn last_told(world: &World, words: &str) -> String {
     let requests = world.model.requests();
-    let told = requests.iter().rev().map(|request| request.last_user_message());
+    let told = requests.iter().rev().map(Request::last_user_message);
     told.into_iter().find(|text| text.contains(words)).unwrap()
 }
 
