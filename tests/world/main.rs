@@ -60,6 +60,6 @@ mod signing;
 mod sources;
 mod steering;
 mod stopping;
-mod worker_in_a_container;
 mod together;
+mod worker_in_a_container;
 mod world;
