@@ -166,8 +166,8 @@ async fn together(size: usize, watched: Duration) -> anyhow::Result<Steady> {
         begun.elapsed().as_secs_f64(),
         megabytes(steady.memory),
     );
-    // The last comments and labels are written, and the containers removed, after the pull request.
-    sleep(Duration::from_secs(5)).await;
+    // The last containers are removed after the pull request.
+    service.stop().await?;
     Ok(steady)
 }
 

@@ -31,6 +31,18 @@ impl Service {
     pub fn process(&self) -> u32 {
         self.0.id()
     }
+
+    /// Has it stop in order, which removes its containers, and waits for it.
+    pub async fn stop(mut self) -> anyhow::Result<()> {
+        let asked = Command::new("kill").arg(self.process().to_string()).status()?;
+        anyhow::ensure!(asked.success(), "the service has ended by itself");
+        let begun = Instant::now();
+        while self.0.try_wait()?.is_none() {
+            anyhow::ensure!(begun.elapsed() < PATIENCE, "the service does not stop");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        Ok(())
+    }
 }
 
 impl Drop for Service {
