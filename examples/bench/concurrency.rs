@@ -115,7 +115,7 @@ pub async fn measure(scale: Scale) -> anyhow::Result<Vec<Figure>> {
 }
 
 /// Has this many runs turn at once for so long, and deliver.
-async fn together(size: usize, watched: Duration) -> anyhow::Result<Steady> {
+async fn together(runs: usize, watched: Duration) -> anyhow::Result<Steady> {
     let seen = Arc::new(Mutex::new(Seen::default()));
     let model = Model::answering({
         let seen = Arc::clone(&seen);
@@ -123,10 +123,10 @@ async fn together(size: usize, watched: Duration) -> anyhow::Result<Steady> {
     })
     .await;
     let site = Site::new(&model).await?.configured(|config| {
-        config["consumers"] = json!(size);
+        config["consumers"] = json!(runs);
         config["max_llm_process_num"] = json!(1_000);
     })?;
-    for number in 0..size {
+    for number in 0..runs {
         site.github.open_issue(&title(number)).label("coding agent");
     }
     let service = site.serve()?;
@@ -135,7 +135,7 @@ async fn together(size: usize, watched: Duration) -> anyhow::Result<Steady> {
     until("every run has had a turn", || {
         let seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
         // The plan, the file, and a first command.
-        seen.requests.len() == size && seen.requests.values().all(|requests| requests.len() > 3)
+        seen.requests.len() == runs && seen.requests.values().all(|requests| requests.len() > 3)
     })
     .await?;
     let started = begun.elapsed();
@@ -145,7 +145,9 @@ async fn together(size: usize, watched: Duration) -> anyhow::Result<Steady> {
         sleep(LOOK_AGAIN).await;
         memory.push(own_now(process)?);
     }
-    let used = processor_now(process)? - used;
+    let used = processor_now(process)?
+        .checked_sub(used)
+        .context("time went backwards")?;
     let turns = {
         let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
         seen.is_over = true;
@@ -159,9 +161,9 @@ async fn together(size: usize, watched: Duration) -> anyhow::Result<Steady> {
         memory: memory[memory.len() / 2],
     };
     let begun = Instant::now();
-    until("every run has delivered", || site.github.pulls().len() == size).await?;
+    until("every run has delivered", || site.github.pulls().len() == runs).await?;
     eprintln!(
-        "bench:   {size} at once: all were at work after {:.1} s, all had delivered {:.1} s after the end; memory {:.1} MB",
+        "bench:   {runs} at once: all were at work after {:.1} s, all had delivered {:.1} s after the end; memory {:.1} MB",
         started.as_secs_f64(),
         begun.elapsed().as_secs_f64(),
         megabytes(steady.memory),

@@ -74,11 +74,7 @@ pub async fn measure(scale: Scale) -> anyhow::Result<Vec<Figure>> {
     // What a person sees of it.
     old.github.open_issue("Write another note").label("coding agent");
     fresh.github.open_issue("Write another note").label("coding agent");
-    let begun = Instant::now();
-    old.deliver().await?;
-    let delivered = begun.elapsed();
-    fresh.deliver().await?;
-    let delivered_few = begun.elapsed() - delivered;
+    let (delivered, delivered_few) = (delivered(&old).await?, delivered(&fresh).await?);
     Ok(vec![
         Figure::of("finished runs in the store", "", &[count(copies)])?,
         Figure::of("an idle run behind finished runs, processor", "ms", &processor)?
@@ -97,6 +93,13 @@ pub async fn measure(scale: Scale) -> anyhow::Result<Vec<Figure>> {
         )?
         .over(&[milliseconds(delivered_few)]),
     ])
+}
+
+/// Returns how long the run of one more item takes.
+async fn delivered(site: &Site) -> anyhow::Result<Duration> {
+    let begun = Instant::now();
+    site.deliver().await?;
+    Ok(begun.elapsed())
 }
 
 /// Returns how large the store is then.

@@ -64,7 +64,7 @@ async fn peak(command: &'static str, prepare: impl FnOnce(&Site) -> anyhow::Resu
 }
 
 /// Puts files that do not compress into the repository.
-pub fn grow(site: &Site, size: &Size) -> anyhow::Result<()> {
+pub fn grow(site: &Site, by: &Size) -> anyhow::Result<()> {
     let repository = site.github.default_repository();
     let project = site.folder().join("project");
     let (bare, clone) = (
@@ -75,11 +75,11 @@ pub fn grow(site: &Site, size: &Size) -> anyhow::Result<()> {
     git(&bare, &["config", "core.compression", "0"])?;
     git(site.folder(), &["clone", "-q", &bare.to_string_lossy(), &clone])?;
     let noise = File::open("/dev/urandom")?;
-    for number in 0..size.files {
+    for number in 0..by.files {
         let mut file = File::create(project.join(format!("noise-{number}.bin")))?;
-        std::io::copy(&mut (&noise).take(size.file_bytes), &mut file)?;
+        std::io::copy(&mut (&noise).take(by.file_bytes), &mut file)?;
     }
-    for number in 0..size.small_files {
+    for number in 0..by.small_files {
         let folder = project.join(format!("text-{}", number / 100));
         std::fs::create_dir_all(&folder)?;
         std::fs::write(
