@@ -40,8 +40,14 @@ mod sent; // what a conversation sends
 // The measurements.
 #[path = "bench/against.rs"]
 mod against;
+#[path = "bench/concurrency.rs"]
+mod concurrency;
+#[path = "bench/conversation.rs"]
+mod conversation;
 #[path = "bench/economy.rs"]
 mod economy;
+#[path = "bench/finished.rs"]
+mod finished;
 #[path = "bench/idle.rs"]
 mod idle;
 #[path = "bench/memory.rs"]
@@ -52,6 +58,8 @@ mod polls;
 mod prompts;
 #[path = "bench/ready.rs"]
 mod ready;
+#[path = "bench/repository.rs"]
+mod repository;
 #[path = "bench/rest.rs"]
 mod rest;
 #[path = "bench/turns.rs"]
@@ -63,8 +71,20 @@ use anyhow::Context;
 use figure::Figure;
 use scale::Scale;
 
-const NAMES: [&str; 9] = [
-    "turns", "peer", "ready", "idle", "rest", "economy", "polls", "prompts", "memory",
+const NAMES: [&str; 13] = [
+    "turns",
+    "peer",
+    "ready",
+    "idle",
+    "rest",
+    "economy",
+    "polls",
+    "prompts",
+    "concurrency",
+    "finished",
+    "conversation",
+    "memory",
+    "repository",
 ];
 
 fn main() -> ExitCode {
@@ -113,6 +133,10 @@ async fn measure(name: &str, scale: Scale) -> anyhow::Result<Vec<Figure>> {
         "rest" => rest::measure(scale).await,
         "polls" => polls::measure(scale).await,
         "prompts" => prompts::measure().await,
+        "concurrency" => concurrency::measure(scale).await,
+        "finished" => finished::measure(scale).await,
+        "conversation" => conversation::measure(scale).await,
+        "repository" => repository::measure(scale).await,
         _ => memory::measure(scale).await,
     }
 }

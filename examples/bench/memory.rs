@@ -1,5 +1,7 @@
 //! The program's own peak memory where much passes through it: a long output, a large repository.
 
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,21 +16,32 @@ use crate::scale::Scale;
 use crate::site::Site;
 use crate::turns::file;
 
-/// Written by one command: 50 MB in lines.
-const LONG_OUTPUT: &str = "yes 0123456789012345678901234567890123456789012345678 | head -c 50000000";
+/// Written by one command: 100 MB in lines.
+const LONG_OUTPUT: &str = "yes 0123456789012345678901234567890123456789012345678 | head -c 100000000";
 
-const FILES: usize = 20;
-const FILE_BYTES: usize = 10_000_000;
+const LARGE: Size = Size {
+    files: 20,
+    file_bytes: 10_000_000,
+    small_files: 0,
+};
+
+/// What is put into a repository.
+pub struct Size {
+    pub files: usize,
+    pub file_bytes: u64,
+    /// Of some lines of text each, in folders of a hundred.
+    pub small_files: usize,
+}
 
 pub async fn measure(scale: Scale) -> anyhow::Result<Vec<Figure>> {
     let usual = peak("true", |_| Ok(())).await?;
     let long_output = peak(LONG_OUTPUT, |_| Ok(())).await?;
     let mut figures = vec![
         Figure::of("a small run, peak memory", "MB", &[usual])?,
-        Figure::of("an output of 50 MB, peak memory", "MB", &[long_output])?.at_most(100.0),
+        Figure::of("an output of 100 MB, peak memory", "MB", &[long_output])?.at_most(100.0),
     ];
     if scale == Scale::Full {
-        let large_repository = peak("true", grow).await?;
+        let large_repository = peak("true", |site| grow(site, &LARGE)).await?;
         figures.push(Figure::of("a repository of 200 MB, peak memory", "MB", &[large_repository])?.at_most(100.0));
     }
     Ok(figures)
@@ -51,21 +64,28 @@ async fn peak(command: &'static str, prepare: impl FnOnce(&Site) -> anyhow::Resu
 }
 
 /// Puts files that do not compress into the repository.
-fn grow(site: &Site) -> anyhow::Result<()> {
+pub fn grow(site: &Site, by: &Size) -> anyhow::Result<()> {
     let repository = site.github.default_repository();
     let project = site.folder().join("project");
     let (bare, clone) = (
         repository.git().path().to_owned(),
         project.to_string_lossy().into_owned(),
     );
-    // Noise does not compress, and trying to is most of what git would do here.
+    // Noise does not compress and no piece of it is like another: trying is most of what git would do here.
     git(&bare, &["config", "core.compression", "0"])?;
     git(site.folder(), &["clone", "-q", &bare.to_string_lossy(), &clone])?;
-    let mut noise = vec![0; FILE_BYTES];
-    let mut random = fastrand::Rng::new();
-    for number in 0..FILES {
-        random.fill(&mut noise);
-        std::fs::write(project.join(format!("noise-{number}.bin")), &noise)?;
+    let noise = File::open("/dev/urandom")?;
+    for number in 0..by.files {
+        let mut file = File::create(project.join(format!("noise-{number}.bin")))?;
+        std::io::copy(&mut (&noise).take(by.file_bytes), &mut file)?;
+    }
+    for number in 0..by.small_files {
+        let folder = project.join(format!("text-{}", number / 100));
+        std::fs::create_dir_all(&folder)?;
+        std::fs::write(
+            folder.join(format!("{number}.txt")),
+            format!("Line of {number}.\n").repeat(50),
+        )?;
     }
     git(&project, &["add", "."])?;
     let identity = ["-c", "user.name=alice", "-c", "user.email=alice@example.org"];
@@ -77,9 +97,9 @@ fn grow(site: &Site) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn git(folder: &Path, arguments: &[&str]) -> anyhow::Result<()> {
+pub fn git(folder: &Path, arguments: &[&str]) -> anyhow::Result<()> {
     let status = Command::new("git")
-        .args(["-c", "core.compression=0"])
+        .args(["-c", "core.compression=0", "-c", "pack.window=0"])
         .args(arguments)
         .current_dir(folder)
         .status()

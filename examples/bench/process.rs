@@ -109,6 +109,11 @@ pub fn resident_now(process: u32) -> anyhow::Result<u64> {
     bytes_of(Path::new(&format!("/proc/{process}/status")), "VmRSS:").context("the process has ended")
 }
 
+/// Returns the memory that a process has now and that is its own: without the files it has open, its own text among them.
+pub fn own_now(process: u32) -> anyhow::Result<u64> {
+    bytes_of(Path::new(&format!("/proc/{process}/status")), "RssAnon:").context("the process has ended")
+}
+
 fn peak_now(status: &Path) -> Option<u64> {
     bytes_of(status, "VmHWM:")
 }

@@ -17,7 +17,7 @@ use crate::turns::{file, milliseconds};
 /// What the model says in one run.
 const REPLIES: usize = 4;
 /// The nanoseconds since 1970, by the clock that the container shares with this machine.
-const CLOCK: &str = "date +%s%N";
+pub const CLOCK: &str = "date +%s%N";
 /// What the product's containers get.
 pub const LIMITS: [&str; 9] = [
     "--network=none",
@@ -62,8 +62,8 @@ pub async fn measure(scale: Scale) -> anyhow::Result<Vec<Figure>> {
     ])
 }
 
-/// Returns the time from the last run's plan to its first command.
-fn waited(exchanges: &[Exchange], requests: &[Request]) -> anyhow::Result<Duration> {
+/// Returns the time from the last run's plan to its first command, which told the time.
+pub fn waited(exchanges: &[Exchange], requests: &[Request]) -> anyhow::Result<Duration> {
     let last = exchanges.len().checked_sub(REPLIES).context("a run is missing")?;
     let said = format!(
         "{:?}",

@@ -1,6 +1,5 @@
 //! What a service costs while nobody wants anything: `coding-agent serve`, with the intervals it has by itself.
 
-use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
@@ -19,28 +18,11 @@ const GLANCED_AT: Duration = Duration::from_secs(2);
 /// After so long the start is over.
 const STARTED: Duration = Duration::from_secs(5);
 
-/// The service; ended with the measurement, however that goes.
-struct Service(Child);
-
-impl Drop for Service {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 pub async fn measure(scale: Scale) -> anyhow::Result<Vec<Figure>> {
     let model = Model::answering(|_| Answer::done("Nobody asks.")).await;
     let site = Site::new(&model).await?;
-    let mut command = site.command_to("serve")?;
-    let service = Service(
-        command
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()?,
-    );
-    let process = service.0.id();
+    let service = site.serve()?;
+    let process = service.process();
     tokio::time::sleep(STARTED).await;
     let before = site.github.requests().len();
     let (begun, used) = (Instant::now(), processor_now(process)?);

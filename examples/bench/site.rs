@@ -1,7 +1,7 @@
 //! The program, configured for the fakes in a folder of its own.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
@@ -22,6 +22,34 @@ const PATIENCE: Duration = Duration::from_mins(10);
 pub struct Site {
     pub github: GitHub,
     folder: TempDir,
+}
+
+/// The program as a service; ended with the measurement, however that goes.
+pub struct Service(Child);
+
+impl Service {
+    pub fn process(&self) -> u32 {
+        self.0.id()
+    }
+
+    /// Has it stop in order, which removes its containers, and waits for it.
+    pub async fn stop(mut self) -> anyhow::Result<()> {
+        let asked = Command::new("kill").arg(self.process().to_string()).status()?;
+        anyhow::ensure!(asked.success(), "the service has ended by itself");
+        let begun = Instant::now();
+        while self.0.try_wait()?.is_none() {
+            anyhow::ensure!(begun.elapsed() < PATIENCE, "the service does not stop");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }
 
 /// How a run of the program went.
@@ -64,11 +92,23 @@ impl Site {
 
     /// Has the program make native calls, for which it writes calls and results out as JSON otherwise.
     pub fn with_native_calls(self) -> anyhow::Result<Self> {
+        self.configured(|config| config["llm"]["function_calling"] = json!(true))
+    }
+
+    /// Changes the configuration.
+    pub fn configured(self, change: impl FnOnce(&mut Value)) -> anyhow::Result<Self> {
         let path = self.folder().join("config.yaml");
         let mut config: Value = serde_json::from_slice(&std::fs::read(&path)?)?;
-        config["llm"]["function_calling"] = json!(true);
+        change(&mut config);
         std::fs::write(path, config.to_string())?;
         Ok(self)
+    }
+
+    /// Starts `coding-agent serve`.
+    pub fn serve(&self) -> anyhow::Result<Service> {
+        let mut command = self.command_to("serve")?;
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        Ok(Service(command.spawn().context("the program cannot be started")?))
     }
 
     pub fn folder(&self) -> &Path {

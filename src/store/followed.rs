@@ -35,12 +35,14 @@ impl Store {
 
     /// Returns what is looked after and was active since then, by name.
     pub async fn followed_since(&self, since: DateTime<Utc>) -> Result<Vec<Followed>, StoreError> {
-        let rows: Vec<(String, String)> =
-            sqlx::query_as("SELECT task, notes FROM followed WHERE ended_at IS NULL AND active_at >= $1 ORDER BY task")
+        // Sorted here: to have them in order the database would walk through everything that was ever followed, by name.
+        let mut rows: Vec<(String, String)> =
+            sqlx::query_as("SELECT task, notes FROM followed WHERE ended_at IS NULL AND active_at >= $1")
                 .bind(micros(since))
                 .fetch_all(&self.pool)
                 .await
                 .map_err(|error| self.failed(error))?;
+        rows.sort();
         rows.into_iter()
             .map(|(task, notes)| self.read_followed(&task, &notes))
             .collect()

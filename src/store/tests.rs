@@ -1,5 +1,6 @@
 //! Real files, several workers. Each opened store is a worker of its own, as each process is.
 
+mod growth;
 mod history;
 mod opening;
 mod turns;

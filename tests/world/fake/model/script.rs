@@ -23,6 +23,8 @@ pub struct Answer {
     pub prompt_tokens: Option<u64>,
     /// Whether the server ends the reply at its length limit.
     pub is_cut: bool,
+    /// How long the model thinks before.
+    pub thinks: Option<Duration>,
 }
 
 impl Answer {
@@ -51,6 +53,12 @@ impl Answer {
             is_done: true,
             ..Self::default()
         }
+    }
+
+    /// Has the model think as long as this first.
+    pub fn thinking(mut self, duration: Duration) -> Self {
+        self.thinks = Some(duration);
+        self
     }
 }
 
@@ -130,6 +138,7 @@ pub(super) struct Step {
 impl Step {
     pub(super) fn answer(answer: Answer) -> Self {
         Self {
+            delay: answer.thinks,
             answer,
             ..Self::default()
         }

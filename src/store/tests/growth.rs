@@ -1,0 +1,156 @@
+//! What is over costs nothing: neither finished runs nor the length of a conversation make the store work more.
+//!
+//! `SQLite` runs each query as a small program and can be asked to count its steps. A query that looks at every row there is takes
+//! some steps for each; one that finds its rows by an index takes as many in a store of a thousand runs as in one of ten.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use chrono::{TimeDelta, Utc};
+use serde_json::{Value, json};
+
+use super::{TTL, admit, claim, folder, issue, open};
+use crate::conversation::Message;
+use crate::store::{Lease, Store};
+use crate::task::state::{Stage, State};
+
+/// Counts the steps from here on.
+async fn counted(store: &Store) -> Arc<AtomicU64> {
+    let steps = Arc::new(AtomicU64::new(0));
+    // There is one connection, so the counter is on whatever the store does.
+    let mut connection = store.pool.acquire().await.unwrap();
+    let counter = Arc::clone(&steps);
+    connection
+        .lock_handle()
+        .await
+        .unwrap()
+        .set_progress_handler(1, move || {
+            counter.fetch_add(1, Ordering::Relaxed);
+            true
+        });
+    steps
+}
+
+/// Adds runs that are over, each with its conversation and a pull request that nobody looks after any more, or that has been quiet for
+/// long.
+async fn bury(store: &Store, numbers: std::ops::Range<u64>) {
+    for number in numbers {
+        let task = issue(number);
+        store.admit(&task, "Long ago", &Value::Null).await.unwrap();
+        let lease = claim(store).await;
+        store.append(&lease, &Value::Null, &[said("long ago")]).await.unwrap();
+        store.save(&lease, State::Done, &Value::Null).await.unwrap();
+        let change = issue(number + 1_000_000);
+        store.follow(&change, &task, &Value::Null).await.unwrap();
+        if number % 2 == 0 {
+            store.unfollow(&change).await.unwrap();
+        }
+    }
+    sqlx::query("UPDATE followed SET active_at = 1")
+        .execute(&store.pool)
+        .await
+        .unwrap();
+}
+
+fn said(text: &str) -> Message {
+    Message::User { text: text.to_owned() }
+}
+
+/// Goes once through everything that a service asks of its store, and returns the steps of each question.
+async fn steps_of_a_round(store: &Store, number: u64) -> Vec<(&'static str, u64)> {
+    let steps = counted(store).await;
+    let mut taken = Vec::new();
+    let mut note = |question: &'static str| taken.push((question, steps.swap(0, Ordering::Relaxed)));
+    let now = Utc::now();
+    let task = issue(number);
+    let run = admit(store, number).await;
+    note("admit");
+    admit_again(store, number).await;
+    note("admit what is known");
+    let lease = claim(store).await;
+    note("claim");
+    store.heartbeat(&lease, TTL).await.unwrap();
+    note("heartbeat");
+    append(store, &lease).await;
+    note("append");
+    store.messages(run).await.unwrap();
+    note("messages");
+    store.ask(run, "pause").await.unwrap();
+    store.requests(run).await.unwrap();
+    note("requests");
+    store.unfinished_of(&task).await.unwrap();
+    note("the unfinished run of a task");
+    store.unfinished().await.unwrap();
+    note("unfinished");
+    store.held_elsewhere().await.unwrap();
+    note("held elsewhere");
+    store.beside(&task).await.unwrap();
+    note("beside");
+    store.run(run).await.unwrap();
+    store.runs(Some(&task), 20).await.unwrap();
+    note("the runs of a task");
+    store.runs(None, 5).await.unwrap();
+    note("the newest runs");
+    let paused = State::Paused(Stage::Working);
+    store.save(&lease, paused, &Value::Null).await.unwrap();
+    store.release(&lease, None).await.unwrap();
+    note("release");
+    store.set_aside().await.unwrap();
+    store.parked(now).await.unwrap();
+    note("what waits");
+    let (lease, _) = store.claim_run(run, TTL).await.unwrap().unwrap();
+    note("claim this one");
+    store
+        .follow(&issue(number + 1_000_000), &task, &Value::Null)
+        .await
+        .unwrap();
+    store.followed(&issue(number + 1_000_000)).await.unwrap();
+    note("followed");
+    let living = store.followed_since(now - TimeDelta::days(14)).await.unwrap();
+    assert_eq!(living.len(), 1);
+    note("what is looked after");
+    store.unfollow(&issue(number + 1_000_000)).await.unwrap();
+    store.save(&lease, State::Done, &Value::Null).await.unwrap();
+    note("the end");
+    taken
+}
+
+async fn admit_again(store: &Store, number: u64) {
+    store.admit(&issue(number), "Again", &Value::Null).await.unwrap();
+}
+
+async fn append(store: &Store, lease: &Lease) {
+    let record = json!({ "turns": 1 });
+    store.append(lease, &record, &[said("a"), said("b")]).await.unwrap();
+}
+
+#[tokio::test]
+async fn runs_that_are_over_cost_the_others_nothing() {
+    let folder = folder();
+    let store = open(&folder).await;
+    bury(&store, 0..10).await;
+    // The first time the queries are translated as well.
+    steps_of_a_round(&store, 10_000).await;
+    let among_few = steps_of_a_round(&store, 10_001).await;
+    bury(&store, 10..400).await;
+    let among_many = steps_of_a_round(&store, 10_002).await;
+    assert_eq!(among_many, among_few);
+}
+
+#[tokio::test]
+async fn a_message_behind_a_thousand_others_costs_what_the_first_did() {
+    let folder = folder();
+    let store = open(&folder).await;
+    admit(&store, 1).await;
+    let lease = claim(&store).await;
+    append(&store, &lease).await;
+    let steps = counted(&store).await;
+    append(&store, &lease).await;
+    let early = steps.swap(0, Ordering::Relaxed);
+    let record = json!({ "turns": 1 });
+    let said: Vec<_> = (0..1_000).map(|number| said(&number.to_string())).collect();
+    store.append(&lease, &record, &said).await.unwrap();
+    steps.store(0, Ordering::Relaxed);
+    append(&store, &lease).await;
+    assert_eq!(steps.load(Ordering::Relaxed), early);
+}
