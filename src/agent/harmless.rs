@@ -91,7 +91,8 @@ fn has_clear_spans(line: &str) -> bool {
     spans(line).all(|piece| match piece {
         Piece::Span(span) => !span.contains('|'),
         Piece::Text(text) => {
-            !may_begin_address(text) && !text.contains(['|', '$'])
+            !may_begin_address(text)
+                && !text.contains(['|', '$'])
                 && !text.contains("]:")
                 && matches!(without_odd_links(text), Cow::Borrowed(_))
         }
@@ -102,7 +103,8 @@ fn has_clear_spans(line: &str) -> bool {
 /// Tells whether there is a `<` that [`plain`] leaves and that something other than a space may follow.
 fn may_begin_address(text: &str) -> bool {
     let harmless = |next: char| next.is_ascii_alphabetic() || next.is_whitespace() || "/!?".contains(next);
-    text.match_indices('<').any(|(at, _)| !text[at + 1..].starts_with(harmless))
+    text.match_indices('<')
+        .any(|(at, _)| !text[at + 1..].starts_with(harmless))
 }
 
 /// A piece of a line.
