@@ -167,6 +167,13 @@ mod tests {
     }
 
     #[test]
+    fn one_definition_of_a_link_makes_no_long_text_of_a_short_one() {
+        let text = "[a][x], [b](https://x.example) and [x]\n\n[x]: https://x.example\n";
+        let expected = "[a](https://x.example), [b](https://x.example) and [x]";
+        assert_eq!(markdown(text).trim(), expected);
+    }
+
+    #[test]
     fn what_is_left_out_takes_nothing_else_along() {
         let text = "<details><summary>Log</summary>\n\nline <b>one</b><br>line two\n\n</details>\n\nSee [the docs](https://x.example \
                     'tip') and [other][o], ![shot](a.png).\n\n[o]: https://o.example 'tip'\n\n<!-- template -->\n## Steps\n\n```sh -x\nmake\n```\n";

@@ -61,19 +61,29 @@ struct Reading<'a> {
     /// Ranges that are seen but for the edits. Between them are the marks of lists and quotes, and definitions of links,
     /// which nobody sees.
     covered: Vec<Range<usize>>,
-    /// The link that is open: its range, where it leads, and the range of its text.
-    link: Option<(Range<usize>, String, Option<Range<usize>>)>,
+    /// The link that is open.
+    link: Option<Link>,
+    /// Where links lead that have no address of their own, and one of which told it.
+    defined: BTreeSet<String>,
     hidden: Hidden,
     dropped: Vec<Range<usize>>,
+}
+
+struct Link {
+    range: Range<usize>,
+    /// Where it leads, if that is to be told.
+    address: Option<String>,
+    /// Its text.
+    inner: Option<Range<usize>>,
 }
 
 impl Reading<'_> {
     /// Takes the next event. Returns what ends the part that was dealt with as a whole.
     fn take(&mut self, event: Event<'_>, range: Range<usize>) -> Option<TagEnd> {
-        if let Some((around, _, inner)) = &mut self.link
-            && *around != range
+        if let Some(link) = &mut self.link
+            && link.range != range
         {
-            let before = inner.get_or_insert(range.clone());
+            let before = link.inner.get_or_insert(range.clone());
             *before = before.start.min(range.start)..before.end.max(range.end);
         }
         if !is_container(&event) {
@@ -92,7 +102,14 @@ impl Reading<'_> {
             Event::Start(Tag::Link {
                 link_type, dest_url, ..
             }) if !matches!(link_type, LinkType::Autolink | LinkType::Email) => {
-                self.link = Some((range, dest_url.into_string(), None));
+                let address = dest_url.into_string();
+                // One definition may serve many links: a short text would become a long one if each told where it leads.
+                let is_new = link_type == LinkType::Inline || self.defined.insert(address.clone());
+                self.link = Some(Link {
+                    range,
+                    address: is_new.then_some(address),
+                    inner: None,
+                });
             }
             Event::End(TagEnd::Link) => self.end_link(),
             Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(language))) => {
@@ -117,13 +134,16 @@ impl Reading<'_> {
 
     /// Keeps a link's text and address; a title is seen by whoever waits above it, a link without a text by nobody.
     fn end_link(&mut self) {
-        match self.link.take() {
-            Some((range, address, Some(inner))) if inner.start < inner.end => {
+        let Some(Link { range, address, inner }) = self.link.take() else {
+            return;
+        };
+        match inner {
+            Some(inner) if inner.start < inner.end => {
                 self.edits.push((range.start..inner.start, "[".to_owned()));
-                self.edits.push((inner.end..range.end, format!("]({address})")));
+                let end = address.map_or("]".to_owned(), |address| format!("]({address})"));
+                self.edits.push((inner.end..range.end, end));
             }
-            Some((range, ..)) => self.dropped.push(range),
-            None => {}
+            _ => self.dropped.push(range),
         }
     }
 
