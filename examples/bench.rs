@@ -126,7 +126,7 @@ fn bench(wanted: &[String]) -> anyhow::Result<()> {
 async fn measure(name: &str, scale: Scale) -> anyhow::Result<Vec<Figure>> {
     match name {
         "peer" => against::measure(scale).await,
-        "turns" => turns::measure(scale).await,
+        "turns" => Box::pin(turns::measure(scale)).await,
         "idle" => idle::measure(scale).await,
         "economy" => economy::measure().await,
         "ready" => ready::measure(scale).await,

@@ -3,8 +3,6 @@
 //! Commands that only install what is named in lists of dependencies depend on those lists; of any other command nobody knows what it
 //! reads, so it depends on every file. A list of what is read by which tool would be shorter runs for more projects, and wrong for some.
 
-use std::borrow::Cow;
-
 use uuid::Uuid;
 
 use crate::repository::CommitId;
@@ -129,12 +127,9 @@ impl Dependencies {
         if commands.iter().all(|command| command.is_empty()) {
             return None;
         }
-        let depends_on = if commands.iter().all(|command| installs(command)) {
-            Cow::Borrowed("")
-        } else {
-            Cow::Owned(self.tree.to_string())
-        };
-        let named = serde_json::json!([self.place(), depends_on, commands]);
+        let is_bound_to_lists = commands.iter().all(|command| installs(command));
+        let tree = (!is_bound_to_lists).then_some(&self.tree);
+        let named = serde_json::json!([self.place(), tree, commands]);
         Some(digest(&named.to_string()).to_string())
     }
 }

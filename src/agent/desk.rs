@@ -147,7 +147,7 @@ impl Run {
         let opening = self.opening(name, environment, mirror, SetUp::Known(self.set_up_wanted()))?;
         if let Some(container) = self.left_container().await? {
             return Ok(Foundation {
-                opened: opening.take_over(container).await?,
+                opened: Box::pin(opening.take_over(container)).await?,
                 is_new: false,
                 not_there,
             });
@@ -220,18 +220,16 @@ impl Run {
     }
 
     /// Keeps the environment after its set-up, for the next run with the same project. A failure costs only the next run's time.
-    pub(super) async fn keep_set_up(&mut self) {
-        let kept = async {
-            let (name, environment) = self.environment()?;
-            let (mirror, container) = match &self.desk {
-                Some(desk) => (desk.workspace.mirror().clone(), desk.workspace.inside().clone()),
-                None => return Ok(()),
-            };
-            let opening = self.opening(name, environment, mirror, SetUp::Known(self.set_up_wanted()))?;
-            opening.keep_set_up(&container).await
+    pub(super) async fn keep_set_up(&self) {
+        let (Some(desk), Some(done)) = (&self.desk, self.set_up_wanted()) else {
+            return;
         };
-        if let Err(setback) = kept.await {
-            tracing::warn!(task = %self.lease.task, "the environment could not be kept: {setback:?}");
+        let kept = async {
+            let docker = self.workshop.docker().await?;
+            docker.keep_set_up(desk.workspace.inside(), &done).await
+        };
+        if let Err(error) = kept.await {
+            tracing::warn!(task = %self.lease.task, "the environment could not be kept: {error}");
         }
     }
 

@@ -1,7 +1,6 @@
 //! A container with the project in it and the tools at hand. Nothing of it is the run's own, so that it can be opened while the run
 //! still plans.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
@@ -93,7 +92,18 @@ impl Opening {
         let docker = self.workshop.docker().await?;
         let executor = settings.environments.executor_file().map_err(Setback::failed)?;
         let place = self.dependencies.as_ref().map(Dependencies::place);
-        let start = self.start(&executor, place.as_deref());
+        let wanted = match &self.set_up {
+            SetUp::Newest => Some(Wanted::Newest),
+            SetUp::Known(name) => name.as_deref().map(Wanted::Only),
+        };
+        let start = Start {
+            task: &self.task,
+            run: self.run,
+            environment: &self.name,
+            image: &self.environment.image,
+            executor: &executor,
+            set_up: place.as_deref().zip(wanted),
+        };
         let author = &settings.repository;
         let packing = Parcel::pack(self.mirror.clone(), self.base.clone(), author, self.run.to_string());
         // Side by side, here and below: each waits for other programs most of the time.
@@ -123,34 +133,6 @@ impl Opening {
                 }
                 Err(setback)
             }
-        }
-    }
-
-    /// Keeps what was opened as it is now, after its set-up.
-    pub(super) async fn keep_set_up(&self, container: &Container) -> Result<(), Setback> {
-        let (Some(dependencies), SetUp::Known(Some(done))) = (&self.dependencies, &self.set_up) else {
-            return Ok(());
-        };
-        let executor = self.workshop.settings.environments.executor_file();
-        let executor = executor.map_err(Setback::failed)?;
-        let place = dependencies.place();
-        let docker = self.workshop.docker().await?;
-        let start = self.start(&executor, Some(&place));
-        Ok(docker.keep_set_up(&start, container, done).await?)
-    }
-
-    fn start<'a>(&'a self, executor: &'a Path, place: Option<&'a str>) -> Start<'a> {
-        let wanted = match &self.set_up {
-            SetUp::Newest => Some(Wanted::Newest),
-            SetUp::Known(name) => name.as_deref().map(Wanted::Only),
-        };
-        Start {
-            task: &self.task,
-            run: self.run,
-            environment: &self.name,
-            image: &self.environment.image,
-            executor,
-            set_up: place.zip(wanted),
         }
     }
 

@@ -39,6 +39,8 @@ pub struct Container {
     silence: Duration,
     /// Names of the containers that share its network, and go with it.
     companions: Vec<String>,
+    /// Where its set-up may be kept.
+    place: Option<String>,
     /// The set-up that it began with.
     set_up: Option<String>,
 }
@@ -70,6 +72,7 @@ impl Container {
             id,
             silence,
             companions: Vec::new(),
+            place: None,
             set_up: None,
         }
     }
@@ -79,9 +82,14 @@ impl Container {
         self
     }
 
-    pub(super) fn began_with(mut self, set_up: Option<String>) -> Self {
-        self.set_up = set_up;
+    pub(super) fn of_place(mut self, place: Option<String>, set_up: Option<String>) -> Self {
+        (self.place, self.set_up) = (place, set_up);
         self
+    }
+
+    /// Returns where its set-up may be kept.
+    pub(super) fn place(&self) -> Option<&str> {
+        self.place.as_deref()
     }
 
     /// Returns the name of the kept set-up that it began with, if it did: what that did is done in it already.

@@ -50,7 +50,7 @@ pub enum Wanted<'a> {
     Newest,
 }
 
-/// The furnished images that are known, by what was put into which; `None` once the engine would make none.
+/// The ids of the furnished images that are known, by what was put into which; `None` once the engine would make none.
 pub(super) type FurnishedImages = Option<HashMap<String, String>>;
 
 /// What an image says of itself.

@@ -3,17 +3,13 @@
 //! One is made of a container that never ran, so nothing is in it but the image and the furniture. It bears no name: `docker image prune`
 //! takes it along, and it is made again. Installations on the same engine share it.
 
-use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hasher};
 use std::path::Path;
 use std::time::Duration;
 
 use bollard::body_try_stream;
-use bollard::models::{ContainerConfig, ContainerCreateBody};
-use bollard::query_parameters::{
-    CommitContainerOptionsBuilder, DownloadFromContainerOptionsBuilder, ListImagesOptionsBuilder,
-    RemoveImageOptionsBuilder, UploadToContainerOptionsBuilder,
-};
+use bollard::models::ContainerCreateBody;
+use bollard::query_parameters::{DownloadFromContainerOptionsBuilder, UploadToContainerOptionsBuilder};
 use chrono::Utc;
 use tokio::io::AsyncReadExt;
 use tokio_util::io::ReaderStream;
@@ -39,38 +35,46 @@ const PASSWD_LIMIT: usize = 1024 * 1024;
 /// Bytes of the executor that are read at once.
 const PIECE: usize = 256 * 1024;
 
+/// An image with the furniture in it.
+pub(super) struct Furnished {
+    /// The image's id. Two processes that make one at the same time make two, and either may be found.
+    pub(super) id: String,
+    /// Names what is in it: the same for all that are made alike.
+    pub(super) content: String,
+}
+
 impl Docker {
-    /// Returns the id of the image with the furniture in it, made now if there is none yet; `None` where the engine makes none, so that
-    /// each container has to be furnished.
+    /// Returns the image with the furniture in it, made now if there is none yet; `None` where the engine makes none, so that each
+    /// container has to be furnished.
     pub(super) async fn furnished(
         &self,
         image: &str,
         said: &Said,
         executor: &Path,
-    ) -> Result<Option<String>, EnvironmentError> {
-        let content = fingerprint(executor)
+    ) -> Result<Option<Furnished>, EnvironmentError> {
+        let executors = fingerprint(executor)
             .await
             .map_err(|error| unreadable(executor, &error))?;
-        let key = format!("{}/{}/{content:016x}", said.id, said.user.name);
+        let content = format!("{}/{}/{executors:016x}", said.id, said.user.name);
         // Held until it is made: whoever comes meanwhile waits for it, and makes no second one.
         let mut known = self.furnished_images().lock().await;
         let Some(images) = known.as_mut() else {
             return Ok(None);
         };
-        if let Some(id) = images.get(&key) {
-            return Ok(Some(id.clone()));
+        if let Some(id) = images.get(&content).cloned() {
+            return Ok(Some(Furnished { id, content }));
         }
-        let found = self.images_with(LABEL_FURNISHED, &key).await?.into_iter().next();
-        let made = match found {
-            Some((id, _)) => Some(id),
-            None => self.make_furnished(image, said, executor, &key).await?,
+        let found = self.images_with(vec![format!("{LABEL_FURNISHED}={content}")]).await?;
+        let made = match found.into_iter().next() {
+            Some(image) => Some(image.id),
+            None => self.make_furnished(image, said, executor, &content).await?,
         };
         let Some(id) = made else {
             *known = None;
             return Ok(None);
         };
-        images.insert(key, id.clone());
-        Ok(Some(id))
+        images.insert(content.clone(), id.clone());
+        Ok(Some(Furnished { id, content }))
     }
 
     /// Looks for them again at the next need: one is gone.
@@ -86,7 +90,7 @@ impl Docker {
         image: &str,
         said: &Said,
         executor: &Path,
-        key: &str,
+        content: &str,
     ) -> Result<Option<String>, EnvironmentError> {
         let name = format!("coding-agent-furnishing-{}", uuid::Uuid::now_v7().simple());
         let body = ContainerCreateBody {
@@ -99,21 +103,9 @@ impl Docker {
         let id = self.create(&name, image, body).await?;
         let made = async {
             self.furnish(&id, &said.user, executor).await?;
-            let options = CommitContainerOptionsBuilder::default()
-                .container(&id)
-                .pause(false)
-                .build();
-            let labels = [(LABEL_FURNISHED, key), (LABEL_OF, image), (LABEL_INSTANCE, "")];
-            let config = ContainerConfig {
-                labels: Some(labels.map(|(name, value)| (name.to_owned(), value.to_owned())).into()),
-                ..ContainerConfig::default()
-            };
-            match self
-                .engine
-                .ask(self.engine.client.commit_container(options, config))
-                .await
-            {
-                Ok(made) => Ok(Some(made.id)),
+            let labels = [(LABEL_FURNISHED, content), (LABEL_OF, image), (LABEL_INSTANCE, "")];
+            match self.make_image(&id, false, &labels).await {
+                Ok(made) => Ok(Some(made)),
                 Err(failure) if failure.is_refused() => {
                     tracing::info!(
                         "the executor is copied into each container, as no image can be made: {}",
@@ -136,39 +128,16 @@ impl Docker {
 
     /// Removes what was made of the same image some time ago. What is still in use stays, and nothing depends on it.
     async fn remove_replaced(&self, image: &str, by: &str) {
-        let replaced = match self.images_with(LABEL_OF, image).await {
+        let replaced = match self.images_with(vec![format!("{LABEL_OF}={image}")]).await {
             Ok(replaced) => replaced,
             Err(error) => return tracing::debug!("old images could not be looked for: {error}"),
         };
         let oldest = Utc::now().timestamp() - KEPT_DAYS * 24 * 60 * 60;
-        for (id, _) in replaced
-            .into_iter()
-            .filter(|(id, created)| id != by && *created < oldest)
-        {
-            self.remove_image(&id).await;
+        for image in replaced {
+            if image.id != by && image.created < oldest {
+                self.remove_image(&image.id).await;
+            }
         }
-    }
-
-    /// Removes an image unless a container uses it.
-    pub(super) async fn remove_image(&self, id: &str) {
-        let options = RemoveImageOptionsBuilder::default().build();
-        if let Err(failure) = self
-            .engine
-            .ask(self.engine.client.remove_image(id, Some(options), None))
-            .await
-        {
-            tracing::debug!("the image {id} stays: {}", failure.reason());
-        }
-    }
-
-    /// Returns the id of each image with this label, and when it was made (seconds since 1970).
-    pub(super) async fn images_with(&self, label: &str, value: &str) -> Result<Vec<(String, i64)>, EnvironmentError> {
-        let filters = HashMap::from([("label", vec![format!("{label}={value}")])]);
-        // All: an image without a name that others were made of is not listed otherwise.
-        let options = ListImagesOptionsBuilder::default().all(true).filters(&filters).build();
-        let listed = self.engine.ask(self.engine.client.list_images(Some(options))).await;
-        let listed = listed.map_err(|failure| self.engine.error("listing images", failure))?;
-        Ok(listed.into_iter().map(|image| (image.id, image.created)).collect())
     }
 
     /// Lays the furniture into a container that does not run yet.

@@ -13,6 +13,7 @@ mod file_tools; // what the file tools take
 mod furnished; // images with it in them
 mod furniture; // what is laid into a container before it starts
 mod image; // present, pulled or built
+mod made_image; // images that are made of containers
 mod notation; // how an environment is written in the configuration
 mod progress; // what a pull or build is doing, in short lines
 mod resources; // what a container may use of the machine

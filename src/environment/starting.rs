@@ -20,11 +20,13 @@ impl Docker {
         let mut body = specification::container(self.config(), self.facts(), &order)?;
         let name = container_name(start.run);
         container::remove_all(&self.engine, [&name].into_iter().chain(&companions)).await?;
-        let mut kept = match &furnished {
-            Some(furnished) => self.kept(start, furnished).await?,
-            None => None,
+        let mut place = furnished.as_ref().and_then(|furnished| self.place(start, furnished));
+        let mut kept = match (&place, start.set_up) {
+            (Some(place), Some((_, wanted))) => self.kept(place, wanted).await?,
+            _ => None,
         };
-        let image = kept.as_ref().map(|kept| &kept.image).or(furnished.as_ref());
+        let furnished_image = furnished.as_ref().map(|furnished| &furnished.id);
+        let image = kept.as_ref().map(|kept| &kept.image).or(furnished_image);
         if let Some(image) = image {
             body.image = Some(image.clone());
         }
@@ -32,7 +34,7 @@ impl Docker {
             // Somebody tidied up since it was found.
             Err(EnvironmentError::ImageMissing { .. }) if furnished.is_some() => {
                 self.forget_furnished().await;
-                kept = None;
+                (kept, place) = (None, None);
                 body.image = Some(start.image.to_owned());
                 (self.create(&name, start.image, body).await?, false)
             }
@@ -50,7 +52,7 @@ impl Docker {
         match started.await {
             Ok(()) => {
                 let container = self.container(id).with(companions);
-                Ok(container.began_with(kept.map(|kept| kept.done)))
+                Ok(container.of_place(place, kept.map(|kept| kept.done)))
             }
             Err(error) => {
                 if let Err(removal) = container::remove(&self.engine, &id).await {

@@ -1,9 +1,15 @@
 //! What a plan sets up is kept, and the next run with the same project begins with it.
 
+use bollard::Docker;
+use bollard::models::{ContainerConfig, ContainerCreateBody};
+use bollard::query_parameters::{
+    CommitContainerOptionsBuilder, CreateContainerOptions, ListImagesOptionsBuilder, RemoveContainerOptions,
+    RemoveImageOptionsBuilder,
+};
 use serde_json::{Value, json};
 
 use crate::fake::model::{Model, Plan, Request};
-use crate::world::World;
+use crate::world::{World, executor};
 
 const COMMAND: &str = "workspace/execute_command";
 /// It leaves a trace for each time it was run, something ignored, and something in the place of a file of the project's.
@@ -53,7 +59,8 @@ async fn the_next_run_begins_where_the_set_up_ended() {
         assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
         // It was run once, and of the project there is what the commit has.
         let told = last_told(&world, "installed");
-        assert!(told.contains(&format!("run\\ninstalled\\n{readme}Begin")), "{told}");
+        let expected = format!("run\\ninstalled\\n{readme}Begin");
+        assert!(told.contains(&expected), "{told}\n{}", world.story());
     }
     assert_eq!(were_set_up(&world), [false, true], "{}", world.story());
 
@@ -86,4 +93,60 @@ async fn no_more_are_kept_than_are_wanted_and_none_of_a_set_up_that_failed() {
     // The first gave way to the second, and had to be made again.
     assert_eq!(were_set_up(&world), [false; 4], "{}", world.story());
     world.finish().await;
+}
+
+/// Returns the image that `image` was made of.
+async fn parent(engine: &Docker, image: &str) -> String {
+    let all = ListImagesOptionsBuilder::default().all(true).build();
+    let listed = engine.list_images(Some(all)).await.unwrap();
+    let found = listed.into_iter().find(|listed| listed.id == image);
+    found.unwrap().parent_id
+}
+
+/// Makes an image that has what `image` has and the same labels, and returns its id.
+async fn twin(engine: &Docker, image: &str) -> String {
+    let body = ContainerCreateBody {
+        image: Some(image.to_owned()),
+        ..ContainerCreateBody::default()
+    };
+    let created = engine.create_container(None::<CreateContainerOptions>, body).await;
+    let container = created.unwrap().id;
+    let options = CommitContainerOptionsBuilder::default().container(&container).build();
+    let made = engine.commit_container(options, ContainerConfig::default()).await;
+    let removed = engine
+        .remove_container(&container, None::<RemoveContainerOptions>)
+        .await;
+    removed.unwrap();
+    made.unwrap().id
+}
+
+#[tokio::test]
+async fn it_is_found_whichever_of_two_like_images_is() {
+    let mut world = world(10).await;
+    // An executor that no other world has, so that the image with it in it is this world's own.
+    let own = world.folder().join("executor");
+    let mut program = std::fs::read(executor()).unwrap();
+    program.extend_from_slice(own.as_os_str().as_encoded_bytes());
+    std::fs::write(&own, program).unwrap();
+    world.configure(|config| config["command_executor"]["executor_path"] = json!(own));
+
+    // Two workers that begin at the same moment make two.
+    let engine = Docker::connect_with_defaults().unwrap();
+    let mut furnished = Vec::new();
+    for file in ["a.txt", "b.txt"] {
+        script(&world.model, SET_UP, file);
+        world.github.open_issue(&format!("Write {file}")).label("coding agent");
+        let ended = world.run().await;
+        assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+        if furnished.is_empty() {
+            let first = parent(&engine, &world.images().await[0]).await;
+            furnished = vec![twin(&engine, &first).await, first];
+        }
+    }
+    assert_eq!(were_set_up(&world), [false, true], "{}", world.story());
+    world.finish().await;
+    for image in furnished {
+        let alone = RemoveImageOptionsBuilder::default().noprune(true).build();
+        engine.remove_image(&image, Some(alone), None).await.unwrap();
+    }
 }

@@ -5,7 +5,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use bollard::Docker;
-use bollard::query_parameters::{ListContainersOptionsBuilder, ListImagesOptionsBuilder, RemoveImageOptions};
+use bollard::query_parameters::{ListContainersOptionsBuilder, ListImagesOptionsBuilder, RemoveImageOptionsBuilder};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
@@ -236,10 +236,9 @@ impl World {
     async fn remove_images(&self) {
         let docker = Docker::connect_with_defaults().unwrap();
         for image in self.images().await {
-            docker
-                .remove_image(&image, None::<RemoveImageOptions>, None)
-                .await
-                .unwrap();
+            // What they were made of is everybody's.
+            let alone = RemoveImageOptionsBuilder::default().noprune(true).build();
+            docker.remove_image(&image, Some(alone), None).await.unwrap();
         }
     }
 
@@ -484,7 +483,7 @@ impl Program {
 }
 
 /// Returns the static executor that the set-up builds.
-fn executor() -> PathBuf {
+pub fn executor() -> PathBuf {
     let path = Path::new(env!("CARGO_BIN_EXE_coding-agent")).with_file_name("coding-agent-executor-static");
     assert!(path.is_file(), "{} is missing: run `make setup`", path.display());
     path

@@ -1,0 +1,54 @@
+//! Images that the program makes of containers: made, found by their labels, and removed. They bear no names.
+
+use std::collections::HashMap;
+
+use bollard::models::{ContainerConfig, ImageSummary};
+use bollard::query_parameters::{CommitContainerOptionsBuilder, ListImagesOptionsBuilder, RemoveImageOptionsBuilder};
+
+use super::EnvironmentError;
+use super::docker::Docker;
+use super::engine::Failure;
+
+impl Docker {
+    /// Makes an image of a container and returns its id. It inherits the container's labels but for `labels`. Nothing runs in the container
+    /// meanwhile where it is to `pause`.
+    pub(super) async fn make_image(
+        &self,
+        container: &str,
+        pause: bool,
+        labels: &[(&str, &str)],
+    ) -> Result<String, Failure> {
+        let options = CommitContainerOptionsBuilder::default()
+            .container(container)
+            .pause(pause)
+            .build();
+        let labels = labels
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        let config = ContainerConfig {
+            labels: Some(labels.collect()),
+            ..ContainerConfig::default()
+        };
+        let making = self.engine.client.commit_container(options, config);
+        Ok(self.engine.ask(making).await?.id)
+    }
+
+    /// Returns the images that have all of `labels` (`name`, or `name=value`).
+    pub(super) async fn images_with(&self, labels: Vec<String>) -> Result<Vec<ImageSummary>, EnvironmentError> {
+        let filters = HashMap::from([("label", labels)]);
+        // All: an image without a name that others were made of is not listed otherwise.
+        let options = ListImagesOptionsBuilder::default().all(true).filters(&filters).build();
+        let listed = self.engine.ask(self.engine.client.list_images(Some(options))).await;
+        listed.map_err(|failure| self.engine.error("listing images", failure))
+    }
+
+    /// Removes an image, and that one only, unless a container uses it.
+    pub(super) async fn remove_image(&self, id: &str) {
+        // No pruning: the engine would take along what it was made of, where that bears no name and nothing else was made of it.
+        let options = RemoveImageOptionsBuilder::default().noprune(true).build();
+        let removing = self.engine.client.remove_image(id, Some(options), None);
+        if let Err(failure) = self.engine.ask(removing).await {
+            tracing::debug!("the image {id} stays: {}", failure.reason());
+        }
+    }
+}
