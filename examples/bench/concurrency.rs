@@ -18,7 +18,7 @@ use crate::floor::COMMAND;
 use crate::idle::megabytes;
 use crate::process::{own_now, processor_now};
 use crate::scale::Scale;
-use crate::site::Site;
+use crate::site::{LOOK_AGAIN, Site, until};
 use crate::turns::{file, milliseconds};
 
 /// How many at once, with the names of what is measured of them.
@@ -63,9 +63,6 @@ const CROWDS: [Crowd; 4] = [
 const THINKING: Duration = Duration::from_secs(2);
 /// How long the steady state is watched.
 const WATCHED: Duration = Duration::from_secs(30);
-const LOOK_AGAIN: Duration = Duration::from_millis(500);
-/// Longest time until the last run has its container, or until the last has delivered.
-const PATIENCE: Duration = Duration::from_mins(10);
 
 /// What the model has seen.
 #[derive(Default)]
@@ -180,15 +177,6 @@ fn turns_since(begun: Instant, seen: &Seen) -> Vec<f64> {
         .filter(|turn| turn[1] > begun)
         .map(|turn| milliseconds(turn[1] - turn[0]))
         .collect()
-}
-
-async fn until(what: &str, is_so: impl Fn() -> bool) -> anyhow::Result<()> {
-    let begun = Instant::now();
-    while !is_so() {
-        anyhow::ensure!(begun.elapsed() < PATIENCE, "waited in vain until {what}");
-        sleep(LOOK_AGAIN).await;
-    }
-    Ok(())
 }
 
 fn title(number: usize) -> String {

@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::fake::model::{Answer, Exchange, Model, Plan, Request};
 use crate::figure::Figure;
 use crate::scale::Scale;
-use crate::site::{IMAGE, Site};
+use crate::site::{IMAGE, Site, until};
 use crate::turns::{file, milliseconds};
 
 /// What the model says in one run.
@@ -33,14 +33,23 @@ pub const LIMITS: [&str; 9] = [
 
 pub async fn measure(scale: Scale) -> anyhow::Result<Vec<Figure>> {
     let runs = scale.of(20, 2);
+    Ok(vec![cold(runs).await?, warm(runs).await?])
+}
+
+/// Returns a model that has each run look at the clock.
+async fn model() -> Model {
     let replies = AtomicUsize::new(0);
-    let model = Model::answering(move |_| match replies.fetch_add(1, Ordering::Relaxed) % REPLIES {
+    Model::answering(move |_| match replies.fetch_add(1, Ordering::Relaxed) % REPLIES {
         0 => Answer::plans(Plan::of(&["look at the clock"]).in_environment("python")),
         1 => Answer::calls("workspace/execute_command", json!({ "command": CLOCK })),
         2 => Answer::calls("workspace/write_file", file("A line.\n")),
         _ => Answer::done("The clock was looked at."),
     })
-    .await;
+    .await
+}
+
+async fn cold(runs: usize) -> anyhow::Result<Figure> {
+    let model = model().await;
     let site = Site::new(&model).await?;
     let (mut took, mut floor) = (Vec::new(), Vec::new());
     for run in 0..=runs {
@@ -55,11 +64,32 @@ pub async fn measure(scale: Scale) -> anyhow::Result<Vec<Figure>> {
             floor.push(milliseconds(least));
         }
     }
-    Ok(vec![
-        Figure::of("environment ready", "ms", &took)?
-            .over(&floor)
-            .at_most_times(1.2),
-    ])
+    Ok(Figure::of("environment ready", "ms", &took)?
+        .over(&floor)
+        .at_most_times(1.2))
+}
+
+/// The same where a service keeps a container waiting.
+async fn warm(runs: usize) -> anyhow::Result<Figure> {
+    let model = model().await;
+    let site = Site::new(&model).await?.configured(|config| {
+        config["command_executor"]["warm"] = json!({ "python": 1 });
+        config["producer"] = json!({ "interval_seconds": 1 });
+    })?;
+    let service = site.serve()?;
+    let mut took = Vec::new();
+    for run in 0..=runs {
+        until("a container waits", || site.count("environment_warmed") > run).await?;
+        site.github
+            .open_issue(&format!("Look at the clock, {run}"))
+            .label("coding agent");
+        until("the run has ended", || site.count("put_down") > run).await?;
+        if run > 0 {
+            took.push(milliseconds(waited(&model.exchanges(), &model.requests())?));
+        }
+    }
+    service.stop().await?;
+    Ok(Figure::of("environment ready, one waited", "ms", &took)?.at_most(100.0))
 }
 
 /// Returns the time from the last run's plan to its first command, which told the time.

@@ -15,8 +15,11 @@ use crate::process::peak_bytes;
 /// The image that everything runs in.
 pub const IMAGE: &str = "coding-agent-executor-python:latest";
 
-/// Longest time one run of the program may take.
+/// Longest time one run of the program may take, or anything else that is waited for.
 const PATIENCE: Duration = Duration::from_mins(10);
+
+/// Between two looks whether something has come about.
+pub const LOOK_AGAIN: Duration = Duration::from_millis(500);
 
 /// A GitHub, and the program that works for it. The model is the measurement's own.
 pub struct Site {
@@ -111,6 +114,18 @@ impl Site {
         Ok(Service(command.spawn().context("the program cannot be started")?))
     }
 
+    /// Returns how often the journal has this fact.
+    pub fn count(&self, fact: &str) -> usize {
+        let words = format!("\"fact\":\"{fact}\"");
+        let files = std::fs::read_dir(self.folder().join("logs"))
+            .into_iter()
+            .flatten()
+            .flatten();
+        let journals = files.filter(|file| file.path().extension().is_some_and(|extension| extension == "jsonl"));
+        let texts = journals.filter_map(|file| std::fs::read_to_string(file.path()).ok());
+        texts.map(|text| text.matches(&words).count()).sum()
+    }
+
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
@@ -163,6 +178,16 @@ impl Site {
             peak_bytes: peak.await?,
         })
     }
+}
+
+/// Waits until something has come about.
+pub async fn until(what: &str, is_so: impl Fn() -> bool) -> anyhow::Result<()> {
+    let begun = Instant::now();
+    while !is_so() {
+        anyhow::ensure!(begun.elapsed() < PATIENCE, "waited in vain until {what}");
+        tokio::time::sleep(LOOK_AGAIN).await;
+    }
+    Ok(())
 }
 
 /// Returns the folder that the build of this profile lies in.

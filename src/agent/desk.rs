@@ -173,6 +173,7 @@ impl Run {
             container: opened.workspace.container().to_owned(),
             milliseconds: super::ask::milliseconds(begun),
             is_set_up: opened.workspace.set_up().is_some(),
+            has_waited: opened.has_waited,
         });
         Ok(Foundation {
             opened,

@@ -18,6 +18,7 @@ pub mod way_out; // container and gateway together
 mod scripts; // what runs in the container to bring the project in and the work out
 pub mod workspace; // container and repository together
 pub mod thread; // where people are told
+pub mod warm; // containers that wait for runs
 pub mod workshop; // what all runs share
 mod proof; // what people read of the evidence
 mod refused; // hosts that the container asked for in vain
@@ -26,6 +27,7 @@ pub mod answers; // what they read in answer to what they said
 pub mod report; // what the person who gave a local task reads
 pub mod prompt; // what the model reads
 mod overview; // the project's files at a glance
+pub mod warming; // containers are kept waiting
 mod opening; // a container with the project in it and the tools at hand
 mod early; // opened while the model still plans
 pub mod look; // the tools that look into the bare repository

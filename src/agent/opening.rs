@@ -8,11 +8,12 @@ use tokio_util::sync::CancellationToken;
 use super::dependencies::Dependencies;
 use super::record::Base;
 use super::setback::Setback;
-use super::way_out::WayOut;
+use super::warm::Mark;
+use super::way_out::{InnerEnd, WayOut};
 use super::workshop::Workshop;
-use super::workspace::{Parcel, Workspace};
+use super::workspace::{Parcel, Receiver, Workspace};
 use crate::environment::container::Container;
-use crate::environment::docker::{Start, Wanted};
+use crate::environment::docker::{Docker, Start, Wanted};
 use crate::environment::{Environment, EnvironmentError};
 use crate::gateway::Gateway;
 use crate::gateway::ledger::Ledger;
@@ -54,6 +55,30 @@ pub(super) struct Opened {
     pub(super) workspace: Workspace,
     /// The built-in tools.
     pub(super) tools: McpServer,
+    /// The container was started before and waited for the run.
+    pub(super) has_waited: bool,
+}
+
+/// A container without the project, and what was at hand in it.
+struct Begun {
+    container: Container,
+    waited: Option<Waited>,
+}
+
+/// What a container has that waited.
+struct Waited {
+    inner_end: Option<InnerEnd>,
+    receiver: Receiver,
+    tools: McpServer,
+    /// Held until the project is in it: what comes in its place is started then, and not beside.
+    mark: Mark,
+}
+
+impl Begun {
+    fn new(container: Container) -> Self {
+        let waited = None;
+        Self { container, waited }
+    }
 }
 
 impl Opening {
@@ -75,7 +100,7 @@ impl Opening {
 
     /// Takes over the container that an earlier process left, with the project in it.
     pub(super) async fn take_over(&self, container: Container) -> Result<Opened, Setback> {
-        let way_out = async { Ok(self.way_out(&container).await?) };
+        let way_out = async { Ok(self.way_out(&container, None).await?) };
         let way_out = self.unless_stopped(way_out).await?;
         let (mirror, base) = (self.mirror.clone(), self.base.clone());
         let tools = self.tools(&container);
@@ -83,10 +108,12 @@ impl Opening {
         Ok(Opened {
             workspace: workspace.with(way_out),
             tools,
+            has_waited: false,
         })
     }
 
-    /// Starts a container and hands the project in, with the unfinished work that was kept. The images must be here.
+    /// Starts a container, or takes one that waits, and hands the project in, with the unfinished work that was kept. The images must be
+    /// here.
     pub(super) async fn open(&self) -> Result<Opened, Setback> {
         let settings = &self.workshop.settings;
         let docker = self.workshop.docker().await?;
@@ -105,26 +132,91 @@ impl Opening {
             set_up: place.as_deref().zip(wanted),
         };
         let author = &settings.repository;
-        let packing = Parcel::pack(self.mirror.clone(), self.base.clone(), author, self.run.to_string());
+        let packing = || Parcel::pack(self.mirror.clone(), self.base.clone(), author, self.run.to_string());
         // Side by side, here and below: each waits for other programs most of the time.
-        let (parcel, container) = tokio::join!(packing, docker.start(&start));
-        let container = container?;
-        let handing_in = async { Workspace::hand_in(container.clone(), parcel?).await };
-        let way_out = async { Ok(self.way_out(&container).await?) };
+        let (parcel, begun) = tokio::join!(packing(), self.begin(docker, &start));
+        let begun = begun?;
+        let has_waited = begun.waited.is_some();
+        match self.complete(docker, &start, begun, parcel).await {
+            Err(setback) if has_waited && !self.stop.is_cancelled() => {
+                // The engine was started again, say. What is wrong with a new one, too, is said of that.
+                tracing::info!(task = %self.task, "a container that waited cannot be used: {setback:?}");
+                let container = docker.start(&start).await?;
+                let begun = Begun::new(container);
+                self.complete(docker, &start, begun, packing().await).await
+            }
+            opened => opened,
+        }
+    }
+
+    /// Takes a container that waits, or starts one.
+    async fn begin(&self, docker: &Docker, start: &Start<'_>) -> Result<Begun, EnvironmentError> {
+        let basis = docker.basis(start).await?;
+        let Some(waiting) = self.workshop.warm.take(&self.name, &basis) else {
+            return docker.start_on(start, basis).await.map(Begun::new);
+        };
+        let container = waiting.warm.container;
+        match docker.adopt(start, &basis, container.clone()).await {
+            Ok(container) => Ok(Begun {
+                container,
+                waited: Some(Waited {
+                    inner_end: waiting.inner_end,
+                    receiver: waiting.receiver,
+                    tools: waiting.tools,
+                    mark: waiting.mark,
+                }),
+            }),
+            Err(error) => {
+                tracing::info!(task = %self.task, "a container that waited cannot be taken: {error}");
+                if let Err(error) = container.remove().await {
+                    tracing::warn!("it could not be removed, it is swept later: {error}");
+                }
+                docker.start_on(start, basis).await.map(Begun::new)
+            }
+        }
+    }
+
+    /// Makes a container ready; removes it where that fails.
+    async fn complete(
+        &self,
+        docker: &Docker,
+        start: &Start<'_>,
+        begun: Begun,
+        parcel: Result<Parcel, Setback>,
+    ) -> Result<Opened, Setback> {
+        let Begun { container, waited } = begun;
+        let (inner_end, receiver, tools, mark) = match waited {
+            Some(waited) => (
+                waited.inner_end,
+                Some(waited.receiver),
+                Some(waited.tools),
+                Some(waited.mark),
+            ),
+            None => (None, None, None, None),
+        };
+        let handing_in = async {
+            let receiver = match receiver {
+                Some(receiver) => receiver,
+                None => Workspace::receiver(&container).await?,
+            };
+            Workspace::hand_in(container.clone(), receiver, parcel?).await
+        };
+        let way_out = async { Ok(self.way_out(&container, inner_end).await?) };
         let companions = async {
-            let companions = docker.start_companions(&start, &container).await?;
+            let companions = docker.start_companions(start, &container).await?;
             Ok(companions.until_ready().await?)
         };
-        let tools = async {
-            let tools = self.tools(&container);
+        let connecting = async {
+            let tools = tools.unwrap_or_else(|| self.tools(&container));
             tools.connect().await?;
             Ok(tools)
         };
-        let furnishing = Box::pin(async { tokio::try_join!(handing_in, way_out, companions, tools) });
+        let furnishing = Box::pin(async { tokio::try_join!(handing_in, way_out, companions, connecting) });
         match self.unless_stopped(furnishing).await {
             Ok((workspace, way_out, (), tools)) => Ok(Opened {
                 workspace: workspace.with(way_out),
                 tools,
+                has_waited: mark.is_some(),
             }),
             Err(setback) => {
                 if let Err(error) = docker.remove(self.run).await {
@@ -140,14 +232,22 @@ impl Opening {
         Workspace::server(container, &self.workshop.settings.environments)
     }
 
-    /// Opens the way out where the configuration gives containers one.
-    async fn way_out(&self, container: &Container) -> Result<Option<WayOut>, EnvironmentError> {
+    /// Opens the way out where the configuration gives containers one, at the inner end that waited if there is one.
+    async fn way_out(
+        &self,
+        container: &Container,
+        inner_end: Option<InnerEnd>,
+    ) -> Result<Option<WayOut>, EnvironmentError> {
         let settings = &self.workshop.settings;
         let Some(policy) = settings.environments.policy(&self.environment) else {
             return Ok(None);
         };
         let gateway = Gateway::new(policy, Arc::clone(&settings.upstream), Arc::clone(&self.ledger));
-        Ok(Some(WayOut::open(container.clone(), Arc::new(gateway)).await?))
+        let inner_end = match inner_end {
+            Some(inner_end) => inner_end,
+            None => InnerEnd::open(container).await?,
+        };
+        Ok(Some(WayOut::serve(container.clone(), Arc::new(gateway), inner_end)))
     }
 
     async fn unless_stopped<T>(&self, work: impl Future<Output = Result<T, Setback>>) -> Result<T, Setback> {

@@ -1,8 +1,10 @@
 //! What the program itself runs in the container to bring the project in and the work out. Arguments are passed as such, and never
 //! become a part of the text.
 
-/// Receives the pack on stdin. Each git takes some milliseconds that somebody waits for, so there are as few as can be. Arguments: branch,
-/// its commit, base branch's name and commit, settings, commit of unfinished work or empty.
+/// Receives the project on stdin: a line each for branch, its commit, base branch's name and commit, commit of unfinished work or nothing;
+/// the settings, up to an empty line; the pack. None of it is an argument, so that the process can be there before the project is known. The
+/// shell reads lines from a pipe byte by byte, and leaves the pack to git. Each git takes some milliseconds that somebody waits for, so
+/// there are as few as can be.
 pub(super) const HAND_IN: &str = r#"
 set -e
 cd /workspace/project
@@ -12,21 +14,28 @@ if [ -d .git ]; then
   rm -rf .git
 fi
 git init -q --template= .
-git index-pack --stdin >/dev/null
 mkdir -p .git/info
 printf '%s\n' node_modules/ .venv/ __pycache__/ '*.pyc' .pytest_cache/ .mypy_cache/ > .git/info/exclude
-printf '%s' "$5" >> .git/config
+IFS= read -r branch
+read -r commit
+IFS= read -r base
+read -r target
+read -r unfinished
+while IFS= read -r line && [ -n "$line" ]; do
+  printf '%s\n' "$line"
+done >> .git/config
+git index-pack --stdin >/dev/null
 git update-ref --stdin <<REFS
-create refs/remotes/origin/$3 $4
-create refs/heads/$1 $2
+create refs/remotes/origin/$base $target
+create refs/heads/$branch $commit
 REFS
-git symbolic-ref HEAD "refs/heads/$1"
-if [ -n "$6" ]; then
+git symbolic-ref HEAD "refs/heads/$branch"
+if [ -n "$unfinished" ]; then
   # The kept commit holds what was committed (its parent) and what was not.
-  git update-ref "refs/heads/$1" "$6^"
-  git read-tree "$6^"
-  git read-tree -u --reset "$6"
-  git read-tree "$6^"
+  git update-ref "refs/heads/$branch" "$unfinished^"
+  git read-tree "$unfinished^"
+  git read-tree -u --reset "$unfinished"
+  git read-tree "$unfinished^"
 else
   git reset -q --hard
 fi

@@ -31,18 +31,46 @@ pub struct WayOut {
 }
 
 /// The inner end, before it is served.
-struct InnerEnd {
+pub(super) struct InnerEnd {
     reader: Box<dyn AsyncRead + Send + Unpin>,
     writer: Box<dyn AsyncWrite + Send + Unpin>,
 }
 
 impl WayOut {
-    /// Returns when programs in the container can use it.
-    pub async fn open(container: Container, gateway: Arc<Gateway>) -> Result<Self, EnvironmentError> {
-        let inner = inner_end(&container).await?;
+    /// Serves from now on what programs in the container ask the inner end for.
+    pub(super) fn serve(container: Container, gateway: Arc<Gateway>, inner: InnerEnd) -> Self {
         let serving = tokio::spawn(keep_open(container, gateway, inner));
-        Ok(Self {
+        Self {
             _serving: AbortOnDropHandle::new(serving),
+        }
+    }
+}
+
+impl InnerEnd {
+    /// Starts the inner end and waits until it listens.
+    pub(super) async fn open(container: &Container) -> Result<Self, EnvironmentError> {
+        let mut attached = container.attach(&["coding-agent-executor", "tunnel"], &[]).await?;
+        let mut line = vec![0; READY.len() + 1];
+        let heard = timeout(OPENING, attached.stdout.read_exact(&mut line)).await;
+        if matches!(heard, Ok(Ok(_))) && line == format!("{READY}\n").as_bytes() {
+            return Ok(Self {
+                reader: attached.stdout,
+                writer: attached.stdin,
+            });
+        }
+        let reason = if heard.is_err() {
+            format!("it did not listen within {} s", OPENING.as_secs())
+        } else {
+            // It said why, or the container died.
+            drop(attached.stdin);
+            match timeout(OPENING, attached.ending).await {
+                Ok(ending) => ending?.stderr.trim().to_owned(),
+                Err(_) => "it said something that was not expected".to_owned(),
+            }
+        };
+        Err(EnvironmentError::Unexpected {
+            what: "opening the container's way out".to_owned(),
+            reason,
         })
     }
 }
@@ -62,7 +90,7 @@ async fn keep_open(container: Container, gateway: Arc<Gateway>, first: InnerEnd)
         tries += 1;
         sleep(pause).await;
         pause = (pause * 2).min(LONGEST_PAUSE);
-        next = match inner_end(&container).await {
+        next = match InnerEnd::open(&container).await {
             Ok(inner) => Some(inner),
             // Whoever works in it notices, and another one takes its place.
             Err(EnvironmentError::ContainerLost { .. }) => return,
@@ -79,31 +107,4 @@ async fn keep_open(container: Container, gateway: Arc<Gateway>, first: InnerEnd)
         container = container.id(),
         "the way out was lost {MOST_TRIES} times in a row and stays closed"
     );
-}
-
-/// Starts the inner end and waits until it listens.
-async fn inner_end(container: &Container) -> Result<InnerEnd, EnvironmentError> {
-    let mut attached = container.attach(&["coding-agent-executor", "tunnel"], &[]).await?;
-    let mut line = vec![0; READY.len() + 1];
-    let heard = timeout(OPENING, attached.stdout.read_exact(&mut line)).await;
-    if matches!(heard, Ok(Ok(_))) && line == format!("{READY}\n").as_bytes() {
-        return Ok(InnerEnd {
-            reader: attached.stdout,
-            writer: attached.stdin,
-        });
-    }
-    let reason = if heard.is_err() {
-        format!("it did not listen within {} s", OPENING.as_secs())
-    } else {
-        // It said why, or the container died.
-        drop(attached.stdin);
-        match timeout(OPENING, attached.ending).await {
-            Ok(ending) => ending?.stderr.trim().to_owned(),
-            Err(_) => "it said something that was not expected".to_owned(),
-        }
-    };
-    Err(EnvironmentError::Unexpected {
-        what: "opening the container's way out".to_owned(),
-        reason,
-    })
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use tokio::sync::OnceCell;
 
 use super::budget::Budget;
+use super::warm::Pool;
 use super::{Planning, Steering};
 use crate::environment::docker::Docker;
 use crate::environment::{self, EnvironmentError};
@@ -24,6 +25,7 @@ pub struct Workshop {
     pub redactor: Arc<Redactor>,
     pub model: Model,
     pub settings: Settings,
+    pub warm: Pool,
     docker: OnceCell<Docker>,
 }
 
@@ -35,6 +37,7 @@ impl Workshop {
             redactor,
             model,
             settings,
+            warm: Pool::default(),
             docker: OnceCell::new(),
         }
     }

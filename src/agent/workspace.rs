@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use tokio::io::AsyncRead;
+use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::sync::Mutex;
 
 use super::WORKSPACE;
@@ -12,7 +12,7 @@ use super::record::Base;
 use super::scripts::{BRING_BACK, COMMIT, EXCHANGE, HAND_IN, PACK, SNAPSHOT, TOUCHED};
 use super::setback::Setback;
 use super::way_out::WayOut;
-use crate::environment::container::{Container, Ending};
+use crate::environment::container::{Attached, Container, Ending};
 use crate::environment::{self, EnvironmentError};
 use crate::repository::incoming::{Acceptance, Accepted};
 use crate::repository::mirror::Mirror;
@@ -34,6 +34,11 @@ pub struct Workspace {
     kept: Mutex<Option<CommitId>>,
     /// Open as long as the workspace is.
     way_out: Option<WayOut>,
+}
+
+/// What waits in a container for the project.
+pub struct Receiver {
+    process: Attached,
 }
 
 /// The project on its way into a container. It can be made ready while that starts.
@@ -83,8 +88,14 @@ impl Workspace {
         }
     }
 
-    /// Hands the project into a fresh container.
-    pub async fn hand_in(container: Container, parcel: Parcel) -> Result<Self, Setback> {
+    /// Starts what takes the project in, in a fresh container. It waits for [`Self::hand_in`].
+    pub async fn receiver(container: &Container) -> Result<Receiver, EnvironmentError> {
+        let process = container.attach(&script(HAND_IN, &[]), &[]).await?;
+        Ok(Receiver { process })
+    }
+
+    /// Hands the project to what waits for it in `container`.
+    pub async fn hand_in(container: Container, receiver: Receiver, parcel: Parcel) -> Result<Self, Setback> {
         let Parcel {
             mirror,
             base,
@@ -94,15 +105,22 @@ impl Workspace {
             settings,
             pack,
         } = parcel;
-        let arguments = [
+        let lines = [
             base.head_branch.as_str(),
             base.commit.as_str(),
             &base.branch,
             target.as_str(),
-            &settings,
             unfinished.as_ref().map_or("", CommitId::as_str),
         ];
-        let (_, ending) = container.run(&script(HAND_IN, &arguments), pack, 64 * 1024).await?;
+        // Git has no such names; whoever else has one does not get to say what comes behind it.
+        if let Some(name) = lines.iter().find(|line| line.contains(['\n', '\r'])) {
+            let reason = format!("{name:?} is no name of a branch");
+            return Err(RepositoryError::Unacceptable(reason).into());
+        }
+        let head = format!("{}\n{settings}\n", lines.join("\n"));
+        let project = std::io::Cursor::new(head).chain(pack);
+        let what = "taking the project in";
+        let (_, ending) = container.talk(what, receiver.process, project, 64 * 1024).await?;
         succeeded("the repository could not be handed into the container", &ending)?;
         Ok(Self {
             container,

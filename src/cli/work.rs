@@ -139,6 +139,11 @@ async fn until_stopped(config: Option<&Path>, work: Work) -> ExitCode {
                 },
                 async {
                     if work.consumes {
+                        service.keep_warm().await;
+                    }
+                },
+                async {
+                    if work.consumes {
                         service.work_until_stopped().await;
                     }
                 }

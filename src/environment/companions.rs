@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep, timeout};
 use super::container::Container;
 use super::docker::{Docker, Start};
 use super::service::Service;
-use super::specification::{self, companion_name};
+use super::specification::{self, Holder, companion_name};
 use super::{Environment, EnvironmentError};
 
 /// Between two questions whether a service is ready.
@@ -85,7 +85,8 @@ impl Docker {
         service: &Service,
     ) -> Result<Container, EnvironmentError> {
         let said = self.said_by(&service.image).await?;
-        let order = self.order(start, &said);
+        let holder = Holder::Run(start.task, start.run);
+        let order = self.order(holder, (start.environment, start.image), &said);
         let body = specification::companion(self.config(), self.facts(), &order, main.id(), (name, service))?;
         let options = CreateContainerOptionsBuilder::default()
             .name(&companion_name(start.run, name))

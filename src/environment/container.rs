@@ -147,7 +147,20 @@ impl Container {
         input: impl AsyncRead + Send + Unpin,
         max_output: usize,
     ) -> Result<(Vec<u8>, Ending), EnvironmentError> {
-        let Attached { stdin, stdout, ending } = self.attach(command, &[]).await?;
+        let process = self.attach(command, &[]).await?;
+        self.talk(&format!("'{}'", command.join(" ")), process, input, max_output)
+            .await
+    }
+
+    /// Like [`Self::run`], with a process that was started before; `what` it is, for people.
+    pub async fn talk(
+        &self,
+        what: &str,
+        process: Attached,
+        input: impl AsyncRead + Send + Unpin,
+        max_output: usize,
+    ) -> Result<(Vec<u8>, Ending), EnvironmentError> {
+        let Attached { stdin, stdout, ending } = process;
         let moved = AtomicU64::new(0);
         let mut feeding = pin!(Self::feed(input, stdin, &moved));
         let mut draining = pin!(self.drain(stdout, max_output));
@@ -164,7 +177,7 @@ impl Container {
                     if now == seen {
                         self.require_alive().await?;
                         let reason = format!("it did not end within {} s", self.silence.as_secs());
-                        return Err(unexpected(&format!("'{}' in the container", command.join(" ")), &reason));
+                        return Err(unexpected(&format!("{what} in the container"), &reason));
                     }
                     seen = now;
                 }

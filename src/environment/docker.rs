@@ -13,10 +13,11 @@ use bollard::models::ContainerCreateBody;
 use bollard::query_parameters::{CreateContainerOptionsBuilder, ListContainersOptionsBuilder};
 use chrono::Utc;
 use tokio::sync::Mutex;
+use uuid::Uuid;
 
 use super::container::{self, Container};
 use super::engine::{Engine, Facts, Failure};
-use super::specification::{self, LABEL_INSTANCE, LABEL_NETWORK, LABEL_RUN, LABEL_SERVICE, Order};
+use super::specification::{self, Holder, LABEL_INSTANCE, LABEL_NETWORK, LABEL_RUN, LABEL_SERVICE, LABEL_WARM, Order};
 use super::user::{self, User};
 use super::{Config, EnvironmentError};
 use crate::task::id::{RunId, TaskId};
@@ -97,10 +98,8 @@ impl Docker {
     /// Returns the running container of `run`, if there is one: an earlier process left it. One with another network than the
     /// configuration says by now is none.
     pub async fn find(&self, run: RunId) -> Result<Option<Container>, EnvironmentError> {
-        let of_run = format!("{LABEL_RUN}={run}");
-        let mut found = self
-            .list(vec![("label", of_run), ("status", "running".to_owned())])
-            .await?;
+        let mut found = self.list(vec![("status", "running".to_owned())]).await?;
+        found.retain(|found| found.run == Some(run));
         let network = specification::network(self.config());
         let is_main = |found: &Found| found.service.is_none() && found.network.as_deref() == Some(network);
         let main = found.iter().position(is_main);
@@ -111,8 +110,9 @@ impl Docker {
 
     /// Removes the containers of `run`, if there are any, running or not.
     pub async fn remove(&self, run: RunId) -> Result<(), EnvironmentError> {
-        let found = self.list(vec![("label", format!("{LABEL_RUN}={run}"))]).await?;
-        container::remove_all(&self.engine, found.iter().map(|found| &found.id)).await
+        let found = self.list(Vec::new()).await?;
+        let of_run = found.iter().filter(|found| found.run == Some(run));
+        container::remove_all(&self.engine, of_run.map(|found| &found.id)).await
     }
 
     /// Returns what is wrong with the configured runtime, if something is.
@@ -146,19 +146,20 @@ impl Docker {
         &self.shared.instance
     }
 
-    pub(super) fn order<'a>(&'a self, start: &Start<'a>, said: &'a Said) -> Order<'a> {
+    pub(super) fn order<'a>(
+        &'a self,
+        holder: Holder<'a>,
+        (environment, image): (&str, &'a str),
+        said: &'a Said,
+    ) -> Order<'a> {
+        let services = self.config().services_of(environment);
         Order {
-            task: start.task,
-            run: start.run,
+            holder,
             instance: &self.shared.instance,
-            image: start.image,
+            image,
             user: &said.user,
             image_variables: &said.variables,
-            services: self
-                .config()
-                .services_of(start.environment)
-                .map(|(name, _)| name)
-                .collect(),
+            services: services.map(|(name, _)| name).collect(),
         }
     }
 
@@ -256,9 +257,14 @@ impl Docker {
             .filter_map(|summary| {
                 let labels = summary.labels.unwrap_or_default();
                 let label = |name: &str| labels.get(name).cloned();
+                let name = summary.names.unwrap_or_default().pop().unwrap_or_default();
+                let name = name.trim_start_matches('/').to_owned();
+                let labelled = label(LABEL_RUN).and_then(|run| run.parse().ok());
                 Some(Found {
                     id: summary.id?,
-                    run: label(LABEL_RUN).and_then(|run| run.parse().ok()),
+                    run: labelled.or_else(|| specification::run_of_name(&name)),
+                    name,
+                    warmed_by: label(LABEL_WARM).and_then(|worker| worker.parse().ok()),
                     service: label(LABEL_SERVICE),
                     network: label(LABEL_NETWORK),
                     created: summary.created.unwrap_or_default(),
@@ -277,7 +283,10 @@ impl Docker {
 #[derive(Debug)]
 pub struct Found {
     id: String,
+    name: String,
     run: Option<RunId>,
+    /// The worker that started it before there was a run for it.
+    warmed_by: Option<Uuid>,
     /// What it is called, where it is not the run's own container but a service beside it.
     service: Option<String>,
     network: Option<String>,
@@ -291,8 +300,26 @@ impl Found {
         self.run
     }
 
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns the worker that it waits with for a run; `None` where it does not wait.
+    pub fn waits_with(&self) -> Option<Uuid> {
+        self.warmed_by.filter(|_| self.run.is_none())
+    }
+
     fn is_kept(&self, keep: &HashSet<RunId>, oldest: i64) -> bool {
-        self.run.is_some_and(|run| keep.contains(&run)) && self.created >= oldest
+        self.run
+            .is_some_and(|run| keep.contains(&run) && self.needed_since(run) >= oldest)
+    }
+
+    /// Seconds since 1970. One that waited for its run is as old as the run.
+    fn needed_since(&self, run: RunId) -> i64 {
+        match self.warmed_by {
+            Some(_) => self.created.max(run.created_at()),
+            None => self.created,
+        }
     }
 }
 
@@ -325,7 +352,9 @@ mod tests {
         let run = RunId::new();
         let found = |run, created| Found {
             id: String::new(),
+            name: String::new(),
             run,
+            warmed_by: None,
             service: None,
             network: None,
             created,
@@ -335,6 +364,12 @@ mod tests {
         assert!(!found(Some(run), 99).is_kept(&keep, 100));
         assert!(!found(Some(RunId::new()), 100).is_kept(&keep, 100));
         assert!(!found(None, 100).is_kept(&keep, 100));
+        let warm = Found {
+            warmed_by: Some(Uuid::nil()),
+            ..found(Some(run), 1)
+        };
+        assert!(warm.is_kept(&keep, 100));
+        assert_eq!(warm.waits_with(), None);
     }
 
     #[test]

@@ -37,21 +37,21 @@ const PIECE: usize = 256 * 1024;
 
 /// An image with the furniture in it.
 pub(super) struct Furnished {
-    /// The image's id. Two processes that make one at the same time make two, and either may be found.
-    pub(super) id: String,
+    /// The image's id. Two processes that make one at the same time make two, and either may be found. `None` where the engine makes
+    /// none, so that each container has to be furnished.
+    pub(super) id: Option<String>,
     /// Names what is in it: the same for all that are made alike.
     pub(super) content: String,
 }
 
 impl Docker {
-    /// Returns the image with the furniture in it, made now if there is none yet; `None` where the engine makes none, so that each
-    /// container has to be furnished.
+    /// Returns the image with the furniture in it, made now if there is none yet.
     pub(super) async fn furnished(
         &self,
         image: &str,
         said: &Said,
         executor: &Path,
-    ) -> Result<Option<Furnished>, EnvironmentError> {
+    ) -> Result<Furnished, EnvironmentError> {
         let executors = fingerprint(executor)
             .await
             .map_err(|error| unreadable(executor, &error))?;
@@ -59,22 +59,24 @@ impl Docker {
         // Held until it is made: whoever comes meanwhile waits for it, and makes no second one.
         let mut known = self.furnished_images().lock().await;
         let Some(images) = known.as_mut() else {
-            return Ok(None);
+            return Ok(Furnished { id: None, content });
         };
         if let Some(id) = images.get(&content).cloned() {
-            return Ok(Some(Furnished { id, content }));
+            let id = Some(id);
+            return Ok(Furnished { id, content });
         }
         let found = self.images_with(vec![format!("{LABEL_FURNISHED}={content}")]).await?;
-        let made = match found.into_iter().next() {
+        let id = match found.into_iter().next() {
             Some(image) => Some(image.id),
             None => self.make_furnished(image, said, executor, &content).await?,
         };
-        let Some(id) = made else {
-            *known = None;
-            return Ok(None);
-        };
-        images.insert(content.clone(), id.clone());
-        Ok(Some(Furnished { id, content }))
+        match &id {
+            Some(id) => {
+                images.insert(content.clone(), id.clone());
+            }
+            None => *known = None,
+        }
+        Ok(Furnished { id, content })
     }
 
     /// Looks for them again at the next need: one is gone.

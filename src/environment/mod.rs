@@ -22,7 +22,7 @@ pub mod service; // what a project's tests need beside it
 pub mod size; // `4g`, `512m`
 pub mod set_up; // containers that were set up, kept
 mod specification; // what a container is made of
-mod starting; // a container from nothing to running
+pub mod starting; // a container from nothing to running
 mod stream; // an attached process' output, taken apart
 mod user; // whom the container's processes run as
 mod way_out; // how programs in the container find the way out
@@ -39,6 +39,9 @@ use file_tools::FileTools;
 use resources::Resources;
 use service::Service;
 use set_up::Snapshots;
+
+/// Most containers of one environment that wait for runs. Each takes some 10 MB of the engine's memory.
+const MOST_WARM: usize = 32;
 
 /// Execution environments and their limits.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -63,6 +66,8 @@ pub struct Config {
     pub files: FileTools,
     /// Environments that are kept after a plan's set-up commands, for the next run with the same project.
     pub snapshots: Snapshots,
+    /// Environment: how many of its containers a service keeps started, so that a run need not wait for one.
+    pub warm: BTreeMap<String, usize>,
     pub cleanup: Cleanup,
     /// The executor to copy into containers; the file `coding-agent-executor` beside the program when left out.
     pub executor_path: Option<PathBuf>,
@@ -209,6 +214,7 @@ impl Default for Config {
             max_output_bytes: 1024 * 1024,
             files: FileTools::default(),
             snapshots: Snapshots::default(),
+            warm: BTreeMap::new(),
             cleanup: Cleanup::default(),
             executor_path: None,
         }
@@ -259,6 +265,7 @@ impl Config {
         for (name, service) in &self.services {
             faults.extend(service.faults(name, |environment| self.environments.contains_key(environment)));
         }
+        faults.extend(self.warm_faults());
         faults.extend(self.resources.validate());
         if self.timeout_seconds == 0 {
             faults.push("timeout_seconds: 0 would end every command at once; write at least 1".to_owned());
@@ -271,6 +278,21 @@ impl Config {
             faults.push("cleanup.stale_hours: 0 would remove containers at work; write at least 1".to_owned());
         }
         faults
+    }
+
+    fn warm_faults(&self) -> Vec<String> {
+        let faults = self.warm.iter().filter_map(|(name, count)| {
+            if !self.environments.contains_key(name) {
+                let names: Vec<&str> = self.environments.keys().map(String::as_str).collect();
+                let names = names.join(", ");
+                return Some(format!(
+                    "warm.{name}: there is no such environment; write one of {names}"
+                ));
+            }
+            (*count > MOST_WARM)
+                .then(|| format!("warm.{name}: {count} are more than {MOST_WARM}, the most; write fewer"))
+        });
+        faults.collect()
     }
 
     fn network_faults(&self) -> Vec<String> {
@@ -360,9 +382,12 @@ mod tests {
         config.resources.cpu_limit = f64::NAN;
         config.environments.retain(|name, _| name == "go");
         config.network.allow = vec!["pypi.org".to_owned(), "https://pypi.org/".to_owned()];
+        config.warm = [("go".to_owned(), 33), ("python".to_owned(), 1)].into();
         insta::assert_snapshot!(config.validate().join("\n"), @r"
         default_environment: 'ruby' is not among the environments; write one of go
         network.allow.1: 'https://pypi.org/' is not a host; write a name such as example.com, *.example.com for all below it, or example.com:8080 for another port than 80 and 443 (no https://, no path)
+        warm.go: 33 are more than 32, the most; write fewer
+        warm.python: there is no such environment; write one of go
         resources.cpu_limit: NaN is not a number of processors; write at least 0.01
         resources.memory_limit: 'much' is not a size; write a number of bytes, or a number with k, m, g or t, such as 4g
         timeout_seconds: 0 would end every command at once; write at least 1

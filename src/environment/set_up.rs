@@ -54,6 +54,8 @@ impl Docker {
     /// Returns where set-ups of what `start` starts are kept; `None` where none is to be. `furnished` is what its containers are made of
     /// without one.
     pub(super) fn place(&self, start: &Start<'_>, furnished: &Furnished) -> Option<String> {
+        // An engine that makes no images keeps none.
+        furnished.id.as_ref()?;
         let (place, _) = start.set_up.filter(|_| self.config().snapshots.keep > 0)?;
         // What is in the image, what its variables were taken from, and whose it is.
         let parts = serde_json::json!([

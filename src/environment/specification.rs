@@ -4,6 +4,8 @@ use std::collections::HashMap;
 
 use bollard::models::{ContainerCreateBody, HostConfig, HostConfigCgroupnsModeEnum, HostConfigLogConfig};
 
+use uuid::Uuid;
+
 use super::engine::Facts;
 use super::service::Service;
 use super::size::parse_size;
@@ -25,10 +27,16 @@ pub(super) const LABEL_NETWORK: &str = "coding-agent.network";
 /// The name of the service, on containers that are one.
 pub(super) const LABEL_SERVICE: &str = "coding-agent.service";
 
+/// The worker that a container was started by, on containers that wait for a run. They cannot be labelled again when they get one: from
+/// then on it is the name that tells it.
+pub(super) const LABEL_WARM: &str = "coding-agent.warm";
+
+/// What every container's name begins with.
+const PREFIX: &str = "coding-agent-";
+
 /// What is the container's own, beside the configuration.
 pub(super) struct Order<'a> {
-    pub(super) task: &'a TaskId,
-    pub(super) run: RunId,
+    pub(super) holder: Holder<'a>,
     pub(super) instance: &'a str,
     pub(super) image: &'a str,
     pub(super) user: &'a User,
@@ -38,8 +46,21 @@ pub(super) struct Order<'a> {
     pub(super) services: Vec<&'a str>,
 }
 
+/// Whom a container is started for.
+#[derive(Clone, Copy)]
+pub(super) enum Holder<'a> {
+    Run(&'a TaskId, RunId),
+    /// Nobody yet; this worker started it.
+    Nobody(Uuid),
+}
+
 pub(super) fn container_name(run: RunId) -> String {
-    format!("coding-agent-{run}")
+    format!("{PREFIX}{run}")
+}
+
+/// Returns the run that the container with this name belongs to.
+pub(super) fn run_of_name(name: &str) -> Option<RunId> {
+    name.strip_prefix(PREFIX)?.parse().ok()
 }
 
 pub(super) fn companion_name(run: RunId, service: &str) -> String {
@@ -130,12 +151,15 @@ pub(super) fn companion(
 }
 
 fn labels(order: &Order<'_>) -> HashMap<String, String> {
-    let labels = [
-        (LABEL_TASK, order.task.to_string()),
-        (LABEL_RUN, order.run.to_string()),
-        (LABEL_INSTANCE, order.instance.to_owned()),
-    ];
-    labels.map(|(name, value)| (name.to_owned(), value)).into()
+    let mut labels = vec![(LABEL_INSTANCE, order.instance.to_owned())];
+    match order.holder {
+        Holder::Run(task, run) => labels.extend([(LABEL_TASK, task.to_string()), (LABEL_RUN, run.to_string())]),
+        Holder::Nobody(worker) => labels.push((LABEL_WARM, worker.to_string())),
+    }
+    labels
+        .into_iter()
+        .map(|(name, value)| (name.to_owned(), value))
+        .collect()
 }
 
 /// Returns what every process in the container finds in its environment besides what the image says.
@@ -220,8 +244,7 @@ mod tests {
         config.resources.disk_limit = "20g".to_owned();
         let task = "github:owner/repo#12".parse().unwrap();
         let order = Order {
-            task: &task,
-            run: "019aa6b2-0000-7000-8000-000000000000".parse().unwrap(),
+            holder: Holder::Run(&task, "019aa6b2-0000-7000-8000-000000000000".parse().unwrap()),
             instance: "here",
             image: "image:1",
             user: &user::of_image(""),

@@ -1,68 +1,203 @@
-//! A container from nothing to running.
+//! A container from nothing to running, for a run or to wait for one.
+
+use std::path::Path;
+
+use bollard::models::ContainerCreateBody;
+use bollard::query_parameters::RenameContainerOptionsBuilder;
+use uuid::Uuid;
 
 use super::EnvironmentError;
 use super::container::{self, Container};
-use super::docker::{Docker, Start};
-use super::specification::{self, companion_name, container_name};
+use super::docker::{Docker, Said, Start};
+use super::furnished::Furnished;
+use super::set_up::Kept;
+use super::specification::{self, Holder, companion_name, container_name};
+
+/// What a run's container is made of, looked up.
+pub struct Basis {
+    said: Said,
+    furnished: Furnished,
+    /// Where its set-up may be kept.
+    place: Option<String>,
+    /// What was kept there, to begin with.
+    kept: Option<Kept>,
+}
+
+/// A started container that waits for a run.
+pub struct Warm {
+    pub container: Container,
+    content: String,
+}
+
+impl Basis {
+    /// Tells whether a set-up that was kept is begun with.
+    pub fn was_kept(&self) -> bool {
+        self.kept.is_some()
+    }
+
+    /// Tells whether `warm` has in it what a container without a set-up has that is started now.
+    pub fn is_that_of(&self, warm: &Warm) -> bool {
+        self.furnished.content == warm.content
+    }
+}
 
 impl Docker {
-    /// Creates a container with all limits and the executor as `/usr/local/bin/coding-agent-executor`, and starts it.
-    /// `/workspace/project` exists and belongs to its user. Removes older containers of the same run first.
-    pub async fn start(&self, start: &Start<'_>) -> Result<Container, EnvironmentError> {
+    /// Looks up what the container of `start` is made of.
+    pub async fn basis(&self, start: &Start<'_>) -> Result<Basis, EnvironmentError> {
         let said = self.said_by(start.image).await?;
         let furnished = self.furnished(start.image, &said, start.executor).await?;
-        let order = self.order(start, &said);
-        let companions: Vec<String> = order
-            .services
-            .iter()
-            .map(|service| companion_name(start.run, service))
-            .collect();
-        let mut body = specification::container(self.config(), self.facts(), &order)?;
-        let name = container_name(start.run);
-        container::remove_all(&self.engine, [&name].into_iter().chain(&companions)).await?;
-        let mut place = furnished.as_ref().and_then(|furnished| self.place(start, furnished));
-        let mut kept = match (&place, start.set_up) {
+        let place = self.place(start, &furnished);
+        let kept = match (&place, start.set_up) {
             (Some(place), Some((_, wanted))) => self.kept(place, wanted).await?,
             _ => None,
         };
-        let furnished_image = furnished.as_ref().map(|furnished| &furnished.id);
-        let image = kept.as_ref().map(|kept| &kept.image).or(furnished_image);
-        if let Some(image) = image {
-            body.image = Some(image.clone());
+        Ok(Basis {
+            said,
+            furnished,
+            place,
+            kept,
+        })
+    }
+
+    /// Creates a container with all limits and the executor as `/usr/local/bin/coding-agent-executor`, and starts it.
+    /// `/workspace/project` exists and belongs to its user. Removes older containers of the same run first.
+    pub async fn start(&self, start: &Start<'_>) -> Result<Container, EnvironmentError> {
+        self.start_on(start, self.basis(start).await?).await
+    }
+
+    /// Like [`Self::start`], where it was looked up already what the container is made of.
+    pub async fn start_on(&self, start: &Start<'_>, basis: Basis) -> Result<Container, EnvironmentError> {
+        let Basis {
+            said,
+            furnished,
+            place,
+            kept,
+        } = basis;
+        let companions = self.make_room(start).await?;
+        let holder = Holder::Run(start.task, start.run);
+        let order = self.order(holder, (start.environment, start.image), &said);
+        let body = specification::container(self.config(), self.facts(), &order)?;
+        let recipe = Recipe {
+            body,
+            image: start.image,
+            said: &said,
+            executor: start.executor,
+            made: kept
+                .as_ref()
+                .map(|kept| kept.image.as_str())
+                .or(furnished.id.as_deref()),
+        };
+        let (id, is_as_wanted) = Box::pin(self.bring_up(&container_name(start.run), recipe)).await?;
+        let container = self.container(id).with(companions);
+        Ok(if is_as_wanted {
+            container.of_place(place, kept.map(|kept| kept.done))
+        } else {
+            container
+        })
+    }
+
+    /// Starts a container in an `environment` of `image` that waits for a run, for `worker`.
+    pub async fn start_warm(
+        &self,
+        name: &str,
+        (environment, image): (&str, &str),
+        executor: &Path,
+        worker: Uuid,
+    ) -> Result<Warm, EnvironmentError> {
+        let said = self.said_by(image).await?;
+        let furnished = self.furnished(image, &said, executor).await?;
+        let order = self.order(Holder::Nobody(worker), (environment, image), &said);
+        let body = specification::container(self.config(), self.facts(), &order)?;
+        let recipe = Recipe {
+            body,
+            image,
+            said: &said,
+            executor,
+            made: furnished.id.as_deref(),
+        };
+        let (id, _) = Box::pin(self.bring_up(name, recipe)).await?;
+        Ok(Warm {
+            container: self.container(id),
+            content: furnished.content,
+        })
+    }
+
+    /// Makes a container that waited the one of the run. Removes older containers of the same run first.
+    pub async fn adopt(
+        &self,
+        start: &Start<'_>,
+        basis: &Basis,
+        warm: Container,
+    ) -> Result<Container, EnvironmentError> {
+        let companions = self.make_room(start).await?;
+        let name = container_name(start.run);
+        let options = RenameContainerOptionsBuilder::default().name(&name).build();
+        let renamed = self
+            .engine
+            .ask(self.engine.client.rename_container(warm.id(), options))
+            .await;
+        renamed.map_err(|failure| self.engine.error("taking a warm container", failure))?;
+        Ok(warm.with(companions).of_place(basis.place.clone(), None))
+    }
+
+    /// Removes what there is under the names of the run's containers. Returns the names that its services will have.
+    async fn make_room(&self, start: &Start<'_>) -> Result<Vec<String>, EnvironmentError> {
+        let services = self.config().services_of(start.environment);
+        let companions: Vec<String> = services.map(|(name, _)| companion_name(start.run, name)).collect();
+        let name = container_name(start.run);
+        container::remove_all(&self.engine, [&name].into_iter().chain(&companions)).await?;
+        Ok(companions)
+    }
+
+    /// Creates, furnishes where need be, and starts. Returns the id, and whether it was made of what it was to be made of.
+    async fn bring_up(&self, name: &str, recipe: Recipe<'_>) -> Result<(String, bool), EnvironmentError> {
+        let Recipe {
+            mut body,
+            image,
+            said,
+            executor,
+            made,
+        } = recipe;
+        if let Some(made) = made {
+            body.image = Some(made.to_owned());
         }
-        let (id, is_furnished) = match self.create(&name, start.image, body.clone()).await {
+        let (id, is_as_wanted) = match self.create(name, image, body.clone()).await {
             // Somebody tidied up since it was found.
-            Err(EnvironmentError::ImageMissing { .. }) if furnished.is_some() => {
+            Err(EnvironmentError::ImageMissing { .. }) if made.is_some() => {
                 self.forget_furnished().await;
-                (kept, place) = (None, None);
-                body.image = Some(start.image.to_owned());
-                (self.create(&name, start.image, body).await?, false)
+                body.image = Some(image.to_owned());
+                (self.create(name, image, body).await?, false)
             }
-            created => (created?, furnished.is_some()),
+            created => (created?, made.is_some()),
         };
         let started = async {
-            if !is_furnished {
-                self.furnish(&id, &said.user, start.executor).await?;
+            if !is_as_wanted {
+                self.furnish(&id, &said.user, executor).await?;
             }
             let starting = self.engine.ask(self.engine.client.start_container(&id, None));
-            starting
-                .await
-                .map_err(|failure| self.engine.error("starting a container", failure))
+            let started = starting.await;
+            started.map_err(|failure| self.engine.error("starting a container", failure))
         };
-        match started.await {
-            Ok(()) => {
-                let container = self.container(id).with(companions);
-                Ok(container.of_place(place, kept.map(|kept| kept.done)))
+        if let Err(error) = started.await {
+            if let Err(removal) = container::remove(&self.engine, &id).await {
+                tracing::warn!(
+                    container = id,
+                    "a container that did not start was left behind: {removal}"
+                );
             }
-            Err(error) => {
-                if let Err(removal) = container::remove(&self.engine, &id).await {
-                    tracing::warn!(
-                        container = id,
-                        "a container that did not start was left behind: {removal}"
-                    );
-                }
-                Err(error)
-            }
+            return Err(error);
         }
+        Ok((id, is_as_wanted))
     }
+}
+
+/// How a container is made.
+struct Recipe<'a> {
+    body: ContainerCreateBody,
+    /// The environment's image.
+    image: &'a str,
+    said: &'a Said,
+    executor: &'a Path,
+    /// The image with the furniture in it, if there is one.
+    made: Option<&'a str>,
 }

@@ -10,11 +10,11 @@ use std::time::Duration;
 use backon::BackoffBuilder;
 use backon::ExponentialBuilder;
 use backon::Retryable;
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use chrono::{DateTime, TimeDelta, Utc};
 use http::{HeaderMap, StatusCode};
 
-use super::failure::{Failure, one_line};
+use super::failure::{Failure, causes, one_line};
 
 /// Time to open a connection.
 pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -34,6 +34,34 @@ pub(super) struct Answer {
     pub(super) status: StatusCode,
     pub(super) headers: HeaderMap,
     pub(super) body: Bytes,
+}
+
+impl Answer {
+    /// Reads an answer to its end, or gives up where it is too long.
+    pub(super) async fn read(mut response: reqwest::Response) -> Result<Self, Failure> {
+        let mut body = BytesMut::new();
+        while let Some(part) = response.chunk().await.map_err(no_answer)? {
+            if body.len() + part.len() > LONGEST_ANSWER {
+                return Err(Failure::unreadable("it is too long"));
+            }
+            body.extend_from_slice(&part);
+        }
+        Ok(Self {
+            status: response.status(),
+            headers: response.headers().clone(),
+            body: body.freeze(),
+        })
+    }
+}
+
+/// Returns what it means that no answer came, or not the whole of it. The address may hold what is not to be shown.
+pub(super) fn no_answer(error: reqwest::Error) -> Failure {
+    let reason = if error.is_timeout() {
+        format!("no complete answer within {} seconds", ATTEMPT_TIMEOUT.as_secs())
+    } else {
+        causes(&error.without_url())
+    };
+    Failure::Down { reason }
 }
 
 /// Whether a request may be sent again when nobody knows if it was carried out.

@@ -69,6 +69,15 @@ pub enum Fact {
         milliseconds: u64,
         /// It began where the same set-up had ended before.
         is_set_up: bool,
+        /// It was started before and waited for the run.
+        #[serde(default)]
+        has_waited: bool,
+    },
+    /// A container was started that waits for a run.
+    EnvironmentWarmed {
+        environment: String,
+        container: String,
+        milliseconds: u64,
     },
     EnvironmentRemoved {
         container: String,

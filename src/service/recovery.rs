@@ -6,6 +6,7 @@ use std::time::Duration;
 use chrono::{TimeDelta, Utc};
 
 use super::Service;
+use crate::agent::warming;
 use crate::environment::EnvironmentError;
 use crate::environment::docker::{Docker, Found};
 use crate::journal::fact::{Fact, Subject};
@@ -39,6 +40,7 @@ impl Service {
                 // However old: somebody is at work in them.
                 let held = self.workshop.store.held_elsewhere().await?;
                 left.retain(|container| container.run().is_none_or(|run| !held.contains(&run)));
+                left.retain(|container| !self.is_kept_waiting(container));
                 docker.sweep(left, &keep).await
             }
             Err(error) => Err(error),
@@ -52,6 +54,23 @@ impl Service {
             Err(error) => tracing::warn!("old containers could not be looked for: {error}"),
         }
         Ok(())
+    }
+
+    /// Tells whether a container waits for a run, here or in another process that lives.
+    fn is_kept_waiting(&self, container: &Found) -> bool {
+        let (store, pool) = (&self.workshop.store, &self.workshop.warm);
+        container.waits_with().is_some_and(|worker| {
+            if worker == store.worker() {
+                pool.has(container.name())
+            } else {
+                store.is_at_work(worker)
+            }
+        })
+    }
+
+    /// Keeps containers waiting for runs as the configuration wants, until the program is asked to stop.
+    pub async fn keep_warm(&self) {
+        Box::pin(warming::keep_full(&self.workshop, &self.stop.asked)).await;
     }
 
     /// Tells whether a container could not be removed since the last sweep.

@@ -111,6 +111,16 @@ pub struct Store {
 }
 
 impl Store {
+    /// Returns the name of this process among those that share the state folder.
+    pub fn worker(&self) -> Uuid {
+        self.worker.id
+    }
+
+    /// Tells whether the worker with this name lives. One that has no lock here does not.
+    pub fn is_at_work(&self, worker: Uuid) -> bool {
+        self.worker.liveness(worker) == worker::Liveness::Alive
+    }
+
     /// Writes a new run for `task` in state `Queued`, unless an unfinished one exists; that one becomes due, should it
     /// have been put back: whoever asks again does not want to wait. Atomic between processes.
     pub async fn admit(&self, task: &TaskId, title: &str, record: &Value) -> Result<Admission, StoreError> {

@@ -62,7 +62,7 @@ async fn logs_and_status_tell_the_story_of_a_run() {
         [time]  planned  environment: python  subtasks: 1
         [time]  stage changed  from: planning  to: preparing
         [time]  commented  marker: [run]:progress
-        [time]  environment started  container: [id]  environment: python  image: coding-agent-executor-python:latest  is_set_up: false  milliseconds: [n]
+        [time]  environment started  container: [id]  environment: python  has_waited: false  image: coding-agent-executor-python:latest  is_set_up: false  milliseconds: [n]
         [time]  stage changed  from: preparing  to: working
         [time]  model called  cached: [n]  input: [n]  milliseconds: [n]  output: [n]  turn: 2
         [time]  tool called  about: echo Hello > README.md  bytes: [n]  is_error: false  milliseconds: [n]  tool: workspace/execute_command

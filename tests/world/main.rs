@@ -61,5 +61,6 @@ mod sources;
 mod steering;
 mod stopping;
 mod together;
+mod warm;
 mod worker_in_a_container;
 mod world;

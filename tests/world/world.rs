@@ -5,7 +5,9 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use bollard::Docker;
-use bollard::query_parameters::{ListContainersOptionsBuilder, ListImagesOptionsBuilder, RemoveImageOptionsBuilder};
+use bollard::query_parameters::{
+    ListContainersOptionsBuilder, ListImagesOptionsBuilder, RemoveContainerOptionsBuilder, RemoveImageOptionsBuilder,
+};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
@@ -279,6 +281,16 @@ impl World {
         assert!(!containers.is_empty(), "no container runs\n{}", self.story());
         for name in containers {
             docker.kill_container(name.trim_start_matches('/'), None).await.unwrap();
+        }
+    }
+
+    /// Removes the containers of this world, as somebody does who tidies up.
+    pub async fn remove_containers(&self) {
+        let docker = Docker::connect_with_defaults().unwrap();
+        let force = RemoveContainerOptionsBuilder::default().force(true).build();
+        for name in self.containers().await {
+            let removed = docker.remove_container(name.trim_start_matches('/'), Some(force.clone()));
+            removed.await.unwrap();
         }
     }
 

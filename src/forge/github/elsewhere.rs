@@ -8,15 +8,14 @@ use std::error::Error;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-use bytes::BytesMut;
 use http::header::LOCATION;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::redirect::Policy;
 use url::{Host, Url};
 
 use crate::egress::address::{Range, range};
-use crate::forge::failure::{Failure, causes};
-use crate::forge::retry::{ATTEMPT_TIMEOUT, Answer, CONNECT_TIMEOUT, LONGEST_ANSWER};
+use crate::forge::failure::Failure;
+use crate::forge::retry::{ATTEMPT_TIMEOUT, Answer, CONNECT_TIMEOUT, no_answer};
 
 /// Where an answer sends to.
 pub(super) enum Way {
@@ -61,22 +60,8 @@ pub(super) async fn fetch(base: &Url, url: Url) -> Result<Answer, Failure> {
         .dns_resolver(Arc::new(judge))
         .build()
         .map_err(Failure::unreadable)?;
-    let no_answer = |error: reqwest::Error| Failure::Down {
-        reason: causes(&error.without_url()),
-    };
-    let mut response = http.get(url).send().await.map_err(no_answer)?;
-    let mut body = BytesMut::new();
-    while let Some(part) = response.chunk().await.map_err(no_answer)? {
-        if body.len() + part.len() > LONGEST_ANSWER {
-            return Err(Failure::unreadable("it is too long"));
-        }
-        body.extend_from_slice(&part);
-    }
-    Ok(Answer {
-        status: response.status(),
-        headers: response.headers().clone(),
-        body: body.freeze(),
-    })
+    let response = http.get(url).send().await.map_err(no_answer)?;
+    Answer::read(response).await
 }
 
 /// Tells whether the API itself is in a private network, so that its files may be, too.

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use async_trait::async_trait;
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use gitlab::api::{ApiError, AsyncClient, AsyncQuery, Endpoint, Pageable, Pagination, RestClient, ignore, paged, raw};
 use http::header::{CONTENT_TYPE, IF_NONE_MATCH, LOCATION};
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
@@ -21,7 +21,7 @@ use crate::forge::ForgeError;
 use crate::forge::clone_address::require_encrypted;
 use crate::forge::failure::{Failure, causes, one_line};
 use crate::forge::listing::Listing;
-use crate::forge::retry::{ATTEMPT_TIMEOUT, Answer, CONNECT_TIMEOUT, LONGEST_ANSWER, Repeat, send};
+use crate::forge::retry::{ATTEMPT_TIMEOUT, Answer, CONNECT_TIMEOUT, Repeat, no_answer, send};
 use crate::forge::validators::Validators;
 
 /// The connection to one GitLab.
@@ -170,24 +170,13 @@ impl Client {
         if !request.body.is_empty() {
             sent = sent.body(request.body.clone());
         }
-        let mut response = sent.send().await.map_err(no_answer)?;
+        let response = sent.send().await.map_err(no_answer)?;
         if response.status().is_redirection() && response.headers().contains_key(LOCATION) {
             return Err(Failure::unreadable(
                 "it sends to another host, where the token is not sent",
             ));
         }
-        let mut body = BytesMut::new();
-        while let Some(part) = response.chunk().await.map_err(no_answer)? {
-            if body.len() + part.len() > LONGEST_ANSWER {
-                return Err(Failure::unreadable("it is too long"));
-            }
-            body.extend_from_slice(&part);
-        }
-        Ok(Answer {
-            status: response.status(),
-            headers: response.headers().clone(),
-            body: body.freeze(),
-        })
+        Answer::read(response).await
     }
 }
 
@@ -303,15 +292,6 @@ fn unusable(reason: String) -> ForgeError {
 
 fn incomplete(error: impl std::error::Error) -> Failure {
     Failure::unreadable(causes(&error))
-}
-
-fn no_answer(error: reqwest::Error) -> Failure {
-    let reason = if error.is_timeout() {
-        format!("no complete answer within {} seconds", ATTEMPT_TIMEOUT.as_secs())
-    } else {
-        causes(&error.without_url())
-    };
-    Failure::Down { reason }
 }
 
 fn failure(error: ApiError<Failure>) -> Failure {
