@@ -27,6 +27,10 @@ const ENDING_LIMIT: Duration = Duration::from_secs(10);
 /// Longest time between the end of a process and the end of the container that died with it.
 const DYING_LIMIT: Duration = Duration::from_millis(500);
 
+/// Bytes that are read of an attached process at once. The client clears as many before each look whether there is something to read, so
+/// that with 64 KiB this was the tenth part of all that the program did in a turn; larger parts are read all the same.
+const READ_AT_ONCE: usize = 16 * 1024;
+
 /// Longest time until the engine has taken a container away.
 const REMOVAL_LIMIT: Duration = Duration::from_mins(1);
 
@@ -121,7 +125,7 @@ impl Container {
         let created = self.engine.client.create_exec(&self.id, options);
         let process = self.ask_of_the_living(what, created).await?.id;
         let options = StartExecOptions {
-            output_capacity: Some(64 * 1024),
+            output_capacity: Some(READ_AT_ONCE),
             ..StartExecOptions::default()
         };
         let started = self.engine.client.start_exec(&process, Some(options));

@@ -17,6 +17,7 @@ use uuid::Uuid;
 
 use super::container::{self, Container};
 use super::engine::{Engine, Facts, Failure};
+use super::fingerprint::Fingerprints;
 use super::specification::{self, Holder, LABEL_INSTANCE, LABEL_NETWORK, LABEL_RUN, LABEL_SERVICE, LABEL_WARM, Order};
 use super::user::{self, User};
 use super::{Config, EnvironmentError};
@@ -67,6 +68,7 @@ pub(super) struct Said {
 struct Shared {
     config: Config,
     furnished: Mutex<FurnishedImages>,
+    fingerprints: Fingerprints,
     facts: Facts,
     instance: String,
     said_that_disk_is_unlimited: AtomicBool,
@@ -80,6 +82,7 @@ impl Docker {
         let shared = Shared {
             config: config.clone(),
             furnished: Mutex::new(Some(HashMap::new())),
+            fingerprints: Fingerprints::default(),
             facts,
             instance: instance.to_owned(),
             said_that_disk_is_unlimited: AtomicBool::new(false),
@@ -136,6 +139,10 @@ impl Docker {
 
     pub(super) fn furnished_images(&self) -> &Mutex<FurnishedImages> {
         &self.shared.furnished
+    }
+
+    pub(super) fn fingerprints(&self) -> &Fingerprints {
+        &self.shared.fingerprints
     }
 
     pub(super) fn facts(&self) -> &Facts {

@@ -3,7 +3,6 @@
 //! One is made of a container that never ran, so nothing is in it but the image and the furniture. It bears no name: `docker image prune`
 //! takes it along, and it is made again. Installations on the same engine share it.
 
-use std::hash::{DefaultHasher, Hasher};
 use std::path::Path;
 use std::time::Duration;
 
@@ -11,7 +10,6 @@ use bollard::body_try_stream;
 use bollard::models::ContainerCreateBody;
 use bollard::query_parameters::{DownloadFromContainerOptionsBuilder, UploadToContainerOptionsBuilder};
 use chrono::Utc;
-use tokio::io::AsyncReadExt;
 use tokio_util::io::ReaderStream;
 
 use super::EnvironmentError;
@@ -52,9 +50,8 @@ impl Docker {
         said: &Said,
         executor: &Path,
     ) -> Result<Furnished, EnvironmentError> {
-        let executors = fingerprint(executor)
-            .await
-            .map_err(|error| unreadable(executor, &error))?;
+        let fingerprint = self.fingerprints().of(executor).await;
+        let executors = fingerprint.map_err(|error| unreadable(executor, &error))?;
         let content = format!("{}/{}/{executors:016x}", said.id, said.user.name);
         // Held until it is made: whoever comes meanwhile waits for it, and makes no second one.
         let mut known = self.furnished_images().lock().await;
@@ -181,19 +178,6 @@ impl Docker {
                 reason: "its /etc/passwd does not have it; name a user that exists, or a number, in the image's USER"
                     .to_owned(),
             })
-    }
-}
-
-/// Returns a number that tells this file's content from another one's. Both are the operator's own: nobody makes two that collide.
-async fn fingerprint(file: &Path) -> std::io::Result<u64> {
-    let mut file = tokio::fs::File::open(file).await?;
-    let mut hasher = DefaultHasher::new();
-    let mut piece = vec![0; PIECE];
-    loop {
-        match file.read(&mut piece).await? {
-            0 => return Ok(hasher.finish()),
-            length => hasher.write(&piece[..length]),
-        }
     }
 }
 

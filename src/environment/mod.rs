@@ -10,6 +10,7 @@ pub mod docker; // the engine: containers started, found and swept
 mod engine; // one connection, its time-outs, and what its errors mean
 pub mod executor_file; // the program that is copied into containers
 mod file_tools; // what the file tools take
+mod fingerprint; // what tells one file from another
 mod furnished; // images with it in them
 mod furniture; // what is laid into a container before it starts
 mod image; // present, pulled or built

@@ -20,6 +20,7 @@ use super::facts::Facts;
 use super::in_order::InOrder;
 use super::nearby::{self, Nearby};
 use super::refusal::{self, Asked, Refusal, Verdict};
+use crate::certificates;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// For questions about the server, which it answers without a model.
@@ -77,7 +78,7 @@ impl Http {
     }
 
     fn new_client(&self) -> Result<Client, LlmError> {
-        let mut builder = Client::builder()
+        let mut builder = certificates::client()
             .user_agent(concat!("coding-agent/", env!("CARGO_PKG_VERSION")))
             .connect_timeout(CONNECT_TIMEOUT)
             // A redirect would carry the key to wherever it points.

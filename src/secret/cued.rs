@@ -8,6 +8,8 @@ use std::sync::OnceLock;
 use aho_corasick::AhoCorasick;
 use regex::{Regex, RegexBuilder};
 
+use super::automaton;
+
 /// Bytes that one pattern may keep, in each thread, of what it has worked out about texts. By itself it may keep eight times as
 /// much, and twenty patterns fill that in a service that runs for weeks.
 const MOST_REMEMBERED: usize = 256 * 1024;
@@ -37,13 +39,8 @@ impl Cued {
             let built = OnceLock::new();
             all.push(Pattern { text, built });
         }
-        #[expect(clippy::expect_used, reason = "the cues are a few constant words")]
-        let cues = AhoCorasick::builder()
-            .ascii_case_insensitive(true)
-            .build(cues)
-            .expect("the cues fit an automaton");
         Self {
-            cues,
+            cues: automaton(&cues, true),
             owners,
             patterns: all,
         }

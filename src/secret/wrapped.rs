@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use aho_corasick::AhoCorasick;
 
-use super::join;
+use super::{automaton, join};
 
 /// Fewer characters may come together by chance across the words or cells of a text.
 const SHORTEST: usize = 12;
@@ -33,9 +33,9 @@ impl Wrapped {
         values.retain(|value| value.len() >= SHORTEST);
         values.sort_unstable();
         values.dedup();
-        #[expect(clippy::expect_used, reason = "fails only from 2 GiB of configured values on")]
-        let values = AhoCorasick::new(&values).expect("the configured values fit an automaton");
-        Self { values }
+        Self {
+            values: automaton(&values, false),
+        }
     }
 
     /// Returns where the values stand in pieces, in order.

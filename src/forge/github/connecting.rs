@@ -8,6 +8,7 @@ use url::Url;
 
 use super::Config;
 use super::installations;
+use crate::certificates;
 use crate::forge::ForgeError;
 use crate::forge::failure::causes;
 use crate::forge::retry::CONNECT_TIMEOUT;
@@ -39,7 +40,7 @@ pub(super) async fn octocrab(
 
 /// Returns the connection under octocrab. Not octocrab's own, which knows nothing of `HTTPS_PROXY` and `NO_PROXY`.
 pub(super) fn http_client() -> Result<reqwest::Client, ForgeError> {
-    reqwest::Client::builder()
+    certificates::client()
         .connect_timeout(CONNECT_TIMEOUT)
         // They are followed by `exchange`.
         .redirect(Policy::none())

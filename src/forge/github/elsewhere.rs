@@ -13,6 +13,7 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::redirect::Policy;
 use url::{Host, Url};
 
+use crate::certificates;
 use crate::egress::address::{Range, range};
 use crate::forge::failure::Failure;
 use crate::forge::retry::{ATTEMPT_TIMEOUT, Answer, CONNECT_TIMEOUT, no_answer};
@@ -53,7 +54,7 @@ pub(super) async fn fetch(base: &Url, url: Url) -> Result<Answer, Failure> {
         // A name is judged when it is looked up.
         Some(Host::Domain(_)) | None => {}
     }
-    let http = reqwest::Client::builder()
+    let http = certificates::client()
         .connect_timeout(CONNECT_TIMEOUT)
         .timeout(ATTEMPT_TIMEOUT)
         .redirect(Policy::none())

@@ -17,6 +17,7 @@ use serde::de::DeserializeOwned;
 use url::Url;
 
 use super::Config;
+use crate::certificates;
 use crate::forge::ForgeError;
 use crate::forge::clone_address::require_encrypted;
 use crate::forge::failure::{Failure, causes, one_line};
@@ -45,7 +46,7 @@ impl Client {
         let mut proof = HeaderValue::from_str(token.expose_secret())
             .map_err(|_| unusable("gitlab.token has characters that no token has; copy it anew".to_owned()))?;
         proof.set_sensitive(true);
-        let http = reqwest::Client::builder()
+        let http = certificates::client()
             .connect_timeout(CONNECT_TIMEOUT)
             .timeout(ATTEMPT_TIMEOUT)
             .redirect(at_home())

@@ -1,0 +1,102 @@
+//! What tells the content of a file from another one's, worked out anew only where the file was changed.
+
+use std::hash::{DefaultHasher, Hasher};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use tokio::io::AsyncReadExt;
+use tokio::sync::Mutex;
+
+/// Bytes that are read at once.
+const PIECE: usize = 256 * 1024;
+
+/// Remembers the one that was asked for last.
+#[derive(Debug, Default)]
+pub(super) struct Fingerprints {
+    last: Mutex<Option<(Stamp, u64)>>,
+}
+
+/// Tells a file from what takes its place: whoever writes to it or puts another one there cannot leave the time of change as it was.
+#[derive(Debug, PartialEq, Eq)]
+struct Stamp {
+    file: PathBuf,
+    device: u64,
+    inode: u64,
+    size: u64,
+    /// Seconds and nanoseconds.
+    changed: (i64, i64),
+}
+
+impl Fingerprints {
+    /// Returns a number that tells this file's content from another one's. Both are the operator's own: nobody makes two that collide.
+    pub(super) async fn of(&self, file: &Path) -> io::Result<u64> {
+        let stamp = Stamp::of(file).await?;
+        let mut last = self.last.lock().await;
+        if let Some((_, known)) = last.as_ref().filter(|(of, _)| *of == stamp) {
+            return Ok(*known);
+        }
+        let worked_out = work_out(file).await?;
+        *last = Some((stamp, worked_out));
+        Ok(worked_out)
+    }
+}
+
+impl Stamp {
+    async fn of(file: &Path) -> io::Result<Self> {
+        let found = tokio::fs::metadata(file).await?;
+        Ok(Self {
+            file: file.to_owned(),
+            device: found.dev(),
+            inode: found.ino(),
+            size: found.size(),
+            changed: (found.ctime(), found.ctime_nsec()),
+        })
+    }
+}
+
+async fn work_out(file: &Path) -> io::Result<u64> {
+    let mut file = tokio::fs::File::open(file).await?;
+    let mut hasher = DefaultHasher::new();
+    let mut piece = vec![0; PIECE];
+    loop {
+        match file.read(&mut piece).await? {
+            0 => return Ok(hasher.finish()),
+            length => hasher.write(&piece[..length]),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_file_that_was_changed_or_replaced_is_another_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("executor");
+        let fingerprints = Fingerprints::default();
+        std::fs::write(&file, "one").unwrap();
+        let one = fingerprints.of(&file).await.unwrap();
+        assert_eq!(fingerprints.of(&file).await.unwrap(), one);
+
+        // Of the same size and with the same time of its last writing, as a copy keeps it.
+        let written = std::fs::metadata(&file).unwrap().modified().unwrap();
+        let other = folder.path().join("other");
+        std::fs::write(&other, "two").unwrap();
+        std::fs::File::options()
+            .write(true)
+            .open(&other)
+            .unwrap()
+            .set_modified(written)
+            .unwrap();
+        std::fs::rename(&other, &file).unwrap();
+        let two = fingerprints.of(&file).await.unwrap();
+        assert_ne!(two, one);
+
+        std::fs::write(&file, "three").unwrap();
+        assert_ne!(fingerprints.of(&file).await.unwrap(), two);
+        std::fs::remove_file(&file).unwrap();
+        assert!(fingerprints.of(&file).await.is_err());
+    }
+}
