@@ -28,7 +28,7 @@ pub async fn measure(scale: Scale) -> anyhow::Result<Vec<Figure>> {
         "the program did not look for work: {requests} requests in {runs} runs"
     );
     Ok(vec![
-        Figure::of("an idle run, processor", "ms", &processor)?.at_most(50.0),
+        Figure::of("an idle run, processor", "ms", &processor)?.at_most(30.0),
         Figure::of("an idle run, wall clock", "ms", &wall)?,
         Figure::of("an idle run, peak memory", "MB", &peak)?.at_most(25.0),
     ])
