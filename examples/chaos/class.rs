@@ -115,6 +115,7 @@ impl Class {
             impatient: matches!(self, Self::Model | Self::Hang),
             native: random.bool(),
             consumers: 1,
+            warm: 0,
         }
     }
 

@@ -49,6 +49,8 @@ pub struct Needs {
     /// The model's tool calls come natively instead of as JSON in the text.
     pub native: bool,
     pub consumers: usize,
+    /// Containers that wait for runs, where the program is a service.
+    pub warm: usize,
 }
 
 impl Site {
@@ -103,6 +105,7 @@ impl Site {
                 "default_environment": "python",
                 "executor_path": built("coding-agent-executor-static")?,
                 "timeout_seconds": 60,
+                "warm": { "python": needs.warm },
             },
             "mcp_servers": [{
                 "mcp_server_name": "clock",

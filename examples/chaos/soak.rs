@@ -50,6 +50,7 @@ pub async fn soak(count: usize, seed: u64) -> anyhow::Result<usize> {
         proxy: true,
         native: true,
         consumers: CONSUMERS,
+        warm: 2,
         ..Needs::default()
     })
     .await?;

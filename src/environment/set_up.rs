@@ -12,7 +12,7 @@ use super::EnvironmentError;
 use super::container::Container;
 use super::docker::{Docker, Start, Wanted};
 use super::furnished::{Furnished, LABEL_FURNISHED, LABEL_OF};
-use super::specification::{self, LABEL_INSTANCE, LABEL_RUN, LABEL_TASK};
+use super::specification::{self, LABEL_INSTANCE, LABEL_RUN, LABEL_TASK, LABEL_WARM};
 
 /// Where it can be used: the installation's container of the same kind, for a project with the same dependencies.
 const LABEL_PLACE: &str = "coding-agent.set-up.place";
@@ -93,6 +93,7 @@ impl Docker {
             // An image inherits the labels of its container, and it is neither a run's any more nor empty.
             (LABEL_RUN, ""),
             (LABEL_TASK, ""),
+            (LABEL_WARM, ""),
             (LABEL_FURNISHED, ""),
             (LABEL_OF, ""),
         ];
