@@ -59,26 +59,34 @@ pub(super) struct Opened {
     pub(super) has_waited: bool,
 }
 
-/// A container without the project, and what was at hand in it.
+/// A container without the project. What is not at hand in it yet is opened; all of it is where it waited for the run.
 struct Begun {
     container: Container,
-    waited: Option<Waited>,
-}
-
-/// What a container has that waited.
-struct Waited {
     inner_end: Option<InnerEnd>,
-    receiver: Receiver,
-    tools: McpServer,
+    receiver: Option<Receiver>,
+    tools: Option<McpServer>,
     /// Held until the project is in it: what comes in its place is started then, and not beside.
-    mark: Mark,
+    mark: Option<Mark>,
 }
 
 impl Begun {
     fn new(container: Container) -> Self {
-        let waited = None;
-        Self { container, waited }
+        Self {
+            container,
+            inner_end: None,
+            receiver: None,
+            tools: None,
+            mark: None,
+        }
     }
+}
+
+/// Why a container could not be made ready.
+enum Flaw {
+    /// Its streams, or something in it, did not work.
+    OfContainer(Setback),
+    /// It would be the same in another one.
+    Elsewhere(Setback),
 }
 
 impl Opening {
@@ -136,16 +144,18 @@ impl Opening {
         // Side by side, here and below: each waits for other programs most of the time.
         let (parcel, begun) = tokio::join!(packing(), self.begin(docker, &start));
         let begun = begun?;
-        let has_waited = begun.waited.is_some();
+        let has_waited = begun.mark.is_some();
         match self.complete(docker, &start, begun, parcel).await {
-            Err(setback) if has_waited && !self.stop.is_cancelled() => {
+            Ok(opened) => Ok(opened),
+            Err(Flaw::OfContainer(setback)) if has_waited && !self.stop.is_cancelled() => {
                 // The engine was started again, say. What is wrong with a new one, too, is said of that.
                 tracing::info!(task = %self.task, "a container that waited cannot be used: {setback:?}");
-                let container = docker.start(&start).await?;
-                let begun = Begun::new(container);
-                self.complete(docker, &start, begun, packing().await).await
+                self.workshop.warm.distrust(&self.name);
+                let begun = Begun::new(docker.start(&start).await?);
+                let completed = self.complete(docker, &start, begun, packing().await).await;
+                completed.map_err(Flaw::into_setback)
             }
-            opened => opened,
+            Err(flaw) => Err(flaw.into_setback()),
         }
     }
 
@@ -159,15 +169,14 @@ impl Opening {
         match docker.adopt(start, &basis, container.clone()).await {
             Ok(container) => Ok(Begun {
                 container,
-                waited: Some(Waited {
-                    inner_end: waiting.inner_end,
-                    receiver: waiting.receiver,
-                    tools: waiting.tools,
-                    mark: waiting.mark,
-                }),
+                inner_end: waiting.inner_end,
+                receiver: Some(waiting.receiver),
+                tools: Some(waiting.tools),
+                mark: Some(waiting.mark),
             }),
             Err(error) => {
                 tracing::info!(task = %self.task, "a container that waited cannot be taken: {error}");
+                self.workshop.warm.distrust(&self.name);
                 if let Err(error) = container.remove().await {
                     tracing::warn!("it could not be removed, it is swept later: {error}");
                 }
@@ -183,47 +192,55 @@ impl Opening {
         start: &Start<'_>,
         begun: Begun,
         parcel: Result<Parcel, Setback>,
-    ) -> Result<Opened, Setback> {
-        let Begun { container, waited } = begun;
-        let (inner_end, receiver, tools, mark) = match waited {
-            Some(waited) => (
-                waited.inner_end,
-                Some(waited.receiver),
-                Some(waited.tools),
-                Some(waited.mark),
-            ),
-            None => (None, None, None, None),
-        };
-        let handing_in = async {
-            let receiver = match receiver {
-                Some(receiver) => receiver,
-                None => Workspace::receiver(&container).await?,
+    ) -> Result<Opened, Flaw> {
+        let container = begun.container;
+        let furnishing = Box::pin(async {
+            let parcel = parcel.map_err(Flaw::Elsewhere)?;
+            let handing_in = async {
+                let receiver = match begun.receiver {
+                    Some(receiver) => receiver,
+                    None => Workspace::receiver(&container).await.map_err(Flaw::of_container)?,
+                };
+                let handed_in = Workspace::hand_in(container.clone(), receiver, parcel).await;
+                handed_in.map_err(Flaw::OfContainer)
             };
-            Workspace::hand_in(container.clone(), receiver, parcel?).await
+            let way_out = async {
+                let way_out = self.way_out(&container, begun.inner_end).await;
+                way_out.map_err(Flaw::of_container)
+            };
+            let companions = async {
+                let started = docker.start_companions(start, &container).await;
+                let ready = started.map_err(Flaw::elsewhere)?.until_ready().await;
+                ready.map_err(Flaw::elsewhere)
+            };
+            let connecting = async {
+                let tools = match begun.tools {
+                    // One that was lost while it waited must not begin with a connection less.
+                    Some(tools) if tools.is_connected().await => tools,
+                    Some(_) | None => self.tools(&container),
+                };
+                tools.connect().await.map_err(Flaw::of_container)?;
+                Ok(tools)
+            };
+            tokio::try_join!(handing_in, way_out, companions, connecting)
+        });
+        let furnished = tokio::select! {
+            biased;
+            () = self.stop.cancelled() => Err(Flaw::Elsewhere(Setback::Interrupted)),
+            furnished = furnishing => furnished,
         };
-        let way_out = async { Ok(self.way_out(&container, inner_end).await?) };
-        let companions = async {
-            let companions = docker.start_companions(start, &container).await?;
-            Ok(companions.until_ready().await?)
-        };
-        let connecting = async {
-            let tools = tools.unwrap_or_else(|| self.tools(&container));
-            tools.connect().await?;
-            Ok(tools)
-        };
-        let furnishing = Box::pin(async { tokio::try_join!(handing_in, way_out, companions, connecting) });
-        match self.unless_stopped(furnishing).await {
+        match furnished {
             Ok((workspace, way_out, (), tools)) => Ok(Opened {
                 workspace: workspace.with(way_out),
                 tools,
-                has_waited: mark.is_some(),
+                has_waited: begun.mark.is_some(),
             }),
-            Err(setback) => {
+            Err(flaw) => {
                 if let Err(error) = docker.remove(self.run).await {
                     let id = container.id();
                     tracing::warn!("the container {id} could not be removed, the next start sweeps it: {error}");
                 }
-                Err(setback)
+                Err(flaw)
             }
         }
     }
@@ -255,6 +272,22 @@ impl Opening {
             biased;
             () = self.stop.cancelled() => Err(Setback::Interrupted),
             result = work => result,
+        }
+    }
+}
+
+impl Flaw {
+    fn of_container(reason: impl Into<Setback>) -> Self {
+        Self::OfContainer(reason.into())
+    }
+
+    fn elsewhere(reason: impl Into<Setback>) -> Self {
+        Self::Elsewhere(reason.into())
+    }
+
+    fn into_setback(self) -> Setback {
+        match self {
+            Self::OfContainer(setback) | Self::Elsewhere(setback) => setback,
         }
     }
 }

@@ -5,6 +5,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
 use uuid::Uuid;
@@ -18,7 +19,7 @@ use crate::tool::mcp::McpServer;
 #[derive(Default)]
 pub struct Pool {
     shelves: Mutex<Shelves>,
-    /// Names of those that are here, are being started, or were taken and are not named after their run yet.
+    /// Names of those that are here, are being started, or are being made ready for their run.
     names: Arc<Mutex<HashSet<String>>>,
     /// Rings when there is something to fill up or to clear away.
     changed: Arc<Notify>,
@@ -42,9 +43,11 @@ pub(super) struct Waiting {
     pub(super) tools: McpServer,
     /// Says that it is not litter.
     pub(super) mark: Mark,
+    /// Since when it waits.
+    pub(super) since: Instant,
 }
 
-/// Keeps a container from being swept while it bears its first name; dropping it has the pool filled up.
+/// Keeps a container from being swept until it is a run's; dropping it has the pool filled up.
 pub(super) struct Mark {
     name: String,
     names: Arc<Mutex<HashSet<String>>>,
@@ -54,7 +57,7 @@ pub(super) struct Mark {
 impl Pool {
     /// Takes one for `environment` that is what a new container would be, if there is one.
     pub(super) fn take(&self, environment: &str, basis: &Basis) -> Option<Waiting> {
-        if basis.was_kept() {
+        if basis.has_set_up() {
             return None;
         }
         let mut shelves = self.shelves();
@@ -76,9 +79,22 @@ impl Pool {
         lock(&self.names).contains(name)
     }
 
-    /// Takes out what is no use any more.
-    pub(super) fn stale(&self) -> Vec<Waiting> {
-        std::mem::take(&mut self.shelves().stale)
+    /// Trusts none of those any more that wait for `environment`: one of them could not be used.
+    pub(super) fn distrust(&self, environment: &str) {
+        let mut shelves = self.shelves();
+        let distrusted = shelves.waiting.remove(environment).unwrap_or_default();
+        shelves.stale.extend(distrusted);
+        self.changed.notify_one();
+    }
+
+    /// Takes out what is no use any more, or has waited for longer than `longest`.
+    pub(super) fn stale(&self, longest: Duration) -> Vec<Waiting> {
+        let mut shelves = self.shelves();
+        let mut stale = std::mem::take(&mut shelves.stale);
+        for waiting in shelves.waiting.values_mut() {
+            stale.extend(waiting.extract_if(.., |waiting| waiting.since.elapsed() > longest));
+        }
+        stale
     }
 
     /// Takes out all there is.

@@ -11,17 +11,24 @@ use super::way_out::InnerEnd;
 use super::workshop::Workshop;
 use super::workspace::Workspace;
 use crate::environment::container::Container;
-use crate::environment::docker::Docker;
 use crate::environment::{Environment, EnvironmentError};
 use crate::journal::fact::{Fact, Subject};
 use crate::tool::ToolServer;
 use crate::tool::mcp::McpServer;
 
-/// Between two tries where none could be started.
-const LATER: Duration = Duration::from_mins(1);
-
 /// From the moment a run has its container to the start of the next that waits, which would take the processor from its first command.
 const SETTLING: Duration = Duration::from_secs(1);
+
+/// How long one waits at most. An engine or a firewall may have closed its streams meanwhile without a word, and its age counts as the
+/// age of the run's container.
+const LONGEST: Duration = Duration::from_mins(30);
+
+/// Between two looks for such.
+const LOOK: Duration = Duration::from_mins(5);
+
+/// Between two tries where one could not be started, doubled each time: an image that cannot be had may be pulled or built for each.
+const FIRST_PAUSE: Duration = Duration::from_mins(1);
+const LONGEST_PAUSE: Duration = Duration::from_hours(1);
 
 /// Keeps as many as the configuration wants, until `stop`; then removes them.
 pub async fn keep_full(workshop: &Workshop, stop: &CancellationToken) {
@@ -29,65 +36,77 @@ pub async fn keep_full(workshop: &Workshop, stop: &CancellationToken) {
         return;
     }
     let pool = &workshop.warm;
+    let mut pause = FIRST_PAUSE;
     while !stop.is_cancelled() {
-        join_all(pool.stale().into_iter().map(discard)).await;
-        let filled = fill(pool, workshop, stop).await;
-        if let Err(error) = &filled {
-            tracing::warn!("no container could be started to wait for a run: {error}");
-        }
-        let next = async {
-            match filled {
-                Ok(()) => {
-                    pool.changed().await;
-                    sleep(SETTLING).await;
-                }
-                Err(_) => sleep(LATER).await,
+        join_all(pool.stale(LONGEST).into_iter().map(discard)).await;
+        let rest = match fill(pool, workshop, stop).await {
+            Ok(()) => {
+                pause = FIRST_PAUSE;
+                LOOK
             }
+            Err(error) => {
+                tracing::warn!("no container could be started to wait for a run: {error}");
+                let next = (pause * 2).min(LONGEST_PAUSE);
+                std::mem::replace(&mut pause, next)
+            }
+        };
+        let changed = async {
+            pool.changed().await;
+            sleep(SETTLING).await;
         };
         tokio::select! {
             () = stop.cancelled() => {}
-            () = next => {}
+            () = changed => {}
+            () = sleep(rest) => {}
         }
     }
     join_all(pool.all().into_iter().map(discard)).await;
 }
 
+/// Fills up each environment; where one of them cannot be had, the others are filled up all the same.
 async fn fill(pool: &Pool, workshop: &Workshop, stop: &CancellationToken) -> Result<(), EnvironmentError> {
     let config = &workshop.settings.environments;
+    let mut filled = Ok(());
     for (name, wanted) in &config.warm {
         let Some(environment) = config.environments.get(name) else {
             continue;
         };
         while pool.count(name) < *wanted {
-            let docker = workshop.docker().await?;
-            let progress = |line: String| tracing::info!("{line}");
-            tokio::select! {
-                biased;
-                () = stop.cancelled() => return Ok(()),
-                image = docker.ensure_image(environment, &progress) => image?,
+            match Box::pin(start(workshop, (name, environment), stop)).await {
+                Ok(Some(waiting)) => pool.put(name, waiting),
+                Ok(None) => return Ok(()),
+                Err(error) => {
+                    filled = filled.and(Err(error));
+                    break;
+                }
             }
-            // To its end, so that nothing is left half made.
-            let waiting = Box::pin(start(workshop, docker, (name, environment))).await?;
-            pool.put(name, waiting);
         }
     }
-    Ok(())
+    filled
 }
 
+/// Returns `None` where the program is asked to stop.
 async fn start(
     workshop: &Workshop,
-    docker: &Docker,
     (name, environment): (&str, &Environment),
-) -> Result<Waiting, EnvironmentError> {
-    let begun = Instant::now();
+    stop: &CancellationToken,
+) -> Result<Option<Waiting>, EnvironmentError> {
     let config = &workshop.settings.environments;
+    let docker = workshop.docker().await?;
+    let progress = |line: String| tracing::info!("{line}");
+    tokio::select! {
+        biased;
+        () = stop.cancelled() => return Ok(None),
+        image = docker.ensure_image(environment, &progress) => image?,
+    }
+    let begun = Instant::now();
     let executor = config.executor_file();
     let executor = executor.map_err(|reason| unexpected("looking for the executor", reason))?;
     let mark = workshop.warm.mark();
-    let of = (name, environment.image.as_str());
-    let warm = docker
-        .start_warm(mark.name(), of, &executor, workshop.store.worker())
-        .await?;
+    let place = (name, environment.image.as_str());
+    let worker = workshop.store.worker();
+    // To its end, so that no container comes into being that nobody knows.
+    let warm = docker.start_warm(mark.name(), place, &executor, worker).await?;
     let tools = Workspace::server(&warm.container, config);
     let inner_end = async {
         match config.policy(environment) {
@@ -100,11 +119,16 @@ async fn start(
         connected.map_err(|error| unexpected("starting the tools", error.to_string()))
     };
     let receiver = Workspace::receiver(&warm.container);
-    let (receiver, inner_end) = match tokio::try_join!(receiver, inner_end, connected) {
-        Ok((receiver, inner_end, ())) => (receiver, inner_end),
-        Err(error) => {
+    let furnished = tokio::select! {
+        biased;
+        () = stop.cancelled() => None,
+        furnished = async { tokio::try_join!(receiver, inner_end, connected) } => Some(furnished),
+    };
+    let (receiver, inner_end) = match furnished {
+        Some(Ok((receiver, inner_end, ()))) => (receiver, inner_end),
+        failed => {
             remove(&warm.container, &tools).await;
-            return Err(error);
+            return failed.map_or(Ok(None), |failed| failed.map(|_| None));
         }
     };
     let warmed = Fact::EnvironmentWarmed {
@@ -113,13 +137,14 @@ async fn start(
         milliseconds: super::ask::milliseconds(begun),
     };
     workshop.journal.record(&Subject::default(), warmed);
-    Ok(Waiting {
+    Ok(Some(Waiting {
         warm,
         inner_end,
         receiver,
         tools,
         mark,
-    })
+        since: Instant::now(),
+    }))
 }
 
 async fn discard(waiting: Waiting) {

@@ -113,13 +113,13 @@ impl Workspace {
             unfinished.as_ref().map_or("", CommitId::as_str),
         ];
         // Git has no such names; whoever else has one does not get to say what comes behind it.
-        if let Some(name) = lines.iter().find(|line| line.contains(['\n', '\r'])) {
+        if let Some(name) = lines.iter().find(|line| line.contains(char::is_control)) {
             let reason = format!("{name:?} is no name of a branch");
             return Err(RepositoryError::Unacceptable(reason).into());
         }
         let head = format!("{}\n{settings}\n", lines.join("\n"));
         let project = std::io::Cursor::new(head).chain(pack);
-        let what = "taking the project in";
+        let what = "the hand-in of the project";
         let (_, ending) = container.talk(what, receiver.process, project, 64 * 1024).await?;
         succeeded("the repository could not be handed into the container", &ending)?;
         Ok(Self {

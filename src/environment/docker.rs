@@ -1,7 +1,7 @@
 //! The engine: containers started, found again and swept.
 //!
-//! Every container is known by its labels alone, so that a later process finds what an earlier one left; nothing is
-//! kept in memory. Of several installations on one engine each sees its own containers only.
+//! Every container is known by its labels, or by its name where it waited for its run, so that a later process finds what an earlier
+//! one left. Of several installations on one engine each sees its own containers only.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -195,7 +195,7 @@ impl Docker {
                 continue;
             }
             // One that cannot be removed must not shield the others.
-            match container::remove(&self.engine, &found.id).await {
+            match container::remove(&self.engine, found.handle()).await {
                 Ok(()) => removed += 1,
                 Err(error) => first_error = first_error.or(Some(error)),
             }
@@ -302,7 +302,7 @@ pub struct Found {
 }
 
 impl Found {
-    /// Returns the run it was started for.
+    /// Returns the run it belongs to; `None` where it waits for one.
     pub fn run(&self) -> Option<RunId> {
         self.run
     }
@@ -317,15 +317,15 @@ impl Found {
     }
 
     fn is_kept(&self, keep: &HashSet<RunId>, oldest: i64) -> bool {
-        self.run
-            .is_some_and(|run| keep.contains(&run) && self.needed_since(run) >= oldest)
+        self.run.is_some_and(|run| keep.contains(&run)) && self.created >= oldest
     }
 
-    /// Seconds since 1970. One that waited for its run is as old as the run.
-    fn needed_since(&self, run: RunId) -> i64 {
-        match self.warmed_by {
-            Some(_) => self.created.max(run.created_at()),
-            None => self.created,
+    /// Returns what it is to be removed by: its name where it waits, since a run that takes it at this moment gives it another.
+    fn handle(&self) -> &str {
+        if self.waits_with().is_some() {
+            &self.name
+        } else {
+            &self.id
         }
     }
 }
@@ -371,12 +371,6 @@ mod tests {
         assert!(!found(Some(run), 99).is_kept(&keep, 100));
         assert!(!found(Some(RunId::new()), 100).is_kept(&keep, 100));
         assert!(!found(None, 100).is_kept(&keep, 100));
-        let warm = Found {
-            warmed_by: Some(Uuid::nil()),
-            ..found(Some(run), 1)
-        };
-        assert!(warm.is_kept(&keep, 100));
-        assert_eq!(warm.waits_with(), None);
     }
 
     #[test]

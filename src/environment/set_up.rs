@@ -1,7 +1,7 @@
 //! Containers that were set up, kept as images, so that the next run with the same project begins where this one was after its set-up.
 //!
 //! An image belongs to one installation and one place (a project with certain dependencies), and bears no name. It is found by its labels
-//! alone, like containers; how many there are and how old they become is bounded.
+//! alone; how many there are and how old they become is bounded.
 
 use chrono::Utc;
 use schemars::JsonSchema;

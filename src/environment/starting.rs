@@ -30,8 +30,8 @@ pub struct Warm {
 }
 
 impl Basis {
-    /// Tells whether a set-up that was kept is begun with.
-    pub fn was_kept(&self) -> bool {
+    /// Tells whether it has a set-up in it that was kept.
+    pub fn has_set_up(&self) -> bool {
         self.kept.is_some()
     }
 
@@ -162,10 +162,10 @@ impl Docker {
             body.image = Some(made.to_owned());
         }
         let (id, is_as_wanted) = match self.create(name, image, body.clone()).await {
-            // Somebody tidied up since it was found.
+            // Somebody tidied up since it was found. By its id: its name may have gone to another one since.
             Err(EnvironmentError::ImageMissing { .. }) if made.is_some() => {
                 self.forget_furnished().await;
-                body.image = Some(image.to_owned());
+                body.image = Some(said.id.clone());
                 (self.create(name, image, body).await?, false)
             }
             created => (created?, made.is_some()),

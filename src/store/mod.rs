@@ -116,7 +116,7 @@ impl Store {
         self.worker.id
     }
 
-    /// Tells whether the worker with this name lives. One that has no lock here does not.
+    /// Tells whether the worker with this name lives. One that has no lock here does not, so it is of no use for workers on other machines.
     pub fn is_at_work(&self, worker: Uuid) -> bool {
         self.worker.liveness(worker) == worker::Liveness::Alive
     }

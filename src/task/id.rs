@@ -149,12 +149,6 @@ impl RunId {
     pub fn new() -> Self {
         Self(Uuid::now_v7())
     }
-
-    /// Returns when it was made, in seconds since 1970; 0 where it does not say.
-    pub fn created_at(self) -> i64 {
-        let seconds = self.0.get_timestamp().map_or(0, |timestamp| timestamp.to_unix().0);
-        i64::try_from(seconds).unwrap_or_default()
-    }
 }
 
 impl Default for RunId {

@@ -111,6 +111,14 @@ impl McpServer {
         self.client().await.map(|_| ())
     }
 
+    /// Tells whether the stream is open.
+    pub async fn is_connected(&self) -> bool {
+        let link = self.link.lock().await;
+        link.session
+            .as_ref()
+            .is_some_and(|session| !session.service.is_transport_closed())
+    }
+
     async fn send(&self, tool: &str, args: &Map<String, Value>) -> Result<CallToolResult, ToolError> {
         let client = self.client().await?;
         let request = CallToolRequestParams::new(tool.to_owned()).with_arguments(args.clone());
