@@ -59,8 +59,7 @@ impl Docker {
             return Ok(Furnished { id: None, content });
         };
         if let Some(id) = images.get(&content).cloned() {
-            let id = Some(id);
-            return Ok(Furnished { id, content });
+            return Ok(Furnished { id: Some(id), content });
         }
         let found = self.images_with(vec![format!("{LABEL_FURNISHED}={content}")]).await?;
         let id = match found.into_iter().next() {

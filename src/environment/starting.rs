@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use bollard::models::ContainerCreateBody;
 use bollard::query_parameters::RenameContainerOptionsBuilder;
 use uuid::Uuid;
 
@@ -74,11 +73,9 @@ impl Docker {
             kept,
         } = basis;
         let companions = self.make_room(start).await?;
-        let holder = Holder::Run(start.task, start.run);
-        let order = self.order(holder, (start.environment, start.image), &said);
-        let body = specification::container(self.config(), self.facts(), &order)?;
         let recipe = Recipe {
-            body,
+            holder: Holder::Run(start.task, start.run),
+            environment: start.environment,
             image: start.image,
             said: &said,
             executor: start.executor,
@@ -106,10 +103,9 @@ impl Docker {
     ) -> Result<Warm, EnvironmentError> {
         let said = self.said_by(image).await?;
         let furnished = self.furnished(image, &said, executor).await?;
-        let order = self.order(Holder::Nobody(worker), (environment, image), &said);
-        let body = specification::container(self.config(), self.facts(), &order)?;
         let recipe = Recipe {
-            body,
+            holder: Holder::Nobody(worker),
+            environment,
             image,
             said: &said,
             executor,
@@ -152,12 +148,15 @@ impl Docker {
     /// Creates, furnishes where need be, and starts. Returns the id, and whether it was made of what it was to be made of.
     async fn bring_up(&self, name: &str, recipe: Recipe<'_>) -> Result<(String, bool), EnvironmentError> {
         let Recipe {
-            mut body,
+            holder,
+            environment,
             image,
             said,
             executor,
             made,
         } = recipe;
+        let order = self.order(holder, (environment, image), said);
+        let mut body = specification::container(self.config(), self.facts(), &order)?;
         if let Some(made) = made {
             body.image = Some(made.to_owned());
         }
@@ -193,7 +192,8 @@ impl Docker {
 
 /// How a container is made.
 struct Recipe<'a> {
-    body: ContainerCreateBody,
+    holder: Holder<'a>,
+    environment: &'a str,
     /// The environment's image.
     image: &'a str,
     said: &'a Said,
