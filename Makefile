@@ -1,6 +1,8 @@
 # `make help` lists what there is. All that is needed beforehand is a Rust toolchain, and root or sudo.
 
 .DEFAULT_GOAL := help
+# CARGO_TARGET_DIR, or the user's own cargo configuration, may name another folder.
+TARGET_DIR = $(shell scripts/target-dir)
 .PHONY: help setup demo test test-model lint bench chaos soak fuzz attack deny advisories images build install
 
 help: ## show this list
@@ -13,7 +15,7 @@ demo: ## see an issue become a pull request, on this machine
 	@scripts/setup demo
 	@# `cargo run --example` would not build the program itself, which the demo starts.
 	cargo build --locked --bin coding-agent --example demo
-	@scripts/with-docker target/debug/examples/demo
+	@scripts/with-docker "$(TARGET_DIR)/debug/examples/demo"
 
 test: ## run all tests, with the real Docker engine
 	scripts/setup test
@@ -28,7 +30,7 @@ test: ## run all tests, with the real Docker engine
 test-model: ## work on tasks with a real small model on llama.cpp's server, and with Ollama where OLLAMA_HOST is set (ONLY="task slow")
 	scripts/setup test-model
 	cargo build --locked --bin coding-agent --example real_model
-	@scripts/with-docker target/debug/examples/real_model $(ONLY)
+	@scripts/with-docker "$(TARGET_DIR)/debug/examples/real_model" $(ONLY)
 
 lint: ## check format and lints
 	cargo fmt --check
@@ -43,7 +45,7 @@ bench: ## measure the program's own time, memory and requests, beside mini-swe-a
 chaos: ## kill and disturb the program in many ways, and count what was lost (ROUNDS=200 SEED=n ONLY="kill clock:3")
 	scripts/setup chaos
 	cargo build --locked --bin coding-agent --example chaos
-	@ROUNDS=$(ROUNDS) SEED=$(SEED) SOAK=$(SOAK) scripts/with-docker target/debug/examples/chaos $(ONLY)
+	@ROUNDS=$(ROUNDS) SEED=$(SEED) SOAK=$(SOAK) scripts/with-docker "$(TARGET_DIR)/debug/examples/chaos" $(ONLY)
 
 soak: ## work on many tasks in one long-running program while things go wrong (SOAK=100 SEED=n)
 	@$(MAKE) --no-print-directory chaos SOAK=$(or $(SOAK),100)
@@ -55,17 +57,17 @@ fuzz: ## feed strangers' bytes to whatever reads them, and count what falls over
 attack: ## attack the program in every way we know, and count what got through (ROUNDS=3 SHORT=1 ONLY="commit item:mention self")
 	scripts/setup attack
 	cargo build --locked --bin coding-agent --example attack
-	@ROUNDS=$(ROUNDS) SHORT=$(SHORT) scripts/with-docker target/debug/examples/attack $(ONLY)
+	@ROUNDS=$(ROUNDS) SHORT=$(SHORT) scripts/with-docker "$(TARGET_DIR)/debug/examples/attack" $(ONLY)
 	@# Every reader of strangers' bytes belongs to it, which takes ten minutes more; the short form leaves that out.
 	@if [ -z "$(SHORT)$(ONLY)" ]; then $(MAKE) --no-print-directory fuzz; fi
 
 deny: ## check licences, bans and sources of all dependencies
 	scripts/setup deny
-	PATH="$(CURDIR)/target/tools/bin:$$PATH" cargo deny --locked check licenses bans sources
+	PATH="$(TARGET_DIR)/tools/bin:$$PATH" cargo deny --locked check licenses bans sources
 
 advisories: ## check the dependencies against the database of known faults, which comes over the network
 	scripts/setup deny
-	PATH="$(CURDIR)/target/tools/bin:$$PATH" cargo deny --locked check advisories
+	PATH="$(TARGET_DIR)/tools/bin:$$PATH" cargo deny --locked check advisories
 
 images: ## build the images of all five environments
 	scripts/setup images
@@ -82,5 +84,5 @@ AS_ROOT = $(shell mkdir -p $(BIN) 2>/dev/null && test -w $(BIN) || echo sudo)
 install: ## build a release and install both programs below PREFIX (/usr/local)
 	cargo build --release --locked --bin coding-agent
 	cargo rustc --release --locked --bin coding-agent-executor -- -C target-feature=+crt-static
-	$(AS_ROOT) install -D target/release/coding-agent $(BIN)/coding-agent
-	$(AS_ROOT) install -D target/release/coding-agent-executor $(BIN)/coding-agent-executor
+	$(AS_ROOT) install -D "$(TARGET_DIR)/release/coding-agent" $(BIN)/coding-agent
+	$(AS_ROOT) install -D "$(TARGET_DIR)/release/coding-agent-executor" $(BIN)/coding-agent-executor

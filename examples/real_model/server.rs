@@ -1,6 +1,5 @@
 //! The servers: llama.cpp's, which is started here and ends with this program, and an Ollama that runs already.
 
-use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -9,11 +8,11 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 
+use crate::site::folder_of_the_build;
+
 /// The window of both, in tokens: the smallest that the program takes, since every token of it costs time.
 pub const WINDOW: u64 = 4_096;
 
-/// Where `scripts/setup test-model` has put the server.
-const PYTHON: &str = "target/test-model/bin/python";
 const STARTER: &str = "examples/real_model/server.py";
 const STARTING_TIME: Duration = Duration::from_mins(1);
 
@@ -36,16 +35,19 @@ pub enum Kind {
 impl Server {
     /// Starts llama.cpp's server.
     pub async fn llama() -> anyhow::Result<Self> {
+        // `scripts/setup test-model` installs it beside the build.
+        let installed = folder_of_the_build()?.with_file_name("test-model");
+        let (python, log) = (installed.join("bin/python"), installed.join("server.log"));
         anyhow::ensure!(
-            Path::new(PYTHON).exists(),
-            "{PYTHON} is missing; `scripts/setup test-model` makes it, and `make test-model` runs both"
+            python.exists(),
+            "{} is missing; `scripts/setup test-model` makes it, and `make test-model` runs both",
+            python.display()
         );
-        let log = std::fs::File::create("target/test-model/server.log")?;
-        let mut child = Command::new(PYTHON)
+        let mut child = Command::new(python)
             .args([STARTER, &WINDOW.to_string()])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(log)
+            .stderr(std::fs::File::create(&log)?)
             .kill_on_drop(true)
             .spawn()
             .context("llama.cpp's server cannot be started")?;
@@ -54,7 +56,7 @@ impl Server {
         let first = tokio::time::timeout(STARTING_TIME, lines.next_line()).await;
         let address = first
             .context("llama.cpp's server took too long to start")??
-            .context("llama.cpp's server ended; target/test-model/server.log tells why")?;
+            .with_context(|| format!("llama.cpp's server ended; {} tells why", log.display()))?;
         Ok(Self {
             kind: Kind::Llama,
             address,

@@ -180,15 +180,20 @@ impl Site {
     }
 }
 
-/// Returns a program that was built in the same profile as this one.
+/// Returns the path of a program that was built in the same profile as this one.
 fn built(name: &str) -> anyhow::Result<PathBuf> {
-    let own = std::env::current_exe()?;
-    let folder = own.parent().and_then(Path::parent);
-    let path = folder.context("this program lies in no build folder")?.join(name);
+    let path = folder_of_the_build()?.join(name);
     anyhow::ensure!(
         path.is_file(),
         "{} is missing; `make test-model` builds it",
         path.display()
     );
     Ok(path)
+}
+
+/// Returns the folder that holds the programs built in this one's profile, such as `target/debug`.
+pub fn folder_of_the_build() -> anyhow::Result<PathBuf> {
+    let own = std::env::current_exe()?;
+    let folder = own.parent().and_then(Path::parent);
+    Ok(folder.context("this program lies in no build folder")?.to_owned())
 }

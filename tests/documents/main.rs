@@ -5,6 +5,7 @@
     reason = "a test that cannot go on says so by panicking"
 )]
 
+mod build_folder;
 mod command_lines;
 mod configurations;
 mod deployment;

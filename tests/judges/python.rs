@@ -1,7 +1,6 @@
 //! Clients for Python drive the fakes: `PyGithub`, githubkit (whose types are GitHub's own description of its
 //! API) and python-gitlab.
 
-use std::ffi::OsString;
 use std::path::Path;
 use std::process::Command;
 
@@ -13,9 +12,10 @@ use crate::fake::gitlab::GitLab;
 /// Runs a script of this folder, and fails with what it wrote.
 fn judge(script: &str, environment: &[(&str, &str)]) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let python =
-        std::env::var_os("CODING_AGENT_TEST_PYTHON").unwrap_or_else(|| OsString::from("target/judges/bin/python"));
-    let python = root.join(python);
+    let installed = Path::new(env!("CARGO_TARGET_TMPDIR"))
+        .with_file_name("judges")
+        .join("bin/python");
+    let python = std::env::var_os("CODING_AGENT_TEST_PYTHON").map_or(installed, |python| root.join(python));
     assert!(
         python.exists(),
         "there is no Python with the clients at {}: run `make setup`",

@@ -12,10 +12,11 @@ use crate::processes::{kill, until, with_mark};
 
 const AGENT: &str = env!("CARGO_BIN_EXE_coding-agent");
 
-/// Returns a program of the set of tools that `make setup` installs.
-fn judge(name: &str) -> PathBuf {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("target/judges/bin")
+/// Returns the path of a program by others that `make setup` installs into the target folder.
+pub fn judge(name: &str) -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR"))
+        .with_file_name("judges")
+        .join("bin")
         .join(name);
     assert!(path.exists(), "{} is missing; run `make setup`", path.display());
     path

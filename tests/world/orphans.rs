@@ -3,13 +3,14 @@
 use serde_json::json;
 
 use crate::fake::model::Plan;
+use crate::mcp_servers::judge;
 use crate::processes;
 use crate::world::World;
 
 /// A world with a time server in a time zone no other test uses, so that its processes can be told from theirs.
 async fn world(zone: &str) -> World {
     let mut world = World::start().await;
-    let program = concat!(env!("CARGO_MANIFEST_DIR"), "/target/judges/bin/mcp-server-time");
+    let program = judge("mcp-server-time");
     world.configure(|config| {
         config["mcp_servers"] = json!([
             { "mcp_server_name": "time", "command": [program, "--local-timezone", zone] }

@@ -1,11 +1,12 @@
 //! MCP servers in a run: called by the model, killed, or never there.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use insta::assert_snapshot;
 use serde_json::json;
 
 use super::{greeting, greets, plan, told};
+use crate::mcp_servers::judge;
 use crate::processes::{kill, until, with_mark};
 use crate::world::World;
 
@@ -13,8 +14,7 @@ const NOON: &str = r#"{"source_timezone": "UTC", "time": "12:00", "target_timezo
 
 /// The time server that others wrote, in a time zone no other test uses, so that its processes can be told from theirs.
 fn time_server(zone: &str) -> serde_json::Value {
-    let program: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/judges/bin/mcp-server-time");
-    assert!(program.exists(), "{} is missing; run `make setup`", program.display());
+    let program = judge("mcp-server-time");
     json!([{
         "mcp_server_name": "time",
         "command": [program, "--local-timezone", zone],
