@@ -5,6 +5,7 @@
 //! on an arrow that points the other way.
 
 // The language: plain data and decisions. No I/O, no async.
+pub mod markdown; // what people wrote as the model reads it, and what the bot writes
 pub mod conversation; // messages, turns and how they are read out of a model's reply
 pub mod plan; // the plan a model makes, and what makes one valid
 pub mod rules; // what a project asks of whoever works on it

@@ -7,7 +7,16 @@ use std::path::{Path, PathBuf};
 
 /// The floors, from the bottom up. Modules of one floor do not import one another, but for the exceptions below.
 const FLOORS: [&[&str]; 5] = [
-    &["conversation", "plan", "rules", "evidence", "egress", "secret", "task"],
+    &[
+        "markdown",
+        "conversation",
+        "plan",
+        "rules",
+        "evidence",
+        "egress",
+        "secret",
+        "task",
+    ],
     &["process", "certificates"],
     &[
         "environment",

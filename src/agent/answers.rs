@@ -2,10 +2,11 @@
 
 use std::fmt::Write as _;
 
-use super::harmless::{code, fenced, harmless};
 use super::record::{PausedBy, Record};
 use super::talk::{grouped, sentence, spent};
 use super::workshop::Settings;
+use crate::markdown::code::{code, fenced};
+use crate::markdown::sanitize::harmless;
 use crate::task::command::Command;
 
 /// To `resume` while the run is at work.

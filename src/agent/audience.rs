@@ -8,13 +8,13 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 
 use super::OtherComments;
-use super::harmless::harmless_name;
 use super::hearing::Hears;
 use super::run::Run;
 use super::setback::Setback;
 use super::thread::Thread;
 use crate::forge::{Comment, CommentKind, Deed, Forge, Item};
 use crate::journal::fact::Fact;
+use crate::markdown::sanitize::harmless_name;
 
 /// Comments by whose words they are.
 #[derive(Debug, Default)]

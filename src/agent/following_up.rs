@@ -8,9 +8,10 @@ use super::round::{Kind, Notes, Round};
 use super::run::Run;
 use super::setback::Setback;
 use super::thread::Thread;
-use crate::conversation::{excerpt, visible};
+use crate::conversation::excerpt;
 use crate::forge::watched::FailedCheck;
 use crate::forge::{Comment, Item};
+use crate::markdown::visible;
 use crate::task::command::Command;
 
 impl Run {

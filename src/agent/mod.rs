@@ -6,7 +6,6 @@
 pub mod budget; // what a run may use
 pub mod round; // what follows on an own pull/merge request
 pub mod hearing; // whose words count
-pub mod harmless; // a model's words, fit to be shown
 pub mod objection; // what is not delivered without a person's word
 pub mod dependencies; // what a project's set-up depends on
 pub mod record; // what a run has produced so far

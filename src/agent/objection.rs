@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::harmless::code;
+use crate::markdown::code::code;
 
 /// One reason why the program does not push a result by itself. It never holds the value it is about.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

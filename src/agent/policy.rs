@@ -8,12 +8,12 @@
 use serde_json::Value;
 
 use super::WORKSPACE;
-use super::harmless::code;
 use super::run::Run;
 use super::setback::Setback;
 use crate::conversation::ToolCall;
 use crate::journal::fact::Fact;
 use crate::llm::chat::Chat;
+use crate::markdown::code::code;
 use crate::tool::ToolOutput;
 
 /// So many in a row end a run.

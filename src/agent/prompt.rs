@@ -9,10 +9,11 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::order::Words;
-use crate::conversation::{ToolSpec, excerpt, visible};
+use crate::conversation::{ToolSpec, excerpt};
 use crate::egress::Policy;
 use crate::environment::{self, NetworkMode};
 use crate::forge::{ChangeHead, Comment, Item};
+use crate::markdown::visible;
 use crate::plan::Plan;
 use crate::task::id::RunId;
 

@@ -3,11 +3,11 @@
 use std::fmt::Write as _;
 
 use super::Verification;
-use super::harmless::code;
 use super::record::Record;
 use crate::evidence::check::{Checked, Excuse};
 use crate::evidence::difference::Finding;
 use crate::evidence::repair::{End, Repairs};
+use crate::markdown::code::code;
 
 /// Returns why a result is only a draft.
 pub(super) fn what_is_wrong(record: &Record) -> &'static str {

@@ -6,8 +6,8 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use super::harmless::code;
 use crate::egress::Refusal;
+use crate::markdown::code::code;
 
 /// Most hosts that are named in one text.
 const MOST: usize = 10;

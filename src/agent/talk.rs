@@ -8,12 +8,13 @@ use std::fmt::Write as _;
 
 use chrono::Utc;
 
-use super::harmless::{code, fenced, harmless, harmless_line, harmless_name};
 use super::proof::{has_something_to_say, to_look_at, verification, what_is_wrong};
 use super::record::{Failure, Parked, Record};
 use super::refused;
 use super::round::Kind;
 use super::workshop::Settings;
+use crate::markdown::code::{code, fenced};
+use crate::markdown::sanitize::{harmless, harmless_line, harmless_name};
 use crate::plan::Plan;
 use crate::task::id::RunId;
 use crate::task::labels::Labels;

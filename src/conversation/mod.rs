@@ -4,9 +4,7 @@ pub mod excerpt;
 pub mod circling;
 pub mod compaction;
 pub mod decode;
-pub mod fence;
 pub mod form;
-pub mod visible;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};

@@ -9,7 +9,6 @@ pub mod github;
 pub mod gitlab;
 mod labels;
 mod listing;
-pub mod marker;
 mod retry;
 mod source;
 #[cfg(test)]

@@ -1,7 +1,6 @@
 //! What is written onto an item: cut to the forge's limit, with its mark, and without commands of GitLab's.
 
-use coding_agent::forge::gitlab::quick_actions;
-use coding_agent::forge::marker;
+use coding_agent::markdown::{marker, quick_actions};
 
 use super::text;
 

@@ -1,7 +1,6 @@
 //! Markdown that goes in, and Markdown that goes out.
 
-use coding_agent::agent::harmless;
-use coding_agent::conversation::visible;
+use coding_agent::markdown::{sanitize, visible};
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
 use super::text;
@@ -43,9 +42,9 @@ pub fn visible(bytes: &[u8]) {
 /// What a model wrote, made fit to stand under the bot's name. A reader of Markdown that others wrote judges what it is then.
 pub fn harmless(bytes: &[u8]) {
     let text = text(bytes);
-    let safe = harmless::harmless(&text);
+    let safe = sanitize::harmless(&text);
     judge(&safe);
-    let line = harmless::harmless_line(&text, 80);
+    let line = sanitize::harmless_line(&text, 80);
     assert!(!line.contains(['\n', '\r']), "{line:?}");
     judge(&line);
 }

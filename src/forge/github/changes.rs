@@ -7,9 +7,9 @@ use super::client::{Rights, encoded, path};
 use super::comments::LONGEST_BODY;
 use super::{Address, GitHub, wire};
 use crate::forge::failure::Failure;
-use crate::forge::marker::{short_title, shortened};
 use crate::forge::retry::{Repeat, once};
 use crate::forge::{Change, NewChange};
+use crate::markdown::marker::{short_title, shortened};
 
 const LONGEST_TITLE: usize = 256;
 

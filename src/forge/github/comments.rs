@@ -7,9 +7,9 @@ use super::client::{Rights, path};
 use super::rights::Right;
 use super::{Address, GitHub, Kind, attempt, wire};
 use crate::forge::failure::Failure;
-use crate::forge::marker::{is_marked, marked};
 use crate::forge::retry::{Repeat, once};
 use crate::forge::{Comment, CommentId, CommentKey, CommentKind, ForgeError, Place, Post};
+use crate::markdown::marker::{is_marked, marked};
 
 /// The longest body that GitHub takes.
 pub(super) const LONGEST_BODY: usize = 65_536;

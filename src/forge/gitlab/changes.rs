@@ -4,12 +4,12 @@ use gitlab::api::projects::merge_requests::{CreateMergeRequest, MergeRequestStat
 use http::StatusCode;
 
 use super::notes::LONGEST_BODY;
-use super::quick_actions::disarmed;
 use super::{Address, GitLab, wire};
 use crate::forge::failure::Failure;
-use crate::forge::marker::{short_title, shortened};
 use crate::forge::retry::once;
 use crate::forge::{Change, NewChange};
+use crate::markdown::marker::{short_title, shortened};
+use crate::markdown::quick_actions::disarmed;
 
 const LONGEST_TITLE: usize = 255;
 

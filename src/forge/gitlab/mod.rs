@@ -13,7 +13,6 @@ mod items;
 mod labels;
 mod notes;
 mod people;
-pub mod quick_actions;
 mod reactions;
 mod rights;
 #[cfg(test)]

@@ -5,13 +5,13 @@ use gitlab::api::projects::issues::notes::{CreateIssueNote, EditIssueNote, Issue
 use gitlab::api::projects::merge_requests::notes::{CreateMergeRequestNote, EditMergeRequestNote, MergeRequestNotes};
 use http::StatusCode;
 
-use super::quick_actions::disarmed;
 use super::rights::Right;
 use super::{Address, GitLab, Kind, attempt, wire};
 use crate::forge::failure::Failure;
-use crate::forge::marker::{is_marked, marked};
 use crate::forge::retry::once;
 use crate::forge::{Comment, CommentId, CommentKey, CommentKind, ForgeError, Place, Post};
+use crate::markdown::marker::{is_marked, marked};
+use crate::markdown::quick_actions::disarmed;
 
 /// What GitLab itself notes, since 17.0, when a reviewer requests changes; the list of reviewers says neither when nor how often.
 const CHANGES_REQUESTED: &str = "requested changes";

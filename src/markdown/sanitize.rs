@@ -12,7 +12,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use crate::conversation::fence::Fence;
+use super::fence::Fence;
 
 /// No one sees it, and no pattern of a forge reads over it.
 const GAP: char = '\u{200b}';
@@ -241,31 +241,6 @@ fn without_mentions(text: &str) -> String {
     safe
 }
 
-/// Returns `text` on one line in a span of code that nothing in it can close.
-pub(super) fn code(text: &str) -> String {
-    // Several spaces may be part of a command.
-    let line = text.trim().replace(char::is_whitespace, " ");
-    let fence = "`".repeat(longest_run(&line) + 1);
-    // A space is taken off by Markdown; without it the signs would join.
-    let pad = if line.starts_with('`') || line.ends_with('`') {
-        " "
-    } else {
-        ""
-    };
-    format!("{fence}{pad}{line}{pad}{fence}")
-}
-
-/// Returns `text` in a code block that nothing in it can close.
-pub(super) fn fenced(text: &str) -> String {
-    let fence = "`".repeat(longest_run(text).max(2) + 1);
-    format!("{fence}\n{}\n{fence}", text.trim_end())
-}
-
-fn longest_run(text: &str) -> usize {
-    let runs = text.split(|character| character != '`');
-    runs.map(str::len).max().unwrap_or(0)
-}
-
 #[expect(
     clippy::expect_used,
     reason = "the patterns are written above, and the tests use them all"
@@ -277,13 +252,6 @@ fn pattern(text: &str) -> Regex {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_code_block_cannot_be_closed_from_inside() {
-        assert_eq!(fenced("a\n```\nb"), "````\na\n```\nb\n````");
-        assert_eq!(code("a ``b``\nc"), "```a ``b`` c```");
-        assert_eq!(code("`a`"), "`` `a` ``");
-    }
 
     #[track_caller]
     fn check(text: &str, expected: &str) {

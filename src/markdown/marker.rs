@@ -3,7 +3,7 @@
 //! Both forges keep HTML comments in the text and do not show them. The mark stands at the end, where cutting a long
 //! body in the middle does not touch it.
 
-use crate::conversation::fence::Fence;
+use super::fence::Fence;
 
 /// For the note about what was left out, and for closing and reopening a code block around it.
 const ROOM_FOR_NOTE: usize = 120;

@@ -1,0 +1,11 @@
+//! Markdown that people wrote, as the model reads it, and Markdown that the bot writes.
+//!
+//! All decisions about Markdown are made in this module; the rest of the program passes texts through it. Nothing here does
+//! I/O.
+
+pub mod code; // spans and blocks that nothing inside can close
+pub mod fence; // where a block of code begins and ends
+pub mod marker; // the bot's own comments, and the length of a body
+pub mod quick_actions; // GitLab's commands
+pub mod sanitize; // what a model or a stranger wrote, fit to be posted
+pub mod visible; // what a reader sees of a page
