@@ -265,6 +265,7 @@ impl Run {
         if let Some(desk) = self.desk.take() {
             desk.abandon().await;
         }
+        self.ledger.close();
     }
 
     /// Removes the container of an earlier process that this one had no use for; the sweep of a later start would, too.

@@ -9,7 +9,7 @@ use super::dependencies::Dependencies;
 use super::record::Base;
 use super::setback::Setback;
 use super::warm::Mark;
-use super::way_out::{InnerEnd, WayOut};
+use super::way_out::{self, InnerEnd, WayOut};
 use super::workshop::Workshop;
 use super::workspace::{Parcel, Receiver, Workspace};
 use crate::environment::container::Container;
@@ -259,12 +259,14 @@ impl Opening {
         let Some(policy) = settings.environments.policy(&self.environment) else {
             return Ok(None);
         };
-        let gateway = Gateway::new(policy, Arc::clone(&settings.upstream), Arc::clone(&self.ledger));
+        let gate = way_out::gate(&settings.environments.network);
+        let (upstream, ledger) = (Arc::clone(&settings.upstream), Arc::clone(&self.ledger));
+        let gateway = Arc::new(Gateway::new(policy, upstream, gate.clone(), ledger));
         let inner_end = match inner_end {
             Some(inner_end) => inner_end,
             None => InnerEnd::open(container).await?,
         };
-        Ok(Some(WayOut::serve(container.clone(), Arc::new(gateway), inner_end)))
+        Ok(Some(WayOut::serve(container.clone(), gateway, gate, inner_end)))
     }
 
     async fn unless_stopped<T>(&self, work: impl Future<Output = Result<T, Setback>>) -> Result<T, Setback> {

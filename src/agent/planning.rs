@@ -19,6 +19,7 @@ use super::source::{Source, may_be_pushed};
 use super::thread::Thread;
 use crate::conversation::decode::{self, Unreadable};
 use crate::conversation::{Reply, ToolSpec, Turn};
+use crate::environment::During;
 use crate::forge::Item;
 use crate::journal::fact::Fact;
 use crate::plan::{self, Plan};
@@ -238,6 +239,7 @@ async fn planning_prompt(run: &Run, toolbox: &Toolbox) -> Result<String, Setback
         rules: &run.rules_prompt(),
         tools: &toolbox.specs().await?,
         environments: &environments,
+        is_closed_after_set_up: settings.environments.network.during == During::Setup,
     })
     .map_err(|error| Setback::failed(format!("the planning prompt: {error:#}")))
 }

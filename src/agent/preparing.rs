@@ -44,7 +44,12 @@ pub(super) async fn set_up(run: &mut Run) -> Result<Done, Setback> {
         report: String::new(),
         is_whole: true,
     };
-    for command in &run.set_up_commands() {
+    let commands = run.set_up_commands();
+    if commands.is_empty() {
+        return Ok(done);
+    }
+    let _let_out = run.open_desk().await?.workspace.let_out();
+    for command in &commands {
         let output = run.execute(command).await?;
         let verdict = if output.is_error { "failed" } else { "done" };
         let _ = writeln!(done.report, "- `{command}`: {verdict}");

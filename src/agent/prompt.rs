@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::order::Words;
 use crate::conversation::{ToolSpec, excerpt};
 use crate::egress::Policy;
-use crate::environment::{self, NetworkMode};
+use crate::environment::{self, During, NetworkMode};
 use crate::forge::{ChangeHead, Comment, Item};
 use crate::markdown::visible;
 use crate::plan::Plan;
@@ -54,6 +54,8 @@ pub struct PlanningPrompt<'a> {
     pub rules: &'a str,
     pub tools: &'a [ToolSpec],
     pub environments: &'a [EnvironmentRow<'a>],
+    /// Containers have a way out while set-up commands run, and not after.
+    pub is_closed_after_set_up: bool,
 }
 
 #[derive(Serialize)]
@@ -101,10 +103,15 @@ pub fn network(config: &environment::Config, environment: &environment::Environm
         named.truncate(MOST);
         named.push("others".to_owned());
     }
-    format!(
-        "Network: only through the proxy that is set in the environment, and only to {}; anything else is refused.",
-        named.join(", ")
-    )
+    let named = named.join(", ");
+    match config.network.during {
+        During::Always => format!(
+            "Network: only through the proxy that is set in the environment, and only to {named}; anything else is refused."
+        ),
+        During::Setup => format!(
+            "Network: only while the plan's set-up commands run, and only to {named}. It is closed now: what is missing cannot be installed any more."
+        ),
+    }
 }
 
 /// Returns the system prompt of the planning conversation.
@@ -118,6 +125,7 @@ pub fn planning(prompt: &PlanningPrompt<'_>) -> anyhow::Result<String> {
             rules => prompt.rules,
             tools => Serde(&tool_lines(prompt.tools)),
             environments => Serde(&prompt.environments),
+            is_closed_after_set_up => prompt.is_closed_after_set_up,
         },
     )
 }
@@ -417,7 +425,8 @@ mod tests {
                 max_subtasks: 20,
                 rules: "",
                 tools: &[tool()],
-                environments: &[row]
+                environments: &[row],
+                is_closed_after_set_up: false,
             })
             .unwrap()
         );

@@ -19,6 +19,7 @@ use super::stop::Stop;
 use super::stored;
 use super::talk;
 use super::thread::Thread;
+use super::way_out;
 use super::workshop::Workshop;
 use crate::gateway::ledger::Ledger;
 use crate::journal::fact::{Fact, Subject};
@@ -69,13 +70,8 @@ impl Run {
             run: Some(lease.run),
         };
         let (journal, about) = (workshop.journal.clone(), subject.clone());
-        let ledger = Ledger::new(record.refused.iter().cloned(), move |refusal| {
-            let fact = Fact::EgressRefused {
-                host: refusal.destination.host.to_string(),
-                port: refusal.destination.port,
-                reason: refusal.what(),
-            };
-            journal.record(&about, fact);
+        let ledger = Ledger::new(record.refused.iter().cloned(), move |news| {
+            journal.record(&about, way_out::fact(news));
         });
         let stop = stop.child();
         let mailbox = Arc::new(Mailbox::new(stop.clone()));
@@ -216,6 +212,7 @@ impl Run {
         } else if self.was_taken_up && self.state.is_final() {
             self.remove_left_container().await;
         }
+        self.ledger.close();
     }
 }
 

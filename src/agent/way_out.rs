@@ -8,9 +8,12 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::egress::READY;
-use crate::environment::EnvironmentError;
 use crate::environment::container::Container;
+use crate::environment::{During, EnvironmentError, Network};
 use crate::gateway::Gateway;
+use crate::gateway::gate::{Gate, HeldOpen};
+use crate::gateway::ledger::News;
+use crate::journal::fact::Fact;
 
 /// Longest time until the inner end listens: the one before may have to end first.
 const OPENING: Duration = Duration::from_secs(30);
@@ -27,6 +30,7 @@ const GOOD: Duration = Duration::from_mins(1);
 
 /// The way out of one container. It closes when this is dropped.
 pub struct WayOut {
+    gate: Gate,
     _serving: AbortOnDropHandle<()>,
 }
 
@@ -38,11 +42,44 @@ pub(super) struct InnerEnd {
 
 impl WayOut {
     /// Serves from now on what programs in the container ask the inner end for.
-    pub(super) fn serve(container: Container, gateway: Arc<Gateway>, inner: InnerEnd) -> Self {
+    pub(super) fn serve(container: Container, gateway: Arc<Gateway>, gate: Gate, inner: InnerEnd) -> Self {
         let serving = tokio::spawn(keep_open(container, gateway, inner));
         Self {
+            gate,
             _serving: AbortOnDropHandle::new(serving),
         }
+    }
+
+    /// Lets this container out while set-up commands run in it, until what is returned is dropped. Where the configuration lets
+    /// containers out always, it changes nothing.
+    pub(super) fn during_set_up(&self) -> HeldOpen {
+        self.gate.hold_open()
+    }
+}
+
+/// Returns the gate of a container that does not run set-up commands yet.
+pub(super) fn gate(network: &Network) -> Gate {
+    match network.during {
+        During::Always => Gate::always_open(),
+        During::Setup => Gate::closed(),
+    }
+}
+
+/// Returns how the journal says it.
+pub(super) fn fact(news: News<'_>) -> Fact {
+    match news {
+        News::Refused(refusal) => Fact::EgressRefused {
+            host: refusal.destination.host.to_string(),
+            port: refusal.destination.port,
+            reason: refusal.what(),
+        },
+        News::Allowed { host, port, traffic } => Fact::EgressAllowed {
+            host,
+            port,
+            connections: traffic.connections,
+            sent: traffic.sent,
+            received: traffic.received,
+        },
     }
 }
 

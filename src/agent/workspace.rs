@@ -14,6 +14,7 @@ use super::setback::Setback;
 use super::way_out::WayOut;
 use crate::environment::container::{Attached, Container, Ending};
 use crate::environment::{self, EnvironmentError};
+use crate::gateway::gate::HeldOpen;
 use crate::repository::incoming::{Acceptance, Accepted};
 use crate::repository::mirror::Mirror;
 use crate::repository::{CommitId, Config as Author, NotACommitId, RepositoryError};
@@ -137,6 +138,11 @@ impl Workspace {
     pub fn with(mut self, way_out: Option<WayOut>) -> Self {
         self.way_out = way_out;
         self
+    }
+
+    /// Lets the container out while set-up commands run in it, until what is returned is dropped; `None` where it has no way out.
+    pub fn let_out(&self) -> Option<HeldOpen> {
+        self.way_out.as_ref().map(WayOut::during_set_up)
     }
 
     /// Returns the built-in tool server in `container`; the project need not be there yet.

@@ -5,7 +5,9 @@
 //! [`Permit::choose`] gives addresses, and what is connected to is one of those, never the name again.
 
 pub mod address;
+pub mod hello; // the first bytes of a tunnel
 pub mod pattern;
+mod refusal; // what is not reached, and what is said then
 
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
@@ -13,7 +15,9 @@ use std::net::{IpAddr, Ipv6Addr};
 use serde::{Deserialize, Serialize};
 
 use address::{Range, range};
+use hello::Opening;
 use pattern::Pattern;
+pub use refusal::{Reason, Refusal};
 
 /// Where the way out begins in a container: a port of its own loopback.
 pub const PROXY_PORT: u16 = 3128;
@@ -55,26 +59,17 @@ pub struct Policy {
 pub struct Permit {
     destination: Destination,
     may_be_private: bool,
+    /// An entry names the port, so that it need not be one of HTTP or TLS.
+    is_port_named: bool,
 }
 
-/// A destination that is not reached, and why.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Refusal {
-    pub destination: Destination,
-    pub reason: Reason,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Reason {
-    /// No list names the host.
-    NotListed,
-    /// A list names the host, and not this port of it.
-    OtherPort,
-    /// It leads into a private network, and is no exception.
-    Private { address: IpAddr },
-    /// It leads where nothing in a container may ever reach.
-    Forbidden { address: IpAddr, what: String },
+/// How a tunnel goes on once its first bytes were judged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Inside {
+    /// The bytes are handed on as they are.
+    Bytes,
+    /// The bytes are a request in plain HTTP. It is forwarded with the judged name as its host.
+    Request,
 }
 
 impl Destination {
@@ -148,9 +143,12 @@ impl Policy {
     pub fn judge(&self, destination: Destination) -> Result<Permit, Refusal> {
         let may_be_private = self.private.iter().any(|pattern| pattern.takes(&destination));
         if may_be_private || self.allowed.iter().any(|pattern| pattern.takes(&destination)) {
+            let mut patterns = self.allowed.iter().chain(&self.private);
+            let is_port_named = patterns.any(|pattern| pattern.takes(&destination) && pattern.names_port());
             return Ok(Permit {
                 destination,
                 may_be_private,
+                is_port_named,
             });
         }
         let is_known = |pattern: &Pattern| pattern.names(&destination.host);
@@ -160,6 +158,42 @@ impl Policy {
             Reason::NotListed
         };
         Err(Refusal { destination, reason })
+    }
+
+    /// Decides by the first bytes that a program sends through a tunnel to `permit`'s destination.
+    ///
+    /// Networks that serve many customers from the same addresses choose the customer by the name inside TLS or by the `Host` of a
+    /// request. So that name must be one that the lists allow, too: otherwise one allowed host opens the way to every host beside it.
+    pub fn judge_inside(&self, permit: &Permit, opening: &Opening) -> Result<Inside, Refusal> {
+        let Destination { host, port } = &permit.destination;
+        let refused = |reason| {
+            Err(Refusal {
+                destination: permit.destination.clone(),
+                reason,
+            })
+        };
+        let is_name = matches!(host, Host::Name(_));
+        match opening {
+            Opening::Tls { name: Some(name) } if name == host => Ok(Inside::Bytes),
+            Opening::Tls { name: Some(name) } => {
+                let inner = Destination {
+                    host: name.clone(),
+                    port: *port,
+                };
+                match self.judge(inner) {
+                    Ok(_) => Ok(Inside::Bytes),
+                    Err(Refusal { destination, .. }) => Err(Refusal {
+                        destination,
+                        reason: Reason::Behind { front: host.clone() },
+                    }),
+                }
+            }
+            Opening::Tls { name: None } if is_name => refused(Reason::Unnamed),
+            Opening::BrokenTls | Opening::Incomplete => refused(Reason::Unreadable),
+            Opening::Http if is_name => Ok(Inside::Request),
+            Opening::Other if is_name && !permit.is_port_named => refused(Reason::NotTls),
+            Opening::Tls { name: None } | Opening::Http | Opening::Other => Ok(Inside::Bytes),
+        }
     }
 }
 
@@ -172,12 +206,22 @@ impl Permit {
         &self.destination
     }
 
-    /// Returns those of `resolved` that may be connected to, in their order; refuses where there are some and none may be.
-    pub fn choose(&self, resolved: &[IpAddr]) -> Result<Vec<IpAddr>, Refusal> {
+    /// Returns the refusal of what the lists allow, where the way out is closed because set-up has ended.
+    pub fn after_set_up(&self) -> Refusal {
+        Refusal {
+            destination: self.destination.clone(),
+            reason: Reason::AfterSetUp,
+        }
+    }
+
+    /// Returns those of `resolved` that may be connected to, in their order; refuses where there are some and none may be. `own` are
+    /// the addresses of the worker's machine: what listens there often lies behind a firewall that such a connection would not pass.
+    pub fn choose(&self, resolved: &[IpAddr], own: &[IpAddr]) -> Result<Vec<IpAddr>, Refusal> {
         let (mut chosen, mut refused) = (Vec::new(), None);
         for address in resolved {
             let address = address.to_canonical();
             let reason = match range(address) {
+                Range::Public if own.contains(&address) && !self.may_be_private => Some(Reason::OwnAddress { address }),
                 Range::Public => None,
                 Range::Private if self.may_be_private => None,
                 Range::Private => Some(Reason::Private { address }),
@@ -198,63 +242,6 @@ impl Permit {
             }),
             _ => Ok(chosen),
         }
-    }
-}
-
-impl Refusal {
-    /// Returns in a sentence what was refused, by which rule, and how it is allowed.
-    pub fn sentence(&self) -> String {
-        let what = self.what();
-        match self.line() {
-            Some(line) => format!("{what}; whoever runs coding-agent can allow it in config.yaml: {line}"),
-            None => format!("{what}, whatever the configuration says"),
-        }
-    }
-
-    /// Returns the rule that refused it, in a few words.
-    pub fn rule(&self) -> String {
-        match &self.reason {
-            Reason::NotListed => "not among the hosts that containers may reach".to_owned(),
-            Reason::OtherPort => "not a port of this host that containers may reach".to_owned(),
-            Reason::Private { address } => format!("leads into a private network ({address})"),
-            Reason::Forbidden { address, what } => format!("never reached from a container ({address}, {what})"),
-        }
-    }
-
-    /// Returns what was refused and by which rule, as a sentence without a full stop.
-    pub fn what(&self) -> String {
-        let Destination { host, port } = &self.destination;
-        match &self.reason {
-            Reason::NotListed => format!("{host} is not among the hosts that containers may reach"),
-            Reason::OtherPort => format!("{host} may be reached, but not its port {port}"),
-            Reason::Private { address } if *host == Host::Address(*address) => {
-                format!("{address} is in a private network, which containers do not reach")
-            }
-            Reason::Private { address } => {
-                format!("{host} leads to {address}, in a private network, which containers do not reach")
-            }
-            Reason::Forbidden { address, what } if *host == Host::Address(*address) => {
-                format!("{address} ({what}) is never reached from a container")
-            }
-            Reason::Forbidden { address, what } => {
-                format!("{host} leads to {address} ({what}), which is never reached from a container")
-            }
-        }
-    }
-
-    /// Returns the line of configuration that would allow it; `None` where there is none.
-    pub fn line(&self) -> Option<String> {
-        let key = match self.reason {
-            Reason::NotListed | Reason::OtherPort => "allow",
-            Reason::Private { .. } => "allow_private",
-            Reason::Forbidden { .. } => return None,
-        };
-        let Destination { host, port } = &self.destination;
-        let entry = match (port, host) {
-            (80 | 443, Host::Name(name)) => name.clone(),
-            _ => format!("\"{}\"", self.destination),
-        };
-        Some(format!("command_executor.network.{key}: [{entry}]"))
     }
 }
 

@@ -35,6 +35,11 @@ impl Pattern {
         is_port && self.names(&destination.host)
     }
 
+    /// Tells whether the entry names a port itself, and does not stand for the usual ones.
+    pub fn names_port(&self) -> bool {
+        self.port.is_some()
+    }
+
     /// Tells whether the host is meant, whatever the port.
     pub fn names(&self, host: &Host) -> bool {
         match (&self.hosts, host) {

@@ -114,9 +114,9 @@ fn an_entry_that_is_no_host_is_named() {
 #[test]
 fn of_a_names_addresses_only_the_public_ones_are_taken() {
     let permit = policy(&["a.example"], &[]).judge(to("a.example")).unwrap();
-    let chosen = permit.choose(&addresses(&["10.0.0.1", "1.1.1.1", "::1", "::ffff:8.8.8.8"]));
+    let chosen = permit.choose(&addresses(&["10.0.0.1", "1.1.1.1", "::1", "::ffff:8.8.8.8"]), &[]);
     assert_eq!(chosen, Ok(addresses(&["1.1.1.1", "8.8.8.8"])));
-    assert_eq!(permit.choose(&[]), Ok(Vec::new()));
+    assert_eq!(permit.choose(&[], &[]), Ok(Vec::new()));
 }
 
 #[test]
@@ -124,10 +124,10 @@ fn an_exception_reaches_a_private_network_and_no_metadata() {
     let policy = policy(&["b.example"], &["a.example:8080"]);
     let permit = policy.judge(to("a.example:8080")).unwrap();
     let private = addresses(&["10.0.0.1", "127.0.0.1", "fd12::1"]);
-    assert_eq!(permit.choose(&private), Ok(private.clone()));
-    assert!(permit.choose(&addresses(&["169.254.169.254"])).is_err());
+    assert_eq!(permit.choose(&private, &[]), Ok(private.clone()));
+    assert!(permit.choose(&addresses(&["169.254.169.254"]), &[]).is_err());
     assert!(policy.judge(to("a.example:443")).is_err());
-    assert!(policy.judge(to("b.example")).unwrap().choose(&private).is_err());
+    assert!(policy.judge(to("b.example")).unwrap().choose(&private, &[]).is_err());
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn a_refusal_says_what_by_which_rule_and_how_to_allow_it() {
     let by_list = |text: &str| policy.judge(to(text)).unwrap_err().sentence();
     let by_address = |text: &str, address: &str| {
         let permit = policy.judge(to(text)).unwrap();
-        permit.choose(&addresses(&[address])).unwrap_err().sentence()
+        permit.choose(&addresses(&[address]), &[]).unwrap_err().sentence()
     };
     insta::assert_snapshot!(by_list("evil.example:443"), @"evil.example is not among the hosts that containers may reach; whoever runs coding-agent can allow it in config.yaml: command_executor.network.allow: [evil.example]");
     insta::assert_snapshot!(by_list("8.8.8.8:53"), @r#"8.8.8.8 is not among the hosts that containers may reach; whoever runs coding-agent can allow it in config.yaml: command_executor.network.allow: ["8.8.8.8:53"]"#);
@@ -151,7 +151,7 @@ proptest! {
     #[test]
     fn no_special_address_is_ever_chosen(resolved: Vec<IpAddr>) {
         let permit = policy(&["a.example"], &[]).judge(to("a.example")).unwrap();
-        for address in permit.choose(&resolved).unwrap_or_default() {
+        for address in permit.choose(&resolved, &[]).unwrap_or_default() {
             prop_assert_eq!(range(address), Range::Public);
         }
     }

@@ -105,6 +105,8 @@ pub struct Build {
 #[serde(default, deny_unknown_fields)]
 pub struct Network {
     pub mode: NetworkMode,
+    /// When containers reach the hosts that are named.
+    pub during: During,
     /// Hosts that every container may reach besides those of its environment: `example.com`, `*.example.com`,
     /// `example.com:8080`.
     pub allow: Vec<String>,
@@ -122,6 +124,16 @@ pub enum NetworkMode {
     None,
     /// Docker's bridge network, without any limit.
     Open,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum During {
+    /// As long as the container lives.
+    #[default]
+    Always,
+    /// While the plan's set-up commands run, and not after.
+    Setup,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -312,9 +324,17 @@ impl Config {
             let entries = list.unwrap_or_default().iter().enumerate();
             entries.map(move |(index, entry)| (format!("{key}.{index}"), entry))
         });
-        entries
+        let mut faults: Vec<String> = entries
             .filter_map(|(key, entry)| Some(format!("{key}: {}", entry.parse::<Pattern>().err()?)))
-            .collect()
+            .collect();
+        if self.network.during == During::Setup && self.network.mode == NetworkMode::Open {
+            faults.push(
+                "network.during: setup closes the way out after set-up, and with mode: open there is none to close; write \
+                 mode: allowlist, or during: always"
+                    .to_owned(),
+            );
+        }
+        faults
     }
 
     /// Returns the name of the environment that a repository with these files (paths from its top) will get, where only one comes into

@@ -11,6 +11,7 @@ use tokio::net::{TcpStream, lookup_host};
 use tokio::time::timeout;
 
 use super::idle::Idle;
+use super::own_address::own_addresses;
 use super::upstream::Proxy;
 use crate::egress::{Destination, Host, Permit, Refusal};
 
@@ -43,7 +44,9 @@ pub(super) async fn directly(permit: &Permit) -> Result<Connection, NotConnected
         Host::Address(address) => vec![*address],
         Host::Name(name) => look_up(name, *port).await.map_err(NotConnected::Failed)?,
     };
-    let chosen = permit.choose(&resolved).map_err(NotConnected::Refused)?;
+    let chosen = permit
+        .choose(&resolved, &own_addresses())
+        .map_err(NotConnected::Refused)?;
     let addresses = chosen.into_iter().map(|address| SocketAddr::new(address, *port));
     connect(&host.to_string(), addresses)
         .await

@@ -1,18 +1,38 @@
-//! What was refused in a run: for the journal, for the model, and for people.
+//! What a run's containers were refused, for the journal, the model and people; and where they went, for the journal.
 
-use std::collections::BTreeSet;
-use std::sync::{Mutex, PoisonError};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
-use crate::egress::Refusal;
+use super::flow::{Counted, Traffic};
+use crate::egress::{Destination, Refusal};
 
 /// Most destinations that are kept. Whoever asks for more has been told often enough.
 const MOST: usize = 100;
 
-/// The refusals of one run, each once.
+/// Stands for the hosts beyond [`MOST`], which are counted together.
+const OTHERS: &str = "others";
+
+/// Between two notes about traffic to the same host.
+const PAUSE: Duration = Duration::from_mins(1);
+
+/// The refusals of one run, each once, and what went out, by host and port.
 pub struct Ledger {
     pages: Mutex<Pages>,
-    /// Told of each destination the first time.
-    note: Box<dyn Fn(&Refusal) + Send + Sync>,
+    /// Told of each refused destination the first time, and of traffic to each host now and then.
+    note: Box<dyn Fn(News<'_>) + Send + Sync>,
+}
+
+/// What is worth a line in the journal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum News<'a> {
+    Refused(&'a Refusal),
+    /// Connections to an allowed host that ended since it was last told of.
+    Allowed {
+        host: String,
+        port: u16,
+        traffic: Traffic,
+    },
 }
 
 #[derive(Default)]
@@ -20,22 +40,34 @@ struct Pages {
     all: BTreeSet<Refusal>,
     /// Refused since somebody looked last, again or for the first time.
     recent: BTreeSet<Refusal>,
+    /// By host and port.
+    traffic: BTreeMap<(String, u16), Tally>,
+    /// Nobody asks for what is left any more, so each connection is told of when it ends.
+    is_closed: bool,
+}
+
+/// What went to one host and was not told of yet.
+#[derive(Default)]
+struct Tally {
+    since: Traffic,
+    told_at: Option<Instant>,
 }
 
 impl Ledger {
     /// Begins with what an earlier process saw, of which nobody is told again.
-    pub fn new(known: impl IntoIterator<Item = Refusal>, note: impl Fn(&Refusal) + Send + Sync + 'static) -> Self {
+    pub fn new(known: impl IntoIterator<Item = Refusal>, note: impl Fn(News<'_>) + Send + Sync + 'static) -> Self {
+        let pages = Pages {
+            all: known.into_iter().collect(),
+            ..Pages::default()
+        };
         Self {
-            pages: Mutex::new(Pages {
-                all: known.into_iter().collect(),
-                recent: BTreeSet::new(),
-            }),
+            pages: Mutex::new(pages),
             note: Box::new(note),
         }
     }
 
     pub(super) fn add(&self, refusal: &Refusal) {
-        let mut pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut pages = self.pages();
         let is_known = pages.all.contains(refusal);
         if !is_known && pages.all.len() >= MOST {
             return;
@@ -43,26 +75,70 @@ impl Ledger {
         pages.recent.insert(refusal.clone());
         if !is_known {
             pages.all.insert(refusal.clone());
-            (self.note)(refusal);
+            (self.note)(News::Refused(refusal));
         }
+    }
+
+    /// Returns `stream` with its bytes counted as traffic to `destination`.
+    pub(super) fn counted<S>(
+        self: &Arc<Self>,
+        stream: S,
+        destination: &Destination,
+    ) -> Counted<S, impl Fn(Traffic) + Send + Unpin + 'static> {
+        let (ledger, host, port) = (Arc::clone(self), destination.host.to_string(), destination.port);
+        Counted::new(stream, move |traffic| ledger.went_out((host.clone(), port), traffic))
+    }
+
+    fn went_out(&self, host: (String, u16), traffic: Traffic) {
+        let mut pages = self.pages();
+        let is_closed = pages.is_closed;
+        let is_one_more = !pages.traffic.contains_key(&host) && pages.traffic.len() >= MOST;
+        let host = if is_one_more { (OTHERS.to_owned(), 0) } else { host };
+        let tally = pages.traffic.entry(host.clone()).or_default();
+        tally.since.add(traffic);
+        if is_closed || tally.told_at.is_none_or(|told_at| told_at.elapsed() >= PAUSE) {
+            tally.told_at = Some(Instant::now());
+            self.tell(&host, std::mem::take(&mut tally.since));
+        }
+    }
+
+    /// Tells of all traffic that was not told of yet, and from now on of each connection when it ends.
+    pub fn close(&self) {
+        let mut pages = self.pages();
+        pages.is_closed = true;
+        for (host, tally) in &mut pages.traffic {
+            let since = std::mem::take(&mut tally.since);
+            if since != Traffic::default() {
+                self.tell(host, since);
+            }
+        }
+    }
+
+    fn tell(&self, (host, port): &(String, u16), traffic: Traffic) {
+        (self.note)(News::Allowed {
+            host: host.clone(),
+            port: *port,
+            traffic,
+        });
+    }
+
+    fn pages(&self) -> MutexGuard<'_, Pages> {
+        self.pages.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns everything that was refused.
     pub fn all(&self) -> BTreeSet<Refusal> {
-        let pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
-        pages.all.clone()
+        self.pages().all.clone()
     }
 
     /// Takes out what was refused since this was last called.
     pub fn take_recent(&self) -> BTreeSet<Refusal> {
-        let mut pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
-        std::mem::take(&mut pages.recent)
+        std::mem::take(&mut self.pages().recent)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::*;
@@ -92,5 +168,37 @@ mod tests {
         }
         assert_eq!(noted.load(Ordering::Relaxed), MOST - 1);
         assert_eq!(ledger.take_recent().len(), MOST);
+    }
+
+    #[test]
+    fn traffic_is_told_of_at_once_then_together_and_at_the_end() {
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let notes = Arc::clone(&told);
+        let ledger = Ledger::new([], move |news| {
+            if let News::Allowed { host, port, traffic } = news {
+                notes
+                    .lock()
+                    .unwrap()
+                    .push((host, port, traffic.connections, traffic.sent));
+            }
+        });
+        let traffic = |sent| Traffic {
+            connections: 1,
+            sent,
+            received: 0,
+        };
+        let host = |number: usize| (format!("host-{number}.example"), 443);
+        for sent in [1, 2, 3] {
+            ledger.went_out(host(0), traffic(sent));
+        }
+        ledger.close();
+        ledger.went_out(host(0), traffic(4));
+        let name = || "host-0.example".to_owned();
+        let expected = [(name(), 443, 1, 1), (name(), 443, 2, 5), (name(), 443, 1, 4)];
+        assert_eq!(*told.lock().unwrap(), expected);
+        for number in 0..1_000 {
+            ledger.went_out(host(number), traffic(1));
+        }
+        assert_eq!(ledger.pages().traffic.len(), MOST + 1);
     }
 }

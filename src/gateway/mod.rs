@@ -7,9 +7,14 @@
 //! Whoever works in the container can speak to this end as he likes. So everything is bounded: streams, heads, waits, silence.
 
 mod dialing; // from a permit to a connection
+pub mod flow; // bytes are counted
+mod forwarding; // a plain request, sent on
+pub mod gate; // whether the way out is open
 mod idle; // a connection on which nothing moves ends
-pub mod ledger; // what was refused
+pub mod ledger; // what was refused, and what went out
+mod own_address; // what this machine is reached by
 mod proxy; // one stream: requests in, decisions, answers out
+mod tunnel; // the bytes of a tunnel, once the first were judged
 pub mod upstream; // the proxy that the worker itself is behind
 
 #[cfg(test)]
@@ -23,6 +28,7 @@ use tokio::task::JoinSet;
 use tokio_util::compat::{FuturesAsyncReadCompatExt, TokioAsyncReadCompatExt};
 
 use crate::egress::{MOST_CONNECTIONS, Policy};
+use gate::Gate;
 use ledger::Ledger;
 use upstream::Upstream;
 
@@ -36,14 +42,16 @@ const WINDOW: usize = 256 * 1024;
 pub struct Gateway {
     policy: Policy,
     upstream: Arc<Upstream>,
+    gate: Gate,
     ledger: Arc<Ledger>,
 }
 
 impl Gateway {
-    pub fn new(policy: Policy, upstream: Arc<Upstream>, ledger: Arc<Ledger>) -> Self {
+    pub fn new(policy: Policy, upstream: Arc<Upstream>, gate: Gate, ledger: Arc<Ledger>) -> Self {
         Self {
             policy,
             upstream,
+            gate,
             ledger,
         }
     }

@@ -8,24 +8,26 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt, Empty, Full};
 use hyper::body::Incoming;
 use hyper::ext::ReasonPhrase;
-use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
+use hyper::header::{self, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::upgrade::OnUpgrade;
-use hyper::{Method, Request, Response, StatusCode, Uri, client, upgrade};
+use hyper::{Method, Request, Response, StatusCode, client, upgrade};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::io::{AsyncRead, AsyncWrite, copy_bidirectional};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::timeout;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::Gateway;
-use super::dialing::{self, Connection, NotConnected};
+use super::dialing;
+use super::forwarding::{Answering, Body, Trouble, forward};
+use super::own_address::own_addresses;
+use super::tunnel::{Stream, Tunnel};
 use super::upstream::{Kind, Proxy};
-use crate::egress::{Destination, Permit, Refusal};
+use crate::egress::{Destination, Permit};
 
 /// Longest time for the head of a request, counted from the end of the one before.
 const HEAD: Duration = Duration::from_secs(30);
@@ -39,37 +41,13 @@ const LIFE: Duration = Duration::from_hours(1);
 /// Longest time for a proxy on the way to make a tunnel.
 const TUNNEL: Duration = Duration::from_secs(30);
 
-/// Belong to one connection and are not handed on.
-const OF_ONE_CONNECTION: [HeaderName; 9] = [
-    header::CONNECTION,
-    HeaderName::from_static("keep-alive"),
-    HeaderName::from_static("proxy-connection"),
-    header::PROXY_AUTHENTICATE,
-    header::PROXY_AUTHORIZATION,
-    header::TE,
-    header::TRAILER,
-    header::TRANSFER_ENCODING,
-    header::UPGRADE,
-];
-
-type Body = BoxBody<Bytes, hyper::Error>;
-
 /// What goes on beside the requests of one stream. Ends with it.
 #[derive(Default)]
 struct Beside {
-    /// The two ends of a tunnel, to be joined once the answer is out.
-    tunnel: Option<(OnUpgrade, Box<dyn Stream>)>,
+    /// A tunnel, to be joined once the answer is out, and its end inside.
+    tunnel: Option<(OnUpgrade, Tunnel)>,
     /// The connection that the answer to a plain request comes from.
-    answering: Option<AbortOnDropHandle<()>>,
-}
-
-trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
-impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
-
-/// Why a request has no answer from outside.
-enum Trouble {
-    Refused(Refusal),
-    Failed(StatusCode, String),
+    answering: Option<Answering>,
 }
 
 /// Serves one stream to its end.
@@ -92,10 +70,10 @@ async fn serve_to_its_end(gateway: &Gateway, stream: impl AsyncRead + AsyncWrite
         .with_upgrades()
         .await;
     let tunnel = beside.lock().unwrap_or_else(PoisonError::into_inner).tunnel.take();
-    if let (Ok(()), Some((inside, mut outside))) = (served, tunnel)
+    if let (Ok(()), Some((inside, tunnel))) = (served, tunnel)
         && let Ok(inside) = inside.await
     {
-        let _ = copy_bidirectional(&mut TokioIo::new(inside), &mut outside).await;
+        tunnel.join(gateway, TokioIo::new(inside)).await;
     }
 }
 
@@ -114,16 +92,17 @@ impl Gateway {
         };
         let destination = destination.ok_or_else(unreadable)?;
         let permit = self.policy.judge(destination)?;
-        match self.proxy_to(&permit, Kind::Plain)? {
-            None => {
-                let connection = dialing::directly(&permit).await?;
-                forward(request, permit.destination(), None, connection, beside).await
-            }
-            Some(proxy) => {
-                let connection = dialing::to_proxy(&proxy).await?;
-                forward(request, permit.destination(), Some(&proxy), connection, beside).await
-            }
-        }
+        let pass = self.gate.pass(&permit)?;
+        let proxy = self.proxy_to(&permit, Kind::Plain)?;
+        let connection = match &proxy {
+            None => dialing::directly(&permit).await?,
+            Some(proxy) => dialing::to_proxy(proxy).await?,
+        };
+        let destination = permit.destination();
+        let connection = self.ledger.counted(connection, destination);
+        let (response, answering) = forward(request, destination, proxy.as_ref(), connection, pass).await?;
+        beside.lock().unwrap_or_else(PoisonError::into_inner).answering = Some(answering);
+        Ok(response)
     }
 
     async fn tunnel(&self, mut request: Request<Incoming>, beside: &Mutex<Beside>) -> Result<Response<Body>, Trouble> {
@@ -131,12 +110,16 @@ impl Gateway {
         let destination = authority.and_then(|authority| Destination::parse(authority.as_str(), None));
         let destination = destination.ok_or_else(unreadable)?;
         let permit = self.policy.judge(destination)?;
+        let pass = self.gate.pass(&permit)?;
+        // Connected to before the first bytes are known, so that the answer can say why there is no connection. Nothing is sent
+        // before they are judged.
         let outside: Box<dyn Stream> = match self.proxy_to(&permit, Kind::Tunnel)? {
             None => Box::new(dialing::directly(&permit).await?),
             Some(proxy) => Box::new(tunnel_through(&proxy, permit.destination()).await?),
         };
         let inside = upgrade::on(&mut request);
-        beside.lock().unwrap_or_else(PoisonError::into_inner).tunnel = Some((inside, outside));
+        let tunnel = Tunnel { permit, pass, outside };
+        beside.lock().unwrap_or_else(PoisonError::into_inner).tunnel = Some((inside, tunnel));
         Ok(Response::new(Empty::new().map_err(|never| match never {}).boxed()))
     }
 
@@ -147,7 +130,7 @@ impl Gateway {
             .map_err(|sentence| Trouble::Failed(StatusCode::BAD_GATEWAY, sentence))?;
         if let (Some(_), crate::egress::Host::Address(address)) = (&proxy, &permit.destination().host) {
             // Where a name leads only the proxy knows, but an address can be judged here.
-            permit.choose(&[*address])?;
+            permit.choose(&[*address], &own_addresses())?;
         }
         Ok(proxy)
     }
@@ -177,54 +160,6 @@ impl Gateway {
         }
         response
     }
-}
-
-/// Sends one request over `connection`, and returns the answer while its body still comes.
-async fn forward(
-    mut request: Request<Incoming>,
-    destination: &Destination,
-    proxy: Option<&Proxy>,
-    connection: Connection,
-    beside: &Mutex<Beside>,
-) -> Result<Response<Body>, Trouble> {
-    clean(request.headers_mut());
-    let authority = match destination.port {
-        80 => destination.host.to_string(),
-        _ => destination.to_string(),
-    };
-    let path = request.uri().path_and_query().map_or("/", |path| path.as_str());
-    // What is asked for is what was judged, whatever else the request says about its host.
-    let address = match proxy {
-        Some(_) => format!("http://{authority}{path}"),
-        None => path.to_owned(),
-    };
-    let not_sent = |error: &dyn std::fmt::Display| {
-        let sentence = format!("{destination} did not answer: {error}");
-        Trouble::Failed(StatusCode::BAD_GATEWAY, sentence)
-    };
-    *request.uri_mut() = address.parse::<Uri>().map_err(|error| not_sent(&error))?;
-    let host = HeaderValue::from_str(&authority).map_err(|error| not_sent(&error))?;
-    let headers = request.headers_mut();
-    headers.insert(header::HOST, host);
-    headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
-    if let Some(authorization) = proxy.and_then(|proxy| proxy.authorization.clone()) {
-        headers.insert(header::PROXY_AUTHORIZATION, authorization);
-    }
-    let (mut sender, connection) = client::conn::http1::handshake(TokioIo::new(connection))
-        .await
-        .map_err(|error| not_sent(&error))?;
-    let answering = AbortOnDropHandle::new(tokio::spawn(async move {
-        // How it ends is seen in the answer.
-        let _ = connection.await;
-    }));
-    let mut response = sender.send_request(request).await.map_err(|error| not_sent(&error))?;
-    beside
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .answering
-        .replace(answering);
-    clean(response.headers_mut());
-    Ok(response.map(BodyExt::boxed))
 }
 
 /// Asks a proxy on the way for a tunnel.
@@ -261,37 +196,8 @@ async fn tunnel_through(proxy: &Proxy, destination: &Destination) -> Result<Toki
     }
 }
 
-/// Takes out what is said about one connection only.
-fn clean(headers: &mut HeaderMap) {
-    let named: Vec<HeaderName> = headers
-        .get_all(header::CONNECTION)
-        .iter()
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|value| value.split(','))
-        .filter_map(|name| name.trim().parse().ok())
-        .collect();
-    for name in OF_ONE_CONNECTION.iter().chain(&named) {
-        headers.remove(name);
-    }
-}
-
 fn unreadable() -> Trouble {
     let sentence = "this is the way out of the container, and it understands CONNECT host:port and plain requests with a whole \
                     address such as GET http://host/path";
     Trouble::Failed(StatusCode::BAD_REQUEST, sentence.to_owned())
-}
-
-impl From<Refusal> for Trouble {
-    fn from(refusal: Refusal) -> Self {
-        Self::Refused(refusal)
-    }
-}
-
-impl From<NotConnected> for Trouble {
-    fn from(error: NotConnected) -> Self {
-        match error {
-            NotConnected::Refused(refusal) => Self::Refused(refusal),
-            NotConnected::Failed(sentence) => Self::Failed(StatusCode::BAD_GATEWAY, sentence),
-        }
-    }
 }

@@ -12,6 +12,7 @@ fn gateway(allow: &[&str]) -> Arc<Gateway> {
     Arc::new(Gateway::new(
         policy,
         Arc::new(upstream),
+        Gate::always_open(),
         Arc::new(Ledger::new([], |_| {})),
     ))
 }

@@ -88,6 +88,15 @@ pub enum Fact {
         port: u16,
         reason: String,
     },
+    /// Connections of programs in the container to a host that they may reach, which ended since the last such line about it: at most one
+    /// line a minute for each host and port, and one at the end. `sent` and `received` are bytes, as the container sees them.
+    EgressAllowed {
+        host: String,
+        port: u16,
+        connections: u64,
+        sent: u64,
+        received: u64,
+    },
     /// `input`, `output` and `cached` are tokens; `cached` is part of `input`.
     ModelCalled {
         turn: u32,

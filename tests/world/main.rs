@@ -62,5 +62,6 @@ mod steering;
 mod stopping;
 mod together;
 mod warm;
+mod ways_out;
 mod worker_in_a_container;
 mod world;

@@ -9,6 +9,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use coding_agent::egress::Policy;
 use coding_agent::gateway::Gateway;
+use coding_agent::gateway::gate::Gate;
 use coding_agent::gateway::ledger::Ledger;
 use coding_agent::gateway::upstream::Upstream;
 use coding_agent::tool::ToolServer;
@@ -80,7 +81,7 @@ fn served(said: Vec<u8>) -> Vec<u8> {
     let nobody = [];
     let ledger = Arc::new(Ledger::new([], |_| {}));
     let upstream = Arc::new(Upstream::from_variables(&|_| None));
-    let gateway = Arc::new(Gateway::new(Policy::of_readable(&nobody, &nobody), upstream, ledger));
+    let gateway = Arc::new(Gateway::new(Policy::of_readable(&nobody, &nobody), upstream, Gate::always_open(), ledger));
     let mut written = Cursor::new(Vec::new());
     wait(async {
         let reader = Cursor::new(said).chain(Patient(TURNS));

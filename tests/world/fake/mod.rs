@@ -28,6 +28,7 @@ pub mod git_http; // the smart HTTP protocol
 pub mod proxy; // a company's way out
 pub mod request; // reading queries, pages and bodies
 pub mod server; // a listener whose connections can be cut
+pub mod ear; // keeps what it is sent
 pub mod site; // somewhere in the world
 pub mod traffic; // what was asked, and what goes wrong on purpose
 
