@@ -99,18 +99,16 @@ async fn push(run: &mut Run, item: &Item) -> Result<(), Setback> {
         run.lease.task.number(),
         run.lease.run,
     );
-    let change = forge
-        .open_change(
-            &run.lease.task,
-            &NewChange {
-                title: run.workshop.redactor.clean(&run.record.title),
-                body: run.workshop.redactor.clean(&body),
-                head: base.head_branch,
-                base: base.branch,
-                is_draft: !run.record.is_verified(),
-            },
-        )
-        .await?;
+    let new = NewChange {
+        title: run.workshop.redactor.clean(&run.record.title),
+        body: run.workshop.redactor.clean(&body),
+        head: base.head_branch,
+        base: base.branch,
+        is_draft: !run.record.is_verified(),
+    };
+    // A forge may need a minute to see the branch. Opening looks first for one that is open, so it may be given up.
+    let opening = forge.open_change(&run.lease.task, &new);
+    let change = run.unless_stopped(opening).await?;
     run.note(Fact::ChangeOpened {
         number: change.number,
         url: change.url.clone(),

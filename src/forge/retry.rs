@@ -28,6 +28,12 @@ const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const PAUSE_FACTOR: f32 = 3.0;
 const LONGEST_WAIT: Duration = Duration::from_mins(1);
 
+/// How often a forge is asked again that does not see yet what was just pushed: for about 95 seconds in all. GitLab 19 was
+/// seen to take 38 seconds; a minute of patience was needed for all of its requests.
+const LOOKS: usize = 11;
+const FIRST_LOOK: Duration = Duration::from_millis(500);
+const LONGEST_LOOK: Duration = Duration::from_secs(15);
+
 /// What a forge answered, whatever the status.
 #[derive(Debug, Clone)]
 pub(super) struct Answer {
@@ -119,6 +125,32 @@ where
             done => return done,
         }
     }
+}
+
+/// Repeats a write while the forge answers that it does not know what was pushed a moment ago: API and git are not
+/// one store there, and the API may be behind. `is_early` recognises that answer. What is not seen in the end is an outage,
+/// so that the run is parked and goes on later; a failure would throw away work whose branch is pushed already.
+pub(super) async fn until_seen<T, M, MakeFuture>(is_early: impl Fn(&Failure) -> bool, make: M) -> Result<T, Failure>
+where
+    M: FnMut() -> MakeFuture,
+    MakeFuture: Future<Output = Result<T, Failure>>,
+{
+    let looks = ExponentialBuilder::new()
+        .with_min_delay(FIRST_LOOK)
+        .with_factor(2.0)
+        .with_max_delay(LONGEST_LOOK)
+        .with_max_times(LOOKS);
+    let made = make
+        .retry(looks)
+        .when(&is_early)
+        .notify(|failure, pause| tracing::info!(%failure, ?pause, "the forge does not see yet what was pushed"))
+        .await;
+    made.map_err(|failure| match failure {
+        early if is_early(&early) => Failure::Down {
+            reason: format!("the branch was pushed, and the forge does not see it yet ({early})"),
+        },
+        failure => failure,
+    })
 }
 
 fn pauses() -> ExponentialBuilder {

@@ -61,6 +61,7 @@ mod sources;
 mod steering;
 mod stopping;
 mod together;
+mod unseen_pushes;
 mod warm;
 mod ways_out;
 mod worker_in_a_container;

@@ -34,8 +34,13 @@ fn message(answer: &Answer) -> String {
         match error {
             Value::String(text) => words.push(text),
             Value::Object(fields) => {
-                let said = ["message", "code"].iter().find_map(|name| fields.get(*name)?.as_str());
-                words.extend(said.map(str::to_owned));
+                let text = |name: &str| fields.get(name)?.as_str();
+                // A part has words of its own, or the field and a code, as in `head invalid`.
+                let said = text("message").map(str::to_owned).or_else(|| {
+                    let code = text("code")?;
+                    Some(text("field").map_or_else(|| code.to_owned(), |field| format!("{field} {code}")))
+                });
+                words.extend(said);
             }
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => {}
         }

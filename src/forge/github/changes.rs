@@ -7,7 +7,7 @@ use super::client::{Rights, encoded, path};
 use super::comments::LONGEST_BODY;
 use super::{Address, GitHub, wire};
 use crate::forge::failure::Failure;
-use crate::forge::retry::{Repeat, once};
+use crate::forge::retry::{Repeat, once, until_seen};
 use crate::forge::{Change, NewChange};
 use crate::markdown::marker::{short_title, shortened};
 
@@ -38,7 +38,10 @@ impl GitHub {
     /// GitHub refuses a second pull request only for the same head and base; looking first keeps it at one per head.
     pub(super) async fn open_pull_request(&self, address: Address<'_>, new: &NewChange) -> Result<Change, Failure> {
         let find = || self.find_change(address, &new.head);
-        once(true, find, || self.post_pull_request(address, new)).await
+        until_seen(does_not_see_branch, || {
+            once(true, find, || self.post_pull_request(address, new))
+        })
+        .await
     }
 
     async fn post_pull_request(&self, address: Address<'_>, new: &NewChange) -> Result<Change, Failure> {
@@ -71,6 +74,12 @@ impl GitHub {
             .write::<wire::Pull>(rights, Method::POST, &at, &body, Repeat::IfNotDone);
         made.await.map(change)
     }
+}
+
+/// Recognises the answer of a GitHub that has not noticed the push yet. Its message says no more than `Validation Failed`;
+/// the field and the code are in the parts.
+fn does_not_see_branch(failure: &Failure) -> bool {
+    failure.says(StatusCode::UNPROCESSABLE_ENTITY, "head invalid")
 }
 
 fn change(pull: wire::Pull) -> Change {

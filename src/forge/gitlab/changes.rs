@@ -6,7 +6,7 @@ use http::StatusCode;
 use super::notes::LONGEST_BODY;
 use super::{Address, GitLab, wire};
 use crate::forge::failure::Failure;
-use crate::forge::retry::once;
+use crate::forge::retry::{once, until_seen};
 use crate::forge::{Change, NewChange};
 use crate::markdown::marker::{short_title, shortened};
 use crate::markdown::quick_actions::disarmed;
@@ -32,7 +32,10 @@ impl GitLab {
     /// source branch.
     pub(super) async fn open_merge_request(&self, address: Address<'_>, new: &NewChange) -> Result<Change, Failure> {
         let find = || self.find_change(address, &new.head);
-        once(true, find, || self.post_merge_request(address, new)).await
+        until_seen(does_not_see_branch, || {
+            once(true, find, || self.post_merge_request(address, new))
+        })
+        .await
     }
 
     async fn post_merge_request(&self, address: Address<'_>, new: &NewChange) -> Result<Change, Failure> {
@@ -52,6 +55,13 @@ impl GitLab {
             made => made.map(change),
         }
     }
+}
+
+/// Recognises the answer of a GitLab that has not noticed the push yet: `{"source_branch": ["does not exist"]}`.
+fn does_not_see_branch(failure: &Failure) -> bool {
+    [StatusCode::BAD_REQUEST, StatusCode::UNPROCESSABLE_ENTITY]
+        .iter()
+        .any(|status| failure.says(*status, "source_branch") && failure.says(*status, "does not exist"))
 }
 
 fn change(item: wire::Item) -> Change {

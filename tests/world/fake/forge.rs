@@ -156,6 +156,7 @@ pub async fn front_door<S: Host>(
             next.run(request).await;
             forge.hang().await
         }
+        Some(Fault::Refuses(status, json)) => Some(traffic::refusal(status, json)),
         Some(Fault::Says(json)) => Some(([(header::CONTENT_TYPE, "application/json")], json).into_response()),
         Some(Fault::Redirects(address)) => Some(traffic::redirect(address, &path)),
         Some(Fault::Continues(address)) => {

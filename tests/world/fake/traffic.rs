@@ -51,6 +51,8 @@ pub enum Fault {
     HangsAfterWork,
     /// Answers with something else, in JSON.
     Says(&'static str),
+    /// Refuses with this status and these words of the forge's own, in JSON, and does nothing.
+    Refuses(u16, &'static str),
     /// Sends to this address, the path behind it, and says that the request is to be sent there as it is.
     Redirects(&'static str),
     /// Does the work, and says that the next page is at this address, the path behind it.
@@ -177,6 +179,12 @@ impl fmt::Display for Request {
             None => write!(f, "{} {} dropped", self.method, self.path),
         }
     }
+}
+
+/// Refuses in the forge's own words, as JSON.
+pub fn refusal(status: u16, json: &'static str) -> Response {
+    let status = StatusCode::from_u16(status).expect("a fault names a real status");
+    (status, [(header::CONTENT_TYPE, "application/json")], json).into_response()
 }
 
 /// Answers as a proxy in front of a forge does: with a page, not with JSON.

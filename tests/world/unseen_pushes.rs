@@ -1,0 +1,68 @@
+//! A forge whose API does not see a branch yet that was pushed a moment ago.
+
+use serde_json::json;
+
+use crate::fake::model::Plan;
+use crate::fake::traffic::Fault;
+use crate::world::World;
+
+const GITHUB_PULLS: &str = "POST /repos/acme/widgets/pulls";
+const GITLAB_MERGE_REQUESTS: &str = "POST /projects/*/merge_requests";
+
+/// What GitHub answers then.
+const GITHUB_SAYS: &str =
+    r#"{"message":"Validation Failed","errors":[{"resource":"PullRequest","field":"head","code":"invalid"}]}"#;
+/// What GitLab 19 answers then.
+const GITLAB_SAYS: &str = r#"{"message":{"source_branch":["does not exist"]}}"#;
+
+/// Lets the model greet the reader of the README.
+fn greet(world: &World) {
+    world
+        .model
+        .plans(
+            Plan::of(&["greet the reader"])
+                .in_environment("python")
+                .verified_by("grep -q Hello README.md"),
+        )
+        .calls(
+            "workspace/write_file",
+            json!({"path": "README.md", "content": "Hello\n", "mode": "overwrite"}),
+        )
+        .done("The README greets its reader now.");
+}
+
+#[tokio::test]
+async fn the_pull_request_is_opened_as_soon_as_github_sees_the_branch() {
+    let world = World::start().await;
+    greet(&world);
+    world
+        .github
+        .misbehaves(GITHUB_PULLS, 0, Fault::Refuses(422, GITHUB_SAYS), 3);
+    let issue = world.github.open_issue("Greet the reader").label("coding agent");
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    assert_eq!(world.github.pulls().len(), 1, "{}", world.story());
+    assert_eq!(world.github.count(GITHUB_PULLS), 4);
+    assert_eq!(issue.labels(), ["coding agent done"]);
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn the_merge_request_is_opened_as_soon_as_gitlab_sees_the_branch() {
+    let world = World::on_gitlab().await;
+    greet(&world);
+    world
+        .gitlab
+        .misbehaves(GITLAB_MERGE_REQUESTS, 0, Fault::Refuses(400, GITLAB_SAYS), 3);
+    let issue = world.gitlab.open_issue("Greet the reader").label("coding agent");
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    assert_eq!(world.gitlab.merge_requests().len(), 1, "{}", world.story());
+    assert_eq!(world.gitlab.count(GITLAB_MERGE_REQUESTS), 4);
+    assert_eq!(issue.labels(), ["coding agent done"]);
+    world.finish().await;
+}
