@@ -9,6 +9,7 @@ mod build_folder;
 mod command_lines;
 mod configurations;
 mod deployment;
+mod security;
 
 use std::path::{Path, PathBuf};
 
