@@ -3,5 +3,7 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    // Tools of the configuration run as the same user, and tokens are in memory and in the environment. No kernel refuses this.
+    let _ = coding_agent::process::keep_private();
     coding_agent::cli::main()
 }

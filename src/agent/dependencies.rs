@@ -1,98 +1,15 @@
 //! What the set-up of a project depends on, so that it need not be done again while that is the same.
 //!
-//! Commands that only install what is named in lists of dependencies depend on those lists; of any other command nobody knows what it
-//! reads, so it depends on every file. A list of what is read by which tool would be shorter runs for more projects, and wrong for some.
+//! Commands that only install what lists of dependencies name depend on those lists. Any other command may run or read any file of the
+//! project, so the whole tree is its key; so it is for every command where the lists themselves point at other files of the project.
+//! Which commands only install is decided in [`super::installing`].
 
 use uuid::Uuid;
 
+use super::installing::only_installs;
+use super::lists::{is_list, points_elsewhere, steers};
 use crate::repository::CommitId;
 use crate::repository::read::Entry;
-
-/// Files that name dependencies or how they are installed, wherever they lie.
-const LISTS: [&str; 48] = [
-    ".node-version",
-    ".npmrc",
-    ".nvmrc",
-    ".python-version",
-    ".ruby-version",
-    ".tool-versions",
-    ".yarnrc.yml",
-    "Cargo.lock",
-    "Cargo.toml",
-    "Gemfile",
-    "Gemfile.lock",
-    "Pipfile",
-    "Pipfile.lock",
-    "build.gradle",
-    "build.gradle.kts",
-    "bun.lock",
-    "bun.lockb",
-    "composer.json",
-    "composer.lock",
-    "conda-lock.yml",
-    "environment.yaml",
-    "environment.yml",
-    "go.mod",
-    "go.sum",
-    "go.work",
-    "go.work.sum",
-    "gradle-wrapper.properties",
-    "gradle.lockfile",
-    "gradle.properties",
-    "libs.versions.toml",
-    "maven-wrapper.properties",
-    "mix.exs",
-    "mix.lock",
-    "npm-shrinkwrap.json",
-    "package-lock.json",
-    "package.json",
-    "pdm.lock",
-    "pnpm-lock.yaml",
-    "pnpm-workspace.yaml",
-    "poetry.lock",
-    "pom.xml",
-    "pyproject.toml",
-    "settings.gradle",
-    "settings.gradle.kts",
-    "setup.cfg",
-    "setup.py",
-    "uv.lock",
-    "yarn.lock",
-];
-
-/// How commands begin that install what such files name. What follows may be options and names of packages or of such files.
-const INSTALLING: [&str; 30] = [
-    "bundle install",
-    "cargo fetch",
-    "composer install",
-    "conda env update",
-    "conda install",
-    "go get",
-    "go mod download",
-    "gradle dependencies",
-    "./gradlew dependencies",
-    "mamba env update",
-    "mamba install",
-    "mvn -B dependency:",
-    "mvn dependency:",
-    "mvn -q dependency:",
-    "./mvnw dependency:",
-    "npm ci",
-    "npm i",
-    "npm install",
-    "pdm install",
-    "pip install",
-    "pip3 install",
-    "pipenv install",
-    "pipenv sync",
-    "pnpm i",
-    "pnpm install",
-    "poetry install",
-    "python -m pip install",
-    "python3 -m pip install",
-    "uv sync",
-    "yarn install",
-];
 
 /// What a project's set-up depends on besides its commands.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -101,18 +18,49 @@ pub struct Dependencies {
     repository: String,
     /// A digest of the lists.
     lists: Uuid,
-    /// All of its files.
+    /// All files that the container is handed.
     tree: CommitId,
+    /// The lists point at other files of the project, or say what its package managers run.
+    #[serde(default = "not_known")]
+    lists_lead_elsewhere: bool,
+}
+
+/// Records that were saved before this was asked do not say, and the safe answer costs a set-up.
+fn not_known() -> bool {
+    true
+}
+
+/// The files that the work begins from, as far as set-ups are concerned.
+pub struct Project<'a> {
+    pub repository: &'a str,
+    pub files: &'a [Entry],
+    pub tree: CommitId,
+    /// The contents of the files that [`super::lists::may_lead_elsewhere`] names; `None` for one that could not be read as text.
+    pub pointers: Vec<Option<String>>,
 }
 
 impl Dependencies {
-    pub fn of(repository: &str, files: &[Entry], tree: CommitId) -> Self {
-        let lists = files.iter().filter(|file| is_list(&file.path));
-        let lists: Vec<_> = lists.map(|file| (&file.path, &file.object)).collect();
+    pub fn of(project: Project<'_>) -> Self {
+        let is_list = |file: &&Entry| is_list(&file.path);
+        let lists: Vec<&Entry> = project.files.iter().filter(is_list).collect();
+        let has_link = lists.iter().any(|file| file.is_link);
+        let is_steered = project.files.iter().any(|file| steers(&file.path));
+        let points = |text: &Option<String>| text.as_deref().is_none_or(points_elsewhere);
+        let named: Vec<_> = lists.iter().map(|file| (&file.path, &file.object)).collect();
         Self {
-            repository: repository.to_owned(),
-            lists: digest(&serde_json::json!(lists).to_string()),
-            tree,
+            repository: project.repository.to_owned(),
+            lists: digest(&serde_json::json!(named).to_string()),
+            tree: project.tree,
+            lists_lead_elsewhere: has_link || is_steered || project.pointers.iter().any(points),
+        }
+    }
+
+    /// Makes the whole tree the key of every set-up: nobody vouches for the files of a folder, whatever branch they are of.
+    #[must_use]
+    pub fn by_whole_tree(self) -> Self {
+        Self {
+            lists_lead_elsewhere: true,
+            ..self
         }
     }
 
@@ -127,7 +75,7 @@ impl Dependencies {
         if commands.iter().all(|command| command.is_empty()) {
             return None;
         }
-        let is_bound_to_lists = commands.iter().all(|command| installs(command));
+        let is_bound_to_lists = !self.lists_lead_elsewhere && commands.iter().all(|command| only_installs(command));
         let tree = (!is_bound_to_lists).then_some(&self.tree);
         let named = serde_json::json!([self.place(), tree, commands]);
         Some(digest(&named.to_string()).to_string())
@@ -136,48 +84,6 @@ impl Dependencies {
 
 fn digest(text: &str) -> Uuid {
     Uuid::new_v5(&Uuid::NAMESPACE_OID, text.as_bytes())
-}
-
-fn is_list(path: &str) -> bool {
-    let name = path.rsplit('/').next().unwrap_or(path);
-    // requirements.txt, dev-requirements.in, requirements/test.txt
-    LISTS.contains(&name) || path.contains("requirements")
-}
-
-/// Tells whether a command does nothing but install what lists or it itself name.
-fn installs(command: &str) -> bool {
-    let is_plain = |character: char| character.is_alphanumeric() || " -_./:=@~^+,[]<>!'\"".contains(character);
-    let redirects = command
-        .split_whitespace()
-        .any(|word| word.starts_with(['<', '>']) || word.starts_with("2>"));
-    command.split("&&").map(str::trim).all(|step| {
-        let begins = |prefix: &&str| {
-            step.strip_prefix(*prefix)
-                .is_some_and(|rest| rest.is_empty() || rest.starts_with(' ') || prefix.ends_with(':'))
-        };
-        step.is_empty() || (!redirects && step.chars().all(is_plain) && INSTALLING.iter().any(begins) && !copies(step))
-    })
-}
-
-/// Tells whether the project's own code is copied to where it is installed. Installed in place (`-e`), it is the project's files that run.
-fn copies(step: &str) -> bool {
-    let words: Vec<&str> = step.split_whitespace().collect();
-    let is_folder = |word: &str| {
-        let word = word.trim_matches(['"', '\'']);
-        let path = word.split('[').next().unwrap_or(word);
-        path == "." || path.starts_with("./") || path.starts_with('/') || path.starts_with("..")
-    };
-    let of_file = [
-        "-r",
-        "--requirement",
-        "-c",
-        "--constraint",
-        "-f",
-        "--file",
-        "-e",
-        "--editable",
-    ];
-    (1..words.len()).any(|at| is_folder(words[at]) && !of_file.contains(&words[at - 1]))
 }
 
 #[cfg(test)]
@@ -197,8 +103,17 @@ mod tests {
         }
     }
 
+    fn dependencies(files: &[Entry], digit: char, pointers: &[&str]) -> Dependencies {
+        Dependencies::of(Project {
+            repository: "github:acme/widgets",
+            files,
+            tree: tree(digit),
+            pointers: pointers.iter().map(|text| Some((*text).to_owned())).collect(),
+        })
+    }
+
     fn set_up(files: &[Entry], digit: char, command: &str) -> Option<String> {
-        Dependencies::of("github:acme/widgets", files, tree(digit)).set_up_by(&[command.to_owned()])
+        dependencies(files, digit, &[]).set_up_by(&[command.to_owned()])
     }
 
     #[test]
@@ -206,36 +121,51 @@ mod tests {
         let before = [file("requirements-dev.txt", "1"), file("a.py", "2")];
         let after = [file("requirements-dev.txt", "1"), file("a.py", "3")];
         let newer = [file("requirements-dev.txt", "4"), file("a.py", "2")];
-        for command in [
-            "pip install -r requirements-dev.txt",
-            "pip install -e '.[test]' \"django>=4,<5\"",
-            "npm ci && npm install --save-dev vitest@^1",
-            "mvn dependency:resolve",
-            "python -m pip install -r ./requirements-dev.txt",
-        ] {
-            assert!(installs(command), "{command}");
-            assert_eq!(set_up(&before, 'a', command), set_up(&after, 'b', command), "{command}");
-            assert_ne!(set_up(&before, 'a', command), set_up(&newer, 'a', command), "{command}");
-        }
+        let command = "pip install -r requirements-dev.txt";
+        assert_eq!(set_up(&before, 'a', command), set_up(&after, 'b', command));
+        assert_ne!(set_up(&before, 'a', command), set_up(&newer, 'a', command));
     }
 
     #[test]
     fn of_anything_else_nobody_knows() {
-        for command in [
-            "make deps",
-            "pip install .",
-            "pip install ./packages/core",
-            "npm ci; npm run build",
-            "npm ci && npm run build",
-            "pip install -r requirements.txt | tee log",
-            "pip install $(cat list)",
-            "pip install x > /dev/null",
-            "pip install-x",
-            "cd web && npm ci",
-        ] {
-            assert!(!installs(command), "{command}");
+        for command in ["make deps", "./gradlew dependencies", "npm ci"] {
             assert_ne!(set_up(&[], 'a', command), set_up(&[], 'b', command), "{command}");
             assert_eq!(set_up(&[], 'a', command), set_up(&[], 'a', command), "{command}");
+        }
+    }
+
+    #[test]
+    fn lists_that_lead_to_other_files_make_the_whole_tree_the_key() {
+        let command = ["pip install -r requirements.txt".to_owned()];
+        let check = |text: &str, is_bound: bool| {
+            let of = |digit| dependencies(&[], digit, &[text]).set_up_by(&command);
+            assert_eq!(of('a') == of('b'), is_bound, "{text:?}");
+        };
+        check(
+            "flask>=2,<3  # web\n\n# comment\nrequests[socks]==2.31 ; python_version < '4'\n",
+            true,
+        );
+        check("a==1 \\\n    --hash=sha256:00 \\\n    --hash=sha256:11\n", true);
+        check(
+            "-r requirements/base.txt\n-c constraints.txt\n--index-url https://pypi.org/simple\n",
+            true,
+        );
+        check("-e .\n", false);
+        check("-r base.txt\n", false);
+        check("./vendor/x\n", false);
+        check("vendor/x\n", false);
+        check("wheel.whl\n", false);
+        check("x @ file:///workspace/project/x\n", false);
+        check("--find-links wheels\n", false);
+        check("-\\\ne .\n", false);
+        let mut link = file("requirements.txt", "1");
+        link.is_link = true;
+        for files in [[link], [file("web/.npmrc", "1")], [file("x/.pnpmfile.cjs", "1")]] {
+            assert_ne!(
+                set_up(&files, 'a', &command[0]),
+                set_up(&files, 'b', &command[0]),
+                "{files:?}"
+            );
         }
     }
 
@@ -246,7 +176,15 @@ mod tests {
 
     #[test]
     fn repositories_share_nothing() {
-        let of = |repository: &str| Dependencies::of(repository, &[], tree('a')).set_up_by(&["npm ci".to_owned()]);
+        let of = |repository| {
+            let project = Project {
+                repository,
+                files: &[],
+                tree: tree('a'),
+                pointers: Vec::new(),
+            };
+            Dependencies::of(project).set_up_by(&["npm ci".to_owned()])
+        };
         assert_ne!(of("github:acme/widgets"), of("github:acme/gadgets"));
     }
 }

@@ -17,6 +17,7 @@ use super::workspace::Workspace;
 use crate::conversation::{ToolCall, ToolSpec};
 use crate::environment::Environment;
 use crate::environment::container::Container;
+use crate::environment::set_up::Keeping as Kept;
 use crate::journal::fact::Fact;
 use crate::llm::chat::Chat;
 use crate::repository::mirror::Mirror;
@@ -229,8 +230,13 @@ impl Run {
             let docker = self.workshop.docker().await?;
             docker.keep_set_up(desk.workspace.inside(), &done).await
         };
-        if let Err(error) = kept.await {
-            tracing::warn!(task = %self.lease.task, "the environment could not be kept: {error}");
+        match kept.await {
+            Ok(Kept::Kept | Kept::NoPlace) => {}
+            Ok(Kept::TooLarge { bytes }) => self.note(Fact::SetUpNotKept {
+                bytes,
+                max_bytes: self.workshop.settings.environments.snapshots.max_bytes,
+            }),
+            Err(error) => tracing::warn!(task = %self.lease.task, "the environment could not be kept: {error}"),
         }
     }
 

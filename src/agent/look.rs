@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use super::confined::{left_out, within_project};
 use crate::conversation::ToolSpec;
 use crate::repository::mirror::Mirror;
+use crate::repository::search::Pattern;
 use crate::repository::{CommitId, RepositoryError};
 use crate::rules::{Files, Filter};
 use crate::tool::{ToolError, ToolOutput, ToolServer, own_spec, read_args};
@@ -45,7 +46,7 @@ struct ReadFile {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Search {
-    /// Extended regular expression.
+    /// Extended regular expression without back-references.
     pattern: String,
 }
 
@@ -120,18 +121,25 @@ impl Look {
     }
 
     async fn search(&self, args: Search) -> Result<String, ToolError> {
-        let lines = self
+        let pattern = Pattern::read(&args.pattern)
+            .map_err(|reason| ToolError::TellModel(format!("bad_pattern 400: {reason}")))?;
+        let found = self
             .mirror
-            .search(&self.commit, &args.pattern, MOST_MATCHES)
+            .search(&self.commit, &pattern, |path| self.filter.takes(path), MOST_MATCHES)
             .await
             .map_err(|error| for_model(&error))?;
-        let is_left = |line: &String| line.split(':').next().is_none_or(|path| self.filter.takes(path));
-        let lines: Vec<String> = lines.into_iter().filter(is_left).collect();
-        Ok(if lines.is_empty() {
-            "no match".to_owned()
-        } else {
-            lines.join("\n")
-        })
+        let mut lines = Vec::new();
+        if let Some(reason) = pattern.why_plain() {
+            lines.push(format!(
+                "[searched as plain text, since the pattern is no regular expression that can be searched for here: {reason}]"
+            ));
+        }
+        if found.lines.is_empty() {
+            lines.push("no match".to_owned());
+        }
+        lines.extend(found.lines);
+        lines.extend(found.left_out.into_iter().map(|left_out| format!("[{left_out}]")));
+        Ok(lines.join("\n"))
     }
 }
 

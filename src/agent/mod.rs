@@ -7,6 +7,8 @@ pub mod budget; // what a run may use
 pub mod round; // what follows on an own pull/merge request
 pub mod hearing; // whose words count
 pub mod objection; // what is not delivered without a person's word
+mod lists; // files that name dependencies
+mod installing; // commands that run no file of the project
 pub mod dependencies; // what a project's set-up depends on
 pub mod record; // what a run has produced so far
 pub mod stop; // how work is told to stop

@@ -6,8 +6,9 @@ use chrono::Utc;
 use serde_json::Value;
 
 use super::audience::Said;
-use super::dependencies::Dependencies;
+use super::dependencies::{Dependencies, Project};
 use super::following_up;
+use super::lists::may_lead_elsewhere;
 use super::look::Look;
 use super::overview;
 use super::prompt::{self, EnvironmentRow, PlanningPrompt, Remarks};
@@ -25,6 +26,7 @@ use crate::journal::fact::Fact;
 use crate::plan::{self, Plan};
 use crate::repository::CommitId;
 use crate::repository::mirror::Mirror;
+use crate::repository::read::Entry;
 use crate::secret::Redactor;
 use crate::task::state::{Signal, State};
 use crate::tool::toolbox::Toolbox;
@@ -32,6 +34,10 @@ use crate::tool::toolbox::Toolbox;
 /// Part of the window, in percent, for the list of the project's files, and the most it takes in the largest windows.
 const FILES_SHARE: u64 = 4;
 const MOST_FILES_BYTES: usize = 16 * 1024;
+
+/// Lists of dependencies that are looked into for other files that they name.
+const MOST_POINTERS: usize = 16;
+const LARGEST_POINTER: u64 = 64 * 1024;
 
 /// Leaves base, plan, environment and the task's text in the record.
 pub(super) async fn plan(run: &mut Run) -> Result<Signal, Setback> {
@@ -92,9 +98,9 @@ async fn read_item(run: &mut Run, item: &Item) -> Result<Source, Setback> {
         (Some(_) | None, _) => prompt::task(&fence, item, &remarks, room),
     };
     text.push_str(&run.told(&memory, &fence));
-    // What strangers wrote in a fork sets nothing up for the runs that come after.
-    let is_fork = item.change.as_ref().is_some_and(|change| change.is_fork);
-    let place = (!is_fork).then(|| item.clone_url.clone());
+    let place = is_default_tip(item, &base, &source.mirror)
+        .await?
+        .then(|| item.clone_url.clone());
     let files = files(run, &source.mirror, &base.commit, place).await?;
     text.push_str(&files_at_a_glance(run, &files));
     run.record.task_text = text;
@@ -115,11 +121,23 @@ async fn read_folder(run: &mut Run) -> Result<Source, Setback> {
         .as_ref()
         .map(|local| local.folder.display().to_string());
     let files = files(run, &source.mirror, &base.commit, place).await?;
+    run.record.dependencies = run.record.dependencies.take().map(Dependencies::by_whole_tree);
     text.push_str(&files_at_a_glance(run, &files));
     run.record.task_text = text;
     run.record.base = Some(base);
     run.open_early(&files, &source.mirror);
     Ok(source)
+}
+
+/// Tells whether a run begins with what the project itself says it is: the tip of its default branch. Only such runs keep their set-up and
+/// begin with a kept one. On any other branch a stranger, or a model in an earlier run, may have written what the set-up runs, and what that
+/// leaves (programs in front of the search path, ignored files) would be there in the next run on the default branch.
+async fn is_default_tip(item: &Item, base: &Base, mirror: &Mirror) -> Result<bool, Setback> {
+    let Some(branch) = item.default_branch.as_deref() else {
+        return Ok(false);
+    };
+    let is_untouched = item.change.is_none() && !base.holds_work && base.branch == branch;
+    Ok(is_untouched && mirror.branch(branch).await?.as_ref() == Some(&base.commit))
 }
 
 /// Returns the files that the work begins from and the rules leave, and notes what the set-up will depend on.
@@ -131,12 +149,32 @@ async fn files(
 ) -> Result<Vec<String>, Setback> {
     let (files, are_more) = mirror.files(commit, MOST_FILES).await?;
     run.record.dependencies = match place.filter(|_| !are_more) {
-        Some(place) => Some(Dependencies::of(&place, &files, mirror.tree(commit).await?)),
+        Some(place) => Some(Dependencies::of(Project {
+            repository: &place,
+            files: &files,
+            tree: mirror.tree(commit).await?,
+            pointers: pointers(mirror, commit, &files).await?,
+        })),
         None => None,
     };
     let filter = run.record.rules.files.filter();
     let paths = files.into_iter().map(|file| file.path);
     Ok(paths.filter(|path| filter.takes(path)).collect())
+}
+
+/// Reads the lists of dependencies that may send an installer on to other files. One that is too large, or one too many, counts as one
+/// that does.
+async fn pointers(mirror: &Mirror, commit: &CommitId, files: &[Entry]) -> Result<Vec<Option<String>>, Setback> {
+    let mut pointers = Vec::new();
+    for file in files.iter().filter(|file| may_lead_elsewhere(&file.path)) {
+        if pointers.len() == MOST_POINTERS || file.size > LARGEST_POINTER {
+            pointers.push(None);
+            break;
+        }
+        let bytes = mirror.file(commit, &file.path, LARGEST_POINTER).await?;
+        pointers.push(bytes.and_then(|bytes| String::from_utf8(bytes).ok()));
+    }
+    Ok(pointers)
 }
 
 /// Returns their list for the model, in at most its share of the window.
@@ -272,6 +310,8 @@ async fn choose_base(run: &mut Run, mirror: &Mirror) -> Result<(), Setback> {
         branch: named,
         ..base.clone()
     });
+    // They were those of the default branch.
+    run.record.dependencies = None;
     Ok(())
 }
 

@@ -34,6 +34,9 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
+    // Whatever else runs in the container has the same user, and could write answers into the stream of this process. No kernel
+    // refuses this.
+    let _ = coding_agent::process::keep_private();
     // Before the options are looked at: this happens with every command, and has to be quick.
     let mut words = std::env::args_os().skip(1);
     let first = words.next().unwrap_or_default();

@@ -3,6 +3,7 @@
 //! An image belongs to one installation and one place (a project with certain dependencies), and bears no name. It is found by its labels
 //! alone; how many there are and how old they become is bounded.
 
+use bollard::query_parameters::InspectContainerOptionsBuilder;
 use chrono::Utc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -29,6 +30,8 @@ pub struct Snapshots {
     pub max_age_days: u32,
     /// A set-up that took fewer seconds is not kept: it is as quickly done again.
     pub after_seconds: u64,
+    /// Largest size, in bytes, of what a kept one adds to the image it began with; a larger one is not kept.
+    pub max_bytes: u64,
 }
 
 impl Default for Snapshots {
@@ -37,8 +40,20 @@ impl Default for Snapshots {
             keep: 10,
             max_age_days: 14,
             after_seconds: 5,
+            max_bytes: 2 * 1024 * 1024 * 1024,
         }
     }
+}
+
+/// What became of a set-up that was to be kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Keeping {
+    Kept,
+    /// Its container is of none of the places where set-ups are kept.
+    NoPlace,
+    TooLarge {
+        bytes: u64,
+    },
 }
 
 /// A kept one.
@@ -80,12 +95,16 @@ impl Docker {
         Ok(found)
     }
 
-    /// Keeps `container` as it is, as the set-up `done` of its place; removes what is too much or too old. Nothing runs in it meanwhile.
-    /// Does nothing where it has no such place.
-    pub async fn keep_set_up(&self, container: &Container, done: &str) -> Result<(), EnvironmentError> {
+    /// Keeps `container` as it is, as the set-up `done` of its place, unless it grew too large; removes what is too much or too old. Nothing
+    /// runs in it meanwhile.
+    pub async fn keep_set_up(&self, container: &Container, done: &str) -> Result<Keeping, EnvironmentError> {
         let Some(place) = container.place() else {
-            return Ok(());
+            return Ok(Keeping::NoPlace);
         };
+        let bytes = self.grown(container).await?;
+        if bytes > self.config().snapshots.max_bytes {
+            return Ok(Keeping::TooLarge { bytes });
+        }
         let labels = [
             (LABEL_PLACE, place),
             (LABEL_DONE, done),
@@ -99,7 +118,22 @@ impl Docker {
         ];
         let kept = self.make_image(container.id(), true, &labels).await;
         kept.map_err(|failure| self.engine.error("keeping the environment", failure))?;
-        self.pruned().await.map(|_| ())
+        self.pruned().await.map(|_| Keeping::Kept)
+    }
+
+    /// Returns how many bytes a container holds besides its image. An engine that does not say so keeps nothing: its disk would fill up
+    /// without a bound.
+    async fn grown(&self, container: &Container) -> Result<u64, EnvironmentError> {
+        let what = "asking how large the container is";
+        let options = InspectContainerOptionsBuilder::default().size(true).build();
+        let inspecting = self.engine.client.inspect_container(container.id(), Some(options));
+        let inspected = self.engine.ask(inspecting).await;
+        let size = inspected.map_err(|failure| self.engine.error(what, failure))?.size_rw;
+        size.and_then(|size| u64::try_from(size).ok())
+            .ok_or_else(|| EnvironmentError::Unexpected {
+                what: what.to_owned(),
+                reason: "the engine did not say".to_owned(),
+            })
     }
 
     /// Removes what is too much or too old, and returns the others, newest first. What a container uses at this moment goes another time.

@@ -79,6 +79,11 @@ pub enum Fact {
         container: String,
         milliseconds: u64,
     },
+    /// A set-up was not kept for later runs, because its container had grown larger than `max_bytes`.
+    SetUpNotKept {
+        bytes: u64,
+        max_bytes: u64,
+    },
     EnvironmentRemoved {
         container: String,
     },

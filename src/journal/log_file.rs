@@ -20,6 +20,7 @@ use tracing_subscriber::util::SubscriberInitExt;
 use super::Level;
 use super::LogConfig;
 use super::LogError;
+use super::bounded_file::BoundedFile;
 use super::old_file;
 use crate::secret::Redactor;
 
@@ -47,7 +48,11 @@ pub fn start(config: &LogConfig, redactor: Arc<Redactor>) -> Result<LogFiles, Lo
         .map_err(|error| LogError::unusable(config, &error))?;
     let (lines, worker) = NonBlockingBuilder::default()
         .buffered_lines_limit(WAITING_LINES)
-        .finish(appender);
+        .finish(BoundedFile::new(
+            appender,
+            config.directory.clone(),
+            config.max_file_bytes,
+        ));
     let writer = move || CleanWriter {
         lines: lines.clone(),
         redactor: Arc::clone(&redactor),
@@ -64,14 +69,15 @@ pub fn start(config: &LogConfig, redactor: Arc<Redactor>) -> Result<LogFiles, Lo
     })
 }
 
-/// Libraries never say more than `info`: below that they show request bodies, and with them the environment of containers.
+/// Libraries only warn: what they say besides is made of what others sent them, such as bodies of requests and the environment of
+/// containers. The library that speaks MCP says nothing, since it warns with the whole message, and any process in a container can make it do so.
 fn filter(level: Level) -> EnvFilter {
     EnvFilter::new(match level {
-        Level::Error => "error",
-        Level::Warn => "warn",
-        Level::Info => "info",
-        Level::Debug => "info,coding_agent=debug",
-        Level::Trace => "info,coding_agent=trace",
+        Level::Error => "error,rmcp=off",
+        Level::Warn => "warn,rmcp=off",
+        Level::Info => "warn,rmcp=off,coding_agent=info,mcp=info",
+        Level::Debug => "warn,rmcp=off,coding_agent=debug,mcp=debug",
+        Level::Trace => "warn,rmcp=off,coding_agent=trace,mcp=trace",
     })
 }
 
@@ -135,6 +141,9 @@ mod tests {
         let log = start(&config, Arc::new(Redactor::new(&["hunter2hunter2".into()]))).unwrap();
         tracing::debug!(password = "hunter2hunter2", "logged in");
         tracing::debug!(target: "bollard::docker", "a request body");
+        tracing::info!(target: "octocrab", "another body");
+        tracing::error!(target: "rmcp::service", "a message");
+        tracing::info!(target: "mcp", "a server's line");
         assert!(matches!(start(&config, Arc::default()), Err(LogError::OpenAlready)));
         drop(log);
 
@@ -143,7 +152,10 @@ mod tests {
             .join(format!("coding-agent.{}.log", Utc::now().date_naive()));
         let text = fs::read_to_string(today).unwrap();
         assert!(text.contains("logged in password=\"[redacted]\""), "{text}");
-        assert!(!text.contains("request body"), "{text}");
+        assert!(text.contains("a server's line"), "{text}");
+        for others in ["request body", "another body", "a message"] {
+            assert!(!text.contains(others), "{text}");
+        }
         let deadline = std::time::Instant::now() + Duration::from_secs(20);
         while old.exists() || folder.path().join("coding-agent.2020-01-01.log").exists() {
             assert!(std::time::Instant::now() < deadline, "the old files are still there");

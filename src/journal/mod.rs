@@ -6,6 +6,7 @@
 
 pub mod fact;
 pub mod log_file;
+mod bounded_file;
 mod old_file;
 pub mod reading;
 mod writing;
@@ -42,6 +43,8 @@ pub struct LogConfig {
     pub retention_days: u32,
     /// The least urgent lines that are written.
     pub level: Level,
+    /// Largest size, in bytes, of a day's log file; what comes after that is left out until the next day. The journal has no such limit.
+    pub max_file_bytes: u64,
 }
 
 /// How much is logged.
@@ -61,6 +64,7 @@ impl Default for LogConfig {
             directory: PathBuf::from("./logs"),
             retention_days: 30,
             level: Level::Info,
+            max_file_bytes: 100 * 1024 * 1024,
         }
     }
 }

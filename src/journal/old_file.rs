@@ -33,6 +33,10 @@ pub(super) struct OldFile {
     pub(super) is_compressed: bool,
 }
 
+pub(super) fn log_name(day: NaiveDate) -> String {
+    format!("{}{day}{}", LOG.0, LOG.1)
+}
+
 pub(super) fn journal_name(day: NaiveDate) -> String {
     format!("{}{day}{}", JOURNAL.0, JOURNAL.1)
 }

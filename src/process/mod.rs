@@ -11,10 +11,18 @@ pub mod descent;
 pub mod ending;
 
 use rustix::io::Errno;
-use rustix::process::{WaitOptions, getpid, set_child_subreaper, wait};
+use rustix::process::{DumpableBehavior, WaitOptions, getpid, set_child_subreaper, set_dumpable_behavior, wait};
 use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
+
+/// Keeps other processes of the same user out of this one: none may trace it, read its memory and environment, or open its streams
+/// through `/proc`, and it leaves no core behind. Programs that it starts can be looked into again.
+///
+/// A file's mode is no help against that: these processes have the same user.
+pub fn keep_private() -> io::Result<()> {
+    Ok(set_dumpable_behavior(DumpableBehavior::NotDumpable)?)
+}
 
 /// Makes this process the parent of every descendant whose own parent dies.
 pub fn adopt_orphans() -> io::Result<()> {

@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 
 use super::failure::classify;
+use super::limits::Effort;
 use super::mirror::Mirror;
 use super::{CommitId, RepositoryError};
 
@@ -36,6 +37,7 @@ impl Mirror {
     ) -> Result<(), RepositoryError> {
         let listed = self
             .git(format!("listing what {head} brings along"))
+            .with(Effort::Transfer, self.config())
             .args([
                 "rev-list",
                 "--objects",
@@ -88,6 +90,7 @@ impl Mirror {
         let mut reading = Reading::default();
         let ended = self
             .git(what)
+            .with(Effort::Transfer, self.config())
             .args(["cat-file", "--batch=%(objecttype) %(objectsize) %(rest)"])
             .input(wanted)
             .each(|chunk| {

@@ -1,15 +1,15 @@
 //! The one place that starts git.
 //!
 //! Guarantees: nothing of the caller's environment but the search path and proxies; no configuration but ours; no hook,
-//! filter, helper, pager, prompt or submodule; a time limit; bounded output; no process left behind when the
+//! filter, helper, pager, prompt or submodule; limits of time, processor time and memory; bounded output; no process left behind when the
 //! caller stops waiting. Credentials come in through the environment of the one process and are cut out of its words.
 
 use std::ffi::OsStr;
 use std::fs::File;
 use std::ops::ControlFlow;
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::Stdio;
-use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -20,7 +20,9 @@ use tokio::process::{Child, ChildStdin, Command};
 use tokio::time::timeout;
 
 use super::failure::classify;
+use super::group::Group;
 use super::hardening::{ENVIRONMENT, PASSED_ON, SETTINGS};
+use super::limits::{Effort, Limits};
 use super::{Config, RepositoryError};
 
 /// Git 2.31 brought credentials in the environment (`GIT_CONFIG_COUNT`).
@@ -32,7 +34,7 @@ const MAX_COMPLAINT: usize = 8 * 1024;
 pub(super) struct Git<'a> {
     command: Command,
     what: String,
-    time: Duration,
+    limits: Limits,
     input: Input<'a>,
     hidden: Vec<SecretString>,
 }
@@ -68,30 +70,6 @@ pub(super) struct Ended {
     pub(super) was_cut: bool,
 }
 
-/// Ends a process and its descendants when dropped.
-#[derive(Debug)]
-pub(super) struct Group(Option<Pid>);
-
-impl Group {
-    pub(super) fn end(&mut self) {
-        if let Some(pid) = self.0.take() {
-            // It may have ended by itself.
-            let _ = kill_process_group(pid, Signal::KILL);
-        }
-    }
-
-    /// The leader was waited for: its number may belong to somebody else from now on.
-    pub(super) fn is_over(&mut self) {
-        self.0 = None;
-    }
-}
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        self.end();
-    }
-}
-
 /// Returns the version of the installed git, or says what to install.
 pub async fn version(config: &Config) -> Result<String, RepositoryError> {
     let said = Git::new(config, "git").arg("version").text().await?;
@@ -123,10 +101,16 @@ impl<'a> Git<'a> {
         Self {
             command,
             what: what.into(),
-            time: Duration::from_secs(config.timeout_seconds),
+            limits: Effort::LookUp.limits(config),
             input: Input::Nothing,
             hidden: Vec::new(),
         }
+    }
+
+    /// Gives the command what work of this kind may use, instead of what a look-up may.
+    pub(super) fn with(mut self, effort: Effort, config: &Config) -> Self {
+        self.limits = effort.limits(config);
+        self
     }
 
     pub(super) fn what(&self) -> &str {
@@ -232,7 +216,7 @@ impl<'a> Git<'a> {
         self,
         take: impl FnMut(&[u8]) -> ControlFlow<()> + Send,
     ) -> Result<Ended, RepositoryError> {
-        let (what, time) = (self.what.clone(), self.time);
+        let (what, limits) = (self.what.clone(), self.limits);
         let hidden = self.hidden.clone();
         let lost = |error: &std::io::Error| RepositoryError::Unexpected {
             what: what.clone(),
@@ -241,7 +225,7 @@ impl<'a> Git<'a> {
         let (mut child, mut group, input) = self.start()?;
         let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let work = async {
-            let leader = group.0;
+            let leader = group.leader();
             let end = || {
                 if let Some(pid) = leader {
                     let _ = kill_process_group(pid, Signal::KILL);
@@ -263,17 +247,23 @@ impl<'a> Git<'a> {
             };
             let (fed, was_cut, complaint) = tokio::join!(feeding, reading, tail(stderr));
             let status = child.wait().await?;
+            let complaint = match status.signal() {
+                Some(signal) if signal == Signal::XCPU.as_raw() => limits.used_up(),
+                _ => without(&complaint, &hidden),
+            };
             Ok::<_, std::io::Error>(Ended {
                 code: status.code(),
-                complaint: without(&complaint, &hidden),
+                complaint,
                 fed,
                 was_cut: was_cut?,
             })
         };
-        let ended = timeout(time, work).await.map_err(|_| RepositoryError::Unavailable {
-            what: what.clone(),
-            reason: format!("git did not finish within {} seconds", time.as_secs()),
-        })?;
+        let ended = timeout(limits.time, work)
+            .await
+            .map_err(|_| RepositoryError::Unavailable {
+                what: what.clone(),
+                reason: format!("git did not finish within {} seconds", limits.time.as_secs()),
+            })?;
         group.is_over();
         ended.map_err(|error| lost(&error))
     }
@@ -285,7 +275,7 @@ impl<'a> Git<'a> {
             Input::Held(file) => (Stdio::from(file), Feed(Input::Nothing)),
             input @ (Input::Bytes(_) | Input::Stream { .. }) => (Stdio::piped(), Feed(input)),
         };
-        let child = self
+        let mut child = self
             .command
             .stdin(stdin)
             .stdout(Stdio::piped())
@@ -298,7 +288,14 @@ impl<'a> Git<'a> {
                 reason: format!("git cannot be started ({error}): install git, and see that it is in PATH"),
             })?;
         let pid = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
-        Ok((child, Group(pid), feed))
+        if let Some(Err(error)) = pid.map(|pid| self.limits.put_on(pid)) {
+            let _ = child.start_kill();
+            return Err(RepositoryError::Unexpected {
+                what: self.what,
+                reason: format!("git cannot be limited in memory and time ({error}), so it is not let run"),
+            });
+        }
+        Ok((child, Group::led_by(pid), feed))
     }
 }
 

@@ -13,6 +13,7 @@ use tokio::time::timeout;
 
 use super::git::{Fed, Git};
 use super::judge::{Change, Kind, MAX_LINK, changes, judge_link, or_nothing, shown};
+use super::limits::{Effort, largest_allocation};
 use super::lock;
 use super::mirror::{Mirror, accepted_ref, wip_ref};
 use super::quarantine::Quarantine;
@@ -81,6 +82,10 @@ impl Mirror {
         let mut whole = Cursor::new(first).chain(pack);
         let ended = incoming
             .git(what)
+            .with(Effort::Receive, self.config())
+            // Each thread would build objects of its own at the same time.
+            .args(["-c", "pack.threads=1"])
+            .env("GIT_ALLOC_LIMIT", largest_allocation(self.config()).to_string())
             .args(["index-pack", "--stdin", "--fix-thin", "--strict"])
             .arg(format!("--max-input-size={limit}"))
             .stream(&mut whole, limit)
@@ -99,6 +104,10 @@ impl Mirror {
             Fed::TooMuch => Err(over(limit)),
             Fed::Whole if too_much => Err(over(limit)),
             Fed::Whole if ended.code == Some(0) => Ok(incoming),
+            Fed::Whole if is_too_large(&ended.complaint) => Err(RepositoryError::Unacceptable(format!(
+                "one of their objects takes more memory than a file of {} bytes needs (`max_file_bytes`)",
+                self.config().max_file_bytes
+            ))),
             Fed::Whole if ended.complaint.contains("No space left") => Err(RepositoryError::Unexpected {
                 what: what.to_owned(),
                 reason: "the disk is full".to_owned(),
@@ -109,6 +118,13 @@ impl Mirror {
             ))),
         }
     }
+}
+
+/// Tells whether git refused, or was refused, the memory for an object.
+fn is_too_large(complaint: &str) -> bool {
+    ["over limit", "out of memory", "Out of memory", "too large for"]
+        .iter()
+        .any(|words| complaint.contains(words))
 }
 
 fn over(limit: u64) -> RepositoryError {
@@ -316,6 +332,7 @@ impl Incoming {
     async fn take_in(&self, base: Option<&CommitId>, head: &CommitId) -> Result<(), RepositoryError> {
         let without = base.map(|base| format!("^{base}\n")).unwrap_or_default();
         self.git("taking the commits in")
+            .with(Effort::Transfer, self.mirror.config())
             .args([
                 "pack-objects",
                 "--revs",

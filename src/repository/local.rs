@@ -11,6 +11,7 @@ use uuid::Uuid;
 
 use super::address::file_name;
 use super::git::Git;
+use super::limits::Effort;
 use super::listing::listed;
 use super::lock;
 use super::mirror::Mirror;
@@ -206,6 +207,7 @@ impl Mirror {
     pub async fn patch(&self, from: &CommitId, to: &CommitId) -> Result<(PathBuf, u64), RepositoryError> {
         let patch = self.path().with_extension("patch");
         self.git(format!("comparing {from} with {to}"))
+            .with(Effort::Transfer, self.config())
             .args([
                 "diff",
                 "--binary",
@@ -261,6 +263,7 @@ impl Mirror {
     /// Prepares a git command that sees `folder` as its work tree, with nothing of the folder's own configuration.
     fn at_work_in<'a>(&self, folder: &Path, what: &str) -> Git<'a> {
         self.git(what)
+            .with(Effort::Transfer, self.config())
             .args(["-c", "core.bare=false"])
             .env("GIT_WORK_TREE", folder)
             .current_directory(folder)

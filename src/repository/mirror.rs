@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use super::address::{Address, Remote};
 use super::git::{Git, version};
+use super::limits::Effort;
 use super::lock;
 use super::quarantine;
 use super::{CommitId, Config, RepositoryError, branch_name};
@@ -206,6 +207,7 @@ impl Mirror {
     async fn tidy(&self) {
         let tidied = self
             .git("tidying the mirror")
+            .with(Effort::Transfer, &self.config)
             .args([
                 "-c",
                 "gc.auto=3000",
@@ -226,6 +228,7 @@ impl Mirror {
     async fn is_sound(&self) -> bool {
         let checked = self
             .git("checking the mirror")
+            .with(Effort::Transfer, &self.config)
             .args(["fsck", "--connectivity-only", "--no-dangling", "--no-progress"])
             .bytes()
             .await;

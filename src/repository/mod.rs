@@ -12,10 +12,13 @@ pub mod judge;
 pub mod message;
 pub mod mirror;
 pub mod read;
+pub mod search;
 pub mod signing;
 
 mod failure;
+mod group;
 mod hardening;
+mod limits;
 mod listing;
 mod local;
 mod lock;

@@ -9,7 +9,9 @@ use tokio::io::{AsyncRead, ReadBuf};
 use tokio::process::{Child, ChildStdout};
 use tokio::time::{Sleep, sleep, timeout};
 
-use super::git::{Group, feed, tail};
+use super::git::{feed, tail};
+use super::group::Group;
+use super::limits::Effort;
 use super::mirror::Mirror;
 use super::{CommitId, RepositoryError};
 
@@ -20,6 +22,7 @@ impl Mirror {
         let wanted = tips.iter().map(CommitId::as_str).collect::<Vec<_>>().join("\n");
         let (mut child, group, input) = self
             .git("packing the history")
+            .with(Effort::Transfer, self.config())
             .args(["pack-objects", "--stdout", "--revs", "--delta-base-offset", "--quiet"])
             .input(wanted)
             .start()?;

@@ -1,4 +1,4 @@
-//! Looking into a commit without checking it out: files, text, search, differences.
+//! Looking into a commit without checking it out: files, text, differences.
 
 use std::ops::ControlFlow;
 
@@ -32,9 +32,6 @@ pub enum How {
     Deleted,
     Changed,
 }
-
-/// Longest piece of a found line.
-const MAX_LINE: usize = 400;
 
 impl Mirror {
     /// Returns the files of a commit, at most `limit`, and whether there are more.
@@ -108,50 +105,6 @@ impl Mirror {
             .bytes()
             .await
             .map(Some)
-    }
-
-    /// Searches the text files of a commit for an extended regular expression, or for the fixed string where it is none;
-    /// `path:line:text`, at most `limit` lines.
-    pub async fn search(&self, commit: &CommitId, pattern: &str, limit: usize) -> Result<Vec<String>, RepositoryError> {
-        match self.search_as("-E", commit, pattern, limit).await {
-            Err(RepositoryError::Unexpected { .. }) => self.search_as("-F", commit, pattern, limit).await,
-            found => found,
-        }
-    }
-
-    async fn search_as(
-        &self,
-        kind: &str,
-        commit: &CommitId,
-        pattern: &str,
-        limit: usize,
-    ) -> Result<Vec<String>, RepositoryError> {
-        let mut lines = Vec::new();
-        let prefix = format!("{commit}:");
-        let git = self.git(format!("searching {commit}")).args([
-            "grep",
-            "-n",
-            "-I",
-            "-z",
-            "--no-color",
-            "--no-textconv",
-            kind,
-            "-e",
-            pattern,
-            commit.as_str(),
-            "--",
-        ]);
-        split(git, b'\n', |line| {
-            if lines.len() == limit {
-                return ControlFlow::Break(());
-            }
-            let line = String::from_utf8_lossy(line).replace('\0', ":");
-            let line = line.strip_prefix(&prefix).unwrap_or(&line);
-            lines.push(line.chars().take(MAX_LINE).collect());
-            ControlFlow::Continue(())
-        })
-        .await?;
-        Ok(lines)
     }
 
     /// Returns the files that differ between two commits, in order; a renamed file is one that was deleted and one that was created.
@@ -262,8 +215,7 @@ async fn split(
             ControlFlow::Continue(())
         })
         .await?;
-    // `grep` says 1 where it found nothing.
-    if !ended.was_cut && !matches!(ended.code, Some(0 | 1)) {
+    if !ended.was_cut && ended.code != Some(0) {
         return Err(classify(&what, &ended.complaint));
     }
     Ok(ended.was_cut)

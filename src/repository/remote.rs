@@ -7,6 +7,7 @@ use tokio::time::{Instant, sleep};
 
 use super::address::{Address, Remote};
 use super::git::Git;
+use super::limits::Effort;
 use super::lock;
 use super::mirror::Mirror;
 use super::{CommitId, RepositoryError, branch_name};
@@ -28,7 +29,10 @@ impl Mirror {
     ) -> Result<(), RepositoryError> {
         self.retried(|| {
             let held = lock.try_clone().map_err(|error| lock::at(self.path(), &error))?;
-            let git = address.reach(self.git(format!("fetching {}", address.url())), remote);
+            let git = self
+                .git(format!("fetching {}", address.url()))
+                .with(Effort::Transfer, self.config());
+            let git = address.reach(git, remote);
             // A git that outlives this process holds the lock on as its standard input: nobody else writes meanwhile.
             Ok(git
                 .holding(held)
@@ -95,7 +99,8 @@ impl Mirror {
         let lease = expected.map(|commit| format!("--force-with-lease=refs/heads/{branch}:{commit}"));
         let push = || {
             self.retried(|| {
-                let git = address.reach(self.git(format!("pushing to {branch} of {}", address.url())), remote);
+                let intention = format!("pushing to {branch} of {}", address.url());
+                let git = address.reach(self.git(intention).with(Effort::Transfer, self.config()), remote);
                 Ok(git
                     .args([
                         "push",

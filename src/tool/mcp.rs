@@ -2,7 +2,8 @@
 //!
 //! Opened at the first use. A stream that is lost is opened once more in the server's life, then no more: a server that
 //! dies twice dies again. A call is never sent twice, since nobody knows how far the first got. Every wait has an end,
-//! and a call that is given up, by its time-out or by its caller, is cancelled at the server.
+//! and a call that is given up, by its time-out or by its caller, is cancelled at the server. What a server says without being asked is
+//! bounded ([`super::bounded`]); one that says more has lost its stream.
 //!
 //! Resources, prompts, sampling and tasks are not spoken: the agent has use for tools alone.
 
@@ -24,6 +25,7 @@ use tokio::sync::Mutex;
 use tokio::time::timeout;
 
 use super::answer;
+use super::bounded::{Allowance, Bounded};
 use super::connect::{Away, Connect};
 use super::stdio::StdioServer;
 use super::{McpServerConfig, ToolError, ToolOutput, ToolServer};
@@ -64,6 +66,8 @@ struct Session {
     /// Which opening it came from, to tell a session that died from the one that took its place.
     opening: u32,
     service: RunningService<RoleClient, ClientConfig>,
+    /// What the server may say.
+    allowance: Allowance,
     end: Box<dyn FnOnce() -> BoxFuture<'static, ()> + Send>,
 }
 
@@ -71,6 +75,7 @@ struct Session {
 struct Client {
     opening: u32,
     peer: Peer<RoleClient>,
+    allowance: Allowance,
 }
 
 impl McpServer {
@@ -122,6 +127,7 @@ impl McpServer {
     async fn send(&self, tool: &str, args: &Map<String, Value>) -> Result<CallToolResult, ToolError> {
         let client = self.client().await?;
         let request = CallToolRequestParams::new(tool.to_owned()).with_arguments(args.clone());
+        client.allowance.renew();
         // rmcp tells the server when the future of a call is dropped, here or by the caller.
         let Ok(answer) = timeout(self.timeout, client.peer.call_tool_once(request)).await else {
             let seconds = self.timeout.as_secs();
@@ -158,6 +164,7 @@ impl McpServer {
         let mut cursor = None;
         for _ in 0..MOST_PAGES {
             let page = PaginatedRequestParams::default().with_cursor(cursor);
+            client.allowance.renew();
             let listing = timeout(OPENING_TIME, client.peer.list_tools(Some(page))).await;
             let page = listing.map_err(|_| ServiceError::Timeout { timeout: OPENING_TIME })??;
             tools.extend(page.tools);
@@ -212,7 +219,9 @@ impl McpServer {
     async fn open(&self, opening: u32) -> anyhow::Result<Session> {
         let connecting = timeout(OPENING_TIME, self.connect.connect());
         let connection = connecting.await.context("connecting took too long")??;
-        let transport = AsyncRwTransport::<RoleClient, _, _>::new_client(connection.reader, connection.writer)
+        let allowance = Allowance::full();
+        let reader = Bounded::new(connection.reader, allowance.clone(), &self.name);
+        let transport = AsyncRwTransport::<RoleClient, _, _>::new_client(reader, connection.writer)
             .with_max_line_length(MAX_MESSAGE_BYTES);
         let me = Implementation::new(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"));
         let config = ClientConfig::new(ClientCapabilities::default(), me);
@@ -222,6 +231,7 @@ impl McpServer {
                 return Ok(Session {
                     opening,
                     service,
+                    allowance,
                     end: connection.end,
                 });
             }
@@ -310,6 +320,7 @@ impl Session {
         Client {
             opening: self.opening,
             peer: self.service.peer().clone(),
+            allowance: self.allowance.clone(),
         }
     }
 

@@ -1,6 +1,7 @@
 //! Tools. All of them are MCP tools but the few that look into the bare repository; the agent sees one toolbox.
 
 mod answer;
+mod bounded;
 mod catalogue;
 mod compact;
 pub mod connect;

@@ -1,5 +1,7 @@
 //! What a plan sets up is kept, and the next run with the same project begins with it.
 
+mod poisoned;
+
 use bollard::Docker;
 use bollard::models::{ContainerConfig, ContainerCreateBody};
 use bollard::query_parameters::{

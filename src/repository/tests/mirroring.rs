@@ -5,6 +5,7 @@ use std::net::TcpListener;
 use std::sync::mpsc::{Receiver, channel};
 
 use super::*;
+use crate::repository::search::Pattern;
 
 #[tokio::test]
 async fn a_mirror_follows_the_forge_and_keeps_what_is_ours() {
@@ -119,22 +120,22 @@ async fn a_commit_is_read_without_being_checked_out() {
         assert_eq!(mirror.file(&commit, missing, 100).await.unwrap(), None, "{missing:?}");
     }
 
+    let search = async |pattern: &str, limit| {
+        let pattern = Pattern::read(pattern).unwrap();
+        let found = mirror
+            .search(&commit, &pattern, |path| path != "left-out.txt", limit)
+            .await;
+        found.unwrap().lines
+    };
+    assert_eq!(search("t(w|z)o", 9).await, ["src-日本.txt:2:two [x"]);
+    assert_eq!(search("[x", 9).await, ["src-日本.txt:2:two [x"]);
+    assert!(search("--open-files-in-pager=id", 9).await.is_empty());
+    assert_eq!(search("o", 1).await.len(), 1);
     assert_eq!(
-        mirror.search(&commit, "t(w|z)o", 9).await.unwrap(),
-        ["src-日本.txt:2:two [x"]
+        search("^", 9).await.len(),
+        3,
+        "neither binary files nor what comes after the last line"
     );
-    assert_eq!(
-        mirror.search(&commit, "[x", 9).await.unwrap(),
-        ["src-日本.txt:2:two [x"]
-    );
-    assert!(
-        mirror
-            .search(&commit, "--open-files-in-pager=id", 9)
-            .await
-            .unwrap()
-            .is_empty()
-    );
-    assert_eq!(mirror.search(&commit, "o", 1).await.unwrap().len(), 1);
 }
 
 #[tokio::test]
@@ -334,7 +335,8 @@ async fn everything_may_run_in_a_task_of_its_own() {
     let (commit, remote, state) = (CommitId::nothing(), world.remote(), world.path("state"));
     may_be_spawned(mirror.push(&remote, &commit, "main"));
     may_be_spawned(mirror.apply(&commit, &commit, &state));
-    may_be_spawned(mirror.search(&commit, "x", 1));
+    let pattern = Pattern::read("x").unwrap();
+    may_be_spawned(mirror.search(&commit, &pattern, |_| true, 1));
     may_be_spawned(mirror.pack(&[]));
     may_be_spawned(Mirror::snapshot(&world.config, &state, "x", &state));
     let acceptance = Acceptance {

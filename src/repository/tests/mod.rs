@@ -1,6 +1,7 @@
 //! Real repositories, real git, and commits no honest git would make.
 
 mod coming_back;
+mod deltas;
 mod folder;
 mod hostile;
 mod mirroring;

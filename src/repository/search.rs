@@ -1,0 +1,289 @@
+//! Searching the text files of a commit, by a pattern that nobody vouches for.
+//!
+//! The pattern is matched here and not by git: `git grep` hands it to the C library, whose compiler of expressions has no bound, so that a
+//! pattern of thirty characters took all memory of the machine. The engine used here refuses a pattern whose automaton would be
+//! large and reads each byte a bounded number of times. What it refuses (back-references among them) is searched for as plain text.
+//!
+//! Bounded are the pattern, its automaton, the files, the lines and the whole time; what was found until then is returned.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use regex::bytes::{Regex, RegexBuilder};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
+use tokio::process::ChildStdout;
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+
+use super::git::feed;
+use super::mirror::Mirror;
+use super::read::Entry;
+use super::{CommitId, RepositoryError};
+
+const LONGEST_PATTERN: usize = 1_000;
+/// Bytes of a compiled pattern. The default of the engine, ten million, allows automata that read a megabyte in a minute.
+const LARGEST_AUTOMATON: usize = 256 * 1024;
+const DEEPEST_PATTERN: u32 = 50;
+
+const MOST_FILES: usize = 100_000;
+const LARGEST_FILE: u64 = 4 * 1024 * 1024;
+/// Bytes of a line that are looked at; of a found one, characters that are returned.
+const LONGEST_LINE: usize = 4 * 1024;
+const SHOWN_OF_LINE: usize = 400;
+/// As git has it: a file with a zero among the first bytes is no text.
+const LOOKED_AT_FOR_ZERO: usize = 8_000;
+const LONGEST_SEARCH: Duration = Duration::from_secs(20);
+
+/// A pattern that can be searched for within bounds. Only [`Pattern::read`] makes one.
+#[derive(Debug, Clone)]
+pub struct Pattern {
+    expression: Regex,
+    /// Why the text is searched for as it is written.
+    why_plain: Option<String>,
+}
+
+/// Why a text cannot be searched for at all.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NoPattern {
+    #[error("the pattern is empty; name the words to look for")]
+    Empty,
+    #[error("the pattern has {0} characters, and {LONGEST_PATTERN} are the limit; look for a part of it")]
+    TooLong(usize),
+}
+
+/// What was found, in the order of the files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    /// `path:line:text`.
+    pub lines: Vec<String>,
+    /// What was left out, if something was, as sentences.
+    pub left_out: Vec<String>,
+}
+
+impl Pattern {
+    /// Reads an extended regular expression; what is none, or would be too large a one, is taken as the text itself.
+    pub fn read(text: &str) -> Result<Self, NoPattern> {
+        if text.is_empty() {
+            return Err(NoPattern::Empty);
+        }
+        if text.len() > LONGEST_PATTERN {
+            return Err(NoPattern::TooLong(text.chars().count()));
+        }
+        match compiled(text) {
+            Ok(expression) => Ok(Self {
+                expression,
+                why_plain: None,
+            }),
+            Err(error) => Ok(Self {
+                // A text of this length always fits.
+                expression: compiled(&regex::escape(text)).map_err(|_| NoPattern::TooLong(text.chars().count()))?,
+                why_plain: Some(match error {
+                    regex::Error::CompiledTooBig(_) => "it repeats too much".to_owned(),
+                    error => error.to_string().lines().last().unwrap_or_default().trim().to_owned(),
+                }),
+            }),
+        }
+    }
+
+    /// Returns why the pattern is taken as plain text, where it is.
+    pub fn why_plain(&self) -> Option<&str> {
+        self.why_plain.as_deref()
+    }
+}
+
+fn compiled(text: &str) -> Result<Regex, regex::Error> {
+    RegexBuilder::new(text)
+        .size_limit(LARGEST_AUTOMATON)
+        .dfa_size_limit(LARGEST_AUTOMATON)
+        .nest_limit(DEEPEST_PATTERN)
+        .build()
+}
+
+impl Mirror {
+    /// Searches the text files of a commit that `is_searched` takes; at most `limit` lines.
+    pub async fn search(
+        &self,
+        commit: &CommitId,
+        pattern: &Pattern,
+        is_searched: impl Fn(&str) -> bool + Send,
+        limit: usize,
+    ) -> Result<Found, RepositoryError> {
+        let (mut files, are_more) = self.files(commit, MOST_FILES).await?;
+        let mut left_out = Vec::new();
+        if are_more {
+            left_out.push(format!("only the first {MOST_FILES} files were searched"));
+        }
+        files.retain(|file| !file.is_link && is_searched(&file.path));
+        let before = files.len();
+        files.retain(|file| file.size <= LARGEST_FILE);
+        if files.len() < before {
+            let count = before - files.len();
+            left_out.push(format!(
+                "{count} files of more than {LARGEST_FILE} bytes were not searched"
+            ));
+        }
+        let (lines, is_whole) = self.lines_of(commit, files, pattern, limit).await?;
+        if !is_whole {
+            let seconds = LONGEST_SEARCH.as_secs();
+            left_out.push(format!(
+                "the search was ended after {seconds} s; look for something simpler"
+            ));
+        }
+        Ok(Found { lines, left_out })
+    }
+
+    /// Returns the lines, and whether all files were searched.
+    async fn lines_of(
+        &self,
+        commit: &CommitId,
+        files: Vec<Entry>,
+        pattern: &Pattern,
+        limit: usize,
+    ) -> Result<(Vec<String>, bool), RepositoryError> {
+        if files.is_empty() {
+            return Ok((Vec::new(), true));
+        }
+        let what = format!("searching {commit}");
+        let ids: Vec<&str> = files.iter().map(|file| file.object.as_str()).collect();
+        let git = self.git(&what).args(["cat-file", "--batch", "--buffer"]);
+        let (mut child, _group, input) = git.input(ids.join("\n") + "\n").start()?;
+        let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
+        // Complaints are in the way here: what git could not print is missing in its output.
+        drop(child.stderr.take());
+        // Matching computes for as long as the pattern likes, so it is kept off the threads that everything else runs on.
+        let is_given_up = Arc::new(AtomicBool::new(false));
+        let (sender, receiver) = mpsc::channel(2);
+        let matching = Matching {
+            expression: pattern.expression.clone(),
+            limit,
+            is_given_up: Arc::clone(&is_given_up),
+        };
+        let matching = tokio::task::spawn_blocking(move || matching.over(receiver));
+        let reading = async { tokio::join!(feed(stdin, input), read_each(stdout, files, sender)).1 };
+        let read = timeout(LONGEST_SEARCH, reading).await;
+        let is_whole = read.is_ok();
+        let lost = |reason: String| RepositoryError::Unexpected { what, reason };
+        if let Ok(Err(error)) = read {
+            is_given_up.store(true, Ordering::Relaxed);
+            return Err(lost(format!("git broke off: {error}")));
+        }
+        if !is_whole {
+            is_given_up.store(true, Ordering::Relaxed);
+        }
+        let lines = matching.await.map_err(|error| lost(error.to_string()))?;
+        Ok((lines, is_whole))
+    }
+}
+
+/// Hands each file's content on, until there is no more or nobody wants it.
+async fn read_each(
+    stdout: Option<ChildStdout>,
+    files: Vec<Entry>,
+    sender: mpsc::Sender<(Entry, Vec<u8>)>,
+) -> std::io::Result<()> {
+    let Some(stdout) = stdout else { return Ok(()) };
+    let mut stdout = BufReader::with_capacity(64 * 1024, stdout);
+    let mut head = String::new();
+    for file in files {
+        head.clear();
+        stdout.read_line(&mut head).await?;
+        let size = head
+            .trim_end()
+            .rsplit(' ')
+            .next()
+            .and_then(|size| size.parse::<u64>().ok());
+        let Some(size) = size.filter(|size| *size <= LARGEST_FILE) else {
+            return Err(std::io::Error::other(format!("{}: '{}'", file.path, head.trim_end())));
+        };
+        let mut content = Vec::new();
+        (&mut stdout).take(size).read_to_end(&mut content).await?;
+        stdout.read_u8().await?;
+        if sender.send((file, content)).await.is_err() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Finds the lines, on a thread that may block.
+struct Matching {
+    expression: Regex,
+    limit: usize,
+    is_given_up: Arc<AtomicBool>,
+}
+
+impl Matching {
+    fn over(self, mut files: mpsc::Receiver<(Entry, Vec<u8>)>) -> Vec<String> {
+        let mut found = Vec::new();
+        while let Some((file, content)) = files.blocking_recv() {
+            if content.iter().take(LOOKED_AT_FOR_ZERO).any(|byte| *byte == 0) {
+                continue;
+            }
+            for (number, line) in content.split(|byte| *byte == b'\n').enumerate() {
+                if found.len() == self.limit || self.is_given_up.load(Ordering::Relaxed) {
+                    return found;
+                }
+                let line = line.strip_suffix(b"\r").unwrap_or(line);
+                let line = &line[..line.len().min(LONGEST_LINE)];
+                let is_after_end = number > 0 && line.is_empty() && content.ends_with(b"\n");
+                if !is_after_end && self.expression.is_match(line) {
+                    let text: String = String::from_utf8_lossy(line).chars().take(SHOWN_OF_LINE).collect();
+                    found.push(format!("{}:{}:{text}", file.path, number + 1));
+                }
+            }
+        }
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Expressions that take gigabytes, or minutes, where nobody bounds them.
+    const EXPLOSIVE: [&str; 6] = [
+        "(((a{1,255}){1,255}){1,255})",
+        "((a{1,32767}){1,32767})",
+        "(((((x{1,9}){1,9}){1,9}){1,9}){1,9}){1,9}",
+        "(\\w{1,250}){1,250}",
+        "^(.*)(.*)(.*)(.*)\\1\\2\\3\\4b$",
+        "((((((((((((((((((((((((((((((((((((((((((((((((((((a))))))))))))))))))))))))))))))))))))))))))))))))))))",
+    ];
+
+    #[test]
+    fn what_would_explode_is_searched_as_plain_text() {
+        for text in EXPLOSIVE {
+            let pattern = Pattern::read(text).unwrap();
+            assert!(pattern.why_plain().is_some(), "{text}");
+            assert!(pattern.expression.is_match(text.as_bytes()), "{text}");
+            assert!(!pattern.expression.is_match(b"aaaaaaaa"), "{text}");
+        }
+    }
+
+    #[test]
+    fn usual_expressions_are_expressions() {
+        for (text, line) in [
+            ("fn [a-z_]+\\(", "    fn take_over("),
+            ("^use .*;$", "use std::io;"),
+            ("\\bTODO\\b|FIXME", "// TODO: x"),
+            ("[[:alpha:]]{3}", "12abc"),
+            ("\\<word\\>", "a word here"),
+            ("gr(e|a)y{1,3}", "gray"),
+        ] {
+            let pattern = Pattern::read(text).unwrap();
+            assert_eq!(pattern.why_plain(), None, "{text}");
+            assert!(pattern.expression.is_match(line.as_bytes()), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_searched_for_is_refused_with_the_mend() {
+        assert_eq!(Pattern::read("").unwrap_err(), NoPattern::Empty);
+        let error = Pattern::read(&"a".repeat(1_001)).unwrap_err().to_string();
+        assert!(
+            error.contains("1001 characters") && error.contains("a part of it"),
+            "{error}"
+        );
+    }
+}
