@@ -1,7 +1,7 @@
 //! Whose words the model is given: those of people who may decide here.
 //!
-//! The item's own text is read by whoever puts the label on, and so vouched for, be it written by a stranger; what a
-//! stranger changes later is not. Comments of others are left out, or quoted where the operator wants it.
+//! The item's own text, and the commits of a change request, are read by whoever puts the label on, and so vouched for, be
+//! they a stranger's; what a stranger changes later is not. Comments of others are left out, or quoted where the operator wants it.
 
 use std::sync::Arc;
 
@@ -12,9 +12,10 @@ use super::hearing::Hears;
 use super::run::Run;
 use super::setback::Setback;
 use super::thread::Thread;
-use crate::forge::{Comment, CommentKind, Deed, Forge, Item};
+use crate::forge::{Comment, CommentKind, Edit, Edited, Forge, Item};
 use crate::journal::fact::Fact;
 use crate::markdown::sanitize::harmless_name;
+use crate::repository::CommitId;
 
 /// Comments by whose words they are.
 #[derive(Debug, Default)]
@@ -26,22 +27,62 @@ pub(super) struct Said {
 }
 
 impl Run {
-    /// Refuses an item whose title or text was changed by somebody who may not, after the label was put on.
-    pub(super) async fn require_vouched_text(&self, item: &Item) -> Result<(), Setback> {
-        let (Some(trigger), Thread::Item { forge, .. }) = (&self.record.trigger, &self.thread) else {
+    /// Refuses an item that was changed by somebody who may not, after the label was put on. Each change is judged: one by
+    /// somebody who may does not vouch for those before it.
+    ///
+    /// A round on the program's own change request has no label. Nobody vouched for its words but who wrote them, so all
+    /// changes count there.
+    pub(super) async fn require_vouched(&self, item: &Item) -> Result<(), Setback> {
+        let Thread::Item { forge, .. } = &self.thread else {
             return Ok(());
         };
-        let is_own = item.author.eq_ignore_ascii_case(&trigger.by);
-        // Whoever may write changes what they like, and nobody else but the author can.
-        if is_own || self.is_authorised(forge.as_ref(), &item.author).await? {
+        let since = match (&self.record.trigger, &self.record.round) {
+            (Some(trigger), _) => trigger.at,
+            (None, Some(_)) => DateTime::UNIX_EPOCH,
+            (None, None) => return Ok(()),
+        };
+        let is_fork = item.change.as_ref().is_some_and(|change| change.is_fork);
+        let mut edits = forge.edits_since(item, since).await?;
+        // Whoever pushed to a branch of the repository itself could write to it, whatever they may do now.
+        edits.retain(|edit| edit.what == Edited::Words || is_fork);
+        for edit in &edits {
+            if !self.may_change(forge.as_ref(), &edit.deed.by).await? {
+                return Err(Setback::refused_by_policy(changed_by(edit)));
+            }
+        }
+        let vouched = self.record.vouched.as_ref();
+        if vouched.is_some_and(|vouched| vouched.words_changed_silently(item, &edits)) {
+            return Err(Setback::refused_by_policy(CHANGED_SILENTLY));
+        }
+        Ok(())
+    }
+
+    /// Refuses a fork's branch that moved after the label was accepted, unless its owner may write to the repository; notes
+    /// for people where a branch moved by those who may. Only they can move a branch of the repository itself.
+    pub(super) async fn require_vouched_head(&mut self, item: &Item, commit: &CommitId) -> Result<(), Setback> {
+        let (Some(change), Some(vouched), Thread::Item { forge, .. }) =
+            (&item.change, &self.record.vouched, &self.thread)
+        else {
+            return Ok(());
+        };
+        if !vouched.has_another_head(commit.as_str()) {
             return Ok(());
         }
-        match forge.last_edit(&item.task).await? {
-            Some(edit) if edit.at >= trigger.at && !self.is_authorised(forge.as_ref(), &edit.by).await? => {
-                Err(Setback::refused_by_policy(changed_later(&edit)))
-            }
-            Some(_) | None => Ok(()),
+        let owner = change.owner();
+        if change.is_fork && !self.may_change(forge.as_ref(), owner).await? {
+            return Err(Setback::refused_by_policy(moved(owner)));
         }
+        self.warn(format!(
+            "The branch `{}` moved after the label was accepted, by people who may write to the repository; the work begins at its newest commit.",
+            change.head_branch
+        ));
+        Ok(())
+    }
+
+    /// Tells whether somebody's change of an item counts as that of people who may write: the program's own does.
+    async fn may_change(&self, forge: &dyn Forge, user: &str) -> Result<bool, Setback> {
+        let is_own = !user.is_empty() && forge.bot_name().await?.eq_ignore_ascii_case(user);
+        Ok(is_own || self.is_authorised(forge, user).await?)
     }
 
     /// Sorts comments by whose words they are, and leaves out what nobody is to read.
@@ -86,10 +127,28 @@ fn stood_before(comment: &Comment, trigger: DateTime<Utc>) -> bool {
     comment.created_at < trigger && comment.updated_at < trigger && comment.key.kind != CommentKind::Review
 }
 
-fn changed_later(edit: &Deed) -> String {
-    let by = harmless_name(&edit.by).unwrap_or_else(|| "an account that is gone".to_owned());
+const AGAIN: &str = "read it again, and put the label on once more if it still says what is wanted";
+
+const LOOK: &str = "look at its commits, and put the label on once more if they are wanted";
+
+const CHANGED_SILENTLY: &str = "its title or text is not what it was when the label was accepted, and the forge does not tell \
+    who changed it; read it again, and put the label on once more if it still says what is wanted";
+
+fn changed_by(edit: &Edit) -> String {
+    let by = harmless_name(&edit.deed.by).unwrap_or_else(|| "an account that is gone".to_owned());
+    match edit.what {
+        Edited::Words => format!(
+            "its title or text was changed by {by}, who may not write to the repository, after the label was put on; {AGAIN}"
+        ),
+        Edited::Head => format!(
+            "commits were pushed to its branch by {by}, who may not write to the repository, after the label was put on; {LOOK}"
+        ),
+    }
+}
+
+fn moved(owner: &str) -> String {
+    let owner = harmless_name(owner).unwrap_or_else(|| "an account that is gone".to_owned());
     format!(
-        "its title or text was changed by {by}, who may not write to the repository, after the label was put on; read it \
-         again, and put the label on once more if it still says what is wanted"
+        "its branch, in the fork of {owner}, who may not write to the repository, moved after the label was put on; {LOOK}"
     )
 }

@@ -49,7 +49,8 @@ async fn take_result(run: &mut Run) -> Result<(), Setback> {
         return Err(Setback::failed("the desk is not open"));
     };
     let accepted = desk.workspace.take_back(&message, &run.record.rules.files).await?;
-    run.record.head = Some(accepted.head);
+    let head = run.shown_as(desk.workspace.mirror(), accepted.head).await?;
+    run.record.head = Some(head);
     Ok(())
 }
 
@@ -67,6 +68,7 @@ async fn push(run: &mut Run, item: &Item) -> Result<(), Setback> {
     let (Some(base), Some(head)) = (run.record.base.clone(), run.record.head.clone()) else {
         return Ok(());
     };
+    run.may_be_published(item)?;
     let source = run.source(Some(item)).await?;
     let Some(remote) = &source.remote else { return Ok(()) };
     let branch = &base.head_branch;

@@ -10,6 +10,7 @@ pub mod objection; // what is not delivered without a person's word
 mod lists; // files that name dependencies
 mod installing; // commands that run no file of the project
 pub mod dependencies; // what a project's set-up depends on
+pub mod vouched; // what whoever put the label on has read
 pub mod record; // what a run has produced so far
 pub mod stop; // how work is told to stop
 pub mod ending; // how the work on a run ended
@@ -46,6 +47,7 @@ mod refusing; // what the container was refused, while it works
 pub mod telling; // comments and labels
 mod progress; // the one comment that is edited
 pub mod source; // where the work starts and where its result goes
+pub mod discretion; // work on what not everybody may read
 mod rulebook; // the project's rules, from the base branch
 mod marked; // file tools that write no redaction marks
 mod memory; // earlier runs on the same item

@@ -69,6 +69,7 @@ async fn read_item(run: &mut Run, item: &Item) -> Result<Source, Setback> {
     run.take_trigger_off(item).await?;
     let rule = run.workshop.model.local_only_rule(item.task.repository(), &item.labels);
     run.record.local_only = run.record.local_only.take().or(rule);
+    run.keep_discretion(item)?;
     may_be_pushed(item)?;
     let Thread::Item { forge, .. } = &run.thread else {
         return Err(Setback::failed("a local task has no item"));
@@ -76,7 +77,7 @@ async fn read_item(run: &mut Run, item: &Item) -> Result<Source, Setback> {
     let comments = forge.comments(&item.task).await?;
     let words = run.words_of_round(&comments).await?;
     let comments = run.begin_to_listen(comments).await;
-    run.require_vouched_text(item).await?;
+    run.require_vouched(item).await?;
     let said = match &words {
         // A round is about what people said of its change, and that was sorted already.
         Some(_) => Said::default(),
@@ -84,6 +85,7 @@ async fn read_item(run: &mut Run, item: &Item) -> Result<Source, Setback> {
     };
     let source = run.source(Some(item)).await?;
     let base = run.find_base(item, &source.mirror).await?;
+    run.require_vouched_head(item, &base.commit).await?;
     run.read_rules(item, &source.mirror).await?;
     let memory = run.recall().await?;
     let remarks = Remarks {

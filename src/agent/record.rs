@@ -11,6 +11,7 @@ use super::budget::Allowance;
 use super::dependencies::Dependencies;
 use super::objection::Objection;
 use super::round::Round;
+use super::vouched::Vouched;
 use crate::conversation::Usage;
 use crate::egress::Refusal;
 use crate::evidence::check::{Before, Checked};
@@ -28,6 +29,10 @@ pub struct Record {
     pub title: String,
     /// Who put the label on; `None` for a run that nobody's label began.
     pub trigger: Option<Deed>,
+    /// The item as it was when the label was accepted.
+    pub vouched: Option<Vouched>,
+    /// Whether more people can read what is pushed than the item: then nothing of its words may be in it.
+    pub is_discreet: bool,
     /// Set for a run that follows on a pull/merge request of this program's own.
     pub round: Option<Round>,
     /// Set for a task from the command line, which has no forge.

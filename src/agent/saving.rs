@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use super::run::Run;
-use super::source::branch_name;
 use crate::journal::fact::Fact;
 use crate::repository::address::Remote;
 use crate::repository::mirror::Mirror;
@@ -30,7 +29,11 @@ impl Run {
                 .take_back(UNFINISHED, &self.record.rules.files)
                 .await;
             match taken {
-                Ok(accepted) => self.show_work(&accepted.head).await,
+                Ok(accepted) => {
+                    let mirror = self.desk.as_ref()?.workspace.mirror().clone();
+                    let head = self.shown_as(&mirror, accepted.head).await.ok()?;
+                    self.show_work(&head).await
+                }
                 Err(setback) => {
                     tracing::warn!(task = %self.lease.task, "the work so far could not be taken out: {setback:?}");
                     None
@@ -77,12 +80,16 @@ impl Run {
         let Some(desk) = self.desk.as_ref().filter(|_| self.record.head.is_none()) else {
             return;
         };
-        match desk
+        let taken = desk
             .workspace
             .take_back(&self.record.title, &self.record.rules.files)
-            .await
-        {
-            Ok(accepted) => self.record.head = Some(accepted.head),
+            .await;
+        let shown = match taken {
+            Ok(accepted) => self.shown_as(desk.workspace.mirror(), accepted.head).await,
+            Err(setback) => Err(setback),
+        };
+        match shown {
+            Ok(head) => self.record.head = Some(head),
             Err(setback) => {
                 tracing::warn!(task = %self.lease.task, "the work so far could not be taken out: {setback:?}");
             }
@@ -97,12 +104,15 @@ impl Run {
             return None;
         }
         let item = self.item().await.ok()??;
+        if self.may_be_published(&item).is_err() {
+            return None;
+        }
         let mirror = self.source(Some(&item)).await.ok()?.mirror;
         if !self.may_be_shown(&mirror, &base.commit, head).await {
             return None;
         }
         let home = self.home(&item).await.ok()?;
-        let beside = format!("{}-unfinished", branch_name(&self.lease.task, &self.record.title));
+        let beside = format!("{}-unfinished", self.branch_name(&self.record.title));
         let own = item.change.is_none().then(|| base.head_branch.clone());
         let last_resort = format!("{beside}-{}", self.lease.run);
         for branch in own.into_iter().chain([beside, last_resort]) {

@@ -188,7 +188,7 @@ impl Run {
         let Thread::Item { forge, .. } = &self.thread else {
             return Ok(base);
         };
-        let wanted = branch_name(&item.task, &item.title);
+        let wanted = self.branch_name(&item.title);
         for attempt in 1.. {
             let name = if attempt == 1 {
                 wanted.clone()

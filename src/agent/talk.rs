@@ -37,6 +37,16 @@ pub fn turned_away(by: Option<&str>, trigger: &str) -> String {
     }
 }
 
+/// Tells whoever put the label on a confidential issue that it is not worked on.
+pub fn confidential(trigger: &str) -> String {
+    format!(
+        "This issue is confidential, and more people can read the project than the issue. What I would make of it, a branch \
+         and a merge request, could be read by all of them, so I do not work on it and have taken the label `{trigger}` off \
+         again. Make the issue or the project visible to the same people, or have the operator set \
+         `gitlab.confidential_issues: neutral_names`, and put the label on once more."
+    )
+}
+
 /// Returns the one progress comment. At the end of the run it folds up: the final comment below it says what counts.
 pub fn progress(run: RunId, state: State, record: &Record, settings: &Settings, labels: &Labels) -> String {
     let parked = record
@@ -231,6 +241,9 @@ pub fn needs_people(kind: Kind, most: u32, trigger: &str) -> String {
 
 /// Returns the text of a pull/merge request.
 pub fn change_body(record: &Record, settings: &Settings, closes: Option<u64>, run: RunId) -> String {
+    if record.is_discreet {
+        return discreet_body(closes, run);
+    }
     let mut text = String::new();
     summary(&mut text, record);
     text.push_str(&verification(record, &settings.planning.verification));
@@ -249,6 +262,12 @@ pub fn change_body(record: &Record, settings: &Settings, closes: Option<u64>, ru
     }
     let _ = write!(text, "\n<sub>{} · run `{run}`</sub>", spent(record, settings));
     text.trim_start().to_owned()
+}
+
+/// Returns the text of a pull/merge request whose item fewer people may read than the request itself.
+fn discreet_body(closes: Option<u64>, run: RunId) -> String {
+    let closing = closes.map(|number| format!("Closes #{number}\n\n")).unwrap_or_default();
+    format!("What this is about can be read in its issue, by those who may see it.\n\n{closing}<sub>run `{run}`</sub>")
 }
 
 fn summary(text: &mut String, record: &Record) {

@@ -3,7 +3,9 @@
 mod allowed_users;
 mod cache;
 mod clone_address;
+mod comment_key;
 mod doubts;
+mod edit;
 mod failure;
 pub mod github;
 pub mod gitlab;
@@ -17,16 +19,16 @@ mod validators;
 pub mod watched;
 
 use std::collections::BTreeSet;
-use std::fmt;
-use std::str::FromStr;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use secrecy::SecretString;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 use crate::secret::Clean;
 use crate::task::id::TaskId;
+pub use comment_key::{CommentKey, CommentKind};
+pub use edit::{Edit, Edited};
 use watched::{Checks, OpenChange};
 
 /// What the program needs of a forge. GitHub and GitLab implement it.
@@ -42,8 +44,8 @@ pub trait Forge: Send + Sync {
     async fn item(&self, task: &TaskId) -> Result<Item, ForgeError>;
 
     /// Returns all comments in order of their making: those on the changes and the reviews' own texts included, all
-    /// pages, never the bot's own, never what the forge wrote itself. Looking again costs next to nothing: unchanged
-    /// pages are only confirmed.
+    /// pages, never the bot's own, never what the forge wrote itself, never internal notes of a repository that more
+    /// people can read. Looking again costs next to nothing: unchanged pages are only confirmed.
     async fn comments(&self, task: &TaskId) -> Result<Vec<Comment>, ForgeError>;
 
     /// Tells whether `user` is to be obeyed: they may write to the task's repository, by themselves or through a team or
@@ -56,8 +58,9 @@ pub trait Forge: Send + Sync {
     /// Tells who put the trigger label on, the last time; `None` where the item's history does not tell (yet).
     async fn triggered_by(&self, task: &TaskId) -> Result<Option<Deed>, ForgeError>;
 
-    /// Tells who changed the item's title or text, the last time; `None` where nobody did.
-    async fn last_edit(&self, task: &TaskId) -> Result<Option<Deed>, ForgeError>;
+    /// Returns every change of the item's words or of its head branch since `since`, as far as the forge tells of them. The
+    /// newest alone would not do: it hides those before it.
+    async fn edits_since(&self, item: &Item, since: DateTime<Utc>) -> Result<Vec<Edit>, ForgeError>;
 
     /// Puts the bot's reaction below a comment, once. One that is there already is no error, nor is a comment that is
     /// gone, nor one of a kind that takes none (a GitHub review's own text): then nothing is done.
@@ -162,6 +165,18 @@ pub struct Item {
     pub default_branch: Option<String>,
     /// What is asked to be merged; `None` for an issue.
     pub change: Option<ChangeHead>,
+    pub discretion: Discretion,
+}
+
+/// What may be shown of an item to people who can read the repository but not the item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Discretion {
+    /// Everything: whoever can read the repository can read the item.
+    NotNeeded,
+    /// Changes of files, but none of the item's words and none of what a model says about it.
+    NeutralNames,
+    /// Nothing, so the item is not worked on.
+    Refused,
 }
 
 impl Item {
@@ -180,11 +195,23 @@ impl Item {
 pub struct ChangeHead {
     pub head_branch: String,
     pub base_branch: String,
+    /// The commit at the head; `None` where the forge does not tell.
+    pub head_commit: Option<String>,
     /// Where the head branch lives: the same repository, or a fork's clone address.
     pub head_clone_url: String,
+    /// The full name of that repository; `None` where it was deleted or is hidden.
+    pub head_repository: Option<String>,
     pub is_fork: bool,
     /// Whether the bot may push to the head branch: always in the same repository, in a fork only where its owner allows it.
     pub may_push: bool,
+}
+
+impl ChangeHead {
+    /// Returns the account or group that the head branch's repository belongs to; empty where that is not known.
+    pub fn owner(&self) -> &str {
+        let repository = self.head_repository.as_deref().unwrap_or_default();
+        repository.rsplit_once('/').map_or("", |(owner, _)| owner)
+    }
 }
 
 /// What a person wrote below an item.
@@ -203,71 +230,6 @@ pub struct Comment {
     pub is_approval: bool,
     /// Written by a program.
     pub is_bot: bool,
-}
-
-/// Which comment it is, whatever its text becomes; written `comment-12`, `inline-12` or `review-12`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct CommentKey {
-    pub kind: CommentKind,
-    pub number: u64,
-}
-
-/// What a comment stands below; GitHub numbers each kind apart.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum CommentKind {
-    /// The item itself.
-    Comment,
-    /// A line or a file of the changes.
-    Inline,
-    /// A review, as its own text. On GitLab it has none, but it can ask for changes.
-    Review,
-}
-
-/// Why a text is not the key of a comment.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("'{0}' is not the key of a comment; write comment-12, inline-12 or review-12")]
-pub struct NotACommentKey(String);
-
-impl fmt::Display for CommentKey {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let kind = match self.kind {
-            CommentKind::Comment => "comment",
-            CommentKind::Inline => "inline",
-            CommentKind::Review => "review",
-        };
-        write!(formatter, "{kind}-{}", self.number)
-    }
-}
-
-impl FromStr for CommentKey {
-    type Err = NotACommentKey;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let fault = || NotACommentKey(text.to_owned());
-        let (kind, number) = text.split_once('-').ok_or_else(fault)?;
-        let kind = match kind {
-            "comment" => CommentKind::Comment,
-            "inline" => CommentKind::Inline,
-            "review" => CommentKind::Review,
-            _ => return Err(fault()),
-        };
-        let number = number.parse().map_err(|_| fault())?;
-        Ok(Self { kind, number })
-    }
-}
-
-impl Serialize for CommentKey {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for CommentKey {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?
-            .parse()
-            .map_err(serde::de::Error::custom)
-    }
 }
 
 /// What the bot says about a comment without words.
@@ -372,26 +334,4 @@ pub enum ForgeError {
     /// The developers: the forge said something this program did not expect.
     #[error("{what}: {reason}")]
     Unexpected { what: String, reason: String },
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_kind_of_comment_key_is_read_back_as_it_was_written() {
-        let keys = ["comment-12", "inline-1", "review-18446744073709551615"];
-        let written = format!("{keys:?}");
-        let read: Vec<CommentKey> = serde_json::from_str(&written).unwrap();
-        assert_eq!(read.iter().map(ToString::to_string).collect::<Vec<_>>(), keys);
-        assert_eq!(serde_json::to_string(&read).unwrap(), written.replace(", ", ","));
-    }
-
-    #[test]
-    fn what_is_not_a_comment_key_is_refused_with_the_forms_that_are() {
-        for text in ["", "12", "comment", "note-1", "Comment-1", "comment--1", "comment-1 "] {
-            let error = text.parse::<CommentKey>().unwrap_err().to_string();
-            assert!(error.contains("inline-12"), "{error}");
-        }
-    }
 }

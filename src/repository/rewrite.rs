@@ -7,6 +7,7 @@ use std::collections::HashMap;
 
 use super::git::Git;
 use super::message::delivered;
+use super::mirror::{Mirror, accepted_ref};
 use super::signing::SigningKey;
 use super::{CommitId, Config, RepositoryError};
 
@@ -57,6 +58,22 @@ impl Writer<'_> {
             ours.insert(&link.commit, (id, original.tree));
         }
         Ok((ours.remove(head).map_or_else(|| head.clone(), |(id, _)| id), written))
+    }
+
+    /// Writes one commit with the tree of `head` and another message on top of `base`.
+    pub(super) async fn as_one(
+        &self,
+        base: &CommitId,
+        head: &CommitId,
+        message: &str,
+    ) -> Result<CommitId, RepositoryError> {
+        let original = self.original(head).await?;
+        if self.tree(base).await? == original.tree {
+            return Ok(base.clone());
+        }
+        let message = message.to_owned();
+        self.write(&Original { message, ..original }, std::slice::from_ref(base))
+            .await
     }
 
     /// Writes one commit with the tree and message of `head` on top of `base`.
@@ -121,6 +138,29 @@ impl Writer<'_> {
             what: "writing a commit".to_owned(),
             reason: format!("{error}"),
         })
+    }
+}
+
+impl Mirror {
+    /// Writes an accepted result again as one commit on top of `base`, with another message than its commits have, and keeps
+    /// that in its place. Doing it twice gives the same id.
+    pub async fn as_one(
+        &self,
+        base: &CommitId,
+        head: &CommitId,
+        message: &str,
+        run: &str,
+    ) -> Result<CommitId, RepositoryError> {
+        let git = |what: &str| self.git(what);
+        let writer = Writer {
+            git: &git,
+            config: self.config(),
+            key: SigningKey::of(self.config())?,
+            run,
+        };
+        let one = writer.as_one(base, head, message).await?;
+        self.point(&accepted_ref(run)?, &one).await?;
+        Ok(one)
     }
 }
 

@@ -35,6 +35,24 @@ impl Service {
         Ok(None)
     }
 
+    /// Tells people that an item is not worked on which fewer of them may read than its result, and takes the label off.
+    pub(super) async fn decline(
+        &self,
+        connected: &Connected,
+        item: &Triggered,
+        trigger: &Deed,
+    ) -> Result<(), AdmitError> {
+        let label = &connected.labels.trigger;
+        let text = talk::confidential(label);
+        let at = trigger.at.timestamp().to_string();
+        self.say(connected, &item.task, ("gate", &at), &text).await?;
+        connected.forge.remove_label(&item.task, label).await?;
+        let reason = "the issue is confidential in a project that more people can read".to_owned();
+        let author = trigger.by.clone();
+        self.record(&item.task, None, Fact::Ignored { author, reason });
+        Ok(())
+    }
+
     async fn turn_away(
         &self,
         connected: &Connected,

@@ -6,9 +6,11 @@ use uuid::Uuid;
 
 use super::Service;
 use super::forges::Connected;
+use crate::agent::discretion::neutral_title;
 use crate::agent::record::{PausedBy, Record};
 use crate::agent::round::Notes;
-use crate::forge::{CommentKey, ForgeError, Triggered};
+use crate::agent::vouched::Vouched;
+use crate::forge::{CommentKey, Discretion, ForgeError, Triggered};
 use crate::journal::fact::{Fact, Subject};
 use crate::store::{Admission, StoreError};
 use crate::task::command::Command;
@@ -60,10 +62,26 @@ impl Service {
         let Some(trigger) = self.let_in(connected, item).await? else {
             return Ok(None);
         };
-        let title = self.workshop.redactor.clean(&item.title).into_string();
+        // After the label: what is changed from here on shows, and what was changed before the forge tells of.
+        let seen = connected.forge.item(&item.task).await?;
+        let is_discreet = match seen.discretion {
+            Discretion::NotNeeded => false,
+            Discretion::NeutralNames => true,
+            Discretion::Refused => {
+                self.decline(connected, item, &trigger).await?;
+                return Ok(None);
+            }
+        };
+        let title = if is_discreet {
+            neutral_title(item.task.number())
+        } else {
+            self.workshop.redactor.clean(&seen.title).into_string()
+        };
         let record = Record {
             title: title.clone(),
+            is_discreet,
             trigger: Some(trigger),
+            vouched: Some(Vouched::of(&seen)),
             heard: self.heard_before(&item.task).await?,
             ..Record::default()
         };
@@ -93,7 +111,6 @@ impl Service {
                 for other in self.workshop.store.beside(&item.task).await? {
                     self.let_go_on(other).await?;
                 }
-                let title = item.title.clone();
                 self.record(&item.task, Some(run), Fact::Admitted { title });
                 Ok(Some(run))
             }

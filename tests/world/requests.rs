@@ -6,7 +6,7 @@ use crate::fake::model::Plan;
 use crate::world::World;
 
 #[tokio::test]
-async fn a_short_run_looks_at_its_item_twice_and_fetches_once() {
+async fn a_short_run_looks_at_its_item_three_times_and_fetches_once() {
     let world = World::start().await;
     world
         .model
@@ -23,8 +23,8 @@ async fn a_short_run_looks_at_its_item_twice_and_fetches_once() {
     assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
     let requests = (world.github.requests(), world.github.git_requests());
     let count = |route: &str| world.github.count(route);
-    // Before the plan, and before the delivery.
-    assert_eq!(count("GET /repos/*/*/issues/*"), 2, "{requests:?}");
+    // At the admission, before the plan, and before the delivery.
+    assert_eq!(count("GET /repos/*/*/issues/*"), 3, "{requests:?}");
     // For the plan, and for what people said since.
     assert_eq!(count("GET /repos/*/*/issues/*/comments"), 2, "{requests:?}");
     // The end, and one more on a machine that takes longer than five seconds for it.

@@ -44,12 +44,15 @@ async fn a_ten_turn_run_costs_at_most_25_requests() {
     GET /repos/acme/widgets 200
     GET /repos/acme/widgets/issues/1/events?per_page=100 200
     GET /repos/acme/widgets/collaborators/alice/permission 200
+    GET /repos/acme/widgets/issues/1 200
     GET /repos/acme/widgets/labels?per_page=100 200
     POST /repos/acme/widgets/labels 201
     POST /repos/acme/widgets/issues/1/labels 200
     DELETE /repos/acme/widgets/issues/1/labels/coding%20agent 200
     GET /repos/acme/widgets/issues/1 200
     GET /repos/acme/widgets/issues/1/comments?per_page=100 200
+    GET /repos/acme/widgets/issues/1/events?per_page=100 200
+    POST /api/graphql 200
     POST /repos/acme/widgets/issues/1/comments 201
     GET /repos/acme/widgets/issues/1/comments?per_page=100 200
     GET /user 200

@@ -1,56 +1,73 @@
-//! Who asked for the work, and who changed its text.
+//! Who asked for the work, and who changed what it is about.
 //!
-//! Labels and titles stand in the history of the item. Of the text GitHub's REST API does not tell whether it was ever
-//! changed; its GraphQL API does, and is asked for nothing else.
+//! Labels, titles and target branches stand in the history of the item. Of the text GitHub's REST API does not tell whether it
+//! was ever changed; its GraphQL API tells of each edit. Neither tells who pushed to the head branch: dates and authors
+//! of commits are whatever their maker writes. The activities of the repository do.
 
+use chrono::{DateTime, Utc};
+use http::StatusCode;
 use serde_json::json;
 
-use super::client::{Rights, path};
+use super::client::{Rights, encoded, path};
 use super::{Address, GitHub, wire};
-use crate::forge::Deed;
 use crate::forge::failure::Failure;
+use crate::forge::{ChangeHead, Deed, Edit};
 
-const LAST_EDIT: &str = "query($owner: String!, $name: String!, $number: Int!) { \
+/// Edits, and activities, that are asked for at once. Where there are more since the label, somebody hides something.
+const MOST: usize = 100;
+
+const EDITS: &str = "query($owner: String!, $name: String!, $number: Int!) { \
     repository(owner: $owner, name: $name) { issueOrPullRequest(number: $number) { \
-    ... on Issue { lastEditedAt editor { login } } ... on PullRequest { lastEditedAt editor { login } } } } }";
+    ... on Issue { createdAt lastEditedAt editor { login } \
+    userContentEdits(first: 100) { nodes { editedAt editor { login } } pageInfo { hasNextPage } } } \
+    ... on PullRequest { createdAt lastEditedAt editor { login } \
+    userContentEdits(first: 100) { nodes { editedAt editor { login } } pageInfo { hasNextPage } } } } } }";
 
 impl GitHub {
     pub(super) async fn find_trigger(&self, address: Address<'_>) -> Result<Option<Deed>, Failure> {
-        let trigger = &self.labels.trigger;
-        let puts_it_on = |event: &wire::Event| {
-            let label = event.label.as_ref();
-            event.kind == "labeled" && label.is_some_and(|label| label.name.to_lowercase() == trigger.to_lowercase())
-        };
-        self.last_event(address, puts_it_on).await
+        let trigger = self.labels.trigger.to_lowercase();
+        let events = self.events(address).await?.into_iter();
+        let last = events
+            .filter(|event| {
+                let label = event.label.as_ref();
+                event.kind == "labeled" && label.is_some_and(|label| label.name.to_lowercase() == trigger)
+            })
+            .max_by_key(|event| event.created_at);
+        Ok(last.map(|event| deed(event.actor, event.created_at)))
     }
 
-    pub(super) async fn find_edit(&self, address: Address<'_>) -> Result<Option<Deed>, Failure> {
-        let renamed = self.last_event(address, |event| event.kind == "renamed").await?;
-        let rewritten = self.last_rewrite(address).await?;
-        Ok(renamed.into_iter().chain(rewritten).max_by_key(|edit| edit.at))
-    }
-
-    async fn last_event(
+    pub(super) async fn find_edits(
         &self,
         address: Address<'_>,
-        is_meant: impl Fn(&wire::Event) -> bool,
-    ) -> Result<Option<Deed>, Failure> {
+        change: Option<&ChangeHead>,
+        since: DateTime<Utc>,
+    ) -> Result<Vec<Edit>, Failure> {
+        let events = self.events(address).await?.into_iter();
+        let of_words = events.filter(|event| matches!(event.kind.as_str(), "renamed" | "base_ref_changed"));
+        let mut words: Vec<Deed> = of_words.map(|event| deed(event.actor, event.created_at)).collect();
+        words.extend(self.rewrites(address, since).await?);
+        words.retain(|edit| edit.at >= since);
+        let mut edits: Vec<Edit> = words.into_iter().map(Edit::of_words).collect();
+        // Only whoever may write pushes to the repository itself.
+        if let Some(change) = change.filter(|change| change.is_fork) {
+            let pushes = self.pushes(address, change, since).await?;
+            edits.extend(pushes.into_iter().map(Edit::of_head));
+        }
+        Ok(edits)
+    }
+
+    async fn events(&self, address: Address<'_>) -> Result<Vec<wire::Event>, Failure> {
         let at = path(
             address.repository,
             &format!("/issues/{}/events?per_page=100", address.number),
         );
-        let events: Vec<wire::Event> = self.client.list(Rights::Repository(address.repository), &at).await?;
-        let last = events.into_iter().filter(is_meant).max_by_key(|event| event.created_at);
-        Ok(last.map(|event| Deed {
-            by: event.actor.map(|actor| actor.login).unwrap_or_default(),
-            at: event.created_at,
-        }))
+        self.client.list(Rights::Repository(address.repository), &at).await
     }
 
-    async fn last_rewrite(&self, address: Address<'_>) -> Result<Option<Deed>, Failure> {
+    async fn rewrites(&self, address: Address<'_>, since: DateTime<Utc>) -> Result<Vec<Deed>, Failure> {
         let (owner, name) = address.repository.split_once('/').unwrap_or_default();
         let question = json!({
-            "query": LAST_EDIT,
+            "query": EDITS,
             "variables": {"owner": owner, "name": name, "number": address.number},
         });
         let rights = Rights::Repository(address.repository);
@@ -63,9 +80,81 @@ impl GitHub {
             let words: Vec<String> = answer.errors.into_iter().map(|error| error.message).collect();
             Failure::unreadable(format!("GraphQL knows nothing of it: {}", words.join("; ")))
         })?;
-        Ok(item.last_edited_at.map(|at| Deed {
-            by: item.editor.map(|editor| editor.login).unwrap_or_default(),
-            at,
-        }))
+        let mut rewrites: Vec<Deed> = item
+            .last_edited_at
+            .map(|at| deed(item.editor, at))
+            .into_iter()
+            .collect();
+        if let Some(edits) = item.user_content_edits {
+            let are_more = edits.page_info.has_next_page;
+            let told = edits.nodes.into_iter().flatten();
+            let mut told: Vec<Deed> = told.map(|edit| deed(edit.editor, edit.edited_at)).collect();
+            // The oldest is no edit, but the text as it was opened.
+            told.pop_if(|oldest| !are_more && oldest.at <= item.created_at);
+            rewrites.extend(hidden(&told, are_more, since));
+            rewrites.extend(told);
+        }
+        Ok(rewrites)
+    }
+
+    /// Returns who pushed to the head branch, where the token may see that.
+    async fn pushes(
+        &self,
+        address: Address<'_>,
+        change: &ChangeHead,
+        since: DateTime<Utc>,
+    ) -> Result<Vec<Deed>, Failure> {
+        let Some(fork) = &change.head_repository else {
+            return Ok(Vec::new());
+        };
+        let branch = encoded(&format!("refs/heads/{}", change.head_branch));
+        let at = path(fork, &format!("/activity?ref={branch}&per_page={MOST}"));
+        let rights = Rights::Repository(address.repository);
+        let told: Vec<wire::Activity> = match self.client.get(rights, &at).await {
+            Ok(told) => told,
+            // Older servers have no such list, and a token may not reach into the fork: what moves after the admission is
+            // known from the head that was noted then.
+            Err(failure) if failure.is_missing() || failure.status() == Some(StatusCode::FORBIDDEN) => Vec::new(),
+            Err(failure) => return Err(failure),
+        };
+        let are_more = told.len() >= MOST;
+        let mut told: Vec<Deed> = told
+            .into_iter()
+            .map(|activity| deed(activity.actor, activity.timestamp))
+            .collect();
+        told.extend(hidden(&told, are_more, since));
+        told.retain(|push| push.at >= since);
+        Ok(told)
+    }
+}
+
+/// Returns the deed of nobody known where a list, newest first, ended before it came to `since`.
+fn hidden(told: &[Deed], are_more: bool, since: DateTime<Utc>) -> Option<Deed> {
+    let oldest = told.iter().map(|deed| deed.at).min()?;
+    (are_more && oldest >= since).then(|| deed(None, oldest))
+}
+
+fn deed(user: Option<wire::User>, at: DateTime<Utc>) -> Deed {
+    Deed {
+        by: user.map(|user| user.login).unwrap_or_default(),
+        at,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use chrono::TimeDelta;
+
+    #[test]
+    fn a_list_that_ends_before_the_label_hides_something() {
+        let at = |minute| DateTime::<Utc>::UNIX_EPOCH + TimeDelta::minutes(minute);
+        let told = [9, 7, 5].map(|minute| deed(None, at(minute)));
+        let hides = |are_more, since| hidden(&told, are_more, at(since)).is_some();
+        assert_eq!(
+            [hides(true, 4), hides(true, 5), hides(true, 6), hides(false, 4)],
+            [true, true, false, false]
+        );
+        assert_eq!(hidden(&[], true, at(0)), None);
     }
 }

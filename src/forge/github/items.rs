@@ -7,7 +7,7 @@ use http::StatusCode;
 use super::client::{Rights, encoded, path};
 use super::{Address, GitHub, Kind, wire};
 use crate::forge::failure::Failure;
-use crate::forge::{ChangeHead, Item};
+use crate::forge::{ChangeHead, Discretion, Item};
 use crate::task::id::TaskId;
 
 impl GitHub {
@@ -56,6 +56,8 @@ impl GitHub {
             clone_url,
             default_branch,
             change,
+            // Issues of GitHub are read by whoever can read the repository.
+            discretion: Discretion::NotNeeded,
         })
     }
 
@@ -128,6 +130,8 @@ fn change_head(pull: &wire::Pull, base: &wire::Repository) -> ChangeHead {
     ChangeHead {
         head_branch: pull.head.branch.clone(),
         base_branch: pull.base.branch.clone(),
+        head_commit: pull.head.commit.clone(),
+        head_repository: head.map(|head| head.full_name.clone()),
         // Of a deleted fork only the base repository still has the commits.
         head_clone_url: head.unwrap_or(base).clone_url.clone(),
         is_fork,

@@ -29,6 +29,7 @@ use std::collections::BTreeSet;
 use std::sync::atomic::AtomicBool;
 
 use async_trait::async_trait;
+use chrono::{DateTime, Utc};
 use tokio::sync::OnceCell;
 
 use self::client::{Client, Rights};
@@ -40,7 +41,7 @@ use super::failure::{Attempt, Failure};
 use super::source::Source;
 use super::watched::{Checks, OpenChange};
 use super::{
-    Change, Comment, CommentId, CommentKey, Deed, Finding, Forge, ForgeError, GitCredentials, Item, KnownAnswer,
+    Change, Comment, CommentId, CommentKey, Deed, Edit, Finding, Forge, ForgeError, GitCredentials, Item, KnownAnswer,
     NewChange, Post, Reaction, Search,
 };
 use crate::task::id::TaskId;
@@ -258,10 +259,10 @@ impl Forge for GitHub {
         self.or_explain(outcome, address, &what, Right::ReadIssues).await
     }
 
-    async fn last_edit(&self, task: &TaskId) -> Result<Option<Deed>, ForgeError> {
-        let address = Address::of(task)?;
-        let what = format!("asking who changed the text of {address}");
-        let outcome = self.find_edit(address).await;
+    async fn edits_since(&self, item: &Item, since: DateTime<Utc>) -> Result<Vec<Edit>, ForgeError> {
+        let address = Address::of(&item.task)?;
+        let what = format!("asking who changed {address}");
+        let outcome = self.find_edits(address, item.change.as_ref(), since).await;
         self.or_explain(outcome, address, &what, Right::ReadIssues).await
     }
 

@@ -122,6 +122,8 @@ pub(super) struct Head {
 pub(super) struct Side {
     #[serde(rename = "ref")]
     pub(super) branch: String,
+    #[serde(rename = "sha")]
+    pub(super) commit: Option<String>,
     /// Nothing, where the fork was deleted.
     pub(super) repo: Option<Repository>,
 }
@@ -165,9 +167,39 @@ pub(super) struct GraphRepository {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct GraphItem {
+    pub(super) created_at: DateTime<Utc>,
     pub(super) last_edited_at: Option<DateTime<Utc>>,
     /// Nobody, where the account was deleted.
     pub(super) editor: Option<User>,
+    /// The newest come first. The text as it was opened counts as one, where it was edited at all.
+    pub(super) user_content_edits: Option<TextEdits>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct TextEdits {
+    pub(super) nodes: Vec<Option<TextEdit>>,
+    pub(super) page_info: PageInfo,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct PageInfo {
+    pub(super) has_next_page: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct TextEdit {
+    pub(super) edited_at: DateTime<Utc>,
+    pub(super) editor: Option<User>,
+}
+
+/// A change of a branch, in the list of a repository's activities.
+#[derive(Deserialize)]
+pub(super) struct Activity {
+    pub(super) timestamp: DateTime<Utc>,
+    pub(super) actor: Option<User>,
 }
 
 /// A comment on the conversation or on a line.

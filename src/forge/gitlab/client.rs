@@ -14,6 +14,7 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use reqwest::redirect::Policy;
 use secrecy::{ExposeSecret, SecretString};
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use url::Url;
 
 use super::Config;
@@ -127,6 +128,24 @@ impl Client {
     {
         let endpoint = endpoint.map_err(incomplete)?;
         raw(endpoint).query_async(self).await.map_err(failure)
+    }
+
+    /// Asks the GraphQL API, which answers questions of any kind to POST.
+    pub(super) async fn ask_graph<T: DeserializeOwned>(&self, question: &Value) -> Result<T, Failure> {
+        let request = Request {
+            method: Method::POST,
+            address: self.base.join("../graphql").map_err(Failure::unreadable)?,
+            headers: HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static("application/json"))]),
+            body: Bytes::from(question.to_string()),
+        };
+        let answer = send(Repeat::Always, || self.exchange(&request, None)).await?;
+        if !answer.status.is_success() {
+            return Err(Failure::Answered {
+                status: answer.status,
+                message: one_line(&String::from_utf8_lossy(&answer.body)),
+            });
+        }
+        serde_json::from_slice(&answer.body).map_err(Failure::unreadable)
     }
 
     async fn answer(&self, request: &http::request::Builder, body: Vec<u8>) -> Result<Answer, Failure> {

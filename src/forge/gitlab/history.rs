@@ -1,16 +1,35 @@
-//! Who asked for the work, and who changed its text.
+//! Who asked for the work, and who changed what it is about.
 //!
-//! GitLab keeps a history of labels, and writes a note below the item when its title or description is changed.
+//! GitLab keeps a history of labels, and writes a note below the item when its title, its description, its target branch or
+//! its commits change. The history names labels as they are called now: whoever renames a label that a maintainer put on
+//! makes the maintainer the one who asked for work. So the label has to be older than the event that counts.
 
+use chrono::{DateTime, SubsecRound, Utc};
 use gitlab::api::projects::issues::IssueResourceLabelEvents;
 use gitlab::api::projects::merge_requests::MergeRequestResourceLabelEvents;
+use serde_json::{Value, json};
 
 use super::{Address, GitLab, Kind, wire};
-use crate::forge::Deed;
 use crate::forge::failure::Failure;
+use crate::forge::{Deed, Edit};
 
-/// How GitLab's notes about another text begin, in every language of its pages.
-const EDITS: [&str; 2] = ["changed the description", "changed title"];
+/// How GitLab's notes about other words begin, in every language of its pages. A description that is changed and has a box
+/// ticked in the same save gets a note about the box alone.
+const OF_WORDS: [&str; 6] = [
+    "changed the description",
+    "changed title",
+    "changed target branch",
+    "marked the checklist item",
+    "marked the task",
+    "marked this merge request as",
+];
+
+const LABELS: &str = "query($project: ID!, $label: String!) { project(fullPath: $project) { \
+    labels(searchTerm: $label, includeAncestorGroups: true) { nodes { id title updatedAt } } } }";
+
+const LAST_EDIT: &str = "query($project: ID!, $iid: String!) { project(fullPath: $project) { \
+    workItems(iid: $iid) { nodes { widgets { ... on WorkItemWidgetDescription { \
+    lastEditedAt lastEditedBy { username } } } } } } }";
 
 impl GitLab {
     pub(super) async fn find_trigger(&self, address: Address<'_>) -> Result<Option<Deed>, Failure> {
@@ -26,28 +45,150 @@ impl GitLab {
                 self.client.list(events.build()).await?
             }
         };
-        let puts_it_on = |event: &wire::LabelEvent| {
+        let named = |event: &wire::LabelEvent| {
             let label = event.label.as_ref();
             event.action == "add" && label.is_some_and(|label| label.name == self.labels.trigger)
         };
-        let last = events
-            .into_iter()
-            .filter(puts_it_on)
-            .max_by_key(|event| event.created_at);
-        Ok(last.map(|event| deed(event.user, event.created_at)))
+        let last = events.into_iter().filter(named).max_by_key(|event| event.created_at);
+        let Some(event) = last else { return Ok(None) };
+        let mut deed = deed(event.user, event.created_at);
+        let labels = self.trigger_labels(address.project).await?;
+        let number = event.label.map(|label| label.id);
+        if labels.is_some_and(|labels| !is_as_old(&labels, number, deed.at)) {
+            tracing::warn!(
+                item = %address,
+                "the label {} was renamed or changed after it was put on, so nobody is known to have asked for work",
+                self.labels.trigger
+            );
+            deed.by = String::new();
+        }
+        Ok(Some(deed))
     }
 
-    pub(super) async fn find_edit(&self, address: Address<'_>) -> Result<Option<Deed>, Failure> {
-        let is_edit = |note: &wire::Note| note.system && EDITS.iter().any(|edit| note.body.starts_with(edit));
-        let notes = self.notes(address).await?;
-        let last = notes.into_iter().filter(is_edit).max_by_key(|note| note.created_at);
-        Ok(last.map(|note| deed(note.author, note.created_at)))
+    /// Returns the labels of the project and its groups that are called as the trigger is; `None` where this GitLab does
+    /// not tell when a label was changed.
+    async fn trigger_labels(&self, project: &str) -> Result<Option<Vec<wire::GraphLabel>>, Failure> {
+        let trigger = &self.labels.trigger;
+        let question = json!({ "query": LABELS, "variables": {"project": project, "label": trigger} });
+        let labels = self
+            .ask_project_graph(&question)
+            .await?
+            .and_then(|project| project.labels);
+        Ok(labels.map(|labels| {
+            let named = labels.nodes.into_iter().filter(|label| label.title == *trigger);
+            named.collect()
+        }))
+    }
+
+    pub(super) async fn find_edits(&self, address: Address<'_>, since: DateTime<Utc>) -> Result<Vec<Edit>, Failure> {
+        let mut edits = Vec::new();
+        for note in self.notes(address).await? {
+            if !note.system || note.created_at < since {
+                continue;
+            }
+            let is_of_words = OF_WORDS.iter().any(|beginning| note.body.starts_with(beginning));
+            let is_of_head = tells_of_commits(&note.body);
+            let deed = deed(note.author, note.created_at);
+            if is_of_words {
+                edits.push(Edit::of_words(deed));
+            } else if is_of_head {
+                edits.push(Edit::of_head(deed));
+            }
+        }
+        edits.extend(self.last_edit(address, since).await?.map(Edit::of_words));
+        Ok(edits)
+    }
+
+    /// Returns who changed the words of an issue the last time: this does not depend on how notes are worded. Of merge
+    /// requests GitLab does not tell.
+    async fn last_edit(&self, address: Address<'_>, since: DateTime<Utc>) -> Result<Option<Deed>, Failure> {
+        if address.kind == Kind::MergeRequest {
+            return Ok(None);
+        }
+        let variables = json!({"project": address.project, "iid": address.iid.to_string()});
+        let question = json!({ "query": LAST_EDIT, "variables": variables });
+        let items = self
+            .ask_project_graph(&question)
+            .await?
+            .and_then(|project| project.work_items);
+        let widgets = items
+            .into_iter()
+            .flat_map(|items| items.nodes)
+            .flat_map(|item| item.widgets);
+        let edits = widgets.filter_map(|widget| Some(deed(widget.last_edited_by, widget.last_edited_at?)));
+        // Told in whole seconds, so an edit in the second of the label may have come after it.
+        let since = since.trunc_subsecs(0);
+        Ok(edits.filter(|edit| edit.at >= since).max_by_key(|edit| edit.at))
+    }
+
+    /// Asks the GraphQL API about a project; `None` where this GitLab does not know the question.
+    async fn ask_project_graph(&self, question: &Value) -> Result<Option<wire::GraphProject>, Failure> {
+        match self.client.ask_graph::<wire::GraphAnswer>(question).await {
+            Ok(answer) => Ok(answer.data.and_then(|data| data.project)),
+            Err(failure) if failure.status().is_some() => Ok(None),
+            Err(failure) => Err(failure),
+        }
     }
 }
 
-fn deed(user: Option<wire::User>, at: chrono::DateTime<chrono::Utc>) -> Deed {
+/// Tells whether one of `labels` is that of an event, and was not changed after it.
+fn is_as_old(labels: &[wire::GraphLabel], number: Option<u64>, at: DateTime<Utc>) -> bool {
+    labels
+        .iter()
+        .any(|label| label.number() == number && label.updated_at <= at)
+}
+
+/// Tells whether a note of GitLab's says that commits were pushed, such as `added 2 commits`.
+fn tells_of_commits(note: &str) -> bool {
+    let Some((count, what)) = note.strip_prefix("added ").and_then(|rest| rest.split_once(' ')) else {
+        return false;
+    };
+    count.parse::<u64>().is_ok() && what.starts_with("commit")
+}
+
+fn deed(user: Option<wire::User>, at: DateTime<Utc>) -> Deed {
     Deed {
         by: user.map(|user| user.username).unwrap_or_default(),
         at,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use chrono::TimeDelta;
+
+    #[test]
+    fn notes_about_commits_are_told_from_other_notes() {
+        let told = [
+            "added 1 commit\n\n<ul><li>x</li></ul>",
+            "added 12 commits",
+            "added 1h of time spent",
+            "added ~3 label",
+            "added 1",
+        ];
+        assert_eq!(told.map(tells_of_commits), [true, true, false, false, false]);
+    }
+
+    #[test]
+    fn a_label_that_was_changed_after_the_event_or_is_another_one_does_not_count() {
+        let at = |minute| DateTime::<Utc>::UNIX_EPOCH + TimeDelta::minutes(minute);
+        let label = |number: u64, minute| wire::GraphLabel {
+            id: format!("gid://gitlab/GroupLabel/{number}"),
+            title: "coding agent".to_owned(),
+            updated_at: at(minute),
+        };
+        let labels = [label(7, 10), label(8, 1)];
+        let counts = |number, minute| is_as_old(&labels, number, at(minute));
+        assert_eq!(
+            [
+                counts(Some(7), 10),
+                counts(Some(7), 9),
+                counts(Some(8), 9),
+                counts(Some(9), 20),
+                counts(None, 20)
+            ],
+            [true, false, true, false, false]
+        );
     }
 }

@@ -1,11 +1,13 @@
 //! Reading one item.
 
+use std::sync::Arc;
+
 use gitlab::api::projects::issues::Issue;
 use gitlab::api::projects::merge_requests::MergeRequest;
 
-use super::{Address, GitLab, Kind, wire};
+use super::{Address, ConfidentialIssues, GitLab, Kind, wire};
 use crate::forge::failure::Failure;
-use crate::forge::{ChangeHead, Item};
+use crate::forge::{ChangeHead, Discretion, Item};
 use crate::task::id::TaskId;
 
 impl GitLab {
@@ -21,6 +23,7 @@ impl GitLab {
         if let Some(change) = &change {
             self.client.admit(&change.head_clone_url)?;
         }
+        let discretion = self.discretion(&item, &project);
         Ok(Item {
             task: task.clone(),
             title: item.title,
@@ -35,7 +38,17 @@ impl GitLab {
             clone_url: project.http_url_to_repo.clone(),
             default_branch: project.default_branch.clone().filter(|_| !project.empty_repo),
             change,
+            discretion,
         })
+    }
+
+    fn discretion(&self, item: &wire::Item, project: &wire::Project) -> Discretion {
+        let is_narrower = item.confidential == Some(true) && project.is_open_to_more();
+        match self.confidential_issues {
+            _ if !is_narrower => Discretion::NotNeeded,
+            ConfidentialIssues::Refuse => Discretion::Refused,
+            ConfidentialIssues::NeutralNames => Discretion::NeutralNames,
+        }
     }
 
     pub(super) async fn ask_item(&self, address: Address<'_>) -> Result<wire::Item, Failure> {
@@ -67,25 +80,32 @@ impl GitLab {
             Some(source) if is_fork => self.fork(source).await?,
             Some(_) | None => None,
         };
+        let head_repository = match &fork {
+            Some(fork) => Some(fork.path_with_namespace.clone()),
+            None if is_fork => None,
+            None => Some(project.path_with_namespace.clone()),
+        };
         let is_allowed = item.allow_collaboration.or(item.allow_maintainer_to_push) == Some(true);
         Ok(ChangeHead {
             head_branch: branch(&item.source_branch)?,
             base_branch: branch(&item.target_branch)?,
             may_push: !is_fork || (fork.is_some() && is_allowed),
+            head_commit: item.sha.clone(),
+            head_repository,
             // Of a deleted or hidden fork only the target project has the commits.
-            head_clone_url: fork.unwrap_or_else(|| project.http_url_to_repo.clone()),
+            head_clone_url: fork.as_deref().unwrap_or(project).http_url_to_repo.clone(),
             is_fork,
         })
     }
 
-    /// Returns the clone address of a fork, if the bot may see it.
-    async fn fork(&self, id: u64) -> Result<Option<String>, Failure> {
+    /// Returns the project of a fork, if the bot may see it.
+    async fn fork(&self, id: u64) -> Result<Option<Arc<wire::Project>>, Failure> {
         let name = id.to_string();
         if let Some(project) = self.projects.fact(&name) {
-            return Ok(Some(project.http_url_to_repo.clone()));
+            return Ok(Some(project));
         }
         match self.ask_project(id).await {
-            Ok(project) => Ok(Some(self.projects.learn(&name, project).http_url_to_repo.clone())),
+            Ok(project) => Ok(Some(self.projects.learn(&name, project))),
             Err(failure) if failure.is_missing() || failure.status() == Some(http::StatusCode::FORBIDDEN) => Ok(None),
             Err(failure) => Err(failure),
         }

@@ -24,6 +24,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use chrono::{DateTime, Utc};
 use gitlab::api::common::NameOrId;
 use gitlab::api::projects;
 use gitlab::api::users::CurrentUser;
@@ -40,7 +41,7 @@ use super::failure::{Attempt, Failure};
 use super::source::Source;
 use super::watched::{Checks, OpenChange};
 use super::{
-    Change, Comment, CommentId, CommentKey, Deed, Finding, Forge, ForgeError, GitCredentials, Item, KnownAnswer,
+    Change, Comment, CommentId, CommentKey, Deed, Edit, Finding, Forge, ForgeError, GitCredentials, Item, KnownAnswer,
     NewChange, Post, Reaction, Search,
 };
 use crate::task::id::TaskId;
@@ -61,8 +62,20 @@ pub struct Config {
     pub projects: Vec<String>,
     /// User names of people who are obeyed and heard as if they had the role Developer.
     pub allowed_users: Vec<String>,
+    /// What happens to a confidential issue in a project that more people can read: `refuse` leaves it alone and says so on it,
+    /// `neutral_names` works on it and shows only the changed files and the issue's number.
+    pub confidential_issues: ConfidentialIssues,
     /// Names of the labels.
     pub labels: Labels,
+}
+
+/// What happens to a confidential issue in a project that more people can read.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ConfidentialIssues {
+    #[default]
+    Refuse,
+    NeutralNames,
 }
 
 impl Default for Config {
@@ -73,6 +86,7 @@ impl Default for Config {
             bot_name: String::new(),
             projects: Vec::new(),
             allowed_users: Vec::new(),
+            confidential_issues: ConfidentialIssues::default(),
             labels: Labels::default(),
         }
     }
@@ -84,6 +98,7 @@ pub struct GitLab {
     labels: Labels,
     sources: Vec<Source>,
     allowed_users: AllowedUsers,
+    confidential_issues: ConfidentialIssues,
     bot: OnceCell<String>,
     projects: Cache<wire::Project>,
     /// The names of the labels of a project and its groups.
@@ -121,6 +136,7 @@ impl GitLab {
             labels: config.labels.clone(),
             sources: config.projects.iter().map(|entry| Source::parse(entry)).collect(),
             allowed_users: AllowedUsers::new(&config.allowed_users),
+            confidential_issues: config.confidential_issues,
             bot,
             projects: Cache::new(),
             known_labels: Cache::new(),
@@ -265,10 +281,10 @@ impl Forge for GitLab {
         self.or_explain(outcome, address, &what, Right::Read).await
     }
 
-    async fn last_edit(&self, task: &TaskId) -> Result<Option<Deed>, ForgeError> {
-        let address = Address::of(task)?;
-        let what = format!("asking who changed the text of {address}");
-        let outcome = self.find_edit(address).await;
+    async fn edits_since(&self, item: &Item, since: DateTime<Utc>) -> Result<Vec<Edit>, ForgeError> {
+        let address = Address::of(&item.task)?;
+        let what = format!("asking who changed {address}");
+        let outcome = self.find_edits(address, since).await;
         self.or_explain(outcome, address, &what, Right::Read).await
     }
 

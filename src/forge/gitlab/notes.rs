@@ -22,8 +22,13 @@ pub(super) const LONGEST_BODY: usize = 1_000_000;
 impl GitLab {
     /// A merge request's notes include those on its changes, with their position: discussions need not be asked.
     pub(super) async fn read_comments(&self, address: Address<'_>) -> Result<Vec<Comment>, Failure> {
+        let mut notes = self.notes(address).await?;
+        // Words that only some may read must not come back in a merge request that more people read.
+        if notes.iter().any(wire::Note::is_internal) && self.project(address.project).await?.is_open_to_more() {
+            notes.retain(|note| !note.is_internal());
+        }
         let mut comments = Vec::new();
-        for note in self.notes(address).await? {
+        for note in notes {
             let asks_for_changes = note.system && note.body.trim() == CHANGES_REQUESTED;
             if (note.system && !asks_for_changes) || self.is_bot(note.author.as_ref()).await? {
                 continue;

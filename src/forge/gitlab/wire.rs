@@ -42,6 +42,8 @@ pub(super) struct Item {
     pub(super) assignees: Vec<User>,
     pub(super) updated_at: DateTime<Utc>,
     pub(super) references: Option<References>,
+    /// Of an issue: who may only read the project does not see it.
+    pub(super) confidential: Option<bool>,
     /// The commit at the head of a merge request.
     pub(super) sha: Option<String>,
     /// The rest is a merge request's only. Nothing, where the fork was deleted.
@@ -71,10 +73,20 @@ pub(super) struct Project {
     pub(super) empty_repo: bool,
     #[serde(default)]
     pub(super) archived: bool,
+    /// `private`, `internal` or `public`.
+    pub(super) visibility: Option<String>,
     pub(super) issues_enabled: Option<bool>,
     pub(super) merge_requests_enabled: Option<bool>,
     #[serde(default)]
     pub(super) permissions: Permissions,
+}
+
+impl Project {
+    /// Tells whether people can read the code, branches and merge requests who see no confidential issue and no internal
+    /// note. Of a private project nobody can. What does not say how visible it is counts as open.
+    pub(super) fn is_open_to_more(&self) -> bool {
+        self.visibility.as_deref() != Some("private")
+    }
 }
 
 /// A project as an entry of a list.
@@ -121,6 +133,18 @@ pub(super) struct Note {
     #[serde(default)]
     pub(super) system: bool,
     pub(super) position: Option<Position>,
+    /// For people with the role Planner or Reporter and above.
+    #[serde(default)]
+    pub(super) internal: bool,
+    /// The older name of the same.
+    #[serde(default)]
+    pub(super) confidential: bool,
+}
+
+impl Note {
+    pub(super) fn is_internal(&self) -> bool {
+        self.internal || self.confidential
+    }
 }
 
 /// A label that was put on or taken off.
@@ -146,7 +170,62 @@ pub(super) struct Position {
 
 #[derive(Deserialize)]
 pub(super) struct Label {
+    pub(super) id: u64,
     pub(super) name: String,
+}
+
+/// An answer of the GraphQL API. What it does not know is nothing, with errors that are not read.
+#[derive(Deserialize)]
+pub(super) struct GraphAnswer {
+    pub(super) data: Option<GraphData>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct GraphData {
+    pub(super) project: Option<GraphProject>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct GraphProject {
+    pub(super) labels: Option<Nodes<GraphLabel>>,
+    pub(super) work_items: Option<Nodes<GraphItem>>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Nodes<T> {
+    pub(super) nodes: Vec<T>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct GraphLabel {
+    /// `gid://gitlab/ProjectLabel/12` or `gid://gitlab/GroupLabel/12`.
+    pub(super) id: String,
+    pub(super) title: String,
+    /// In whole seconds.
+    pub(super) updated_at: DateTime<Utc>,
+}
+
+impl GraphLabel {
+    pub(super) fn number(&self) -> Option<u64> {
+        self.id.rsplit('/').next()?.parse().ok()
+    }
+}
+
+#[derive(Deserialize)]
+pub(super) struct GraphItem {
+    pub(super) widgets: Vec<Widget>,
+}
+
+/// A part of a work item; only its description tells of edits.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Widget {
+    #[serde(default)]
+    pub(super) last_edited_at: Option<DateTime<Utc>>,
+    #[serde(default)]
+    pub(super) last_edited_by: Option<User>,
 }
 
 #[derive(Deserialize)]

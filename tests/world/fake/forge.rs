@@ -136,7 +136,11 @@ pub async fn front_door<S: Host>(
     let arrival = forge.traffic.arrive();
     let fault = forge.traffic.fault(&method, &path);
     let answer = match fault {
-        None => Some(next.run(request).await),
+        None => {
+            let answer = next.run(request).await;
+            forge.traffic.has_been_worked_on(&method, &path);
+            Some(answer)
+        }
         Some(Fault::Fails(status)) => Some(traffic::failure(status)),
         Some(Fault::FailsAfterWork(status)) => {
             next.run(request).await;

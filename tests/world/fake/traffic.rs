@@ -66,6 +66,7 @@ pub struct Traffic {
     requests: Mutex<Vec<Request>>,
     unknown: Mutex<Vec<String>>,
     rules: Mutex<Vec<Rule>>,
+    deeds: Mutex<Vec<Deed>>,
     arrived: AtomicUsize,
     hanging: AtomicUsize,
     are_cut_off: AtomicBool,
@@ -80,7 +81,37 @@ struct Rule {
     left: usize,
 }
 
+/// What somebody does right after a request to a route was worked on, before it is answered.
+struct Deed {
+    route: Route,
+    act: Box<dyn FnOnce() + Send>,
+}
+
+impl fmt::Debug for Deed {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "after {:?}", self.route)
+    }
+}
+
 impl Traffic {
+    /// Has something happen once, after the next request to a route.
+    pub fn after(&self, route: &str, act: impl FnOnce() + Send + 'static) {
+        let deed = Deed {
+            route: Route::new(route),
+            act: Box::new(act),
+        };
+        self.deeds.lock().expect("no panic holds it").push(deed);
+    }
+
+    /// Does what waited for a request.
+    pub fn has_been_worked_on(&self, method: &Method, path: &str) {
+        let mut deeds = self.deeds.lock().expect("no panic holds it");
+        let (due, waiting): (Vec<_>, Vec<_>) = deeds.drain(..).partition(|deed| deed.route.matches(method, path));
+        *deeds = waiting;
+        drop(deeds);
+        due.into_iter().for_each(|deed| (deed.act)());
+    }
+
     /// Counts a request that comes in, and returns its place in the order.
     pub fn arrive(&self) -> usize {
         self.arrived.fetch_add(1, Ordering::SeqCst)

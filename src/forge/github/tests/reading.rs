@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{TOKEN, comment, config, github, issue, pull, refused, repository, task, unknown};
 use crate::forge::github::GitHub;
 use crate::forge::test_server::{Server, Told};
-use crate::forge::{Comment, Forge, ForgeError, Item};
+use crate::forge::{Comment, Discretion, Forge, ForgeError, Item};
 
 #[tokio::test]
 async fn an_item_is_read_anew_and_its_repository_once() {
@@ -32,6 +32,7 @@ async fn an_item_is_read_anew_and_its_repository_once() {
         clone_url: "https://github.com/o/r.git".to_owned(),
         default_branch: Some("main".to_owned()),
         change: None,
+        discretion: Discretion::NotNeeded,
     };
     assert_eq!(item, wanted);
     assert_eq!((github.requests(), server.count("GET /api/v3/repos/o/r")), (3, 1));

@@ -47,7 +47,7 @@ fn item(iid: u64, sign: char) -> Value {
 
 fn project(id: u64) -> Value {
     json!({
-        "id": id, "http_url_to_repo": format!("https://gitlab.com/{id}.git"), "default_branch": "main",
+        "id": id, "path_with_namespace": format!("g/s/p{id}"), "visibility": "private", "http_url_to_repo": format!("https://gitlab.com/{id}.git"), "default_branch": "main",
         "permissions": {"project_access": {"access_level": 30}, "group_access": null},
     })
 }

@@ -73,9 +73,11 @@ async fn the_head_of_a_merge_request_tells_whether_it_may_be_pushed_to() {
                 .unwrap(),
         );
     }
-    let head = |id: u64, is_fork, may_push| ChangeHead {
+    let head = |id: u64, is_fork, may_push: bool| ChangeHead {
         head_branch: "fix".to_owned(),
         base_branch: "main".to_owned(),
+        head_commit: None,
+        head_repository: may_push.then(|| format!("g/s/p{id}")),
         head_clone_url: format!("https://gitlab.com/{id}.git"),
         is_fork,
         may_push,

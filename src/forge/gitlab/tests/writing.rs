@@ -72,7 +72,7 @@ async fn a_write_that_a_limit_stopped_is_made_after_the_wait() {
 #[tokio::test]
 async fn single_labels_are_put_on_and_taken_off() {
     let server = Server::start(|asked| match short(asked).as_str() {
-        "GET /labels" => Told::json(200, &json!([{"name": "coding agent"}])),
+        "GET /labels" => Told::json(200, &json!([{"id": 1, "name": "coding agent"}])),
         "POST /labels" => {
             assert_eq!(asked.field("color").as_deref(), Some("#0e8a16"));
             refused(409, "Label already exists")

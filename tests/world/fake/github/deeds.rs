@@ -138,6 +138,15 @@ impl State {
         self.mention(repository, number);
     }
 
+    /// Points a pull request to another branch.
+    pub fn retarget(&mut self, repository: &str, number: u64, actor: &str, base: &str) {
+        let Some(pull) = self.item_mut(repository, number).and_then(|item| item.pull.as_mut()) else {
+            return;
+        };
+        base.clone_into(&mut pull.base);
+        self.happened(repository, number, actor, What::BaseChanged);
+    }
+
     pub fn close(&mut self, repository: &str, number: u64, actor: &str, because: &str) {
         let Some(item) = self.item_mut(repository, number).filter(|item| item.is_open) else {
             return;

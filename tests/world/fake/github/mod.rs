@@ -287,6 +287,11 @@ impl GitHub {
         self.forge.traffic.misbehave_later(route, spared, fault, times);
     }
 
+    /// Has something happen once, after the next request to a route and before it is answered.
+    pub fn after(&self, route: &str, act: impl FnOnce() + Send + 'static) {
+        self.forge.traffic.after(route, act);
+    }
+
     /// Refuses the next requests to a route.
     pub fn fails_next(&self, route: &str, status: u16, times: usize) {
         self.forge.traffic.misbehave(route, Fault::Fails(status), times);

@@ -57,6 +57,11 @@ impl Item {
         self.alter(|item| item.pull.as_mut().expect("a pull request").maintainers_can_modify = true)
     }
 
+    /// Points it to another branch.
+    pub fn retarget_by(&self, login: &str, base: &str) -> Self {
+        self.act(|state| state.retarget(self.repository(), self.number(), login, base))
+    }
+
     /// Merges it, as far as people see.
     pub fn merges(&self) -> Self {
         let (place, number) = (self.repository().to_owned(), self.number());

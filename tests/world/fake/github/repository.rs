@@ -88,7 +88,12 @@ impl Repository {
     pub fn commit(&self, branch: &str, message: &str, files: &[(&str, &str)]) -> String {
         let (git, start) = self.with(|place| (place.git.clone(), place.default_branch.clone()));
         let id = git.commit(branch, &start, message, files);
-        self.forge.change(|state| state.pushed(&self.full_name, HUMAN));
+        // Nobody but its owner pushes to a fork.
+        let pusher = self.with(|place| match &place.parent {
+            Some(_) => place.owner.clone(),
+            None => HUMAN.to_owned(),
+        });
+        self.forge.change(|state| state.pushed(&self.full_name, &pusher));
         id
     }
 

@@ -205,6 +205,7 @@ pub enum What {
         to: String,
     },
     BodyEdited,
+    BaseChanged,
     Closed,
     Reopened,
     Locked,

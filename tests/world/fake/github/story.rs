@@ -94,6 +94,7 @@ fn deed(state: &State, place: &Repository, item: &Item, what: &What) -> (String,
         }
         What::Renamed { from, .. } => plain(&format!("changed the title from \"{from}\"")),
         What::BodyEdited => plain("changed the description"),
+        What::BaseChanged => plain("changed the base branch"),
         What::Closed => plain("closed this"),
         What::Reopened => plain("reopened this"),
         What::Locked => plain("locked the conversation"),

@@ -4,6 +4,7 @@
 
 use crate::fake::forge::Host;
 use crate::fake::forge::Refusal;
+use crate::fake::gitlab::edits::ticked;
 use crate::fake::gitlab::state::Access;
 use crate::fake::gitlab::state::Award;
 use crate::fake::gitlab::state::Item;
@@ -51,6 +52,8 @@ impl State {
             is_open: true,
             is_locked: false,
             is_deleted: false,
+            is_confidential: false,
+            edited: None,
             labels: Vec::new(),
             assignees: Vec::new(),
             notes: Vec::new(),
@@ -117,6 +120,7 @@ impl State {
             name: name.to_owned(),
             color: "#428BCA".to_owned(),
             description: None,
+            updated: now(),
         });
     }
 
@@ -136,6 +140,7 @@ impl State {
             body: body.to_owned(),
             earlier: Vec::new(),
             is_system: false,
+            is_internal: false,
             position: None,
             awards: Vec::new(),
             created: now(),
@@ -211,14 +216,23 @@ impl State {
             return;
         };
         let from = std::mem::replace(&mut item.title, title.to_owned());
+        item.edited = Some((now(), actor.to_owned()));
         self.system_note(place, actor, &format!("changed title from **{from}** to **{title}**"));
         self.happened(place, actor, What::Renamed { from });
     }
 
     pub fn describe(&mut self, place: &Place, actor: &str, description: &str) {
         let Some(item) = self.item_mut(place) else { return };
-        item.description = Some(description.to_owned());
-        self.system_note(place, actor, "changed the description");
+        let before = item.description.replace(description.to_owned()).unwrap_or_default();
+        item.edited = Some((now(), actor.to_owned()));
+        // GitLab says nothing of a text that was changed while a box of it was ticked.
+        let ticked = ticked(&before, description);
+        for note in &ticked {
+            self.system_note(place, actor, note);
+        }
+        if ticked.is_empty() {
+            self.system_note(place, actor, "changed the description");
+        }
         self.happened(place, actor, What::DescriptionEdited);
         self.mention(place);
     }
@@ -365,7 +379,9 @@ impl Host for State {
             _ if !is_push => Ok(username),
             _ if project.is_archived => forbidden("You can't push code to an archived project."),
             _ if self.is_opened_to(project, &username) => Ok(username),
-            Access::Guest | Access::Reporter => forbidden("You are not allowed to push code to this project."),
+            Access::Guest | Access::Planner | Access::Reporter => {
+                forbidden("You are not allowed to push code to this project.")
+            }
             Access::Developer | Access::Maintainer | Access::Owner => Ok(username),
         }
     }

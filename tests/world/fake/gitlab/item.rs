@@ -156,8 +156,42 @@ impl Item {
         .await;
     }
 
+    /// Lets everything that happened here have happened an hour earlier.
+    pub fn an_hour_passes(&self) -> Self {
+        let hour = chrono::Duration::hours(1);
+        self.alter(|item| {
+            item.created -= hour;
+            item.history.iter_mut().for_each(|happening| happening.when -= hour);
+            for note in &mut item.notes {
+                note.created -= hour;
+                note.updated -= hour;
+            }
+            if let Some((at, _)) = &mut item.edited {
+                *at -= hour;
+            }
+        })
+    }
+
     pub fn rename(&self, title: &str) -> Self {
-        self.act(|state| state.rename(&self.place, HUMAN, title))
+        self.rename_by(HUMAN, title)
+    }
+
+    pub fn rename_by(&self, username: &str, title: &str) -> Self {
+        self.act(|state| state.rename(&self.place, username, title))
+    }
+
+    /// Lets nobody see it but its author, whoever it is assigned to, and the team.
+    pub fn confidential(&self) -> Self {
+        self.alter(|item| item.is_confidential = true)
+    }
+
+    /// Writes a comment that only the team sees.
+    pub fn internal_note(&self, author: &str, text: &str) -> Self {
+        self.act(|state| {
+            let id = state.note(&self.place, author, text, None);
+            let note = state.item_mut(&self.place).and_then(|item| item.note_mut(id));
+            note.expect("the note was just written").is_internal = true;
+        })
     }
 
     /// Changes the text, and leaves a trace.

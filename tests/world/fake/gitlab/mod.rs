@@ -5,6 +5,7 @@
 
 mod api;
 mod deeds;
+mod edits;
 mod item;
 mod merge_request;
 mod pipelines;
@@ -239,6 +240,11 @@ impl GitLab {
     /// Lets `spared` requests to a route by, and the next `times` go wrong in any way there is.
     pub fn misbehaves(&self, route: &str, spared: usize, fault: Fault, times: usize) {
         self.forge.traffic.misbehave_later(route, spared, fault, times);
+    }
+
+    /// Has something happen once, after the next request to a route and before it is answered.
+    pub fn after(&self, route: &str, act: impl FnOnce() + Send + 'static) {
+        self.forge.traffic.after(route, act);
     }
 
     /// Refuses the next requests to a route.

@@ -102,8 +102,23 @@ impl Project {
     pub fn commit(&self, branch: &str, message: &str, files: &[(&str, &str)]) -> String {
         let (git, start) = self.with(|project| (project.git.clone(), project.default_branch.clone()));
         let id = git.commit(branch, &start, message, files);
-        self.forge.change(|state| state.pushed(&self.path, HUMAN));
+        // Nobody but its owner pushes to a fork.
+        let pusher = self.with(|project| match &project.parent {
+            Some(_) => project.group().to_owned(),
+            None => HUMAN.to_owned(),
+        });
+        self.forge.change(|state| state.pushed(&self.path, &pusher));
         id
+    }
+
+    pub fn rename_label(&self, from: &str, to: &str) -> Self {
+        self.forge.change(|state| state.rename_label(&self.path, from, to));
+        self.clone()
+    }
+
+    pub fn delete_label(&self, name: &str) -> Self {
+        self.forge.change(|state| state.delete_label(&self.path, name));
+        self.clone()
     }
 
     pub fn branches(&self) -> Vec<String> {

@@ -39,6 +39,7 @@ pub struct Token {
 pub enum Access {
     None = 0,
     Guest = 10,
+    Planner = 15,
     Reporter = 20,
     Developer = 30,
     Maintainer = 40,
@@ -73,6 +74,7 @@ pub struct Label {
     pub name: String,
     pub color: String,
     pub description: Option<String>,
+    pub updated: Time,
 }
 
 /// Issues and merge requests are counted apart.
@@ -101,6 +103,9 @@ pub struct Item {
     pub is_open: bool,
     pub is_locked: bool,
     pub is_deleted: bool,
+    pub is_confidential: bool,
+    /// When title or description were changed the last time, and by whom.
+    pub edited: Option<(Time, String)>,
     pub labels: Vec<String>,
     pub assignees: Vec<String>,
     pub notes: Vec<Note>,
@@ -133,6 +138,8 @@ pub struct Note {
     pub earlier: Vec<String>,
     /// Written by GitLab itself, about what somebody did.
     pub is_system: bool,
+    /// For the team only.
+    pub is_internal: bool,
     /// The file and line of a remark on a diff.
     pub position: Option<(String, u64)>,
     pub awards: Vec<Award>,
@@ -275,6 +282,12 @@ impl Project {
         let direct = self.members.get(username).copied().unwrap_or(given);
         let inherited = self.inherited.get(username).copied().unwrap_or(Access::None);
         direct.max(inherited).max(least)
+    }
+
+    /// Says whether somebody may see a confidential issue of this project: its author, whoever it is assigned to, and the team.
+    pub fn shows_confidential(&self, item: &Item, username: &str) -> bool {
+        let is_concerned = item.author == username || item.assignees.iter().any(|name| name == username);
+        !item.is_confidential || is_concerned || self.access(username) >= Access::Planner
     }
 
     /// Returns all members, each with the highest access that they have by any way.

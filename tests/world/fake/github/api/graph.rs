@@ -1,4 +1,4 @@
-//! The one question of the GraphQL API that the fake knows: who changed the text of an item, the last time.
+//! The one question of the GraphQL API that the fake knows: who changed the text of an item, and when.
 
 use axum::extract::State as Shared;
 use serde_json::Value;
@@ -16,16 +16,21 @@ use crate::fake::github::state::What;
 use crate::fake::request::Fields;
 
 /// What has to stand in the question, in this order.
-const KNOWN: [&str; 8] = [
+const KNOWN: [&str; 10] = [
     "repository(owner: $owner, name: $name)",
     "issueOrPullRequest(number: $number)",
-    "... on Issue",
+    "... on Issue { createdAt",
     "lastEditedAt",
     "editor { login }",
-    "... on PullRequest",
+    "userContentEdits(first: 100) { nodes { editedAt editor { login } } pageInfo { hasNextPage } }",
+    "... on PullRequest { createdAt",
     "lastEditedAt",
     "editor { login }",
+    "userContentEdits(first: 100) { nodes { editedAt editor { login } } pageInfo { hasNextPage } }",
 ];
+
+/// Edits that are told of at once, the newest first.
+const MOST: usize = 100;
 
 pub async fn answer(Shared(hub): Shared<Hub>, viewer: Viewer, fields: Fields) -> Answer {
     let question = fields.text("query").unwrap_or_default();
@@ -41,21 +46,28 @@ pub async fn answer(Shared(hub): Shared<Hub>, viewer: Viewer, fields: Fields) ->
     let number = variables["number"].as_u64().unwrap_or_default();
     let found: Result<_, Problem> = hub.show(&viewer, |view| {
         let item = find_item(find(view.state, &viewer, &place)?, number)?;
-        let last = item
-            .history
-            .iter()
-            .rfind(|happening| happening.what == What::BodyEdited);
-        Ok(last.map(|edit| (text(edit.when), edit.actor.clone())))
+        let edits = item.history.iter().rev();
+        let edits = edits.filter(|happening| happening.what == What::BodyEdited);
+        let mut edits: Vec<_> = edits.map(|edit| (text(edit.when), edit.actor.clone())).collect();
+        if !edits.is_empty() {
+            // The text as it was opened is one of them, once there is another.
+            edits.push((text(item.created), item.author.clone()));
+        }
+        Ok((text(item.created), edits))
     });
-    let Ok(last) = found else {
+    let Ok((created, edits)) = found else {
         return ok(refusal("Could not resolve to an issue or pull request."));
     };
-    let (at, editor) = last.map_or((Value::Null, Value::Null), |(at, login)| {
+    let (at, editor) = edits.first().map_or((Value::Null, Value::Null), |(at, login)| {
         (json!(at), json!({"login": login}))
     });
-    ok(json!({
-        "data": {"repository": {"issueOrPullRequest": {"lastEditedAt": at, "editor": editor}}},
-    }))
+    let node = |(at, login): &(String, String)| json!({"editedAt": at, "editor": {"login": login}});
+    let nodes: Vec<_> = edits.iter().take(MOST).map(node).collect();
+    let item = json!({
+        "createdAt": created, "lastEditedAt": at, "editor": editor,
+        "userContentEdits": {"nodes": nodes, "pageInfo": {"hasNextPage": edits.len() > MOST}},
+    });
+    ok(json!({"data": {"repository": {"issueOrPullRequest": item}}}))
 }
 
 fn refusal(message: &str) -> Value {

@@ -79,6 +79,7 @@ fn repository() -> Router<Hub> {
         .route("/repos/{owner}/{name}/assignees", get(repositories::assignees))
         .route("/repos/{owner}/{name}/labels", get(labels::list).post(labels::create))
         .route("/repos/{owner}/{name}/labels/{label}", get(labels::one))
+        .route("/repos/{owner}/{name}/activity", get(refs::activity))
         .route("/repos/{owner}/{name}/branches", get(refs::branches))
         .route("/repos/{owner}/{name}/branches/{*branch}", get(refs::branch))
         .route("/repos/{owner}/{name}/git/ref/{*reference}", get(refs::reference))

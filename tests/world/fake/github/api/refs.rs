@@ -17,8 +17,10 @@ use crate::fake::github::api::hub::Hub;
 use crate::fake::github::api::hub::Viewer;
 use crate::fake::github::api::hub::find;
 use crate::fake::github::api::view::View;
+use crate::fake::github::api::view::text;
 use crate::fake::github::state::Permission;
 use crate::fake::github::state::Repository;
+use crate::fake::github::state::What;
 use crate::fake::request::Fields;
 use crate::fake::request::Query;
 
@@ -39,6 +41,38 @@ pub async fn branches(
         Ok(branches.collect())
     })?;
     page(&query, &hub.api(), branches)
+}
+
+/// Who changed a branch, and when: known of branches that pull requests are from.
+pub async fn activity(
+    Shared(hub): Shared<Hub>,
+    viewer: Viewer,
+    Path(place): Path<(String, String)>,
+    query: Query,
+) -> Answer {
+    let activities = hub.show(&viewer, |view| {
+        let place = find(view.state, &viewer, &place)?;
+        let wanted = query.value("ref").unwrap_or_default().trim_start_matches("refs/heads/");
+        let items = view.state.repositories.iter().flat_map(|place| place.items.values());
+        let from_here = items.filter(|item| {
+            let pull = item.pull.as_ref();
+            pull.is_some_and(|pull| place.is_named(&pull.head_repository) && pull.head == wanted)
+        });
+        let pushes = from_here.flat_map(|item| &item.history).filter_map(|happening| {
+            let What::Pushed { commit, is_forced, .. } = &happening.what else {
+                return None;
+            };
+            let kind = if *is_forced { "force_push" } else { "push" };
+            Some(json!({
+                "id": happening.id, "activity_type": kind, "ref": format!("refs/heads/{wanted}"), "after": commit,
+                "timestamp": text(happening.when), "actor": view.user(&happening.actor),
+            }))
+        });
+        let mut pushes: Vec<_> = pushes.collect();
+        pushes.reverse();
+        Ok(pushes)
+    })?;
+    page(&query, &hub.api(), activities)
 }
 
 pub async fn branch(Shared(hub): Shared<Hub>, viewer: Viewer, Path((owner, name, branch)): Named) -> Answer {

@@ -108,6 +108,7 @@ fn event(view: View<'_>, place: &Repository, happening: &Happening) -> Option<Va
         What::Unlocked => ("unlocked", json!({"lock_reason": null})),
         What::Merged => ("merged", json!({})),
         What::HeadDeleted => ("head_ref_deleted", json!({})),
+        What::BaseChanged => ("base_ref_changed", json!({})),
         What::Pushed { is_forced: true, .. } => ("head_ref_force_pushed", json!({})),
         What::Opened
         | What::Commented(_)

@@ -103,6 +103,7 @@ fn wanted(view: View<'_>, projects: Vec<&Project>, kind: Kind, query: &Query) ->
         .into_iter()
         .flat_map(|project| project.items(kind).values().map(move |item| (project, item)));
     let mut found: Vec<_> = items
+        .filter(|(project, item)| project.shows_confidential(item, view.viewer))
         .filter(|(_, item)| !item.is_deleted && asked_for(item, query))
         .collect();
     match query.value("order_by") {

@@ -93,7 +93,8 @@ pub fn find<'a>(state: &'a State, viewer: &Viewer, project: &str) -> Result<&'a 
 
 pub fn find_item<'a>(state: &'a State, viewer: &Viewer, spot: &Spot) -> Result<(&'a Project, &'a Item), Problem> {
     let project = find(state, viewer, &spot.project)?;
-    let item = project.items(spot.kind).get(&spot.iid).filter(|item| !item.is_deleted);
+    let item = project.items(spot.kind).get(&spot.iid);
+    let item = item.filter(|item| !item.is_deleted && project.shows_confidential(item, &viewer.0));
     item.map(|item| (project, item)).ok_or_else(|| Problem::not_found(""))
 }
 

@@ -20,6 +20,7 @@ use crate::fake::gitlab::api::view::text;
 use crate::fake::gitlab::state::Access;
 use crate::fake::gitlab::state::Label;
 use crate::fake::gitlab::state::What;
+use crate::fake::gitlab::state::now;
 use crate::fake::request::Fields;
 use crate::fake::request::Query;
 
@@ -67,6 +68,7 @@ pub async fn create(Shared(lab): Shared<Lab>, viewer: Viewer, Path(project): Pat
             name: name.to_owned(),
             color: color.to_owned(),
             description,
+            updated: now(),
         });
         Ok(())
     })?;

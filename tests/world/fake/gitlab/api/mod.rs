@@ -1,6 +1,7 @@
 //! The paths of GitLab's REST API that the fake knows. Everything else is noted down and answered 404.
 
 mod answer;
+mod graph;
 mod items;
 mod lab;
 mod labels;
@@ -34,6 +35,7 @@ pub fn router(lab: &Lab) -> Router {
     let api = api.merge(item("issues")).merge(item("merge_requests"));
     let app = Router::new()
         .nest("/api/v4", api)
+        .route("/api/graphql", post(graph::answer))
         .fallback(others)
         .method_not_allowed_fallback(others);
     let app = app.with_state(lab.clone());

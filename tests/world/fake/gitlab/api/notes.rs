@@ -22,6 +22,7 @@ use crate::fake::gitlab::api::lab::find_item;
 use crate::fake::gitlab::api::view::View;
 use crate::fake::gitlab::state::Access;
 use crate::fake::gitlab::state::Item;
+use crate::fake::gitlab::state::Note;
 use crate::fake::gitlab::state::Place;
 use crate::fake::gitlab::state::Project;
 use crate::fake::request::Fields;
@@ -33,7 +34,9 @@ type Named = Path<(String, u64, String)>;
 pub async fn list(Shared(lab): Shared<Lab>, viewer: Viewer, spot: Spot, query: Query) -> Answer {
     let notes = lab.show(&viewer, |view| {
         let (project, item) = find_item(view.state, &viewer, &spot)?;
-        let mut notes: Vec<_> = item.notes.iter().map(|note| view.note(project, item, note)).collect();
+        let is_shown = |note: &&Note| !note.is_internal || project.access(&viewer.0) >= Access::Planner;
+        let notes = item.notes.iter().filter(is_shown);
+        let mut notes: Vec<_> = notes.map(|note| view.note(project, item, note)).collect();
         // The newest comes first, unless asked otherwise.
         if query.value("sort") != Some("asc") {
             notes.reverse();

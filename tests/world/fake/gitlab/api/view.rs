@@ -98,7 +98,7 @@ impl View<'_> {
             None => add(
                 &mut shown,
                 json!({
-                    "type": "ISSUE", "issue_type": "issue", "confidential": false, "due_date": null, "has_tasks": false,
+                    "type": "ISSUE", "issue_type": "issue", "confidential": item.is_confidential, "due_date": null, "has_tasks": false,
                     "merge_requests_count": 0, "weight": null, "severity": "UNKNOWN", "moved_to_id": null, "service_desk_reply_to": null,
                     "_links": {"self": format!("{}/projects/{}/issues/{}", self.api, project.id, item.iid)},
                 }),
@@ -149,7 +149,7 @@ impl View<'_> {
             "id": note.id, "type": null, "body": note.body, "author": self.user(&note.author), "system": note.is_system,
             "created_at": text(note.created), "updated_at": text(note.updated), "noteable_id": item.id,
             "noteable_type": kind, "noteable_iid": item.iid, "project_id": project.id, "resolvable": false,
-            "confidential": false, "internal": false, "imported": false, "imported_from": "none", "commands_changes": {},
+            "confidential": note.is_internal, "internal": note.is_internal, "imported": false, "imported_from": "none", "commands_changes": {},
         });
         if let Some((path, line)) = &note.position {
             let head = head_of(project, item);
