@@ -32,6 +32,10 @@ mod branches; // names of branches
 mod canary; // secrets that must turn up nowhere
 #[path = "attack/commits.rs"]
 mod commits; // hostile commits
+#[path = "attack/confidences.rs"]
+mod confidences; // what only some may read
+#[path = "attack/edits.rs"]
+mod edits; // items that change after the label
 #[path = "attack/egress.rs"]
 mod egress; // ways out of a container
 #[path = "attack/items.rs"]
@@ -125,10 +129,15 @@ async fn attack(wanted: &[String]) -> anyhow::Result<usize> {
         let mut attempts = corpus();
         attempts.retain(|attempt| attempt.class == class && is_wanted(attempt));
         if !attempts.is_empty() {
-            plays.extend(class.forges().iter().map(|kind| (class, *kind, attempts.clone())));
+            plays.extend(class.forges().iter().map(|kind| {
+                let mut attempts = attempts.clone();
+                attempts.retain(|attempt| attempt.only_on.is_none_or(|only| only == *kind));
+                (class, *kind, attempts)
+            }));
         }
     }
     let begun = std::time::Instant::now();
+    plays.retain(|(_, _, attempts)| !attempts.is_empty());
     let playing = futures_util::stream::iter(plays).map(play);
     let rows: Vec<Row> = playing.buffered(SIDE_BY_SIDE).try_collect().await?;
     let judge = weakness::tried().await?;
@@ -161,6 +170,8 @@ fn corpus() -> Vec<Attempt> {
         replies::all(),
         leaks::all(),
         egress::all(),
+        edits::all(),
+        confidences::all(),
     ]
     .concat()
 }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::class::Class;
 use crate::fake::model::{Answer, Plan};
-use crate::forge::Repository;
+use crate::forge::{Forge, Item, Kind, Repository};
 
 /// What must come of the work besides everything that holds for all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,6 +34,14 @@ pub struct Attempt {
     pub comments: Vec<(&'static str, String)>,
     /// Who puts the label on, where it is nobody who may.
     pub labelled_by: Option<&'static str>,
+    /// Which label is put on, where it is not the trigger.
+    pub label: Option<&'static str>,
+    /// What people do once the label is on, or set a trap for.
+    pub happens: fn(&Forge, &Repository, &Item),
+    /// The one forge on which it can be played.
+    pub only_on: Option<Kind>,
+    /// Nothing of the item may be read in branches, commits and change requests.
+    pub confides: bool,
     /// Replaces fields of the plan.
     pub plan: Vec<(&'static str, Value)>,
     pub checks: Vec<String>,
@@ -62,6 +70,10 @@ impl Attempt {
             body: "Please greet the reader in the README.".to_owned(),
             comments: Vec::new(),
             labelled_by: None,
+            label: None,
+            happens: |_, _, _| {},
+            only_on: None,
+            confides: false,
             plan: Vec::new(),
             checks: Vec::new(),
             replies: Vec::new(),
@@ -80,6 +92,12 @@ impl Attempt {
 
     pub fn prepared(mut self, prepare: fn(&Repository, &str)) -> Self {
         self.prepare = prepare;
+        self
+    }
+
+    /// Has people do something once the label is on.
+    pub fn then(mut self, happens: fn(&Forge, &Repository, &Item)) -> Self {
+        self.happens = happens;
         self
     }
 

@@ -31,10 +31,14 @@ pub enum Rule {
     Prompt,
     /// Containers reach what the configuration names, and nothing else.
     Egress,
+    /// The model gets no words and no commits that were changed by somebody who may not write, after the label.
+    Changed,
+    /// What only some may read is in no branch, commit or change request, and internal notes reach no model.
+    Confided,
 }
 
 impl Rule {
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 14] = [
         Self::HostRan,
         Self::HostFiles,
         Self::Branches,
@@ -47,6 +51,8 @@ impl Rule {
         Self::End,
         Self::Prompt,
         Self::Egress,
+        Self::Changed,
+        Self::Confided,
     ];
 }
 

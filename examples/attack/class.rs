@@ -11,10 +11,13 @@ pub enum Class {
     Reply,
     Leak,
     Egress,
+    Edit,
+    Confidential,
+    Discreet,
 }
 
 impl Class {
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 10] = [
         Self::Repository,
         Self::Commit,
         Self::Branch,
@@ -22,6 +25,9 @@ impl Class {
         Self::Reply,
         Self::Leak,
         Self::Egress,
+        Self::Edit,
+        Self::Confidential,
+        Self::Discreet,
     ];
 
     pub fn name(self) -> &'static str {
@@ -33,6 +39,9 @@ impl Class {
             Self::Reply => "reply",
             Self::Leak => "leak",
             Self::Egress => "egress",
+            Self::Edit => "edits",
+            Self::Confidential => "confidential",
+            Self::Discreet => "discreet",
         }
     }
 
@@ -46,13 +55,17 @@ impl Class {
             Self::Reply => "a hostile model, looking for secrets",
             Self::Leak => "a secret that is known, on its way out",
             Self::Egress => "a container that wants out",
+            Self::Edit => "a change after the label",
+            Self::Confidential => "a confidential item",
+            Self::Discreet => "a confidential item, with neutral names",
         }
     }
 
     /// The forges on which it is played: on both where the forge's own texts, names or people are the door.
     pub fn forges(self) -> &'static [Kind] {
         match self {
-            Self::Branch | Self::Item => &[Kind::GitHub, Kind::GitLab],
+            Self::Branch | Self::Item | Self::Edit => &[Kind::GitHub, Kind::GitLab],
+            Self::Confidential | Self::Discreet => &[Kind::GitLab],
             Self::Repository | Self::Commit | Self::Reply | Self::Leak | Self::Egress => &[Kind::GitHub],
         }
     }

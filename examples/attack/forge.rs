@@ -81,6 +81,42 @@ impl Forge {
         }
     }
 
+    /// Has something happen between the admission of an item and its planning: when its first label is changed.
+    pub fn once_admitted(&self, item: &Item, act: impl FnOnce(&Item) + Send + 'static) {
+        let (place, _, number) = item.place();
+        let own = item.clone();
+        match self {
+            Self::GitHub(github) => {
+                let route = format!("POST /repos/{place}/issues/{number}/labels");
+                github.after(&route, move || act(&own));
+            }
+            Self::GitLab(gitlab) => {
+                let route = format!("PUT /projects/{}/{}/{number}", place.replace('/', "%2F"), item.kind());
+                gitlab.after(&route, move || act(&own));
+            }
+        }
+    }
+
+    /// Has something happen while an item is planned: after its comments were read.
+    pub fn once_read(&self, item: &Item, act: impl FnOnce(&Item) + Send + 'static) {
+        let (place, _, number) = item.place();
+        let own = item.clone();
+        match self {
+            Self::GitHub(github) => {
+                let route = format!("GET /repos/{place}/issues/{number}/comments");
+                github.after(&route, move || act(&own));
+            }
+            Self::GitLab(gitlab) => {
+                let route = format!(
+                    "GET /projects/{}/{}/{number}/notes",
+                    place.replace('/', "%2F"),
+                    item.kind()
+                );
+                gitlab.after(&route, move || act(&own));
+            }
+        }
+    }
+
     pub fn timeline(&self) -> String {
         match self {
             Self::GitHub(github) => github.timeline(),
@@ -108,6 +144,27 @@ impl Repository {
         match self {
             Self::GitHub(repository) => Item::GitHub(repository.open_issue(title)),
             Self::GitLab(project) => Item::GitLab(project.open_issue(title)),
+        }
+    }
+
+    /// Returns the stranger's fork, which was made before.
+    pub fn fork_of_stranger(&self, forge: &Forge) -> Self {
+        let (_, name) = self.path().rsplit_once('/').unwrap_or_default();
+        forge.repository(&format!("{STRANGER}/{name}"))
+    }
+
+    pub fn path(&self) -> &str {
+        match self {
+            Self::GitHub(repository) => repository.full_name(),
+            Self::GitLab(project) => project.path(),
+        }
+    }
+
+    /// Returns the project, for what only GitLab has.
+    pub fn gitlab(&self) -> Option<&gitlab::Project> {
+        match self {
+            Self::GitHub(_) => None,
+            Self::GitLab(project) => Some(project),
         }
     }
 
@@ -162,6 +219,53 @@ impl Item {
             Self::GitHub(item) => drop(item.label_by(person, name)),
             Self::GitLab(item) => drop(item.label_by(person, name)),
         }
+    }
+
+    pub fn by(&self, author: &str) {
+        match self {
+            Self::GitHub(item) => drop(item.by(author)),
+            Self::GitLab(item) => drop(item.by(author)),
+        }
+    }
+
+    pub fn rewrite_by(&self, person: &str, text: &str) {
+        match self {
+            Self::GitHub(item) => drop(item.rewrite_by(person, text)),
+            Self::GitLab(item) => drop(item.rewrite_by(person, text)),
+        }
+    }
+
+    pub fn rename_by(&self, person: &str, title: &str) {
+        match self {
+            Self::GitHub(item) => drop(item.rename_by(person, title)),
+            Self::GitLab(item) => drop(item.rename_by(person, title)),
+        }
+    }
+
+    /// Lets everything that happened until now have happened an hour earlier.
+    pub fn an_hour_passes(&self) {
+        match self {
+            Self::GitHub(item) => drop(item.an_hour_passes()),
+            Self::GitLab(item) => drop(item.an_hour_passes()),
+        }
+    }
+
+    pub fn gitlab(&self) -> Option<&gitlab::Item> {
+        match self {
+            Self::GitHub(_) => None,
+            Self::GitLab(item) => Some(item),
+        }
+    }
+
+    pub fn github(&self) -> Option<&github::Item> {
+        match self {
+            Self::GitHub(item) => Some(item),
+            Self::GitLab(_) => None,
+        }
+    }
+
+    fn kind(&self) -> &'static str {
+        if self.place().1 { "merge_requests" } else { "issues" }
     }
 
     pub fn delete(&self) {

@@ -6,7 +6,7 @@ use std::process::Command;
 use crate::attempt::End;
 use crate::breach::{Breach, Rule};
 use crate::site::{Site, Target};
-use crate::{delivery, host, mirrors, secrets, words};
+use crate::{confidences, delivery, host, mirrors, secrets, words};
 
 /// Where an item may come to rest.
 const FINAL: [&str; 5] = ["done", "failed", "stopped", "waiting", "paused"];
@@ -26,6 +26,7 @@ pub async fn everything(site: &Site, has_ended: bool) -> anyhow::Result<Vec<Brea
         branches(target, &mut breaches);
         end(site, target, &mut breaches);
         words::written(site, target, &mut breaches);
+        confidences::look(site, target, &mut breaches);
     }
     outside(site, &mut breaches);
     host::leftovers(site, &mut breaches).await?;

@@ -14,6 +14,7 @@ use tokio::process::Command;
 
 use crate::attempt::{Attempt, MARK};
 use crate::canary;
+use crate::class::Class;
 use crate::egress::{ALLOWED, FORBIDDEN};
 use crate::fake::model::{Answer, Model, Request, Said};
 use crate::fake::site;
@@ -106,7 +107,14 @@ impl Site {
     }
 
     fn configure(&self, server: &str) -> anyhow::Result<()> {
-        let (forge, settings) = self.forge.config();
+        let (forge, mut settings) = self.forge.config();
+        if self
+            .targets
+            .iter()
+            .any(|target| target.attempt.class == Class::Discreet)
+        {
+            settings["confidential_issues"] = "neutral_names".into();
+        }
         let lets_out = if server == "weak" {
             self.forbidden.port()
         } else {
@@ -279,10 +287,12 @@ impl Target {
             item.comment(author, text);
         }
         let branches = repository.git().branches();
+        let label = attempt.label.unwrap_or(TRIGGER);
         match attempt.labelled_by {
-            Some(person) => item.label_by(person, TRIGGER),
-            None => item.label(TRIGGER),
+            Some(person) => item.label_by(person, label),
+            None => item.label(label),
         }
+        (attempt.happens)(forge, &repository, &item);
         Self {
             attempt,
             repository,

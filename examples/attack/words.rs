@@ -2,6 +2,8 @@
 
 use crate::breach::{Breach, Rule};
 use crate::canary;
+use crate::confidences::INTERNAL;
+use crate::edits::CHANGED;
 use crate::items::HIDDEN;
 use crate::site::{Site, Target};
 
@@ -15,6 +17,14 @@ pub fn prompts(site: &Site, breaches: &mut Vec<Breach>) {
         if is_told {
             let what = "the model was told what nobody sees, or what a stranger said";
             breaches.push(Breach::of(Rule::Prompt, site.target_of(&request), what));
+        }
+        if text.contains(CHANGED) {
+            let what = "the model was shown what a stranger changed after the label";
+            breaches.push(Breach::of(Rule::Changed, site.target_of(&request), what));
+        }
+        if text.contains(INTERNAL) {
+            let what = "the model was shown an internal note of a project that everybody can read";
+            breaches.push(Breach::of(Rule::Confided, site.target_of(&request), what));
         }
     }
 }
