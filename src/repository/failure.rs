@@ -50,6 +50,12 @@ const UNAVAILABLE: [&str; 19] = [
     "network is unreachable",
 ];
 
+/// Git keeps branches as paths, so a branch `coding-agent` leaves no room for `coding-agent/7-greet`.
+const IN_THE_WAY: [&str; 2] = ["directory file conflict", "exists; cannot create"];
+
+/// GitHub wants a right of its own for commits that change workflows.
+const WORKFLOW: [&str; 2] = ["to create or update workflow", "without `workflow"];
+
 const MOVED: [&str; 5] = [
     "non-fast-forward",
     "fetch first",
@@ -64,6 +70,12 @@ pub(super) fn classify(what: &str, complaint: &str) -> RepositoryError {
     let reason = in_one_line(complaint);
     let said = complaint.to_lowercase();
     let says = |words: &[&str]| words.iter().any(|word| said.contains(word));
+    // Its words are also those of a branch that moved meanwhile, which trying again would settle.
+    if says(&IN_THE_WAY) {
+        let mend = "a branch stands where the new one needs a folder: rename or delete it (it is named as the new one, up to a `/`)";
+        let reason = format!("{reason}; {mend}");
+        return RepositoryError::Refused { what, reason };
+    }
     // A rejected push is looked for first: the forge may add any words of its own.
     if says(&MOVED) {
         return RepositoryError::Moved { what, reason };
@@ -74,6 +86,11 @@ pub(super) fn classify(what: &str, complaint: &str) -> RepositoryError {
     }
     let mends = [
         (&UNKNOWN[..], "make a new token, and see that the configuration has it"),
+        (
+            &WORKFLOW,
+            "give the token the right to change workflows (the scope `workflow`, or the permission Workflows: write), or \
+             leave these files to people",
+        ),
         (
             &PROTECTED,
             "let the token's account push to such branches (branch protection, push rules, hooks)",
@@ -163,6 +180,20 @@ mod tests {
                 "unavailable",
             ),
             ("!\tabc:refs/heads/x\t[rejected] (fetch first)", "moved"),
+            (
+                "remote: error: cannot lock ref 'refs/heads/coding-agent/7-x': 'refs/heads/coding-agent' exists; cannot create \
+                 'refs/heads/coding-agent/7-x'\n!\tabc:refs/heads/coding-agent/7-x\t[remote rejected] (failed to update ref)",
+                "refused",
+            ),
+            (
+                "!\tabc:refs/heads/coding-agent/7-x\t[remote rejected] (directory file conflict)",
+                "refused",
+            ),
+            (
+                "!\tabc:refs/heads/x\t[remote rejected] (refusing to allow a Personal Access Token to create or update workflow \
+                 `.github/workflows/ci.yml` without `workflow` scope)",
+                "refused",
+            ),
             ("fatal: bad object HEAD", "unexpected"),
             ("", "unexpected"),
         ] {
