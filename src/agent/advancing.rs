@@ -83,7 +83,9 @@ impl Run {
 
     fn final_ending(&self) -> Option<Ending> {
         match self.state {
-            State::Done => Some(Ending::Done),
+            State::Done => Some(Ending::Done {
+                is_verified: self.record.is_verified(),
+            }),
             State::Stopped => Some(Ending::Stopped),
             State::Failed => Some(Ending::Failed(
                 self.record

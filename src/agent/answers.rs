@@ -13,6 +13,9 @@ use crate::task::command::Command;
 pub const NOT_PAUSED: &str = "It is at work already.";
 /// To `resume` of a paused run.
 pub const RESUMED: &str = "▶️ It goes on where it was.";
+/// To `approve` with words below it: what is approved is not changed any more.
+pub const APPROVED_AS_SHOWN: &str = "▶️ It is delivered as it was shown. What stands below your command changes nothing of it: \
+     say it on the change request, or write `/agent deny` first where it must not be delivered like this.";
 /// To `pause` of a run that waits.
 pub const ALREADY_PAUSED: &str = "It waits already. `/agent resume` lets it go on.";
 /// To `resume` of a run that was stopped by its budget.
@@ -37,14 +40,14 @@ pub fn help(command: &Command) -> String {
         _ => String::new(),
     };
     text.push_str(
-        "These are, on the first line of a comment, for people who may write to the repository:\n\n\
+        "These are, at the very beginning of the first line of a comment, for people who may write to the repository:\n\n\
          | | |\n|---|---|\n\
          | `/agent stop` | end the work for good; what was done stays on a branch |\n\
          | `/agent pause` | set it aside at the next safe point |\n\
          | `/agent resume` | let it go on |\n\
          | `/agent budget 500k` | allow so many more tokens |\n\
          | `/agent approve`, `/agent deny <reason>` | decide on what waits for it |\n\n\
-         Any other comment is read before the next step.",
+         Any other comment is read before the next step, and so is what stands below a command.",
     );
     text
 }

@@ -6,7 +6,7 @@ use super::answers;
 use super::ending::Ending;
 use super::listening::pause_file;
 use super::mailbox::Mail;
-use super::order::Order;
+use super::order::{Order, Words};
 use super::putting_down;
 use super::record::PausedBy;
 use super::run::Run;
@@ -78,7 +78,7 @@ impl Run {
             goes_on |= self.follow_order(&order).await?;
         }
         // What people wrote is heard again, and read, by the worker that takes the run up.
-        goes_on |= self.state == State::AwaitingAnswer && !words.is_empty();
+        goes_on |= self.state == State::AwaitingAnswer && words.iter().any(Words::is_answer);
         let was_for_file = matches!(&self.record.paused, Some(paused) if paused.by == PausedBy::File);
         let has_file = pause_file(&self.workshop.settings.state_dir).exists();
         goes_on |= was_for_file && !has_file;
@@ -103,6 +103,7 @@ impl Run {
                 self.allow(*tokens);
                 (is_limited, answers::allowed(*tokens))
             }
+            Command::Approve if is_for_approval && order.has_words => (true, answers::APPROVED_AS_SHOWN.to_owned()),
             Command::Approve if is_for_approval => (true, answers::RESUMED.to_owned()),
             Command::Approve | Command::Deny(_) => (false, answers::NOTHING_TO_APPROVE.to_owned()),
             Command::Help | Command::Unknown(_) | Command::Stop | Command::Pause => {

@@ -12,6 +12,7 @@ use super::hearing::Hears;
 use super::run::Run;
 use super::setback::Setback;
 use super::thread::Thread;
+use crate::forge::who::Who;
 use crate::forge::{Comment, CommentKind, Edit, Edited, Forge, Item};
 use crate::journal::fact::Fact;
 use crate::markdown::sanitize::harmless_name;
@@ -46,7 +47,7 @@ impl Run {
         // Whoever pushed to a branch of the repository itself could write to it, whatever they may do now.
         edits.retain(|edit| edit.what == Edited::Words || is_fork);
         for edit in &edits {
-            if !self.may_change(forge.as_ref(), &edit.deed.by).await? {
+            if !self.may_change(forge.as_ref(), edit.deed.who()).await? {
                 return Err(Setback::refused_by_policy(changed_by(edit)));
             }
         }
@@ -69,7 +70,8 @@ impl Run {
             return Ok(());
         }
         let owner = change.owner();
-        if change.is_fork && !self.may_change(forge.as_ref(), owner).await? {
+        let who = Who { login: owner, id: None };
+        if change.is_fork && !self.may_change(forge.as_ref(), who).await? {
             return Err(Setback::refused_by_policy(moved(owner)));
         }
         self.warn(format!(
@@ -80,8 +82,8 @@ impl Run {
     }
 
     /// Tells whether somebody's change of an item counts as that of people who may write: the program's own does.
-    async fn may_change(&self, forge: &dyn Forge, user: &str) -> Result<bool, Setback> {
-        let is_own = !user.is_empty() && forge.bot_name().await?.eq_ignore_ascii_case(user);
+    async fn may_change(&self, forge: &dyn Forge, user: Who<'_>) -> Result<bool, Setback> {
+        let is_own = !user.login.is_empty() && forge.bot_name().await?.eq_ignore_ascii_case(user.login);
         Ok(is_own || self.is_authorised(forge, user).await?)
     }
 
@@ -93,6 +95,7 @@ impl Run {
         };
         let forge = Arc::clone(forge);
         let quotes = self.workshop.settings.steering.other_comments == OtherComments::Quote;
+        self.ear.lock().await.forget_rights();
         for comment in comments {
             if self.ear.lock().await.hears(forge.as_ref(), &comment).await? {
                 said.comments.push(comment);
@@ -116,8 +119,8 @@ impl Run {
         self.record.trigger.as_ref().map(|trigger| trigger.at)
     }
 
-    async fn is_authorised(&self, forge: &dyn Forge, user: &str) -> Result<bool, Setback> {
-        Ok(self.ear.lock().await.is_authorised(forge, user).await?)
+    async fn is_authorised(&self, forge: &dyn Forge, who: Who<'_>) -> Result<bool, Setback> {
+        Ok(self.ear.lock().await.is_authorised(forge, who).await?)
     }
 }
 

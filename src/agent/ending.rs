@@ -7,7 +7,10 @@ use super::record::FailureKind;
 /// How the work on a run ended, for the exit code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ending {
-    Done,
+    /// `is_verified` where every check passed and no test was taken away; else the result is a draft that says so.
+    Done {
+        is_verified: bool,
+    },
     /// A person did not want it any more.
     Stopped,
     /// Set aside until a person or the clock lets it go on; `by_limit` where its budget is used up.
@@ -30,7 +33,8 @@ pub enum Ending {
 impl std::fmt::Display for Ending {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Done => formatter.write_str("done"),
+            Self::Done { is_verified: true } => formatter.write_str("done"),
+            Self::Done { is_verified: false } => formatter.write_str("done, but not verified"),
             Self::Stopped => formatter.write_str("stopped"),
             Self::Paused { by_limit: false } => formatter.write_str("paused"),
             Self::Paused { by_limit: true } => formatter.write_str("paused: a limit is reached"),

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use super::order;
 use super::prompt;
 use super::round::{Kind, Notes, Round};
 use super::run::Run;
@@ -12,7 +13,6 @@ use crate::conversation::excerpt;
 use crate::forge::watched::FailedCheck;
 use crate::forge::{Comment, Item};
 use crate::markdown::visible;
-use crate::task::command::Command;
 
 impl Run {
     /// Returns what people who may write said since the last run: what the round was begun for, and what came since.
@@ -24,15 +24,14 @@ impl Run {
         let forge = Arc::clone(forge);
         let mut words = Vec::new();
         for comment in comments {
-            let is_new = !super::order::Heard::of(comment).is_in(&self.record.heard);
+            let is_new = !order::Heard::of(comment).is_in(&self.record.heard);
             let is_wanted = round.comments.contains(&comment.key) || is_new;
-            let is_task = Command::in_comment(&comment.body).is_none() && !comment.is_approval;
-            if !is_wanted || !is_task {
+            let Some(said) = order::for_model(comment).filter(|_| is_wanted && !comment.is_approval) else {
                 continue;
-            }
+            };
             if self.ear.lock().await.hears(forge.as_ref(), comment).await? {
                 round.comments.insert(comment.key);
-                words.push(comment.clone());
+                words.push(said);
             }
         }
         // Kept, so that a process that plans again after a crash knows what was new.

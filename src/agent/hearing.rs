@@ -16,7 +16,7 @@ pub enum Hears {
 
 impl Hears {
     pub fn whom(forge: &dyn Forge, comment: &Comment) -> Self {
-        match (forge.allows(&comment.author), comment.is_bot) {
+        match (forge.allows(comment.who()), comment.is_bot) {
             (true, _) => Self::Always,
             (false, false) => Self::IfMayWrite,
             (false, true) => Self::Never,
@@ -27,7 +27,7 @@ impl Hears {
     pub async fn asked(self, forge: &dyn Forge, task: &TaskId, comment: &Comment) -> Result<bool, ForgeError> {
         match self {
             Self::Always => Ok(true),
-            Self::IfMayWrite => forge.is_authorised(task, &comment.author).await,
+            Self::IfMayWrite => forge.is_authorised(task, comment.who()).await,
             Self::Never => Ok(false),
         }
     }

@@ -11,22 +11,21 @@ use uuid::Uuid;
 
 use super::hearing::Hears;
 use super::mailbox::Mailbox;
-use super::order::{Heard, Order, Origin, Words};
+use super::order::{self, Heard, Order, Origin, Words};
 use super::record::PausedBy;
 use super::setback::Setback;
 use super::thread::Thread;
 use super::workshop::Workshop;
+use crate::forge::who::Who;
 use crate::forge::{Comment, CommentKey, Forge, ForgeError, Item, Reaction};
 use crate::journal::fact::{Fact, Subject};
 use crate::store::Lease;
-use crate::task::command::Command;
+use crate::task::command::{Command, Said};
 use crate::task::id::{RunId, TaskId};
 use crate::task::labels::Labels;
 
 /// How often the store and the pause file are looked at.
 const TICK: Duration = Duration::from_secs(1);
-/// How long it is believed that somebody may write.
-const RIGHTS_LAST: Duration = Duration::from_mins(5);
 /// Longest time for one look at the forge.
 const LOOK_TIME: Duration = Duration::from_mins(2);
 
@@ -53,7 +52,8 @@ pub struct Ear {
     /// What was heard already; `None` until the comments that begin the task were read.
     heard: Option<BTreeMap<CommentKey, Uuid>>,
     looked_at: Option<Instant>,
-    rights: HashMap<String, (bool, Instant)>,
+    /// Who may write, by login and id. It counts for one look at the thread, in which one person may have said many things.
+    rights: HashMap<(String, Option<u64>), bool>,
     /// Whether the item was seen with the label of a run at work, and assigned to the bot.
     was_shown: bool,
     was_assigned: bool,
@@ -90,11 +90,11 @@ impl Ear {
         self.heard.get_or_insert(heard);
     }
 
-    /// Tells whether a comment is a command to this run that was not heard yet.
+    /// Tells whether a comment has a command to this run and was not heard to its end yet: the command, or the words below it.
     pub fn is_new_command(&self, comment: &Comment, heard: &BTreeMap<CommentKey, Uuid>) -> bool {
         let before = heard.get(&comment.key);
         let is_known = before == Some(&Heard::of(comment).fingerprint);
-        !is_known && self.is_meant(comment, before.is_some()) && Command::in_comment(&comment.body).is_some()
+        !is_known && self.is_meant(comment, before.is_some()) && Said::of(&comment.body).command.is_some()
     }
 
     /// Tells whether a command in the comment can be meant for this run: it was written or edited since. The time of the last
@@ -142,6 +142,7 @@ impl Ear {
             return;
         }
         self.looked_at = Some(Instant::now());
+        self.forget_rights();
         let look = async {
             if with_item && !self.is_wanted(forge.as_ref(), &labels).await? {
                 return Ok(());
@@ -209,26 +210,21 @@ impl Ear {
         if before == Some(heard.fingerprint) {
             return Ok(());
         }
-        let may_steer = self.hears(forge, &comment).await?;
+        let above = Said::of(&comment.body).command;
+        let is_meant = above.is_none() || self.is_meant(&comment, before.is_some());
+        let may_steer = is_meant && self.hears(forge, &comment).await?;
         if let Some(all) = &mut self.heard {
             all.insert(heard.key, heard.fingerprint);
         }
-        let command = Command::in_comment(&comment.body);
-        if command.is_some() && !self.is_meant(&comment, before.is_some()) {
+        if !is_meant {
             return Ok(());
         }
         if !may_steer {
-            let what = if command.is_some() { "command" } else { "comment" };
-            self.note(Fact::Ignored {
-                author: comment.author.clone(),
-                reason: format!(
-                    "the {what} {} is of {}",
-                    heard.key,
-                    Hears::whom(forge, &comment).nobody()
-                ),
-            });
+            self.ignore(forge, &comment, above.is_some());
             return Ok(());
         }
+        let was_obeyed = before == Some(Heard::obeyed(&comment).fingerprint);
+        let command = above.clone().filter(|_| !was_obeyed);
         self.note(Fact::Heard {
             author: comment.author.clone(),
             what: command.as_ref().map_or_else(|| "words".to_owned(), ToString::to_string),
@@ -237,43 +233,68 @@ impl Ear {
         if let Err(error) = forge.react(&self.task, heard.key, Reaction::Seen).await {
             tracing::warn!(task = %self.task, "the reaction to {} could not be given: {error}", heard.key);
         }
-        match command {
-            Some(command) => take_order(
+        // A run that is stopped reads nothing more.
+        let words = order::for_model(&comment).filter(|_| command != Some(Command::Stop));
+        if let Some(command) = command {
+            let has_words = words.is_some();
+            let mark = if has_words { Heard::obeyed(&comment) } else { heard };
+            take_order(
                 &self.mailbox,
                 Order {
                     command,
                     by: format!("@{}", comment.author),
-                    origin: Origin::Comment(heard),
+                    origin: Origin::Comment(mark),
+                    has_words,
                 },
-            ),
-            None => self.mailbox.put_words(Words {
+            );
+        }
+        if let Some(comment) = words {
+            self.mailbox.put_words(Words {
                 heard,
                 comment,
-                is_edit: before.is_some(),
-            }),
+                below: above,
+                is_edit: before.is_some() && !was_obeyed,
+            });
         }
         Ok(())
     }
 
-    /// Tells whether the words of a comment count.
-    pub(super) async fn hears(&mut self, forge: &dyn Forge, comment: &Comment) -> Result<bool, ForgeError> {
-        Ok(match Hears::whom(forge, comment) {
-            Hears::Always => true,
-            Hears::IfMayWrite => self.is_authorised(forge, &comment.author).await?,
-            Hears::Never => false,
-        })
+    fn ignore(&self, forge: &dyn Forge, comment: &Comment, is_command: bool) {
+        let what = if is_command { "command" } else { "comment" };
+        let nobody = Hears::whom(forge, comment).nobody();
+        self.note(Fact::Ignored {
+            author: comment.author.clone(),
+            reason: format!("the {what} {} is of {nobody}", comment.key),
+        });
     }
 
-    /// Tells whether somebody is to be obeyed; believed for a while.
-    pub(super) async fn is_authorised(&mut self, forge: &dyn Forge, user: &str) -> Result<bool, ForgeError> {
-        if let Some((may, at)) = self.rights.get(user)
-            && at.elapsed() < RIGHTS_LAST
-        {
+    /// Tells whether the words of a comment count. For a command the forge is asked each time, for words once in each look: a
+    /// right that was taken away counts at once.
+    pub(super) async fn hears(&mut self, forge: &dyn Forge, comment: &Comment) -> Result<bool, ForgeError> {
+        match Hears::whom(forge, comment) {
+            Hears::Always => return Ok(true),
+            Hears::Never => return Ok(false),
+            Hears::IfMayWrite => {}
+        }
+        let who = comment.who();
+        let key = (who.login.to_owned(), who.id);
+        let is_command = Said::of(&comment.body).command.is_some();
+        if let Some(may) = self.rights.get(&key).filter(|_| !is_command) {
             return Ok(*may);
         }
-        let may = forge.is_authorised(&self.task, user).await?;
-        self.rights.insert(user.to_owned(), (may, Instant::now()));
+        let may = self.is_authorised(forge, who).await?;
+        self.rights.insert(key, may);
         Ok(may)
+    }
+
+    /// Has the forge be asked anew for everybody's rights.
+    pub(super) fn forget_rights(&mut self) {
+        self.rights.clear();
+    }
+
+    /// Asks the forge whether somebody is to be obeyed.
+    pub(super) async fn is_authorised(&self, forge: &dyn Forge, who: Who<'_>) -> Result<bool, ForgeError> {
+        forge.is_authorised(&self.task, who).await
     }
 
     fn note(&self, fact: Fact) {
@@ -328,6 +349,7 @@ impl NearEar {
                                 command,
                                 by: OPERATOR.to_owned(),
                                 origin: Origin::Request(request.id),
+                                has_words: false,
                             },
                         );
                     }

@@ -86,6 +86,7 @@ mod tests {
                 number,
             },
             author: "alice".to_owned(),
+            author_id: None,
             body: body.to_owned(),
             created_at: DateTime::UNIX_EPOCH,
             updated_at: DateTime::UNIX_EPOCH,
@@ -96,6 +97,7 @@ mod tests {
         Words {
             heard: Heard::of(&comment),
             comment,
+            below: None,
             is_edit: false,
         }
     }

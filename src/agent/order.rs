@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use uuid::Uuid;
 
 use crate::forge::{Comment, CommentKey};
-use crate::task::command::Command;
+use crate::task::command::{Command, Said};
 
 /// A comment with the text it had when it was heard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,6 +23,15 @@ impl Heard {
         }
     }
 
+    /// Returns the mark of a comment whose command was obeyed while the words below it are still to be read.
+    pub fn obeyed(comment: &Comment) -> Self {
+        let whole = Self::of(comment).fingerprint;
+        Self {
+            key: comment.key,
+            fingerprint: Uuid::new_v5(&whole, b"obeyed"),
+        }
+    }
+
     /// Tells whether the comment was heard before, with this text.
     pub fn is_in(&self, heard: &BTreeMap<CommentKey, Uuid>) -> bool {
         heard.get(&self.key) == Some(&self.fingerprint)
@@ -36,6 +45,8 @@ pub struct Order {
     /// Who gave it, for people.
     pub by: String,
     pub origin: Origin,
+    /// The comment says more than the command; that is put into the mailbox apart.
+    pub has_words: bool,
 }
 
 /// Where an order came from, so that it is obeyed once.
@@ -50,7 +61,29 @@ pub enum Origin {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Words {
     pub heard: Heard,
+    /// Without the command above the words.
     pub comment: Comment,
+    /// The command that stands above them.
+    pub below: Option<Command>,
     /// An earlier text of it was heard before.
     pub is_edit: bool,
+}
+
+impl Words {
+    /// Tells whether they answer a question of the model's: whoever asks for a pause does not want it to go on.
+    pub fn is_answer(&self) -> bool {
+        self.below != Some(Command::Pause)
+    }
+}
+
+/// Returns what a comment tells the model; `None` where it is a command and nothing else.
+pub fn for_model(comment: &Comment) -> Option<Comment> {
+    let said = Said::of(&comment.body);
+    if said.command.is_some() && said.words.is_empty() {
+        return None;
+    }
+    Some(Comment {
+        body: said.words.into_owned(),
+        ..comment.clone()
+    })
 }

@@ -25,6 +25,7 @@ pub fn local(
     let Some(local) = &record.local else {
         return String::new();
     };
+    let is_done = matches!(ending, Ending::Done { .. });
     let mut text = headline(record, local, ending, changed);
     files(&mut text, changed);
     // An error may have said so already, with what to do about it.
@@ -34,10 +35,10 @@ pub fn local(
     {
         let _ = writeln!(text, "The changes are kept in {kept}.");
     }
-    if let Some(summary) = record.summary.as_deref().filter(|_| *ending == Ending::Done) {
+    if let Some(summary) = record.summary.as_deref().filter(|_| is_done) {
         let _ = writeln!(text, "\n{}\n", summary.trim());
     }
-    if *ending == Ending::Done {
+    if is_done {
         if record.checks.is_empty() {
             text.push_str("No check was run.\n");
         }
@@ -65,12 +66,12 @@ fn headline(record: &Record, local: &LocalTask, ending: &Ending, changed: &[Chan
         count => format!("{count} files"),
     };
     match ending {
-        Ending::Done if changed.is_empty() => format!("Done: nothing had to be changed in {folder}.\n"),
-        Ending::Done if local.dry_run => format!("Done: {files} would change; {folder} is as it was.\n"),
-        Ending::Done if !record.is_verified() => {
+        Ending::Done { .. } if changed.is_empty() => format!("Done: nothing had to be changed in {folder}.\n"),
+        Ending::Done { .. } if local.dry_run => format!("Done: {files} would change; {folder} is as it was.\n"),
+        Ending::Done { is_verified: false } => {
             format!("{files} changed in {folder}, but {}:\n", proof::what_is_wrong(record))
         }
-        Ending::Done => format!("Done: {files} changed in {folder}:\n"),
+        Ending::Done { is_verified: true } => format!("Done: {files} changed in {folder}:\n"),
         Ending::Interrupted => format!("Stopped; {folder} is as it was.\n"),
         Ending::Failed(_) => {
             let reason = record.failure.as_ref().map_or("", |failure| failure.text.as_str());

@@ -2,7 +2,7 @@
 
 use super::answers;
 use super::budget::Allowance;
-use super::order::{Heard, Order, Origin};
+use super::order::{self, Heard, Order, Origin};
 use super::prompt;
 use super::run::Run;
 use super::setback::Setback;
@@ -14,25 +14,27 @@ use crate::secret::Clean;
 use crate::task::command::Command;
 
 impl Run {
-    /// Takes the comments that begin the task as heard, and listens to the thread from here on. Returns those that are for the
-    /// model: a command to the program is not.
+    /// Takes the comments that begin the task as heard, and listens to the thread from here on. Returns what the model is to
+    /// read of them: commands to the program are left out, and those that are still to be obeyed are left to the ear with the
+    /// words below them.
     pub(super) async fn begin_to_listen(&mut self, comments: Vec<Comment>) -> Vec<Comment> {
         let mut ear = self.ear.lock().await;
         let mut has_commands = false;
+        let mut for_model = Vec::new();
         for comment in &comments {
             if ear.is_new_command(comment, &self.record.heard) {
                 has_commands = true;
-            } else {
-                let heard = Heard::of(comment);
-                self.record.heard.insert(heard.key, heard.fingerprint);
+                continue;
             }
+            let heard = Heard::of(comment);
+            self.record.heard.insert(heard.key, heard.fingerprint);
+            for_model.extend(order::for_model(comment));
         }
         ear.open(self.record.heard.clone());
         if !has_commands {
             ear.has_looked();
         }
-        let is_for_model = |comment: &Comment| Command::in_comment(&comment.body).is_none();
-        comments.into_iter().filter(is_for_model).collect()
+        for_model
     }
 
     /// Looks at once at all places where people can say something.

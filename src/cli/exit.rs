@@ -23,13 +23,15 @@ pub const KILLED: u8 = 130;
 /// Returns the code for how one run ended.
 pub fn of(ending: &Ending) -> u8 {
     match ending {
-        Ending::Done
+        Ending::Done { is_verified: true }
         | Ending::Stopped
         | Ending::Paused { by_limit: false }
         | Ending::Waiting
         | Ending::Interrupted
         | Ending::Disowned => SUCCESS,
-        Ending::Failed(FailureKind::Task)
+        // A script must not take a draft that says what is wrong with it for a result.
+        Ending::Done { is_verified: false }
+        | Ending::Failed(FailureKind::Task)
         | Ending::Paused { by_limit: true }
         | Ending::Postponed(_)
         | Ending::Unsaved => FAILED,

@@ -1,25 +1,85 @@
 //! People whom the configuration lets have the program work, whatever the forge says of their rights.
 
-/// A list of names, compared without regard to case as both forges do.
+use super::who::Who;
+use super::{Finding, Verdict};
+
+/// How an entry begins that names an account by its id.
+const ID: &str = "id:";
+
+/// A list of accounts: by id, and by login, compared without regard to case as both forges do.
 #[derive(Debug, Default)]
 pub(super) struct AllowedUsers {
-    names: Vec<String>,
+    entries: Vec<Entry>,
+}
+
+/// An account, as the configuration names it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Entry {
+    /// In lower case.
+    Login(String),
+    Id(u64),
+}
+
+impl Entry {
+    /// Reads an entry such as `carol`, `@carol` or `id:12345`; `None` where it names nobody.
+    pub fn parse(text: &str) -> Option<Self> {
+        let text = text.trim();
+        if let Some(id) = text.strip_prefix(ID) {
+            return id.trim().parse().ok().map(Self::Id);
+        }
+        let login = text.trim_start_matches('@').to_lowercase();
+        (!login.is_empty()).then_some(Self::Login(login))
+    }
+
+    /// Says for `doctor` whose account it is; `found` is the login and id that the forge knows under it.
+    pub(super) fn told(&self, section: &str, found: Option<(&str, u64)>) -> Verdict {
+        match (self, found) {
+            (Self::Id(id), Some((login, _))) => Verdict::Good {
+                detail: format!("{ID}{id} is {login} now"),
+            },
+            (Self::Login(login), Some((_, id))) => Verdict::Doubtful {
+                detail: format!("{login} is {ID}{id}; a login that is given up can be taken by anybody"),
+                mend: format!("write \"{ID}{id}\" instead of {login} in {section}.allowed_users"),
+            },
+            (Self::Id(id), None) => Verdict::Doubtful {
+                detail: format!("there is no account {ID}{id}"),
+                mend: format!("take it out of {section}.allowed_users"),
+            },
+            (Self::Login(login), None) => Verdict::Doubtful {
+                detail: format!("nobody is called {login}"),
+                mend: format!("take it out of {section}.allowed_users: whoever takes that name is obeyed"),
+            },
+        }
+    }
 }
 
 impl AllowedUsers {
-    /// Takes the names as people write them, `@name` too.
-    pub(super) fn new(names: &[String]) -> Self {
-        let names = names
-            .iter()
-            .map(|name| name.trim().trim_start_matches('@').to_lowercase());
+    /// Takes the entries as people write them.
+    pub(super) fn new(entries: &[String]) -> Self {
         Self {
-            names: names.filter(|name| !name.is_empty()).collect(),
+            entries: entries.iter().filter_map(|entry| Entry::parse(entry)).collect(),
         }
     }
 
-    /// Tells whether the list names `user`.
-    pub(super) fn name(&self, user: &str) -> bool {
-        self.names.contains(&user.to_lowercase())
+    pub(super) fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// Tells whether the list names somebody.
+    pub(super) fn name(&self, who: Who<'_>) -> bool {
+        let login = who.login.to_lowercase();
+        self.entries.iter().any(|entry| match entry {
+            Entry::Login(name) => *name == login,
+            Entry::Id(id) => who.id == Some(*id),
+        })
+    }
+}
+
+/// Returns the finding about one entry.
+pub(super) fn finding(platform: &str, verdict: Verdict) -> Finding {
+    Finding {
+        subject: format!("{platform} allowed_users"),
+        verdict,
     }
 }
 
@@ -27,13 +87,28 @@ impl AllowedUsers {
 mod tests {
     use super::*;
 
+    fn named(allowed: &AllowedUsers, people: &[(&'static str, Option<u64>)]) -> Vec<&'static str> {
+        let named = people.iter().filter(|(login, id)| allowed.name(Who { login, id: *id }));
+        named.map(|(login, _)| *login).collect()
+    }
+
     #[test]
     fn names_are_compared_whole_and_without_regard_to_case() {
         let allowed = AllowedUsers::new(&["@Carol ".to_owned(), "dependabot[bot]".to_owned(), " @".to_owned()]);
-        let named: Vec<&str> = ["carol", "CAROL", "car", "carol2", "dependabot[bot]", "dependabot", ""]
-            .into_iter()
-            .filter(|user| allowed.name(user))
-            .collect();
-        assert_eq!(named, ["carol", "CAROL", "dependabot[bot]"]);
+        let people = ["carol", "CAROL", "car", "carol2", "dependabot[bot]", "dependabot", ""].map(|login| (login, None));
+        assert_eq!(named(&allowed, &people), ["carol", "CAROL", "dependabot[bot]"]);
+    }
+
+    #[test]
+    fn an_id_names_its_account_whatever_that_is_called_and_nobody_else() {
+        let allowed = AllowedUsers::new(&["id:42".to_owned(), "id:x".to_owned()]);
+        let people = [
+            ("carol", Some(42)),
+            ("renamed", Some(42)),
+            ("id:42", Some(7)),
+            ("42", None),
+            ("", None),
+        ];
+        assert_eq!(named(&allowed, &people), ["carol", "renamed"]);
     }
 }

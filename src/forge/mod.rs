@@ -1,6 +1,6 @@
 //! The forges: where tasks come from and results go to.
 
-mod allowed_users;
+pub mod allowed_users;
 mod cache;
 mod clone_address;
 mod comment_key;
@@ -17,6 +17,7 @@ mod source;
 mod test_server;
 mod validators;
 pub mod watched;
+pub mod who;
 
 use std::collections::BTreeSet;
 
@@ -30,6 +31,7 @@ use crate::task::id::TaskId;
 pub use comment_key::{CommentKey, CommentKind};
 pub use edit::{Edit, Edited};
 use watched::{Checks, OpenChange};
+use who::Who;
 
 /// What the program needs of a forge. GitHub and GitLab implement it.
 ///
@@ -48,12 +50,12 @@ pub trait Forge: Send + Sync {
     /// people can read. Looking again costs next to nothing: unchanged pages are only confirmed.
     async fn comments(&self, task: &TaskId) -> Result<Vec<Comment>, ForgeError>;
 
-    /// Tells whether `user` is to be obeyed: they may write to the task's repository, by themselves or through a team or
+    /// Tells whether somebody is to be obeyed: they may write to the task's repository, by themselves or through a team or
     /// group, or the configuration's `allowed_users` names them. Somebody whom the forge does not know is not.
-    async fn is_authorised(&self, task: &TaskId, user: &str) -> Result<bool, ForgeError>;
+    async fn is_authorised(&self, task: &TaskId, who: Who<'_>) -> Result<bool, ForgeError>;
 
-    /// Tells whether the configuration's `allowed_users` names `user`.
-    fn allows(&self, user: &str) -> bool;
+    /// Tells whether the configuration's `allowed_users` names somebody, by login or by id.
+    fn allows(&self, who: Who<'_>) -> bool;
 
     /// Tells who put the trigger label on, the last time; `None` where the item's history does not tell (yet).
     async fn triggered_by(&self, task: &TaskId) -> Result<Option<Deed>, ForgeError>;
@@ -140,6 +142,8 @@ pub struct Triggered {
 pub struct Deed {
     /// Empty where the account was deleted.
     pub by: String,
+    #[serde(default)]
+    pub by_id: Option<u64>,
     pub at: DateTime<Utc>,
 }
 
@@ -150,6 +154,7 @@ pub struct Item {
     pub title: String,
     pub body: String,
     pub author: String,
+    pub author_id: Option<u64>,
     pub labels: Vec<String>,
     pub assignees: Vec<String>,
     pub is_open: bool,
@@ -219,6 +224,7 @@ impl ChangeHead {
 pub struct Comment {
     pub key: CommentKey,
     pub author: String,
+    pub author_id: Option<u64>,
     pub body: String,
     pub created_at: DateTime<Utc>,
     /// Moves with an edit, but only another body proves one: GitLab moves it with reactions as well (the bot's too),

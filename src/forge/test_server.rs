@@ -9,6 +9,13 @@ use axum::response::Response;
 use http::{HeaderMap, Method, StatusCode, Uri};
 use serde_json::Value;
 
+use super::who::Who;
+
+/// Somebody of whom only the login is known.
+pub(super) fn named(login: &str) -> Who<'_> {
+    Who { login, id: None }
+}
+
 /// A request as it arrived.
 #[derive(Debug, Clone)]
 pub(super) struct Asked {

@@ -28,7 +28,7 @@ impl Service {
             self.turn_away(connected, item, None).await?;
             return Ok(None);
         };
-        if forge.is_authorised(&item.task, &trigger.by).await? {
+        if forge.is_authorised(&item.task, trigger.who()).await? {
             return Ok(Some(trigger));
         }
         self.turn_away(connected, item, Some(&trigger)).await?;

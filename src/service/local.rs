@@ -23,8 +23,6 @@ const LONGEST_DIFF: u64 = 16 * 1024 * 1024;
 /// How a local task ended and what it changed.
 pub struct LocalOutcome {
     pub ending: Ending,
-    /// Whether every check that was run passed.
-    pub is_verified: bool,
     /// A patch; empty where nothing changed.
     pub diff: Clean,
     /// For people: what was changed, how it was verified, what it cost.
@@ -72,7 +70,7 @@ impl Service {
             changed = mirror.changed(&base.commit, head).await?;
             let (patch, length) = mirror.patch(&base.commit, head).await?;
             let shown = self.shown(&patch, length).await?;
-            let is_applied = ending == Ending::Done && record.local.as_ref().is_some_and(|local| !local.dry_run);
+            let is_applied = matches!(ending, Ending::Done { .. }) && record.local.as_ref().is_some_and(|local| !local.dry_run);
             // A failure keeps the patch whatever is shown: its text may have named the file already.
             kept = match ending {
                 Ending::Failed(_) => Some(patch.clone()),
@@ -86,7 +84,6 @@ impl Service {
         mirror.discard().await?;
         let report = report::local(&record, settings, &ending, &changed, kept.as_deref());
         Ok(LocalOutcome {
-            is_verified: record.is_verified(),
             ending,
             diff,
             report: self.clean(&report),

@@ -1,10 +1,53 @@
 //! What people may tell a run from its thread or from the command line.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
 /// The word that begins a command in a comment.
 const WORD: &str = "/agent";
+
+/// A comment taken apart: what it tells the program, and what it tells the model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Said<'a> {
+    /// The command on its first line, if that is one.
+    pub command: Option<Command>,
+    /// The lines for the model: all of them, or those below the command. The reason of a `deny` is among them.
+    pub words: Cow<'a, str>,
+}
+
+impl<'a> Said<'a> {
+    /// Reads a comment. A command stands, after empty lines, at the very beginning of the first line: what is indented, quoted or
+    /// in a block of code is shown to people as an example and must not be obeyed.
+    pub fn of(body: &'a str) -> Self {
+        let mut text = body;
+        let (line, below) = loop {
+            let (line, below) = text.split_once('\n').unwrap_or((text, ""));
+            if !line.trim().is_empty() || below.is_empty() {
+                break (line, below);
+            }
+            text = below;
+        };
+        let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+        if !word.eq_ignore_ascii_case(WORD) {
+            return Self {
+                command: None,
+                words: Cow::Borrowed(body),
+            };
+        }
+        let command = Command::read(rest.trim());
+        let below = below.trim_end();
+        let words = match &command {
+            Command::Deny(Some(reason)) => Cow::Owned(format!("{reason}\n{below}").trim_end().to_owned()),
+            _ if below.trim().is_empty() => Cow::Borrowed(""),
+            _ => Cow::Borrowed(below),
+        };
+        Self {
+            command: Some(command),
+            words,
+        }
+    }
+}
 
 /// What a person wants of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,13 +69,6 @@ pub enum Command {
 }
 
 impl Command {
-    /// Reads the first line of a comment; `None` where it is no command. A command may stand with capitals and spaces.
-    pub fn in_comment(body: &str) -> Option<Self> {
-        let line = body.trim_start().lines().next()?.trim();
-        let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
-        word.eq_ignore_ascii_case(WORD).then(|| Self::read(rest.trim()))
-    }
-
     fn read(text: &str) -> Self {
         let (verb, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
         let rest = rest.trim();
@@ -99,7 +135,16 @@ mod tests {
         let unknown = |text: &str| Some(Command::Unknown(text.to_owned()));
         for (body, expected) in [
             ("/agent stop", Some(Command::Stop)),
-            ("  /AGENT  Pause \nplease, it is late", Some(Command::Pause)),
+            ("/AGENT  Pause \nplease, it is late", Some(Command::Pause)),
+            (" \r\n\n\t\n/agent stop", Some(Command::Stop)),
+            ("    /agent stop", None),
+            (" /agent stop", None),
+            ("\t/agent stop", None),
+            ("\u{a0}/agent stop", None),
+            ("> /agent stop", None),
+            ("```\n/agent stop\n```", None),
+            ("- /agent stop", None),
+            ("<!-- -->/agent stop", None),
             ("/agent resume\r\n", Some(Command::Resume)),
             ("/agent budget 500k", Some(Command::Budget(500_000))),
             ("/agent budget 1,500,000", Some(Command::Budget(1_500_000))),
@@ -123,14 +168,32 @@ mod tests {
             ("Hello\n/agent stop", None),
             ("", None),
         ] {
-            assert_eq!(Command::in_comment(body), expected, "{body:?}");
+            assert_eq!(Said::of(body).command, expected, "{body:?}");
+        }
+    }
+
+    #[test]
+    fn what_stands_below_a_command_is_for_the_model() {
+        for (body, expected) in [
+            ("/agent resume", ""),
+            ("/agent resume\n \n", ""),
+            ("\n/agent resume\r\n\r\nMake it blue.\n  Not red.\n", "\r\nMake it blue.\n  Not red."),
+            ("/agent deny too big", "too big"),
+            ("/agent deny too big\nSplit it.", "too big\nSplit it."),
+            ("/agent dance\nMake it blue.", "Make it blue."),
+            ("Make it blue.\n/agent stop", "Make it blue.\n/agent stop"),
+            ("    /agent stop", "    /agent stop"),
+            ("", ""),
+        ] {
+            assert_eq!(Said::of(body).words, expected, "{body:?}");
         }
     }
 
     proptest! {
         #[test]
         fn no_text_of_a_stranger_is_too_strange(body in ".{0,200}") {
-            let _ = Command::in_comment(&body);
+            let said = Said::of(&body);
+            prop_assert!(said.words.len() <= body.len());
         }
 
         #[test]

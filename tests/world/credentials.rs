@@ -143,7 +143,7 @@ async fn what_people_paste_and_the_model_says_by_itself_is_stored_without_its_se
 
     let ended = world.run().await;
 
-    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    assert_eq!(ended.code, Some(1), "{ended:?}\n{}", world.story());
     assert_eq!(issue.labels(), ["coding agent done"]);
     let pull = world.github.pull_request_for(&issue).await;
     assert_eq!(pull.title(), "Greet with [redacted:github-token]");

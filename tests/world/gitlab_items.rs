@@ -119,7 +119,7 @@ async fn what_does_not_pass_becomes_a_draft_that_says_so() {
 
     let ended = world.run().await;
 
-    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    assert_eq!(ended.code, Some(1), "{ended:?}\n{}", world.story());
     let merge = &world.gitlab.merge_requests()[0];
     assert!(merge.is_draft() && issue.is_open() && other.is_open());
     insta::assert_snapshot!(told(&world, &merge.text()), @r#"

@@ -10,7 +10,7 @@ use crate::fake::gitlab::Access;
 use crate::world::World;
 
 /// What it says of the forge.
-async fn told(world: &World, forge: &str) -> String {
+pub async fn told_by_doctor(world: &World, forge: &str) -> String {
     let ended = world.command(&["doctor"]).await;
     let text = said(world, &ended);
     let lines: Vec<&str> = text.lines().collect();
@@ -38,7 +38,7 @@ async fn a_classic_token_is_told_what_it_should_not_have() {
     let repository = world.github.default_repository();
     repository.member(world.github.bot(), Permission::Admin);
 
-    insta::assert_snapshot!(told(&world, "GitHub").await, @"
+    insta::assert_snapshot!(told_by_doctor(&world, "GitHub").await, @"
     look GitHub token works, as coding-agent-bot; it may do more than the program needs: workflow, read:org; it never expires
     -> use a fine-grained token for these repositories alone, with Contents, Issues and Pull requests (read and write) and Checks, Commit statuses and Actions (read-only); or a classic one with the scope 'repo' alone; make a token with an end, at most a year ahead: one that is lost is good for ever otherwise
     look GitHub repository acme/widgets can be read and pushed to; the token's account is an administrator of it
@@ -46,7 +46,7 @@ async fn a_classic_token_is_told_what_it_should_not_have() {
     ok GitHub labels in acme/widgets will be made when they are needed
     ");
     world.github.scopes("");
-    insta::assert_snapshot!(told(&world, "GitHub").await, @"
+    insta::assert_snapshot!(told_by_doctor(&world, "GitHub").await, @"
     BAD GitHub token works, as coding-agent-bot, but without the scope 'repo'
     -> give the token the scope 'repo' ('public_repo' for public repositories alone)
     ");
@@ -59,7 +59,7 @@ async fn a_fine_grained_token_tells_its_end_and_nothing_else() {
     world.github.fine_grained();
     world.github.tokens_end(Some(Utc::now().date_naive() + Days::new(5)));
 
-    insta::assert_snapshot!(told(&world, "GitHub").await, @"
+    insta::assert_snapshot!(told_by_doctor(&world, "GitHub").await, @"
     look GitHub token works, as coding-agent-bot; what it may do only its settings page tells; it ends on DAY
     -> make a new token in time
     ok GitHub repository acme/widgets can be read and pushed to
@@ -72,7 +72,7 @@ async fn a_fine_grained_token_tells_its_end_and_nothing_else() {
 async fn an_app_is_told_what_it_should_not_have_and_what_it_lacks() {
     let mut world = World::start().await;
     becomes_an_app(&mut world);
-    insta::assert_snapshot!(told(&world, "GitHub").await, @"
+    insta::assert_snapshot!(told_by_doctor(&world, "GitHub").await, @"
     ok GitHub App works, as coding-agent[bot]
     ok GitHub repository acme/widgets can be read and pushed to
     ok GitHub labels in acme/widgets will be made when they are needed
@@ -82,7 +82,7 @@ async fn an_app_is_told_what_it_should_not_have_and_what_it_lacks() {
     world.github.permit("checks", Some("write"));
     world.github.permit("workflows", Some("write"));
     world.github.permit("actions", None);
-    insta::assert_snapshot!(told(&world, "GitHub").await, @"
+    insta::assert_snapshot!(told_by_doctor(&world, "GitHub").await, @"
     look GitHub App works, as coding-agent[bot]; it may do more than the program needs: administration (read), checks (write), workflows (write); it may not read actions, so checks that fail are not seen
     -> take these permissions off the App, or lower them to read-only; give the App these repository permissions (read-only) and accept them where it is installed, or set follow_up.max_ci_rounds to 0
     ok GitHub repository acme/widgets can be read and pushed to
@@ -102,7 +102,7 @@ async fn a_gitlab_token_is_told_scopes_role_and_end() {
     gitlab.default_project().member(gitlab.bot(), Access::Maintainer);
     gitlab.project("acme/tools").member(gitlab.bot(), Access::Owner);
 
-    insta::assert_snapshot!(told(&world, "GitLab").await, @"
+    insta::assert_snapshot!(told_by_doctor(&world, "GitLab").await, @"
     look GitLab token works, as coding-agent-bot; its user is an administrator of the whole GitLab; it may do more than the program needs: sudo, admin_mode; it ends on DAY
     -> use a project or group access token, or the token of an ordinary user with the role Developer; make a token with the scope 'api' alone; make a new token in time
     look GitLab project acme/widgets can be read and pushed to; the token's user has the role Maintainer
@@ -116,7 +116,7 @@ async fn a_gitlab_token_is_told_scopes_role_and_end() {
     world.gitlab.scopes(&["api"]);
     world.gitlab.tokens_end(None);
     world.gitlab.inactive_tokens();
-    insta::assert_snapshot!(told(&world, "GitLab").await, @"
+    insta::assert_snapshot!(told_by_doctor(&world, "GitLab").await, @"
     BAD GitLab token works, as coding-agent-bot, but it is not active any more
     -> the token is wrong, expired or revoked; make a new one with the scope 'api' and set gitlab.token
     ");
@@ -128,20 +128,20 @@ async fn a_gitlab_group_is_told_the_projects_in_which_the_role_is_none_or_more_t
     let mut world = World::on_gitlab().await;
     world.configure(|config| config["gitlab"]["projects"] = json!(["acme/*"]));
     let gitlab = &world.gitlab;
-    insta::assert_snapshot!(told(&world, "GitLab group").await, @"ok GitLab group acme acme can be searched; 0 items carry the trigger label now");
+    insta::assert_snapshot!(told_by_doctor(&world, "GitLab group").await, @"ok GitLab group acme acme can be searched; 0 items carry the trigger label now");
 
     for name in ["acme/closed", "acme/docs", "acme/old", "acme/deep/site"] {
         gitlab.project(name).member(gitlab.bot(), Access::Reporter);
     }
     gitlab.project("acme/tools").member(gitlab.bot(), Access::Owner);
-    insta::assert_snapshot!(told(&world, "GitLab group").await, @"
+    insta::assert_snapshot!(told_by_doctor(&world, "GitLab group").await, @"
     look GitLab group acme acme can be searched; 0 items carry the trigger label now; the token's user may not push to acme/closed, acme/deep/site, acme/docs and 1 more; the token's user has a role above Developer in acme/tools
     -> give the user the role Developer in the group, or name the other projects one by one in gitlab.projects; lower the role of the user (or of the access token) to Developer
     ");
 
     gitlab.project("acme/tools").member(gitlab.bot(), Access::Reporter);
     gitlab.default_project().member(gitlab.bot(), Access::Reporter);
-    insta::assert_snapshot!(told(&world, "GitLab group").await, @"
+    insta::assert_snapshot!(told_by_doctor(&world, "GitLab group").await, @"
     BAD GitLab group acme can be searched, but the token's user may push to none of its 6 projects
     -> give the user (or the group access token) the role Developer in the group
     ");

@@ -11,6 +11,7 @@ mod big;
 mod book;
 mod changes;
 mod command_line;
+mod commands;
 mod confidential;
 mod container;
 mod credentials;

@@ -1,6 +1,7 @@
 //! What people write below an item, as the program's own clients tell it: which text it is, when it was edited, who may
 //! write, and the bot's reactions.
 
+use coding_agent::forge::who::Who;
 use coding_agent::forge::{Comment, Forge, Reaction, github, gitlab};
 use coding_agent::task::id::TaskId;
 
@@ -176,7 +177,7 @@ async fn who_may_write_is_asked_of_the_forge() {
         let task = task.parse().unwrap();
         let mut may = Vec::new();
         for user in ["adam", "Dora", "trudy", "mallory", "nobody", "ghost", ""] {
-            if forge.is_authorised(&task, user).await.unwrap() {
+            if forge.is_authorised(&task, Who { login: user, id: None }).await.unwrap() {
                 may.push(user);
             }
         }

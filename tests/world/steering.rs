@@ -316,7 +316,7 @@ async fn commands_are_answered_below_the_item() {
         .map(|text| told(&world, text))
         .collect();
     insta::assert_snapshot!(answers.join("\n=====\n"), @"
-    These are, on the first line of a comment, for people who may write to the repository:
+    These are, at the very beginning of the first line of a comment, for people who may write to the repository:
 
     | | |
     |---|---|
@@ -326,11 +326,11 @@ async fn commands_are_answered_below_the_item() {
     | `/agent budget 500k` | allow so many more tokens |
     | `/agent approve`, `/agent deny <reason>` | decide on what waits for it |
 
-    Any other comment is read before the next step.
+    Any other comment is read before the next step, and so is what stands below a command.
 
     <!-- coding-agent:RUN:reply-comment-N -->
     =====
-    `/agent dance` is no command. These are, on the first line of a comment, for people who may write to the repository:
+    `/agent dance` is no command. These are, at the very beginning of the first line of a comment, for people who may write to the repository:
 
     | | |
     |---|---|
@@ -340,7 +340,7 @@ async fn commands_are_answered_below_the_item() {
     | `/agent budget 500k` | allow so many more tokens |
     | `/agent approve`, `/agent deny <reason>` | decide on what waits for it |
 
-    Any other comment is read before the next step.
+    Any other comment is read before the next step, and so is what stands below a command.
 
     <!-- coding-agent:RUN:reply-comment-N -->
     =====

@@ -1,15 +1,18 @@
 //! What people write for the program: commands in comments, and the rules of a project.
 
 use coding_agent::rules::Settings;
-use coding_agent::task::command::Command;
+use coding_agent::task::command::Said;
 
 use super::text;
 
-/// The first line of a comment.
+/// The command of a comment, and what is left of it for the model.
 pub fn comment_command(bytes: &[u8]) {
     let body = text(bytes);
-    if let Some(command) = Command::in_comment(&body) {
-        assert!(body.trim_start().to_ascii_lowercase().starts_with("/agent"));
+    let said = Said::of(&body);
+    assert!(said.words.len() <= body.len());
+    if let Some(command) = said.command {
+        let first = body.split('\n').find(|line| !line.trim().is_empty());
+        assert!(first.is_some_and(|line| line.to_ascii_lowercase().starts_with("/agent")));
         // It is handed from process to process in words.
         let written = command.to_string();
         assert_eq!(written.parse(), Ok(command), "{written}");

@@ -9,6 +9,7 @@ use super::check_address;
 use crate::config::Config;
 use crate::config::TaskSource;
 use crate::config::fault::Faults;
+use crate::forge::allowed_users::Entry;
 use crate::task::labels::Labels;
 
 /// GitHub takes no longer name.
@@ -69,6 +70,7 @@ fn check_github(config: &Config, folder: &Path, faults: &mut Faults) {
             faults.at(&format!("github.repositories.{index}"), reason);
         }
     }
+    check_allowed_users("github", &github.allowed_users, faults);
     check_labels("github.labels", &github.labels, faults);
 }
 
@@ -95,7 +97,17 @@ fn check_gitlab(config: &Config, faults: &mut Faults) {
             faults.at(&format!("gitlab.projects.{index}"), reason);
         }
     }
+    check_allowed_users("gitlab", &gitlab.allowed_users, faults);
     check_labels("gitlab.labels", &gitlab.labels, faults);
+}
+
+fn check_allowed_users(section: &str, entries: &[String], faults: &mut Faults) {
+    for (index, entry) in entries.iter().enumerate() {
+        if Entry::parse(entry).is_none() {
+            let reason = format!("'{entry}' names nobody; write a login, or an account's number as \"id:12345\"");
+            faults.at(&format!("{section}.allowed_users.{index}"), reason);
+        }
+    }
 }
 
 fn is_name(part: &str) -> bool {

@@ -25,7 +25,8 @@ pub struct Config {
     pub repositories: Vec<String>,
     /// More search terms, in GitHub's search syntax.
     pub query: Option<String>,
-    /// Logins of people who are obeyed and heard as if they could write to the repositories.
+    /// People who are obeyed and heard as if they could write to the repositories: logins, or `id:12345`, which stays
+    /// with its account.
     pub allowed_users: Vec<String>,
     /// Names of the labels.
     pub labels: Labels,

@@ -45,6 +45,7 @@ impl GitHub {
             // Every other answer would only repeat this one.
             return findings;
         }
+        findings.extend(self.examine_allowed().await);
         for source in &self.sources {
             match source {
                 Source::Repository(name) => {

@@ -136,6 +136,8 @@ fn hidden(told: &[Deed], are_more: bool, since: DateTime<Utc>) -> Option<Deed> {
 
 fn deed(user: Option<wire::User>, at: DateTime<Utc>) -> Deed {
     Deed {
+        // GraphQL's actors have no id that REST's have.
+        by_id: user.as_ref().and_then(|user| user.id),
         by: user.map(|user| user.login).unwrap_or_default(),
         at,
     }

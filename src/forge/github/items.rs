@@ -46,6 +46,7 @@ impl GitHub {
             task: task.clone(),
             title: issue.title,
             body: issue.body.unwrap_or_default(),
+            author_id: issue.user.as_ref().and_then(|user| user.id),
             author: issue.user.map(|user| user.login).unwrap_or_default(),
             labels: issue.labels.into_iter().map(|label| label.name).collect(),
             assignees: issue.assignees.into_iter().map(|user| user.login).collect(),

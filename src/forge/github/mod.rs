@@ -3,6 +3,7 @@
 //! Each operation stands in a file of its own; `client` sends, repeats and counts the requests. What is stable within a
 //! run (repositories, labels, whether a number is a pull request) is asked once; an item itself is always asked anew.
 
+mod allowed;
 mod answer;
 mod app;
 mod changes;
@@ -40,6 +41,7 @@ use super::cache::Cache;
 use super::failure::{Attempt, Failure};
 use super::source::Source;
 use super::watched::{Checks, OpenChange};
+use super::who::Who;
 use super::{
     Change, Comment, CommentId, CommentKey, Deed, Edit, Finding, Forge, ForgeError, GitCredentials, Item, KnownAnswer,
     NewChange, Post, Reaction, Search,
@@ -243,13 +245,13 @@ impl Forge for GitHub {
         self.or_explain(outcome, address, &what, Right::ReadIssues).await
     }
 
-    async fn is_authorised(&self, task: &TaskId, user: &str) -> Result<bool, ForgeError> {
+    async fn is_authorised(&self, task: &TaskId, who: Who<'_>) -> Result<bool, ForgeError> {
         let address = Address::of(task)?;
-        Ok(self.allows(user) || self.look_up_role(address, user).await?)
+        Ok(self.allows(who) || self.look_up_role(address, who).await?)
     }
 
-    fn allows(&self, user: &str) -> bool {
-        self.allowed_users.name(user)
+    fn allows(&self, who: Who<'_>) -> bool {
+        self.allowed_users.name(who)
     }
 
     async fn triggered_by(&self, task: &TaskId) -> Result<Option<Deed>, ForgeError> {

@@ -5,6 +5,7 @@ use super::rights::{RENEW, Right};
 use super::{Address, GitHub, attempt, wire};
 use crate::forge::ForgeError;
 use crate::forge::failure::Failure;
+use crate::forge::who::Who;
 
 impl GitHub {
     pub(super) async fn own_name(&self) -> Result<String, ForgeError> {
@@ -13,7 +14,8 @@ impl GitHub {
     }
 
     /// One request, and one that GitHub only confirms when asked again: a role that was taken away counts at once.
-    pub(super) async fn look_up_role(&self, address: Address<'_>, user: &str) -> Result<bool, ForgeError> {
+    pub(super) async fn look_up_role(&self, address: Address<'_>, who: Who<'_>) -> Result<bool, ForgeError> {
+        let user = who.login;
         // A deleted account has no name, and the path without one would be that of something else.
         if user.is_empty() {
             return Ok(false);
@@ -31,7 +33,11 @@ impl GitHub {
             },
             asked => asked,
         };
-        asked.map(|access| may_write(&access)).map_err(|failure: Failure| {
+        let may = |access: wire::Access| {
+            let found = access.user.as_ref().and_then(|user| user.id);
+            may_write(&access) && !who.is_another(found)
+        };
+        asked.map(may).map_err(|failure: Failure| {
             let what = format!("asking whether {user} may write to {}", address.repository);
             attempt(&what, &Right::ReadRoles.mend(address.repository)).failed(failure)
         })

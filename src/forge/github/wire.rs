@@ -21,6 +21,7 @@ pub(super) struct Found<T> {
 #[derive(Deserialize)]
 pub(super) struct User {
     pub(super) login: String,
+    pub(super) id: Option<u64>,
     /// `User`, `Bot`, ...
     #[serde(rename = "type")]
     pub(super) kind: Option<String>,
@@ -232,6 +233,8 @@ pub(super) struct Review {
 pub(super) struct Access {
     /// `admin`, `write`, `read` or `none`; finer roles are shown as the one that they are built on.
     pub(super) permission: String,
+    /// Whose it is.
+    pub(super) user: Option<User>,
 }
 
 #[derive(Deserialize)]

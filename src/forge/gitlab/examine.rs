@@ -33,6 +33,7 @@ impl GitLab {
             // Every other answer would only repeat this one.
             return findings;
         }
+        findings.extend(self.examine_allowed().await);
         for source in &self.sources {
             match source {
                 Source::Repository(name) => {

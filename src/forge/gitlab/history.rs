@@ -148,6 +148,7 @@ fn tells_of_commits(note: &str) -> bool {
 
 fn deed(user: Option<wire::User>, at: DateTime<Utc>) -> Deed {
     Deed {
+        by_id: user.as_ref().and_then(|user| user.id),
         by: user.map(|user| user.username).unwrap_or_default(),
         at,
     }

@@ -28,6 +28,7 @@ impl GitLab {
             task: task.clone(),
             title: item.title,
             body: item.description.unwrap_or_default(),
+            author_id: item.author.as_ref().and_then(|author| author.id),
             author: item.author.map(|author| author.username).unwrap_or_default(),
             labels: item.labels,
             assignees: item.assignees.into_iter().map(|user| user.username).collect(),

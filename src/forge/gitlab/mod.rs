@@ -3,6 +3,7 @@
 //! Each operation stands in a file of its own; `client` sends, repeats and counts the requests. What is stable within a
 //! run (projects, labels) is asked once; an item itself is always asked anew.
 
+mod allowed;
 mod changes;
 mod checks;
 mod client;
@@ -40,6 +41,7 @@ use super::cache::Cache;
 use super::failure::{Attempt, Failure};
 use super::source::Source;
 use super::watched::{Checks, OpenChange};
+use super::who::Who;
 use super::{
     Change, Comment, CommentId, CommentKey, Deed, Edit, Finding, Forge, ForgeError, GitCredentials, Item, KnownAnswer,
     NewChange, Post, Reaction, Search,
@@ -60,7 +62,8 @@ pub struct Config {
     pub bot_name: String,
     /// `group/project`, or `group/*` for all projects of a group and its subgroups.
     pub projects: Vec<String>,
-    /// User names of people who are obeyed and heard as if they had the role Developer.
+    /// People who are obeyed and heard as if they had the role Developer: user names, or `id:12345`, which stays with
+    /// its account.
     pub allowed_users: Vec<String>,
     /// What happens to a confidential issue in a project that more people can read: `refuse` leaves it alone and says so on it,
     /// `neutral_names` works on it and shows only the changed files and the issue's number.
@@ -265,13 +268,13 @@ impl Forge for GitLab {
         self.or_explain(outcome, address, &what, Right::Read).await
     }
 
-    async fn is_authorised(&self, task: &TaskId, user: &str) -> Result<bool, ForgeError> {
+    async fn is_authorised(&self, task: &TaskId, who: Who<'_>) -> Result<bool, ForgeError> {
         let address = Address::of(task)?;
-        Ok(self.allows(user) || self.look_up_role(address, user).await?)
+        Ok(self.allows(who) || self.look_up_role(address, who).await?)
     }
 
-    fn allows(&self, user: &str) -> bool {
-        self.allowed_users.name(user)
+    fn allows(&self, who: Who<'_>) -> bool {
+        self.allowed_users.name(who)
     }
 
     async fn triggered_by(&self, task: &TaskId) -> Result<Option<Deed>, ForgeError> {

@@ -41,6 +41,7 @@ impl GitLab {
             let is_bot = note.author.as_ref().is_some_and(wire::User::is_program);
             comments.push(Comment {
                 key: CommentKey { kind, number: note.id },
+                author_id: note.author.as_ref().and_then(|author| author.id),
                 author: note.author.map(|author| author.username).unwrap_or_default(),
                 body: if asks_for_changes {
                     ASKED_FOR_CHANGES.to_owned()

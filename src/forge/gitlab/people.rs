@@ -5,6 +5,7 @@ use gitlab::api::projects::members::AllProjectMembers;
 use super::rights::{RENEW, Right};
 use super::{Address, GitLab, attempt, wire};
 use crate::forge::ForgeError;
+use crate::forge::who::Who;
 
 /// The lowest role that may push.
 const DEVELOPER: u64 = 30;
@@ -17,7 +18,8 @@ impl GitLab {
 
     /// One request: the members are searched for the name. Asking for the account first, for its id, would be a second
     /// one, and no safer.
-    pub(super) async fn look_up_role(&self, address: Address<'_>, user: &str) -> Result<bool, ForgeError> {
+    pub(super) async fn look_up_role(&self, address: Address<'_>, who: Who<'_>) -> Result<bool, ForgeError> {
+        let user = who.login;
         // A deleted account has no name, and a search for nothing finds everybody.
         if user.is_empty() {
             return Ok(false);
@@ -31,7 +33,7 @@ impl GitLab {
             let what = format!("asking whether {user} may write to {}", address.project);
             attempt(&what, &Right::Read.mend(address.project)).failed(failure)
         })?;
-        Ok(found.iter().any(|member| is_writer(member, user)))
+        Ok(found.iter().any(|member| is_writer(member, user) && !who.is_another(member.id)))
     }
 }
 

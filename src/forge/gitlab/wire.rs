@@ -6,6 +6,7 @@ use serde::Deserialize;
 #[derive(Deserialize)]
 pub(super) struct User {
     pub(super) username: String,
+    pub(super) id: Option<u64>,
     /// Not told in every place.
     pub(super) bot: Option<bool>,
     /// Told of oneself alone.
@@ -109,6 +110,7 @@ pub(super) struct Access {
 /// A member of a project, of one of its groups or of a group that was invited.
 #[derive(Deserialize)]
 pub(super) struct Member {
+    pub(super) id: Option<u64>,
     pub(super) username: String,
     pub(super) access_level: u64,
     /// Of the account: `active`, `blocked`, ...
@@ -273,6 +275,7 @@ mod tests {
             ("service_accountant", Some(false), false),
         ] {
             let user = User {
+                id: None,
                 username: username.to_owned(),
                 bot,
                 is_admin: None,

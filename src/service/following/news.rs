@@ -4,11 +4,11 @@ use super::super::Service;
 use super::super::forges::Connected;
 use super::super::producer::AdmitError;
 use crate::agent::hearing::Hears;
-use crate::agent::order::Heard;
+use crate::agent::order::{self, Heard};
 use crate::agent::round::{Kind, Notes};
 use crate::forge::{Comment, CommentKey};
 use crate::journal::fact::Fact;
-use crate::task::command::Command;
+use crate::task::command::{Command, Said};
 use crate::task::id::TaskId;
 
 /// What people said since the last look.
@@ -35,7 +35,7 @@ impl Service {
             let now = Heard::of(&comment);
             let is_known = now.is_in(&heard);
             let is_unasked = comment.is_approval || self.config.follow_up.most(Kind::Review) == 0;
-            let command = Command::in_comment(&comment.body);
+            let command = Said::of(&comment.body).command;
             if !is_known && (command.is_some() || !is_unasked) {
                 let standing = Hears::whom(connected.forge.as_ref(), &comment);
                 let is_heard = standing.asked(connected.forge.as_ref(), task, &comment).await?;
@@ -43,7 +43,7 @@ impl Service {
                     self.ignore(task, &comment, standing);
                 } else if command == Some(Command::Stop) {
                     news.stop = Some((comment.key, comment.author.clone()));
-                } else if command.is_none() {
+                } else if !is_unasked && order::for_model(&comment).is_some() {
                     news.words.push(comment);
                     continue;
                 }

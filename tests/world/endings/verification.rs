@@ -86,7 +86,7 @@ async fn what_stays_unverified_becomes_a_draft_that_says_so() {
     let ended = world.run().await;
 
     assert_snapshot!(told(&ended, &issue), @"
-    exit code: 0
+    exit code: 1
     labels: coding agent done
     -----
     <details><summary>🛠️ Done: how it went</summary>
@@ -158,7 +158,7 @@ async fn a_check_that_does_not_end_is_no_pass() {
     let ended = world.run().await;
 
     assert_snapshot!(told(&ended, &issue), @"
-    exit code: 0
+    exit code: 1
     labels: coding agent done
     -----
     <details><summary>🛠️ Done: how it went</summary>

@@ -95,7 +95,7 @@ async fn a_test_that_stays_deleted_makes_a_draft() {
 
     assert_eq!(
         ended.stdout,
-        "github:acme/widgets#1: done\n",
+        "github:acme/widgets#1: done, but not verified\n",
         "{ended:?}\n{}",
         world.story()
     );

@@ -185,7 +185,7 @@ async fn tests_that_are_named_and_cannot_be_run_are_no_pass() {
 
     assert_eq!(
         ended.stdout,
-        "github:acme/widgets#1: done\n",
+        "github:acme/widgets#1: done, but not verified\n",
         "{ended:?}\n{}",
         world.story()
     );

@@ -23,7 +23,7 @@ async fn the_same_failure_twice_ends_the_repair_early() {
 
     assert_eq!(
         ended.stdout,
-        "github:acme/widgets#1: done\n",
+        "github:acme/widgets#1: done, but not verified\n",
         "{ended:?}\n{}",
         world.story()
     );
@@ -53,7 +53,7 @@ async fn each_failure_is_tried_twice_and_no_more() {
 
     assert_eq!(
         ended.stdout,
-        "github:acme/widgets#1: done\n",
+        "github:acme/widgets#1: done, but not verified\n",
         "{ended:?}\n{}",
         world.story()
     );
@@ -86,7 +86,7 @@ async fn the_third_failure_trips_the_breaker() {
 
     assert_eq!(
         ended.stdout,
-        "github:acme/widgets#1: done\n",
+        "github:acme/widgets#1: done, but not verified\n",
         "{ended:?}\n{}",
         world.story()
     );
@@ -113,7 +113,7 @@ async fn no_more_is_tried_than_the_configuration_allows() {
 
     assert_eq!(
         ended.stdout,
-        "github:acme/widgets#1: done\n",
+        "github:acme/widgets#1: done, but not verified\n",
         "{ended:?}\n{}",
         world.story()
     );

@@ -4,7 +4,8 @@ use serde_json::json;
 
 use super::{config, github, refused, repository, task, unknown};
 use crate::forge::github::GitHub;
-use crate::forge::test_server::{Server, Told};
+use crate::forge::test_server::{Server, Told, named};
+use crate::forge::who::Who;
 use crate::forge::{Forge, ForgeError, Reaction};
 
 const COMMENT: &str = "/api/v3/repos/o/r/issues/comments/12";
@@ -39,7 +40,21 @@ async fn whoever_has_the_role_write_or_more_may_write() {
         ("nobody", false),
         ("", false),
     ] {
-        assert_eq!(github.is_authorised(&task(), user).await.unwrap(), wanted, "{user}");
+        assert_eq!(github.is_authorised(&task(), named(user)).await.unwrap(), wanted, "{user}");
+    }
+}
+
+#[tokio::test]
+async fn whoever_took_over_a_name_has_not_the_rights_of_its_new_owner() {
+    let server = Server::start(|_| {
+        let user = json!({"login": "ann", "id": 7});
+        Told::json(200, &json!({"permission": "write", "user": user}))
+    })
+    .await;
+    let github = github(&server).await;
+    for (id, wanted) in [(Some(7), true), (Some(8), false), (None, true)] {
+        let who = Who { login: "ann", id };
+        assert_eq!(github.is_authorised(&task(), who).await.unwrap(), wanted, "{id:?}");
     }
 }
 
@@ -56,7 +71,7 @@ async fn a_name_does_not_lead_to_another_path() {
     assert!(
         !github(&server)
             .await
-            .is_authorised(&task(), "../ann?x[bot]")
+            .is_authorised(&task(), named("../ann?x[bot]"))
             .await
             .unwrap()
     );
@@ -65,10 +80,10 @@ async fn a_name_does_not_lead_to_another_path() {
 #[tokio::test]
 async fn who_may_not_ask_for_roles_is_told_which_right_is_missing() {
     let server = Server::start(|_| refused(403, "Must have push access to view collaborator permission.")).await;
-    let error = github(&server).await.is_authorised(&task(), "ann").await.unwrap_err();
+    let error = github(&server).await.is_authorised(&task(), named("ann")).await.unwrap_err();
     insta::assert_snapshot!(error, @r#"asking whether ann may write to o/r: GitHub answered 403; it says "Must have push access to view collaborator permission.": give the token's account the role Write in o/r: GitHub tells nobody else who may write; a fine-grained token or an App needs the repository permission 'Metadata' (Read-only), a classic token the scope 'repo'"#);
     let hidden = Server::start(|_| refused(404, "Not Found")).await;
-    let error = github(&hidden).await.is_authorised(&task(), "ann").await.unwrap_err();
+    let error = github(&hidden).await.is_authorised(&task(), named("ann")).await.unwrap_err();
     assert!(matches!(error, ForgeError::Refused { status: 404, .. }), "{error}");
 }
 

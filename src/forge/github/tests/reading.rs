@@ -23,6 +23,7 @@ async fn an_item_is_read_anew_and_its_repository_once() {
         title: "Greet".to_owned(),
         body: String::new(),
         author: "ann".to_owned(),
+        author_id: None,
         labels: vec!["Coding Agent".to_owned()],
         assignees: vec!["bot".to_owned()],
         is_open: true,
@@ -176,6 +177,7 @@ async fn all_comments_come_in_order_without_the_bots_own() {
     let on_line = Comment {
         key: "inline-3".parse().unwrap(),
         author: "bea".to_owned(),
+        author_id: None,
         body: "here".to_owned(),
         created_at: "2026-01-01T00:03:00Z".parse().unwrap(),
         updated_at: "2026-01-09T00:00:00Z".parse().unwrap(),
@@ -187,6 +189,7 @@ async fn all_comments_come_in_order_without_the_bots_own() {
     let review = Comment {
         key: "review-2".parse().unwrap(),
         author: String::new(),
+        author_id: None,
         body: "good".to_owned(),
         created_at: "2026-01-02T00:00:00Z".parse().unwrap(),
         updated_at: "2026-01-02T00:00:00Z".parse().unwrap(),

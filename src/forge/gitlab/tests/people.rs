@@ -3,7 +3,8 @@
 use serde_json::json;
 
 use super::{gitlab, issue, merge_request, note, refused, short, unknown};
-use crate::forge::test_server::{Server, Told};
+use crate::forge::test_server::{Server, Told, named};
+use crate::forge::who::Who;
 use crate::forge::{Forge, ForgeError, Reaction};
 
 #[tokio::test]
@@ -45,15 +46,20 @@ async fn a_developer_may_write_wherever_the_membership_comes_from() {
         ("nobody", false),
         ("", false),
     ] {
-        assert_eq!(gitlab.is_authorised(&issue(), user).await.unwrap(), wanted, "{user}");
+        assert_eq!(gitlab.is_authorised(&issue(), named(user)).await.unwrap(), wanted, "{user}");
     }
     assert_eq!(gitlab.requests(), 7);
+    let another = Who {
+        login: "dora",
+        id: Some(2),
+    };
+    assert!(!gitlab.is_authorised(&issue(), another).await.unwrap());
 }
 
 #[tokio::test]
 async fn who_may_not_see_the_members_is_told_so() {
     let server = Server::start(|_| refused(404, "404 Project Not Found")).await;
-    let error = gitlab(&server).await.is_authorised(&issue(), "dora").await.unwrap_err();
+    let error = gitlab(&server).await.is_authorised(&issue(), named("dora")).await.unwrap_err();
     insta::assert_snapshot!(error, @r#"asking whether dora may write to g/s/p: GitLab answered 404; it says "404 Project Not Found": see that g/s/p exists, that the token has the scope 'api', and that its user has at least the role Reporter there (Developer for all that the program does)"#);
 }
 

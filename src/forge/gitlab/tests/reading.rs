@@ -114,6 +114,7 @@ async fn all_notes_come_in_order_without_the_bots_own_and_gitlabs() {
     let on_line = Comment {
         key: "inline-9".parse().unwrap(),
         author: "ann".to_owned(),
+        author_id: None,
         body: "n9".to_owned(),
         created_at: "2026-01-01T00:09:00Z".parse().unwrap(),
         updated_at: "2026-01-09T00:00:00Z".parse().unwrap(),

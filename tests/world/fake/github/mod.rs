@@ -139,6 +139,20 @@ impl GitHub {
         token
     }
 
+    /// Gives a person's login to somebody else, who has another id.
+    pub fn takes_over(&self, login: &str) {
+        let login = login.to_owned();
+        self.forge.change(|state| {
+            state.people.insert(login.clone());
+            state.taken_over.insert(login);
+        });
+    }
+
+    /// Returns the id of the account that has a login now.
+    pub fn id_of(&self, login: &str) -> u64 {
+        self.forge.read(|state| state.id_of(login))
+    }
+
     /// Changes what the bot's token says of its scopes, such as `public_repo, read:org`.
     pub fn scopes(&self, scopes: &str) {
         self.forge.change(|state| {

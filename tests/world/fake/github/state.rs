@@ -21,6 +21,8 @@ pub struct State {
     pub repositories: Vec<Repository>,
     pub organizations: BTreeSet<String>,
     pub people: BTreeSet<String>,
+    /// The logins that were given up and belong to other accounts now, each with another id.
+    pub taken_over: BTreeSet<String>,
     pub tokens: BTreeMap<String, Token>,
     /// The day on which all tokens of people end; never where there is none.
     pub tokens_end: Option<chrono::NaiveDate>,

@@ -108,6 +108,20 @@ impl GitLab {
         token
     }
 
+    /// Gives a person's name to somebody else, who has another id.
+    pub fn takes_over(&self, username: &str) {
+        let username = username.to_owned();
+        self.forge.change(|state| {
+            state.people.insert(username.clone());
+            state.taken_over.insert(username);
+        });
+    }
+
+    /// Returns the id of the account that has a name now.
+    pub fn id_of(&self, username: &str) -> u64 {
+        self.forge.read(|state| state.id_of(username))
+    }
+
     /// Changes what the bot's token is good for, such as `read_api`.
     pub fn scopes(&self, scopes: &[&str]) {
         self.forge.change(|state| {

@@ -19,6 +19,8 @@ pub struct State {
     pub folder: PathBuf,
     pub projects: Vec<Project>,
     pub people: BTreeSet<String>,
+    /// The names that were given up and belong to other accounts now, each with another id.
+    pub taken_over: BTreeSet<String>,
     pub tokens: BTreeMap<String, Token>,
     /// The day on which all tokens of people end; never where there is none.
     pub tokens_end: Option<chrono::NaiveDate>,

@@ -56,6 +56,7 @@ pub fn router(hub: &Hub) -> Router {
 fn people() -> Router<Hub> {
     Router::new()
         .route("/user", get(repositories::viewer))
+        .route("/user/{id}", get(repositories::user_by_id))
         .route("/users/{login}", get(repositories::user))
         .route("/users/{login}/repos", get(repositories::of_owner))
         .route("/orgs/{login}/repos", get(repositories::of_owner))

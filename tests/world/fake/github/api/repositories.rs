@@ -39,6 +39,12 @@ pub async fn user(Shared(hub): Shared<Hub>, viewer: Viewer, Path(login): Path<St
     ok(hub.show(&viewer, |view| view.profile(&login)))
 }
 
+pub async fn user_by_id(Shared(hub): Shared<Hub>, viewer: Viewer, Path(id): Path<u64>) -> Answer {
+    let login = hub.read(|state| state.people.iter().find(|login| state.id_of(login) == id).cloned());
+    let login = login.ok_or_else(Problem::not_found)?;
+    ok(hub.show(&viewer, |view| view.profile(&login)))
+}
+
 pub async fn of_owner(Shared(hub): Shared<Hub>, viewer: Viewer, Path(owner): Path<String>, query: Query) -> Answer {
     let found = hub.show(&viewer, |view| {
         let all = view

@@ -28,12 +28,20 @@ pub struct View<'a> {
     pub viewer: &'a str,
 }
 
+impl State {
+    /// Returns the id of the account that has a name now.
+    pub fn id_of(&self, name: &str) -> u64 {
+        number_of(name) + u64::from(self.taken_over.contains(name))
+    }
+}
+
 impl View<'_> {
     pub fn user(&self, login: &str) -> Value {
         let (api, web) = (self.api, self.web);
         let user = format!("{api}/users/{login}");
+        let id = self.state.id_of(login);
         json!({
-            "login": login, "id": number_of(login), "node_id": node("U", number_of(login)),
+            "login": login, "id": id, "node_id": node("U", id),
             "avatar_url": format!("{web}/avatars/{login}"), "gravatar_id": "", "url": user,
             "html_url": format!("{web}/{login}"), "followers_url": format!("{user}/followers"),
             "following_url": format!("{user}/following{{/other_user}}"), "gists_url": format!("{user}/gists{{/gist_id}}"),

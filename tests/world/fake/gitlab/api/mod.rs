@@ -52,6 +52,7 @@ fn people() -> Router<Lab> {
         .route("/metadata", get(projects::version))
         .route("/personal_access_tokens/self", get(projects::token))
         .route("/users", get(projects::users))
+        .route("/users/{id}", get(projects::user_by_id))
         .route("/groups/{group}", get(projects::group))
         .route("/groups/{group}/projects", get(projects::of_group))
         .route("/groups/{group}/issues", get(items::issues_of_group))

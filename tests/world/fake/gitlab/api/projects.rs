@@ -62,6 +62,12 @@ pub async fn users(Shared(lab): Shared<Lab>, viewer: Viewer, query: Query) -> An
     page(&query, &lab.api(), found)
 }
 
+pub async fn user_by_id(Shared(lab): Shared<Lab>, viewer: Viewer, Path(id): Path<u64>) -> Answer {
+    let name = lab.read(|state| state.people.iter().find(|name| state.id_of(name) == id).cloned());
+    let name = name.ok_or_else(|| Problem::not_found("User"))?;
+    ok(lab.show(&viewer, |view| view.user(&name)))
+}
+
 pub async fn group(Shared(lab): Shared<Lab>, viewer: Viewer, Path(group): Path<String>) -> Answer {
     ok(lab.show(&viewer, |view| {
         let inside = in_group(view, &group, true);

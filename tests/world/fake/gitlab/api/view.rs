@@ -27,10 +27,17 @@ pub struct View<'a> {
     pub viewer: &'a str,
 }
 
+impl State {
+    /// Returns the id of the account that has a name now.
+    pub fn id_of(&self, name: &str) -> u64 {
+        number_of(name) + u64::from(self.taken_over.contains(name))
+    }
+}
+
 impl View<'_> {
     pub fn user(&self, username: &str) -> Value {
         json!({
-            "id": number_of(username), "username": username, "public_email": null, "name": username, "state": "active",
+            "id": self.state.id_of(username), "username": username, "public_email": null, "name": username, "state": "active",
             "locked": false, "avatar_url": null, "web_url": format!("{}/{username}", self.web),
         })
     }
