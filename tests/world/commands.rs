@@ -242,7 +242,15 @@ async fn doctor_tells_whose_accounts_the_allowed_users_are() {
 
     let told = told_by_doctor(&world, "GitHub allowed_users").await;
     let carol = world.github.id_of("carol").to_string();
-    insta::assert_snapshot!(told.replace(&carol, "CAROL").replace(&id.to_string(), "ALICE"), @"");
+    insta::assert_snapshot!(told.replace(&carol, "CAROL").replace(&id.to_string(), "ALICE"), @r#"
+    look GitHub allowed_users carol is id:CAROL; a login that is given up can be taken by anybody
+    -> write "id:CAROL" instead of carol in github.allowed_users
+    look GitHub allowed_users nobody is called nobody
+    -> take it out of github.allowed_users: whoever takes that name is obeyed
+    ok GitHub allowed_users id:ALICE is alice now
+    look GitHub allowed_users there is no account id:7
+    -> take it out of github.allowed_users
+    "#);
     world.finish().await;
 }
 
@@ -262,6 +270,11 @@ async fn on_gitlab_an_id_is_taken_and_told_as_well() {
     assert!(other.labels().is_empty(), "{}", world.story());
     let told = told_by_doctor(&world, "GitLab allowed_users").await;
     let alice = world.gitlab.id_of("alice").to_string();
-    insta::assert_snapshot!(told.replace(&alice, "ALICE").replace(&id.to_string(), "CAROL"), @"");
+    insta::assert_snapshot!(told.replace(&alice, "ALICE").replace(&id.to_string(), "CAROL"), @r#"
+    look GitLab allowed_users there is no account id:CAROL
+    -> take it out of gitlab.allowed_users
+    look GitLab allowed_users alice is id:ALICE; a login that is given up can be taken by anybody
+    -> write "id:ALICE" instead of alice in gitlab.allowed_users
+    "#);
     world.finish().await;
 }
