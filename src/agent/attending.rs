@@ -103,7 +103,7 @@ impl Run {
                 self.allow(*tokens);
                 (is_limited, answers::allowed(*tokens))
             }
-            Command::Approve if is_for_approval && order.has_words => (true, answers::APPROVED_AS_SHOWN.to_owned()),
+            Command::Approve if is_for_approval && order.has_words() => (true, answers::APPROVED_AS_SHOWN.to_owned()),
             Command::Approve if is_for_approval => (true, answers::RESUMED.to_owned()),
             Command::Approve | Command::Deny(_) => (false, answers::NOTHING_TO_APPROVE.to_owned()),
             Command::Help | Command::Unknown(_) | Command::Stop | Command::Pause => {

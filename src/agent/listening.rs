@@ -236,15 +236,16 @@ impl Ear {
         // A run that is stopped reads nothing more.
         let words = order::for_model(&comment).filter(|_| command != Some(Command::Stop));
         if let Some(command) = command {
-            let has_words = words.is_some();
-            let mark = if has_words { Heard::obeyed(&comment) } else { heard };
+            let origin = match &words {
+                Some(_) => Origin::AboveWords(Heard::obeyed(&comment)),
+                None => Origin::Comment(heard),
+            };
             take_order(
                 &self.mailbox,
                 Order {
                     command,
                     by: format!("@{}", comment.author),
-                    origin: Origin::Comment(mark),
-                    has_words,
+                    origin,
                 },
             );
         }
@@ -349,7 +350,6 @@ impl NearEar {
                                 command,
                                 by: OPERATOR.to_owned(),
                                 origin: Origin::Request(request.id),
-                                has_words: false,
                             },
                         );
                     }

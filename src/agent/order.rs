@@ -45,14 +45,21 @@ pub struct Order {
     /// Who gave it, for people.
     pub by: String,
     pub origin: Origin,
-    /// The comment says more than the command; that is put into the mailbox apart.
-    pub has_words: bool,
+}
+
+impl Order {
+    /// Tells whether there are words below the command. They are put into the mailbox apart.
+    pub fn has_words(&self) -> bool {
+        matches!(self.origin, Origin::AboveWords(_))
+    }
 }
 
 /// Where an order came from, so that it is obeyed once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
     Comment(Heard),
+    /// The first line of a comment whose other lines are still to be read.
+    AboveWords(Heard),
     /// The command line, through the store.
     Request(Uuid),
 }

@@ -104,7 +104,7 @@ impl Run {
 
     /// Answers an order below the item, and remembers that it was obeyed.
     pub(super) async fn answer(&mut self, order: &Order, text: &str) -> Result<(), Setback> {
-        if let Origin::Comment(heard) = order.origin
+        if let Origin::Comment(heard) | Origin::AboveWords(heard) = order.origin
             && matches!(self.thread, Thread::Item { .. })
         {
             self.say(&format!("reply-{}", heard.key), text).await?;
@@ -119,7 +119,7 @@ impl Run {
             command: order.command.to_string(),
         });
         match order.origin {
-            Origin::Comment(heard) => {
+            Origin::Comment(heard) | Origin::AboveWords(heard) => {
                 self.record.heard.insert(heard.key, heard.fingerprint);
                 self.save().await
             }

@@ -95,7 +95,8 @@ mod tests {
     #[test]
     fn names_are_compared_whole_and_without_regard_to_case() {
         let allowed = AllowedUsers::new(&["@Carol ".to_owned(), "dependabot[bot]".to_owned(), " @".to_owned()]);
-        let people = ["carol", "CAROL", "car", "carol2", "dependabot[bot]", "dependabot", ""].map(|login| (login, None));
+        let people =
+            ["carol", "CAROL", "car", "carol2", "dependabot[bot]", "dependabot", ""].map(|login| (login, None));
         assert_eq!(named(&allowed, &people), ["carol", "CAROL", "dependabot[bot]"]);
     }
 

@@ -70,7 +70,8 @@ impl Service {
             changed = mirror.changed(&base.commit, head).await?;
             let (patch, length) = mirror.patch(&base.commit, head).await?;
             let shown = self.shown(&patch, length).await?;
-            let is_applied = matches!(ending, Ending::Done { .. }) && record.local.as_ref().is_some_and(|local| !local.dry_run);
+            let is_applied =
+                matches!(ending, Ending::Done { .. }) && record.local.as_ref().is_some_and(|local| !local.dry_run);
             // A failure keeps the patch whatever is shown: its text may have named the file already.
             kept = match ending {
                 Ending::Failed(_) => Some(patch.clone()),

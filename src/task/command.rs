@@ -177,7 +177,10 @@ mod tests {
         for (body, expected) in [
             ("/agent resume", ""),
             ("/agent resume\n \n", ""),
-            ("\n/agent resume\r\n\r\nMake it blue.\n  Not red.\n", "\r\nMake it blue.\n  Not red."),
+            (
+                "\n/agent resume\r\n\r\nMake it blue.\n  Not red.\n",
+                "\r\nMake it blue.\n  Not red.",
+            ),
             ("/agent deny too big", "too big"),
             ("/agent deny too big\nSplit it.", "too big\nSplit it."),
             ("/agent dance\nMake it blue.", "Make it blue."),

@@ -97,7 +97,12 @@ async fn the_words_below_pause_and_resume_are_read_when_it_goes_on() {
     issue.comment("alice", "/agent resume\n\nMake it blue instead.");
     let ended = world.run().await;
 
-    assert_eq!(ended.stdout, "github:acme/widgets#1: done\n", "{ended:?}\n{}", world.story());
+    assert_eq!(
+        ended.stdout,
+        "github:acme/widgets#1: done\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
     for words in ["The frame is still wet.", "Make it blue instead."] {
         assert_eq!(heard(&world, words), 1, "{words}\n{}", world.model.dump());
     }
@@ -113,7 +118,10 @@ async fn words_below_a_command_answer_a_question_and_below_pause_they_do_not() {
         .plans(plan())
         .calls("agent/ask_people", json!({ "question": "Red or blue?" }));
     let issue = world.github.open_issue("Paint it").label("coding agent");
-    assert_eq!(world.run().await.stdout, "github:acme/widgets#1: waiting for an answer\n");
+    assert_eq!(
+        world.run().await.stdout,
+        "github:acme/widgets#1: waiting for an answer\n"
+    );
 
     issue.comment("alice", "/agent pause\nI have to ask.");
     assert_eq!(world.run().await.stdout, "", "{}", world.story());
@@ -122,7 +130,12 @@ async fn words_below_a_command_answer_a_question_and_below_pause_they_do_not() {
     issue.comment("alice", "/agent budget 1M\nBlue, please.");
     let ended = world.run().await;
 
-    assert_eq!(ended.stdout, "github:acme/widgets#1: done\n", "{ended:?}\n{}", world.story());
+    assert_eq!(
+        ended.stdout,
+        "github:acme/widgets#1: done\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
     for words in ["I have to ask.", "Blue, please."] {
         assert_eq!(heard(&world, words), 1, "{words}\n{}", world.model.dump());
     }
@@ -133,7 +146,11 @@ async fn words_below_a_command_answer_a_question_and_below_pause_they_do_not() {
 async fn the_reason_of_an_earlier_denial_and_the_words_below_it_are_told_to_the_next_run() {
     let world = world().await;
     let steps = "mkdir -p .github/workflows && echo 'on: push' > .github/workflows/ci.yml && echo red > color.txt";
-    world.model.plans(plan()).calls(COMMAND, json!({ "command": steps })).done("Done.");
+    world
+        .model
+        .plans(plan())
+        .calls(COMMAND, json!({ "command": steps }))
+        .done("Done.");
     let issue = world.github.open_issue("Paint it").label("coding agent");
     world.run().await;
     assert_eq!(issue.labels(), ["coding agent waiting"], "{}", world.story());
@@ -141,11 +158,20 @@ async fn the_reason_of_an_earlier_denial_and_the_words_below_it_are_told_to_the_
     world.run().await;
     assert_eq!(issue.labels(), ["coding agent stopped"], "{}", world.story());
 
-    world.model.plans(plan()).calls(COMMAND, write("red")).done("It is red.");
+    world
+        .model
+        .plans(plan())
+        .calls(COMMAND, write("red"))
+        .done("It is red.");
     issue.label("coding agent");
     let ended = world.run().await;
 
-    assert_eq!(ended.stdout, "github:acme/widgets#1: done\n", "{ended:?}\n{}", world.story());
+    assert_eq!(
+        ended.stdout,
+        "github:acme/widgets#1: done\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
     for words in ["No workflow, please.", "Only the color."] {
         assert_eq!(heard(&world, words), 1, "{words}\n{}", world.model.dump());
     }
@@ -174,7 +200,12 @@ async fn what_is_indented_quoted_or_in_a_block_of_code_is_no_command() {
     world.model.release();
     let ended = run.ended().await;
 
-    assert_eq!(ended.stdout, "github:acme/widgets#1: done\n", "{ended:?}\n{}", world.story());
+    assert_eq!(
+        ended.stdout,
+        "github:acme/widgets#1: done\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
     assert!(heard(&world, "/agent stop") >= 7, "{}", world.model.dump());
     world.finish().await;
 }
@@ -199,9 +230,17 @@ async fn whoever_was_removed_neither_stops_nor_steers_a_run_at_work() {
     world.model.release();
     let ended = run.ended().await;
 
-    assert_eq!(ended.stdout, "github:acme/widgets#1: done\n", "{ended:?}\n{}", world.story());
+    assert_eq!(
+        ended.stdout,
+        "github:acme/widgets#1: done\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
     assert_eq!(ignored(&world), ["bob", "bob", "bob"]);
-    assert_eq!((heard(&world, "Make it blue."), heard(&world, "Delete everything.")), (1, 0));
+    assert_eq!(
+        (heard(&world, "Make it blue."), heard(&world, "Delete everything.")),
+        (1, 0)
+    );
     world.finish().await;
 }
 
@@ -223,7 +262,12 @@ async fn an_id_stays_with_its_account_when_the_login_is_taken_over() {
     world.model.release();
     let ended = run.ended().await;
 
-    assert_eq!(ended.stdout, "github:acme/widgets#1: done\n", "{ended:?}\n{}", world.story());
+    assert_eq!(
+        ended.stdout,
+        "github:acme/widgets#1: done\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
     assert!(ignored(&world).contains(&json!("carol")), "{:?}", world.journal());
     let other = world.github.open_issue("Paint that").label_by("carol", "coding agent");
     world.run().await;
@@ -259,7 +303,11 @@ async fn on_gitlab_an_id_is_taken_and_told_as_well() {
     let mut world = World::on_gitlab().await;
     let id = world.gitlab.id_of("carol");
     world.configure(|config| config["gitlab"]["allowed_users"] = json!([format!("id:{id}"), "alice"]));
-    world.model.plans(plan()).calls(COMMAND, write("red")).done("It is red.");
+    world
+        .model
+        .plans(plan())
+        .calls(COMMAND, write("red"))
+        .done("It is red.");
     let issue = world.gitlab.open_issue("Paint it").label_by("carol", "coding agent");
     world.run().await;
     assert_eq!(issue.labels(), ["coding agent done"], "{}", world.story());

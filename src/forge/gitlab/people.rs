@@ -33,7 +33,9 @@ impl GitLab {
             let what = format!("asking whether {user} may write to {}", address.project);
             attempt(&what, &Right::Read.mend(address.project)).failed(failure)
         })?;
-        Ok(found.iter().any(|member| is_writer(member, user) && !who.is_another(member.id)))
+        Ok(found
+            .iter()
+            .any(|member| is_writer(member, user) && !who.is_another(member.id)))
     }
 }
 

@@ -40,7 +40,11 @@ async fn whoever_has_the_role_write_or_more_may_write() {
         ("nobody", false),
         ("", false),
     ] {
-        assert_eq!(github.is_authorised(&task(), named(user)).await.unwrap(), wanted, "{user}");
+        assert_eq!(
+            github.is_authorised(&task(), named(user)).await.unwrap(),
+            wanted,
+            "{user}"
+        );
     }
 }
 
@@ -80,10 +84,18 @@ async fn a_name_does_not_lead_to_another_path() {
 #[tokio::test]
 async fn who_may_not_ask_for_roles_is_told_which_right_is_missing() {
     let server = Server::start(|_| refused(403, "Must have push access to view collaborator permission.")).await;
-    let error = github(&server).await.is_authorised(&task(), named("ann")).await.unwrap_err();
+    let error = github(&server)
+        .await
+        .is_authorised(&task(), named("ann"))
+        .await
+        .unwrap_err();
     insta::assert_snapshot!(error, @r#"asking whether ann may write to o/r: GitHub answered 403; it says "Must have push access to view collaborator permission.": give the token's account the role Write in o/r: GitHub tells nobody else who may write; a fine-grained token or an App needs the repository permission 'Metadata' (Read-only), a classic token the scope 'repo'"#);
     let hidden = Server::start(|_| refused(404, "Not Found")).await;
-    let error = github(&hidden).await.is_authorised(&task(), named("ann")).await.unwrap_err();
+    let error = github(&hidden)
+        .await
+        .is_authorised(&task(), named("ann"))
+        .await
+        .unwrap_err();
     assert!(matches!(error, ForgeError::Refused { status: 404, .. }), "{error}");
 }
 

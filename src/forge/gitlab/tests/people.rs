@@ -46,7 +46,11 @@ async fn a_developer_may_write_wherever_the_membership_comes_from() {
         ("nobody", false),
         ("", false),
     ] {
-        assert_eq!(gitlab.is_authorised(&issue(), named(user)).await.unwrap(), wanted, "{user}");
+        assert_eq!(
+            gitlab.is_authorised(&issue(), named(user)).await.unwrap(),
+            wanted,
+            "{user}"
+        );
     }
     assert_eq!(gitlab.requests(), 7);
     let another = Who {
@@ -59,7 +63,11 @@ async fn a_developer_may_write_wherever_the_membership_comes_from() {
 #[tokio::test]
 async fn who_may_not_see_the_members_is_told_so() {
     let server = Server::start(|_| refused(404, "404 Project Not Found")).await;
-    let error = gitlab(&server).await.is_authorised(&issue(), named("dora")).await.unwrap_err();
+    let error = gitlab(&server)
+        .await
+        .is_authorised(&issue(), named("dora"))
+        .await
+        .unwrap_err();
     insta::assert_snapshot!(error, @r#"asking whether dora may write to g/s/p: GitLab answered 404; it says "404 Project Not Found": see that g/s/p exists, that the token has the scope 'api', and that its user has at least the role Reporter there (Developer for all that the program does)"#);
 }
 
