@@ -6,42 +6,78 @@ use crate::forge::Kind;
 pub enum Class {
     Repository,
     Commit,
+    Messages,
     Branch,
+    Fork,
+    Approval,
     Item,
-    Reply,
-    Leak,
-    Egress,
     Edit,
+    Rights,
     Confidential,
     Discreet,
+    Comments,
+    Reply,
+    Planted,
+    File,
+    Leak,
+    Egress,
+    Front,
+    SetUp,
+    Pattern,
+    Hose,
+    Delta,
 }
 
 impl Class {
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 22] = [
         Self::Repository,
         Self::Commit,
+        Self::Messages,
         Self::Branch,
+        Self::Fork,
+        Self::Approval,
         Self::Item,
-        Self::Reply,
-        Self::Leak,
-        Self::Egress,
         Self::Edit,
+        Self::Rights,
         Self::Confidential,
         Self::Discreet,
+        Self::Comments,
+        Self::Reply,
+        Self::Planted,
+        Self::File,
+        Self::Leak,
+        Self::Egress,
+        Self::Front,
+        Self::SetUp,
+        Self::Pattern,
+        Self::Hose,
+        Self::Delta,
     ];
 
     pub fn name(self) -> &'static str {
         match self {
             Self::Repository => "repository",
             Self::Commit => "commit",
+            Self::Messages => "messages",
             Self::Branch => "branch",
+            Self::Fork => "forks",
+            Self::Approval => "approvals",
             Self::Item => "item",
-            Self::Reply => "reply",
-            Self::Leak => "leak",
-            Self::Egress => "egress",
             Self::Edit => "edits",
+            Self::Rights => "rights",
             Self::Confidential => "confidential",
             Self::Discreet => "discreet",
+            Self::Comments => "comments",
+            Self::Reply => "reply",
+            Self::Planted => "planted",
+            Self::File => "files",
+            Self::Leak => "leak",
+            Self::Egress => "egress",
+            Self::Front => "fronts",
+            Self::SetUp => "setups",
+            Self::Pattern => "patterns",
+            Self::Hose => "hoses",
+            Self::Delta => "deltas",
         }
     }
 
@@ -50,23 +86,49 @@ impl Class {
         match self {
             Self::Repository => "a hostile repository",
             Self::Commit => "a hostile commit from the container",
+            Self::Messages => "messages of commits",
             Self::Branch => "names of branches",
+            Self::Fork => "a stranger's fork, on its way into the repository",
+            Self::Approval => "an approval that covers more than was seen",
             Self::Item => "a hostile item",
-            Self::Reply => "a hostile model, looking for secrets",
-            Self::Leak => "a secret that is known, on its way out",
-            Self::Egress => "a container that wants out",
             Self::Edit => "a change after the label",
+            Self::Rights => "people without rights, and what looks like a command",
             Self::Confidential => "a confidential item",
             Self::Discreet => "a confidential item, with neutral names",
+            Self::Comments => "words in the bot's comments",
+            Self::Reply => "a hostile model, looking for secrets",
+            Self::Planted => "checks that pass without passing",
+            Self::File => "files that run or are read elsewhere",
+            Self::Leak => "a secret that is known, on its way out",
+            Self::Egress => "a container that wants out",
+            Self::Front => "an allowed host as a front for others",
+            Self::SetUp => "a kept set-up with files of others",
+            Self::Pattern => "patterns for the planner's search",
+            Self::Hose => "a flood in the streams of a container",
+            Self::Delta => "a small pack that unfolds to gigabytes",
         }
     }
 
     /// The forges on which it is played: on both where the forge's own texts, names or people are the door.
     pub fn forges(self) -> &'static [Kind] {
         match self {
-            Self::Branch | Self::Item | Self::Edit => &[Kind::GitHub, Kind::GitLab],
+            Self::Branch | Self::Fork | Self::Approval | Self::Item | Self::Edit | Self::Rights | Self::Comments => {
+                &[Kind::GitHub, Kind::GitLab]
+            }
             Self::Confidential | Self::Discreet => &[Kind::GitLab],
-            Self::Repository | Self::Commit | Self::Reply | Self::Leak | Self::Egress => &[Kind::GitHub],
+            Self::Repository
+            | Self::Commit
+            | Self::Messages
+            | Self::Reply
+            | Self::Planted
+            | Self::File
+            | Self::Leak
+            | Self::Egress
+            | Self::Front
+            | Self::SetUp
+            | Self::Pattern
+            | Self::Hose
+            | Self::Delta => &[Kind::GitHub],
         }
     }
 }

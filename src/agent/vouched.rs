@@ -111,6 +111,7 @@ mod tests {
         let edit = |what, minute| Edit {
             what,
             deed: Deed {
+                by_id: None,
                 by: "alice".to_owned(),
                 at: at(minute),
             },
