@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use super::record::{PausedBy, Record};
-use super::talk::{grouped, sentence, spent};
+use super::record::{PausedBy, Record, Saved};
+use super::talk::{grouped, sentence, spent, work_so_far};
 use super::workshop::Settings;
 use crate::markdown::code::{code, fenced};
 use crate::markdown::sanitize::harmless;
@@ -85,15 +85,15 @@ pub fn set_aside(record: &Record, settings: &Settings) -> Option<String> {
             text
         }
     };
-    branch(&mut text, paused.branch.as_deref());
+    text.push_str(&work_so_far(paused.saved.as_ref()));
     let _ = write!(text, "\n<sub>{}</sub>", spent(record, settings));
     Some(text)
 }
 
 /// Returns the final comment of a run that a person ended.
-pub fn stopped(by: &str, saved: Option<&str>, record: &Record, settings: &Settings, trigger: &str) -> String {
+pub fn stopped(by: &str, saved: Option<&Saved>, record: &Record, settings: &Settings, trigger: &str) -> String {
     let mut text = format!("### ⏹️ Stopped\n\nAs {by} asked.\n");
-    branch(&mut text, saved);
+    text.push_str(&work_so_far(saved));
     let _ = write!(text, "\nTo start a new run, put the label `{trigger}` on again.");
     if record.turns > 0 {
         let _ = write!(text, "\n\n<sub>{}</sub>", spent(record, settings));
@@ -107,10 +107,4 @@ pub fn no_longer_followed(by: &str, trigger: &str) -> String {
         "### ⏹️ Stopped\n\nAs @{by} asked: reviews and checks of this are left to people from here. To have work done on it again, \
          put the label `{trigger}` on."
     )
-}
-
-fn branch(text: &mut String, branch: Option<&str>) {
-    if let Some(branch) = branch {
-        let _ = writeln!(text, "\nThe work so far is on the branch {}.", code(branch));
-    }
 }

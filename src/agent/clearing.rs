@@ -11,7 +11,7 @@ use super::setback::Setback;
 use super::source::Source;
 use crate::forge::Item;
 use crate::journal::fact::Fact;
-use crate::repository::address::Remote;
+use crate::repository::address::Login;
 use crate::repository::mirror::Mirror;
 use crate::repository::{CommitId, RepositoryError};
 
@@ -21,11 +21,15 @@ const LOOKED_THROUGH: u32 = 20;
 impl Run {
     /// Deletes the branches that nobody needs any more. What cannot be deleted is only litter.
     pub(super) async fn clear_unfinished(&mut self, item: &Item, source: &Source) {
+        // Nothing that was done on a fork is ever shown beside it.
+        if item.change.as_ref().is_some_and(|change| change.is_fork) {
+            return;
+        }
+        let login = source.remote.as_ref().and_then(|remote| remote.login.as_ref());
         let cleared = async {
-            let home = self.home(item).await?;
             let delivered = self.record.head.clone();
             for (branch, commits) in beside(&self.record) {
-                self.clear(&source.mirror, &home, &branch, &commits).await?;
+                self.clear(&source.mirror, login, &branch, &commits).await?;
             }
             for earlier in self.workshop.store.runs(Some(&self.lease.task), LOOKED_THROUGH).await? {
                 let record = serde_json::from_value::<Record>(earlier.record).unwrap_or_default();
@@ -41,7 +45,7 @@ impl Run {
                         continue;
                     };
                     if holds(&source.mirror, &base.commit, &commit, head).await? {
-                        self.clear(&source.mirror, &home, &branch, &[commit]).await?;
+                        self.clear(&source.mirror, login, &branch, &[commit]).await?;
                     }
                 }
             }
@@ -56,12 +60,12 @@ impl Run {
     async fn clear(
         &self,
         mirror: &Mirror,
-        home: &Remote,
+        login: Option<&Login>,
         branch: &str,
         commits: &[CommitId],
     ) -> Result<(), RepositoryError> {
         for commit in commits.iter().rev() {
-            match mirror.delete(home, commit, branch).await {
+            match mirror.delete(login, commit, branch).await {
                 Ok(()) => {
                     self.note(Fact::BranchDeleted {
                         branch: branch.to_owned(),

@@ -72,12 +72,14 @@ async fn push(run: &mut Run, item: &Item) -> Result<(), Setback> {
     let source = run.source(Some(item)).await?;
     let Some(remote) = &source.remote else { return Ok(()) };
     let branch = &base.head_branch;
+    let pushable = source.mirror.pushable(&run.lease.run.to_string(), &head).await?;
+    let login = remote.login.as_ref();
     let pushed = if item.change.is_some() {
-        source.mirror.advance(remote, &base.commit, &head, branch).await
+        pushable.advance(login, &base.commit, branch).await
     } else {
         // The finished work need not contain the commit that showed it half done.
         let shown = run.record.unfinished.get(branch).cloned().unwrap_or_default();
-        put(&source.mirror, remote, &head, branch, &shown).await
+        put(&pushable, login, branch, &shown).await
     };
     match pushed {
         Err(RepositoryError::Moved { .. }) => return Err(run.why_moved(remote, branch).await?),

@@ -53,7 +53,7 @@ impl Run {
                 diff: self.workshop.redactor.clean(&diff).into_string(),
             })),
             at: Utc::now(),
-            branch: None,
+            saved: None,
         });
         self.record.set_aside += 1;
         Ok(true)

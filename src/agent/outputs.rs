@@ -22,6 +22,12 @@ impl Outputs {
         }
     }
 
+    /// Returns where a file of that name belongs, in a folder that is there.
+    pub(super) async fn place(&self, name: &str) -> std::io::Result<PathBuf> {
+        tokio::fs::create_dir_all(&self.folder).await?;
+        Ok(self.folder.join(name))
+    }
+
     /// Keeps `text`, which is clean already. What cannot be kept is only missed by people, so the work goes on.
     pub(super) async fn keep(&self, turn: u32, text: &str) {
         let length = text.len() as u64;

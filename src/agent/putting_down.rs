@@ -5,7 +5,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use super::answers;
 use super::ending::Ending;
 use super::order::Order;
-use super::record::{Failure, Parked, Paused, PausedBy};
+use super::record::{Failure, Parked, Paused, PausedBy, Saved};
 use super::run::Run;
 use super::saving::RESCUE_TIME;
 use super::setback::Setback;
@@ -126,11 +126,11 @@ async fn pause(run: &mut Run, by: PausedBy, order: Option<Order>) -> Ending {
         PausedBy::Person(_) | PausedBy::File | PausedBy::Question(_) | PausedBy::Objections(_) => false,
     };
     save_or_log(run).await;
-    let branch = run.set_work_aside().await;
+    let saved = run.set_work_aside().await;
     run.record.paused = Some(Paused {
         by,
         at: Utc::now(),
-        branch,
+        saved,
     });
     run.record.set_aside += 1;
     if run.state == State::Queued
@@ -179,7 +179,8 @@ pub(super) async fn show_set_aside(run: &mut Run) {
 /// A person ended the run: what was done is kept on a branch.
 async fn stop(run: &mut Run, order: &Order) -> Ending {
     if run.record.local.is_none() {
-        let shown_before = run.record.paused.as_ref().and_then(|paused| paused.branch.clone());
+        let shown_before = run.record.paused.as_ref().and_then(|paused| paused.saved.clone());
+        let shown_before = shown_before.filter(|saved| matches!(saved, Saved::Branch(_)));
         let saved = run.rescue().await.or(shown_before);
         let trigger = match &run.thread {
             Thread::Item { labels, .. } => labels.trigger.clone(),
@@ -187,7 +188,7 @@ async fn stop(run: &mut Run, order: &Order) -> Ending {
         };
         let text = answers::stopped(
             &order.by,
-            saved.as_deref(),
+            saved.as_ref(),
             &run.record,
             &run.workshop.settings,
             &trigger,
@@ -205,6 +206,10 @@ async fn withdraw(run: &mut Run, reason: &str, item_exists: bool) -> Ending {
     run.note(Fact::Warned {
         text: format!("stopped: {reason}"),
     });
+    if run.record.fork.is_some() {
+        // The mirror that holds it goes with the run.
+        run.rescue().await;
+    }
     if item_exists && let Thread::Item { labels, .. } = &run.thread {
         let text = talk::withdrawn(reason, &labels.trigger);
         show_end(run, State::Stopped, &text).await;
@@ -253,9 +258,9 @@ async fn show_failure(run: &mut Run, failure: &Failure) -> Result<(), Setback> {
         return Ok(());
     };
     let trigger = labels.trigger.clone();
-    let shown_before = run.record.unfinished.keys().next_back().cloned();
+    let shown_before = run.record.unfinished.keys().next_back().cloned().map(Saved::Branch);
     let saved = run.rescue().await.or(shown_before);
-    let text = talk::failed(failure, &run.record, &run.workshop.settings, &trigger, saved.as_deref());
+    let text = talk::failed(failure, &run.record, &run.workshop.settings, &trigger, saved.as_ref());
     run.show_final(State::Failed).await?;
     run.say("final", &text).await?;
     run.show_label(State::Failed, None).await

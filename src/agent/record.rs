@@ -38,6 +38,8 @@ pub struct Record {
     /// Set for a task from the command line, which has no forge.
     pub local: Option<LocalTask>,
     pub started_at: Option<DateTime<Utc>>,
+    /// The clone address of the fork that the run works in; `None` where it works in the item's own repository.
+    pub fork: Option<String>,
     /// Where the work starts.
     pub base: Option<Base>,
     pub plan: Option<Plan>,
@@ -134,8 +136,29 @@ pub struct Parked {
 pub struct Paused {
     pub by: PausedBy,
     pub at: DateTime<Utc>,
-    /// Where the unfinished work can be seen.
-    pub branch: Option<String>,
+    /// Where the unfinished work is.
+    #[serde(flatten)]
+    pub saved: Option<Saved>,
+}
+
+/// Where the work of a run is that did not deliver it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Saved {
+    /// On a branch that everybody can see.
+    Branch(String),
+    /// With this program only.
+    Kept(Kept),
+}
+
+/// How work is kept that stands on no branch, because it began in a fork.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kept {
+    /// In the fork's mirror, from which the run goes on.
+    Mirror,
+    /// In a file among the outputs of the run, which is over; the reference names the work in it.
+    File { file: String, reference: String },
 }
 
 /// Who or what paused a run.

@@ -213,6 +213,9 @@ impl Run {
             self.remove_left_container().await;
         }
         self.ledger.close();
+        if self.state.is_final() {
+            self.leave_fork().await;
+        }
     }
 }
 

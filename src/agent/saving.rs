@@ -1,11 +1,16 @@
 //! Unfinished work goes where people can see it, and where another container can go on with it.
+//!
+//! Work that began in a fork goes to no branch: below it lie the fork's commits, and on a branch of the item's own repository
+//! they would be run with that repository's secrets. It is kept with the program, and people are told so.
 
 use std::time::Duration;
 
+use super::record::{Kept, Saved};
 use super::run::Run;
 use crate::journal::fact::Fact;
-use crate::repository::address::Remote;
+use crate::repository::address::Login;
 use crate::repository::mirror::Mirror;
+use crate::repository::pushing::Pushable;
 use crate::repository::{CommitId, RepositoryError};
 use crate::task::state::State;
 
@@ -14,10 +19,12 @@ pub(super) const RESCUE_TIME: Duration = Duration::from_mins(1);
 
 /// The title of a commit of what was not committed when the run was set aside.
 const UNFINISHED: &str = "Work in progress";
+/// The file that keeps the work of a run on a fork that is over.
+const BUNDLE: &str = "work.bundle";
 
 impl Run {
     /// Keeps the workspace in the mirror, so that another container can go on with it, and shows the work on a branch.
-    pub(super) async fn set_work_aside(&mut self) -> Option<String> {
+    pub(super) async fn set_work_aside(&mut self) -> Option<Saved> {
         if !self.keep_work().await {
             return None;
         }
@@ -65,10 +72,14 @@ impl Run {
         false
     }
 
-    /// Pushes what was done so far to a branch of the program's own, so that an end before delivery loses nothing.
-    pub(super) async fn rescue(&mut self) -> Option<String> {
+    /// Pushes what was done so far to a branch of the program's own, so that an end before delivery loses nothing. What was
+    /// done on a fork is put into a file instead.
+    pub(super) async fn rescue(&mut self) -> Option<Saved> {
         let rescued = async {
             self.take_result().await;
+            if self.record.fork.is_some() {
+                return self.put_into_file().await;
+            }
             let head = self.record.head.clone()?;
             self.show_work(&head).await
         };
@@ -98,7 +109,7 @@ impl Run {
 
     /// Pushes `head` to the run's own branch; where somebody else's commits are on it, beside it. A pull/merge request's
     /// branch gets finished work only.
-    async fn show_work(&mut self, head: &CommitId) -> Option<String> {
+    async fn show_work(&mut self, head: &CommitId) -> Option<Saved> {
         let base = self.record.base.clone()?;
         if *head == base.commit {
             return None;
@@ -107,11 +118,25 @@ impl Run {
         if self.may_be_published(&item).is_err() {
             return None;
         }
-        let mirror = self.source(Some(&item)).await.ok()?.mirror;
+        let source = self.source(Some(&item)).await.ok()?;
+        let mirror = source.mirror;
+        if self.record.fork.is_some() || !mirror.is_of(&item.clone_url) {
+            self.note(Fact::WorkKept {
+                place: "the mirror of the fork".to_owned(),
+            });
+            return Some(Saved::Kept(Kept::Mirror));
+        }
         if !self.may_be_shown(&mirror, &base.commit, head).await {
             return None;
         }
-        let home = self.home(&item).await.ok()?;
+        let pushable = match mirror.pushable(&self.lease.run.to_string(), head).await {
+            Ok(pushable) => pushable,
+            Err(error) => {
+                tracing::warn!(task = %self.lease.task, "the work so far could not be pushed: {error}");
+                return None;
+            }
+        };
+        let login = source.remote.and_then(|remote| remote.login);
         let beside = format!("{}-unfinished", self.branch_name(&self.record.title));
         let own = item.change.is_none().then(|| base.head_branch.clone());
         let last_resort = format!("{beside}-{}", self.lease.run);
@@ -123,7 +148,7 @@ impl Run {
             if self.save().await.is_err() {
                 return None;
             }
-            let pushed = put(&mirror, &home, head, &branch, &known).await;
+            let pushed = put(&pushable, login.as_ref(), &branch, &known).await;
             match pushed {
                 Ok(()) => {
                     self.note(Fact::Pushed {
@@ -131,7 +156,7 @@ impl Run {
                         commit: head.as_str().to_owned(),
                     });
                     self.record.unfinished.insert(branch.clone(), vec![head.clone()]);
-                    return Some(branch);
+                    return Some(Saved::Branch(branch));
                 }
                 Err(RepositoryError::Moved { .. }) => {
                     self.record.unfinished.insert(branch, known);
@@ -144,22 +169,58 @@ impl Run {
         }
         None
     }
+
+    /// Puts what was accepted of a run on a fork into a file below its outputs: the mirror goes when the run is over.
+    async fn put_into_file(&mut self) -> Option<Saved> {
+        let (base, fork) = (self.record.base.clone()?, self.record.fork.clone()?);
+        let run = self.lease.run.to_string();
+        let settings = &self.workshop.settings;
+        let kept = async {
+            let Some(mirror) = Mirror::fork_at_hand(&settings.repository, &settings.state_dir, &fork).await? else {
+                return Ok(None);
+            };
+            let accepted = mirror.kept(&run).await?.filter(|accepted| *accepted != base.commit);
+            if accepted.is_none() {
+                return Ok(None);
+            }
+            let file = self.outputs.place(BUNDLE).await?;
+            mirror.bundle(&run, &base.commit, &file).await?;
+            Ok::<_, anyhow::Error>(Some(file))
+        };
+        match kept.await {
+            Ok(file) => {
+                let file = file?;
+                self.note(Fact::WorkKept {
+                    place: file.display().to_string(),
+                });
+                // For people: where the folder of outputs lies is nobody's business but the operator's.
+                let folder = self.workshop.settings.outputs_dir.file_name()?.display();
+                Some(Saved::Kept(Kept::File {
+                    file: format!("{folder}/{run}/{BUNDLE}"),
+                    reference: format!("refs/coding-agent/{run}/accepted"),
+                }))
+            }
+            Err(error) => {
+                tracing::warn!(task = %self.lease.task, "the work so far could not be put into a file: {error}");
+                None
+            }
+        }
+    }
 }
 
-/// Points a branch of the program's own to `head`. It is at one of the commits that were put there before, of which `head` need not be a
-/// descendant, or it goes forward, or it is new; `Moved` where somebody else has put something there.
+/// Points a branch of the program's own to a commit. It is at one of the commits that were put there before, of which the new one
+/// need not be a descendant, or it goes forward, or it is new; `Moved` where somebody else has put something there.
 pub(super) async fn put(
-    mirror: &Mirror,
-    remote: &Remote,
-    head: &CommitId,
+    pushable: &Pushable,
+    login: Option<&Login>,
     branch: &str,
     known: &[CommitId],
 ) -> Result<(), RepositoryError> {
     for from in known.iter().rev() {
-        match mirror.advance(remote, from, head, branch).await {
+        match pushable.advance(login, from, branch).await {
             Err(RepositoryError::Moved { .. }) => {}
             ended => return ended,
         }
     }
-    mirror.push(remote, head, branch).await
+    pushable.push(login, branch).await
 }

@@ -28,22 +28,66 @@ impl Run {
     /// Returns the repository of the item, fetched once in each process; for a local task the snapshot made of its folder.
     /// Nothing later needs it fresher: a push is refused where the branch has moved.
     pub(super) async fn source(&mut self, item: Option<&Item>) -> Result<Source, Setback> {
-        let config = &self.workshop.settings.repository;
-        let state_dir = &self.workshop.settings.state_dir;
         let remote = match item {
             Some(item) => Some(self.remote(item).await?),
             None => None,
         };
+        if let Some(item) = item {
+            self.note_fork(item).await?;
+        }
         let mirror = match (&self.mirror, &remote) {
             (Some(mirror), _) => mirror.clone(),
-            (None, Some(remote)) => {
-                self.unless_stopped(Box::pin(Mirror::fetch(config, state_dir, remote)))
-                    .await?
+            (None, Some(remote)) => self.fetch(remote).await?,
+            (None, None) => {
+                let settings = &self.workshop.settings;
+                Mirror::local(&settings.repository, &settings.state_dir, &self.lease.run.to_string()).await?
             }
-            (None, None) => Mirror::local(config, state_dir, &self.lease.run.to_string()).await?,
         };
         self.mirror = Some(mirror.clone());
         Ok(Source { mirror, remote })
+    }
+
+    /// Notes the fork that the run works in, before anything of it is on the disk. A run that began in one repository does not
+    /// go on in another: what lies below its commits is that of the first.
+    async fn note_fork(&mut self, item: &Item) -> Result<(), Setback> {
+        let fork = fork_of(item)?;
+        if self.record.fork == fork {
+            return Ok(());
+        }
+        if self.record.base.is_some() && self.record.fork.is_some() {
+            return Err(Setback::failed(
+                "the branch of this request is in another repository than when the work on it began; put the label on again to \
+                 have it worked on there",
+            ));
+        }
+        self.record.fork = fork;
+        self.save().await
+    }
+
+    async fn fetch(&self, remote: &Remote) -> Result<Mirror, Setback> {
+        let (config, state_dir) = (
+            &self.workshop.settings.repository,
+            &self.workshop.settings.state_dir,
+        );
+        let run = self.lease.run.to_string();
+        if self.record.fork.as_ref() == Some(&remote.url) {
+            let fetching = Box::pin(Mirror::fetch_fork(config, state_dir, remote, &run));
+            return self.unless_stopped(fetching).await;
+        }
+        self.unless_stopped(Box::pin(Mirror::fetch(config, state_dir, remote)))
+            .await
+    }
+
+    /// Lets the mirror of a fork go, once the run is over.
+    pub(super) async fn leave_fork(&mut self) {
+        let Some(fork) = self.record.fork.clone() else { return };
+        self.mirror = None;
+        let (settings, run) = (&self.workshop.settings, self.lease.run.to_string());
+        let leaving = Mirror::leave_fork(&settings.repository, &settings.state_dir, &fork, &run);
+        match tokio::time::timeout(FORGETTING_TIME, leaving).await {
+            Ok(Ok(_)) | Err(_) => {}
+            Ok(Err(error)) => tracing::warn!(task = %self.lease.task, "a fork's mirror could not be removed: {error}"),
+        }
     }
 
     /// Returns the mirror that was fetched already, where there is one.
@@ -69,9 +113,7 @@ impl Run {
 
     /// Looks at a branch that could not be pushed to, and says what became of it.
     pub(super) async fn why_moved(&self, remote: &Remote, branch: &str) -> Result<Setback, Setback> {
-        let settings = &self.workshop.settings;
-        let fetching = Box::pin(Mirror::fetch(&settings.repository, &settings.state_dir, remote));
-        let mirror = self.unless_stopped(fetching).await?;
+        let mirror = self.fetch(remote).await?;
         Ok(moved(branch, mirror.branch(branch).await?.is_some()))
     }
 
@@ -224,6 +266,18 @@ impl Run {
         Ok(earlier.is_some_and(|run| {
             matches!(run.state, State::Failed | State::Stopped) && run.record["base"]["head_branch"] == branch
         }))
+    }
+}
+
+/// Returns the clone address of the fork that the item's branch is in; `None` where the branch is in the item's own repository.
+fn fork_of(item: &Item) -> Result<Option<String>, Setback> {
+    match &item.change {
+        // Of a fork that was deleted or hidden the forge tells the address of the item's own repository.
+        Some(change) if change.is_fork && change.head_clone_url == item.clone_url => Err(Setback::failed(
+            "the fork that this request comes from was deleted, or this program may not see it; its branch cannot be worked on",
+        )),
+        Some(change) if change.is_fork => Ok(Some(change.head_clone_url.clone())),
+        Some(_) | None => Ok(None),
     }
 }
 

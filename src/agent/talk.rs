@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use chrono::Utc;
 
 use super::proof::{has_something_to_say, to_look_at, verification, what_is_wrong};
-use super::record::{Failure, Parked, Record};
+use super::record::{Failure, Kept, Parked, Record, Saved};
 use super::refused;
 use super::round::Kind;
 use super::workshop::Settings;
@@ -201,15 +201,13 @@ pub fn failed(
     record: &Record,
     settings: &Settings,
     trigger: &str,
-    saved_branch: Option<&str>,
+    saved: Option<&Saved>,
 ) -> String {
     let mut text = format!(
         "### ❌ This could not be done\n\n{}\n",
         harmless(&sentence(&failure.text))
     );
-    if let Some(branch) = saved_branch {
-        let _ = writeln!(text, "\nThe work so far is on the branch {}.", code(branch));
-    }
+    text.push_str(&work_so_far(saved));
     notes(&mut text, &record.notes);
     text.push_str(&refused::listed(&record.refused));
     let _ = write!(text, "\nTo start a new run, put the label `{trigger}` on again.");
@@ -217,6 +215,22 @@ pub fn failed(
         let _ = write!(text, "\n\n<sub>{}</sub>", spent(record, settings));
     }
     text
+}
+
+/// Says where the work is that was not delivered.
+pub(super) fn work_so_far(saved: Option<&Saved>) -> String {
+    let nowhere = "The work so far is on no branch: this request comes from a fork, and commits of a fork are never pushed to this \
+                   repository.";
+    match saved {
+        None => String::new(),
+        Some(Saved::Branch(branch)) => format!("\nThe work so far is on the branch {}.\n", code(branch)),
+        Some(Saved::Kept(Kept::Mirror)) => format!("\n{nowhere} It is kept with this program, and the run goes on from it.\n"),
+        Some(Saved::Kept(Kept::File { file, reference })) => format!(
+            "\n{nowhere} It is kept where this program runs, in the file {}; there {} brings it into a clone of the fork.\n",
+            code(file),
+            code(&format!("git fetch {file} {reference}"))
+        ),
+    }
 }
 
 /// Returns the final comment of a run that people did not want any more.

@@ -183,11 +183,11 @@ impl Run {
 
     /// Keeps the work and notes the question, before the run is set aside for it.
     async fn set_aside_for(&mut self, question: String) {
-        let branch = self.set_work_aside().await;
+        let saved = self.set_work_aside().await;
         self.record.paused = Some(Paused {
             by: PausedBy::Question(self.workshop.redactor.clean(&question).into_string()),
             at: Utc::now(),
-            branch,
+            saved,
         });
         self.record.set_aside += 1;
     }

@@ -172,6 +172,10 @@ pub enum Fact {
         branch: String,
         commit: String,
     },
+    /// Unfinished work that may not be shown on a branch is kept with the program.
+    WorkKept {
+        place: String,
+    },
     /// One that showed unfinished work, which was delivered since.
     BranchDeleted {
         branch: String,

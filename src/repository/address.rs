@@ -8,15 +8,18 @@ use url::Url;
 use super::RepositoryError;
 use super::git::Git;
 
+/// User name and password.
+pub type Login = (String, SecretString);
+
 /// A remote and how to log in there; no credentials for a local path.
 #[derive(Debug, Clone)]
 pub struct Remote {
     pub url: String,
-    pub login: Option<(String, SecretString)>,
+    pub login: Option<Login>,
 }
 
 /// A remote address that was looked at: plain, and of a kind that runs no other program.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Address {
     url: String,
     /// `https://host/`, for which alone the login is used; `None` for a local path.
@@ -27,14 +30,18 @@ pub(super) struct Address {
 
 impl Address {
     pub(super) fn of(remote: &Remote) -> Result<Self, RepositoryError> {
+        Self::read(&remote.url)
+    }
+
+    pub(super) fn read(url: &str) -> Result<Self, RepositoryError> {
         let refuse = |reason: &str| RepositoryError::Unexpected {
             what: "the repository's address".to_owned(),
             reason: reason.to_owned(),
         };
-        let parsed = if remote.url.starts_with('/') {
-            Url::from_file_path(&remote.url).map_err(|()| refuse("this is not an absolute path"))?
+        let parsed = if url.starts_with('/') {
+            Url::from_file_path(url).map_err(|()| refuse("this is not an absolute path"))?
         } else {
-            Url::parse(&remote.url).map_err(|error| refuse(&format!("this is not a URL: {error}")))?
+            Url::parse(url).map_err(|error| refuse(&format!("this is not a URL: {error}")))?
         };
         if !parsed.username().is_empty() || parsed.password().is_some() {
             return Err(refuse(
@@ -83,8 +90,8 @@ impl Address {
     }
 
     /// Prepares a git command that talks to this address.
-    pub(super) fn reach<'a>(&self, git: Git<'a>, remote: &Remote) -> Git<'a> {
-        match (&self.origin, &remote.login) {
+    pub(super) fn reach<'a>(&self, git: Git<'a>, login: Option<&Login>) -> Git<'a> {
+        match (&self.origin, login) {
             (Some(origin), Some((user, password))) => git.login(origin, user, password),
             (Some(_), None) => git,
             (None, _) => git.env("GIT_ALLOW_PROTOCOL", "file"),

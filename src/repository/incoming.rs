@@ -32,7 +32,7 @@ pub struct Incoming {
     quarantine: Quarantine,
 }
 
-/// The commits that may be pushed. Only [`Incoming::accept`] makes one.
+/// The commits that were taken into the mirror. [`Mirror::pushable`] finds them there, and makes of them what can be pushed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Accepted {
     /// The last commit; equal to the base where nothing changed.

@@ -20,6 +20,8 @@ use super::{CommitId, Config, RepositoryError, branch_name};
 pub struct Mirror {
     path: PathBuf,
     config: Config,
+    /// The repository that it is the mirror of, the only one that anything is pushed to from here; `None` for a local task.
+    address: Option<Address>,
 }
 
 /// Outranks the `.gitattributes` of any commit: bytes come out as they went in, and no diff is hidden as "binary".
@@ -29,12 +31,27 @@ impl Mirror {
     /// Opens the mirror of `remote`, makes it if missing, and fetches all branches (`refs/heads/*` to `refs/heads/*`, pruned).
     /// Two runs on one repository wait for each other (a lock file that the kernel lets go).
     pub async fn fetch(config: &Config, state_dir: &Path, remote: &Remote) -> Result<Self, RepositoryError> {
-        let address = Address::of(remote)?;
-        let mirror = Self::at(config, state_dir, address.place());
+        {
+            let (mirror, _) = Self::of(config, state_dir, &remote.url)?;
+            let _lock = mirror.lock().await?;
+            mirror.make().await?;
+            mirror.mark_as_own().await?;
+        }
+        Self::fetch_anyones(config, state_dir, remote).await
+    }
+
+    /// Fetches without saying who needs the mirror.
+    pub(super) async fn fetch_anyones(
+        config: &Config,
+        state_dir: &Path,
+        remote: &Remote,
+    ) -> Result<Self, RepositoryError> {
+        let (mirror, address) = Self::of(config, state_dir, &remote.url)?;
+        let login = remote.login.as_ref();
         let lock = mirror.lock().await?;
         let existed = mirror.make().await?;
         mirror.clear_up().await?;
-        let fetched = mirror.fetch_from(&address, remote, &lock).await;
+        let fetched = mirror.fetch_from(&address, login, &lock).await;
         let Err(error) = fetched else {
             mirror.tidy().await;
             return Ok(mirror);
@@ -48,8 +65,29 @@ impl Mirror {
             .await
             .map_err(|error| lock::at(&mirror.path, &error))?;
         mirror.make().await?;
-        mirror.fetch_from(&address, remote, &lock).await?;
+        mirror.fetch_from(&address, login, &lock).await?;
         Ok(mirror)
+    }
+
+    /// Returns the mirror of the repository at `url`, which need not be there yet.
+    pub(super) fn of(config: &Config, state_dir: &Path, url: &str) -> Result<(Self, Address), RepositoryError> {
+        let address = Address::read(url)?;
+        let mut mirror = Self::at(config, state_dir, address.place());
+        mirror.address = Some(address.clone());
+        Ok((mirror, address))
+    }
+
+    /// Tells whether it is the mirror of the repository at `url`.
+    pub fn is_of(&self, url: &str) -> bool {
+        let address = Address::read(url).ok();
+        address.is_some() && address == self.address
+    }
+
+    pub(super) fn own_address(&self) -> Result<&Address, RepositoryError> {
+        self.address.as_ref().ok_or_else(|| RepositoryError::Unexpected {
+            what: self.path.display().to_string(),
+            reason: "it is the copy of a folder, and nothing can be pushed from it".to_owned(),
+        })
     }
 
     /// Opens a mirror that is fetched from nowhere, for a local task.
@@ -151,10 +189,11 @@ impl Mirror {
         Self {
             path: state_dir.join("mirrors").join(place),
             config: config.clone(),
+            address: None,
         }
     }
 
-    async fn lock(&self) -> Result<File, RepositoryError> {
+    pub(super) async fn lock(&self) -> Result<File, RepositoryError> {
         let path = self.path.with_added_extension("lock");
         if let Some(folder) = path.parent() {
             tokio::fs::create_dir_all(folder)

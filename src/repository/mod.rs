@@ -11,11 +11,13 @@ pub mod incoming;
 pub mod judge;
 pub mod message;
 pub mod mirror;
+pub mod pushing;
 pub mod read;
 pub mod search;
 pub mod signing;
 
 mod failure;
+mod forks;
 mod group;
 mod hardening;
 mod limits;

@@ -1,11 +1,11 @@
-//! The way over the network in both directions.
+//! The way over the network in both directions. A mirror reaches the repository that it is the mirror of, and no other.
 
 use std::fs::File;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-use super::address::{Address, Remote};
+use super::address::{Address, Login};
 use super::git::Git;
 use super::limits::Effort;
 use super::lock;
@@ -24,7 +24,7 @@ impl Mirror {
     pub(super) async fn fetch_from(
         &self,
         address: &Address,
-        remote: &Remote,
+        login: Option<&Login>,
         lock: &File,
     ) -> Result<(), RepositoryError> {
         self.retried(|| {
@@ -32,7 +32,7 @@ impl Mirror {
             let git = self
                 .git(format!("fetching {}", address.url()))
                 .with(Effort::Transfer, self.config());
-            let git = address.reach(git, remote);
+            let git = address.reach(git, login);
             // A git that outlives this process holds the lock on as its standard input: nobody else writes meanwhile.
             Ok(git
                 .holding(held)
@@ -54,53 +54,27 @@ impl Mirror {
         .await
     }
 
-    /// Pushes a commit of the mirror by id to `branch` of `remote`, fast-forward only. Pushing what is there already is no error.
-    pub async fn push(&self, remote: &Remote, commit: &CommitId, branch: &str) -> Result<(), RepositoryError> {
-        self.push_with(remote, commit, branch, None).await
+    /// Deletes `branch` of the mirror's own remote if it is still at `commit`; `Moved` where it is elsewhere or gone.
+    pub async fn delete(&self, login: Option<&Login>, commit: &CommitId, branch: &str) -> Result<(), RepositoryError> {
+        let address = self.own_address()?;
+        self.push_as(address, login, &format!(":{branch}"), Some(commit)).await
     }
 
-    /// Moves `branch` of `remote` on from `from`, of which `commit` is a descendant. `Moved` where the branch is elsewhere or
-    /// gone: the other side compares and sets in one step, so a look beforehand would only be older.
-    pub async fn advance(
+    /// Pushes `what`, a commit's id and a branch with a colon between them; without an id the branch is deleted.
+    pub(super) async fn push_as(
         &self,
-        remote: &Remote,
-        from: &CommitId,
-        commit: &CommitId,
-        branch: &str,
-    ) -> Result<(), RepositoryError> {
-        self.push_with(remote, commit, branch, Some(from)).await
-    }
-
-    /// Deletes `branch` of `remote` if it is still at `commit`; `Moved` where it is elsewhere or gone.
-    pub async fn delete(&self, remote: &Remote, commit: &CommitId, branch: &str) -> Result<(), RepositoryError> {
-        self.push_as(remote, "", branch, Some(commit)).await
-    }
-
-    async fn push_with(
-        &self,
-        remote: &Remote,
-        commit: &CommitId,
-        branch: &str,
-        expected: Option<&CommitId>,
-    ) -> Result<(), RepositoryError> {
-        self.push_as(remote, commit.as_str(), branch, expected).await
-    }
-
-    /// Without `what` is to be there the branch is deleted.
-    async fn push_as(
-        &self,
-        remote: &Remote,
+        address: &Address,
+        login: Option<&Login>,
         what: &str,
-        branch: &str,
         expected: Option<&CommitId>,
     ) -> Result<(), RepositoryError> {
+        let (id, branch) = what.split_once(':').unwrap_or(("", what));
         let branch = branch_name(branch)?;
-        let address = Address::of(remote)?;
         let lease = expected.map(|commit| format!("--force-with-lease=refs/heads/{branch}:{commit}"));
         let push = || {
             self.retried(|| {
                 let intention = format!("pushing to {branch} of {}", address.url());
-                let git = address.reach(self.git(intention).with(Effort::Transfer, self.config()), remote);
+                let git = address.reach(self.git(intention).with(Effort::Transfer, self.config()), login);
                 Ok(git
                     .args([
                         "push",
@@ -111,7 +85,7 @@ impl Mirror {
                     ])
                     .args(&lease)
                     .args(["--", address.url()])
-                    .arg(format!("{what}:refs/heads/{branch}")))
+                    .arg(format!("{id}:refs/heads/{branch}")))
             })
         };
         match push().await {

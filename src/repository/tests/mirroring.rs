@@ -48,7 +48,8 @@ async fn an_empty_repository_is_a_repository() {
     let incoming = world.receive(&mirror, &container, None).await.unwrap();
     let accepted = incoming.accept(&World::acceptance(&container, None)).await.unwrap();
     assert_eq!((accepted.commits, accepted.files_changed), (1, 1));
-    mirror.push(&world.remote(), &accepted.head, "main").await.unwrap();
+    let pushable = mirror.pushable(RUN, &accepted.head).await.unwrap();
+    pushable.push(None, "main").await.unwrap();
     let (diff, _) = mirror.diff(&CommitId::nothing(), &accepted.head, 10_000).await.unwrap();
     assert!(diff.contains("+First"), "{diff}");
     assert_eq!(world.mirror().await.branch("main").await.unwrap(), Some(accepted.head));
@@ -164,20 +165,15 @@ async fn a_push_never_overwrites_and_may_be_repeated() {
         .await
         .unwrap();
 
+    let pushable = mirror.pushable(RUN, &accepted.head).await.unwrap();
     for _ in 0..2 {
-        mirror
-            .push(&world.remote(), &accepted.head, "coding-agent/1-greet")
-            .await
-            .unwrap();
+        pushable.push(None, "coding-agent/1-greet").await.unwrap();
     }
     world.upstream_commit("b.txt", "b\n");
-    let moved = mirror.push(&world.remote(), &accepted.head, "main").await;
+    let moved = pushable.push(None, "main").await;
     assert!(matches!(moved, Err(RepositoryError::Moved { .. })), "{moved:?}");
     for wrong in ["--force", "a..b", "x.lock", "", "a b"] {
-        assert!(
-            mirror.push(&world.remote(), &accepted.head, wrong).await.is_err(),
-            "{wrong}"
-        );
+        assert!(pushable.push(None, wrong).await.is_err(), "{wrong}");
     }
 }
 
@@ -194,15 +190,16 @@ async fn a_branch_is_moved_on_only_from_where_it_was_seen() {
         .accept(&World::acceptance(&container, base.as_ref()))
         .await
         .unwrap();
-    let (base, head, remote) = (base.unwrap(), accepted.head, world.remote());
+    let base = base.unwrap();
+    let pushable = mirror.pushable(RUN, &accepted.head).await.unwrap();
 
-    let made_anew = mirror.advance(&remote, &base, &head, "deleted").await;
+    let made_anew = pushable.advance(None, &base, "deleted").await;
     assert!(matches!(made_anew, Err(RepositoryError::Moved { .. })), "{made_anew:?}");
     for _ in 0..2 {
-        mirror.advance(&remote, &base, &head, "main").await.unwrap();
+        pushable.advance(None, &base, "main").await.unwrap();
     }
     world.upstream_commit("b.txt", "b\n");
-    let moved = mirror.advance(&remote, &base, &head, "main").await;
+    let moved = pushable.advance(None, &base, "main").await;
     assert!(matches!(moved, Err(RepositoryError::Moved { .. })), "{moved:?}");
 }
 
@@ -218,7 +215,8 @@ async fn a_hook_on_the_forge_that_declines_is_a_refusal() {
         "#!/bin/sh\necho 'no, not here' >&2\nexit 1\n",
     );
     std::fs::set_permissions(&hook, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-    let refused = mirror.push(&world.remote(), &commit, "other").await.unwrap_err();
+    let pushable = world.accepted(&mirror, &commit).await;
+    let refused = pushable.push(None, "other").await.unwrap_err();
     assert!(matches!(refused, RepositoryError::Refused { .. }), "{refused}");
     assert!(refused.to_string().contains("no, not here"), "{refused}");
 }
@@ -332,8 +330,9 @@ async fn everything_may_run_in_a_task_of_its_own() {
     fn may_be_spawned<T: Send>(_future: T) {}
     let world = World::with_a_commit();
     let mirror = world.mirror().await;
-    let (commit, remote, state) = (CommitId::nothing(), world.remote(), world.path("state"));
-    may_be_spawned(mirror.push(&remote, &commit, "main"));
+    let (commit, state) = (CommitId::nothing(), world.path("state"));
+    let main = mirror.branch("main").await.unwrap().unwrap();
+    may_be_spawned(world.accepted(&mirror, &main).await.push(None, "main"));
     may_be_spawned(mirror.apply(&commit, &commit, &state));
     let pattern = Pattern::read("x").unwrap();
     may_be_spawned(mirror.search(&commit, &pattern, |_| true, 1));

@@ -3,6 +3,7 @@
 mod coming_back;
 mod deltas;
 mod folder;
+mod forks;
 mod hostile;
 mod mirroring;
 
@@ -15,6 +16,7 @@ use tokio::io::AsyncReadExt;
 use super::address::Remote;
 use super::incoming::{Acceptance, Incoming};
 use super::mirror::Mirror;
+use super::pushing::Pushable;
 use super::{CommitId, Config, RepositoryError};
 
 const RUN: &str = "019aa6b2-0000-7000-8000-000000000000";
@@ -100,6 +102,13 @@ impl World {
         base: Option<&CommitId>,
     ) -> Result<Incoming, RepositoryError> {
         mirror.receive(pack_of(container, "HEAD", base).as_slice()).await
+    }
+
+    /// Has `commit` accepted as the result of the run, as if it had come out of a container.
+    async fn accepted(&self, mirror: &Mirror, commit: &CommitId) -> Pushable {
+        let name = format!("refs/coding-agent/{RUN}/accepted");
+        git(mirror.path(), &["update-ref", &name, commit.as_str()]);
+        mirror.pushable(RUN, commit).await.unwrap()
     }
 
     fn acceptance(container: &Path, base: Option<&CommitId>) -> Acceptance {
