@@ -29,10 +29,6 @@ pub(super) struct Address {
 }
 
 impl Address {
-    pub(super) fn of(remote: &Remote) -> Result<Self, RepositoryError> {
-        Self::read(&remote.url)
-    }
-
     pub(super) fn read(url: &str) -> Result<Self, RepositoryError> {
         let refuse = |reason: &str| RepositoryError::Unexpected {
             what: "the repository's address".to_owned(),
@@ -122,11 +118,7 @@ mod tests {
     use super::*;
 
     fn place(url: &str) -> Result<String, String> {
-        let remote = Remote {
-            url: url.to_owned(),
-            login: None,
-        };
-        Address::of(&remote)
+        Address::read(url)
             .map(|address| address.place.display().to_string())
             .map_err(|error| error.to_string())
     }

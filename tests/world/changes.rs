@@ -1,5 +1,6 @@
 //! Pull and merge requests: the work goes on where people began.
 
+mod forks;
 mod unfinished;
 
 use serde_json::json;

@@ -62,6 +62,11 @@ impl Item {
         self.act(|state| state.retarget(self.repository(), self.number(), login, base))
     }
 
+    /// Has the fork deleted that it comes from.
+    pub fn loses_its_fork(&self) -> Self {
+        self.alter(|item| item.pull.as_mut().expect("a pull request").head_repository += "-deleted")
+    }
+
     /// Merges it, as far as people see.
     pub fn merges(&self) -> Self {
         let (place, number) = (self.repository().to_owned(), self.number());
