@@ -12,6 +12,7 @@ pub mod rules; // what a project asks of whoever works on it
 pub mod evidence; // what speaks for a change and against it
 pub mod egress; // what a container may reach
 pub mod secret; // what must not be shown, and text that may be
+pub mod approval; // what people are asked to allow
 pub mod task; // what is worked on: ids, states, labels
 
 // What neighbours share.

@@ -15,6 +15,7 @@ const FLOORS: [&[&str]; 5] = [
         "evidence",
         "egress",
         "secret",
+        "approval",
         "task",
     ],
     &["process", "certificates", "private"],

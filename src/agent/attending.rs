@@ -70,13 +70,17 @@ impl Run {
         let Mail { orders, words } = self.mailbox.take();
         let mut goes_on = !self.state.is_set_aside() && !is_put_back;
         for order in orders {
-            let is_denied =
-                matches!(self.state, State::AwaitingApproval(_)) && matches!(order.command, Command::Deny(_));
-            if is_denied {
-                return Err(Setback::Stopped { order });
+            if let (State::AwaitingApproval(_), Command::Deny(reason)) = (self.state, &order.command) {
+                match self.hear_denial(&order, reason.as_deref()) {
+                    Ok(()) => return Err(Setback::Stopped { order }),
+                    Err(answer) => self.answer(&order, &answer).await?,
+                }
+                continue;
             }
             goes_on |= self.follow_order(&order).await?;
         }
+        // Allowed by a process that was killed before it could let the run go on.
+        goes_on |= matches!(self.state, State::AwaitingApproval(_)) && self.record.approval.is_some();
         // What people wrote is heard again, and read, by the worker that takes the run up.
         goes_on |= self.state == State::AwaitingAnswer && words.iter().any(Words::is_answer);
         let was_for_file = matches!(&self.record.paused, Some(paused) if paused.by == PausedBy::File);
@@ -94,7 +98,7 @@ impl Run {
         let is_for_approval = matches!(self.state, State::AwaitingApproval(_));
         let is_held = pause_file(&self.workshop.settings.state_dir).exists();
         let (goes_on, answer) = match &order.command {
-            Command::Resume | Command::Approve if is_held => (false, answers::ALL_PAUSED.to_owned()),
+            Command::Resume | Command::Approve(_) if is_held => (false, answers::ALL_PAUSED.to_owned()),
             // The budget that stopped it would stop it again at once.
             Command::Resume if is_limited => (false, answers::NEEDS_BUDGET.to_owned()),
             Command::Resume if is_for_approval => (false, answers::NEEDS_APPROVAL.to_owned()),
@@ -103,9 +107,8 @@ impl Run {
                 self.allow(*tokens);
                 (is_limited, answers::allowed(*tokens))
             }
-            Command::Approve if is_for_approval && order.has_words() => (true, answers::APPROVED_AS_SHOWN.to_owned()),
-            Command::Approve if is_for_approval => (true, answers::RESUMED.to_owned()),
-            Command::Approve | Command::Deny(_) => (false, answers::NOTHING_TO_APPROVE.to_owned()),
+            Command::Approve(given) if is_for_approval => self.hear_approval(order, given.as_ref()),
+            Command::Approve(_) | Command::Deny(_) => (false, answers::NOTHING_TO_APPROVE.to_owned()),
             Command::Help | Command::Unknown(_) | Command::Stop | Command::Pause => {
                 (false, answers::help(&order.command))
             }
@@ -118,10 +121,7 @@ impl Run {
     async fn go_on(&mut self) -> Result<(), Setback> {
         let signal = match self.state {
             State::AwaitingAnswer => Signal::Answered,
-            State::AwaitingApproval(_) => {
-                self.record.approved.clone_from(&self.record.head);
-                Signal::Approved
-            }
+            State::AwaitingApproval(_) => Signal::Approved,
             _ => Signal::Resumed,
         };
         self.record.paused = None;

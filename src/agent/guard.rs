@@ -2,10 +2,7 @@
 
 use std::collections::HashSet;
 
-use chrono::Utc;
-
-use super::objection::Objection;
-use super::record::{Held, Paused, PausedBy};
+use super::objection::{Objection, Objections};
 use super::run::Run;
 use super::setback::Setback;
 use crate::journal::fact::Fact;
@@ -15,47 +12,42 @@ use crate::repository::mirror::Mirror;
 use crate::rules::Protection;
 use crate::secret::Leak;
 
-/// Most reasons that are told of each kind.
-const MOST: usize = 20;
 /// Most leaks that are looked at.
 const MOST_LEAKS: usize = 1000;
-/// Most bytes of the difference that people are shown.
-const LONGEST_DIFFERENCE: usize = 20 * 1024;
 
 impl Run {
-    /// Tells whether a person has to allow the delivery, and notes why. Of a local task people see the result before anything
-    /// leaves their machine, so they are only told.
+    /// Tells whether a person has to allow the delivery, and puts the question. Of a local task people see the result before
+    /// anything leaves their machine, so they are only told.
     pub(super) async fn needs_a_word(&mut self) -> Result<bool, Setback> {
         let (Some(base), Some(head)) = (self.record.base.clone(), self.record.head.clone()) else {
             return Ok(false);
         };
-        if !self.record.has_changes() || self.record.approved.as_ref() == Some(&head) {
+        if !self.record.has_changes() {
             return Ok(false);
         }
         let mirror = self.mirror_at_hand().await?;
-        let all = self.objections(&mirror, &base.commit, &head).await?;
-        if all.is_empty() {
+        let objections = self.objections(&mirror, &base.commit, &head).await?;
+        if objections.shown.is_empty() {
             return Ok(false);
         }
         if self.record.local.is_some() {
-            for objection in all {
-                self.warn(format!("Look at this: {objection}."));
+            for line in objections.lines() {
+                self.warn(format!("Look at this: {line}."));
             }
             return Ok(false);
         }
-        for objection in &all {
-            self.note_objection(objection);
+        let digest = self.digest_of(&mirror, &base.commit, &head).await?;
+        if self
+            .record
+            .approval
+            .as_ref()
+            .is_some_and(|grant| grant.digest == digest)
+        {
+            return Ok(false);
         }
-        let (diff, _) = mirror.diff(&base.commit, &head, LONGEST_DIFFERENCE).await?;
-        self.record.paused = Some(Paused {
-            by: PausedBy::Objections(Box::new(Held {
-                objections: all,
-                diff: self.workshop.redactor.clean(&diff).into_string(),
-            })),
-            at: Utc::now(),
-            saved: None,
-        });
-        self.record.set_aside += 1;
+        self.note_objections(&objections);
+        self.put_question(&mirror, (&base.commit, &head), digest, objections)
+            .await?;
         Ok(true)
     }
 
@@ -64,27 +56,34 @@ impl Run {
         let Ok(all) = self.objections(mirror, base, head).await else {
             return false;
         };
-        for objection in &all {
-            self.note_objection(objection);
-        }
-        if let Some(objection) = all.first() {
+        self.note_objections(&all);
+        if let Some(objection) = all.shown.first() {
             self.warn(format!("The work so far is not shown on a branch: {objection}."));
         }
-        all.is_empty()
+        all.shown.is_empty()
     }
 
-    fn note_objection(&self, objection: &Objection) {
-        self.note(Fact::PolicyRefused {
-            rule: objection.rule().to_owned(),
-            reason: format!("not pushed without a person's word: {objection}"),
-        });
+    fn note_objections(&self, objections: &Objections) {
+        for objection in &objections.shown {
+            self.note(Fact::PolicyRefused {
+                rule: objection.rule().to_owned(),
+                reason: format!("not pushed without a person's word: {objection}"),
+            });
+        }
+        if let Some(more) = objections.more.said() {
+            let rule = if objections.more.protected > 0 { "protected_path" } else { "secret" };
+            self.note(Fact::PolicyRefused {
+                rule: rule.to_owned(),
+                reason: format!("not pushed without a person's word: {more}"),
+            });
+        }
     }
 
     /// Returns why `base..head` is not pushed without a person's word.
-    async fn objections(&self, mirror: &Mirror, base: &CommitId, head: &CommitId) -> Result<Vec<Objection>, Setback> {
+    async fn objections(&self, mirror: &Mirror, base: &CommitId, head: &CommitId) -> Result<Objections, Setback> {
         let mut all = self.protected(mirror, base, head).await?;
         all.extend(self.secrets(mirror, base, head).await?);
-        Ok(all)
+        Ok(Objections::of(all))
     }
 
     async fn protected(&self, mirror: &Mirror, base: &CommitId, head: &CommitId) -> Result<Vec<Objection>, Setback> {
@@ -94,7 +93,6 @@ impl Run {
         let touched = changed.into_iter().map(|changed| changed.path);
         Ok(touched
             .filter(|path| protection.covers(path))
-            .take(MOST)
             .map(|path| Objection::Protected {
                 path: self.workshop.redactor.clean(&path).into_string(),
             })
@@ -148,7 +146,6 @@ impl Run {
             .collect();
         all.sort();
         all.dedup();
-        all.truncate(MOST);
         Ok(all)
     }
 }

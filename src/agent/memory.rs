@@ -97,6 +97,9 @@ fn story(run: &StoredRun) -> String {
     if let Some(failure) = &record.failure {
         let _ = writeln!(text, "Why it failed: {}", failure.text.trim());
     }
+    if let Some(reason) = &record.denial {
+        let _ = writeln!(text, "People did not approve its result: {}", reason.trim());
+    }
     if let Some(summary) = record.summary.as_deref().filter(|summary| !summary.trim().is_empty()) {
         let _ = writeln!(text, "What it said at its end: {}", summary.trim());
     }

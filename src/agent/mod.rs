@@ -52,6 +52,7 @@ mod rulebook; // the project's rules, from the base branch
 mod marked; // file tools that write no redaction marks
 mod memory; // earlier runs on the same item
 mod audience; // whose words the model is given
+mod approving; // results that wait for people's word
 mod steering; // people's words and orders take effect
 mod ask; // one question to the model, until it can be read
 mod compacting; // what to do when the conversation outgrows the window

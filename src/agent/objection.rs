@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::approval::extent::rank;
 use crate::markdown::code::code;
 
 /// One reason why the program does not push a result by itself. It never holds the value it is about.
@@ -24,7 +25,78 @@ pub enum Objection {
     Name { folder: String, kind: Option<String> },
 }
 
+/// Most objections that are told one by one.
+const MOST_SHOWN: usize = 20;
+
+/// All that stands against pushing a result: the first of it one by one, and how much more there is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Objections {
+    pub shown: Vec<Objection>,
+    pub more: More,
+}
+
+/// Objections that are only counted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct More {
+    pub protected: usize,
+    pub secrets: usize,
+}
+
+impl Objections {
+    /// Puts first what a forge would run by itself, then secrets.
+    pub fn of(mut all: Vec<Objection>) -> Self {
+        all.sort_by_cached_key(|objection| (objection.order(), objection.clone()));
+        let rest = all.split_off(all.len().min(MOST_SHOWN));
+        let protected = rest
+            .iter()
+            .filter(|objection| matches!(objection, Objection::Protected { .. }));
+        let protected = protected.count();
+        Self {
+            shown: all,
+            more: More {
+                protected,
+                secrets: rest.len() - protected,
+            },
+        }
+    }
+
+    /// Returns a line for each that is told, and one for the rest.
+    pub fn lines(&self) -> Vec<String> {
+        let shown = self.shown.iter().map(ToString::to_string);
+        shown.chain(self.more.said()).collect()
+    }
+}
+
+impl More {
+    /// Says how many more there are; `None` where there are no more.
+    pub fn said(self) -> Option<String> {
+        let counted = |count: usize, what: &str| (count > 0).then(|| format!("{count} more {what}"));
+        let parts = [
+            counted(self.protected, "protected files"),
+            counted(self.secrets, "places that look like secrets"),
+        ];
+        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        (!parts.is_empty()).then(|| format!("and {}", parts.join(" and ")))
+    }
+}
+
 impl Objection {
+    /// Returns the file it is about, where it is about one.
+    pub fn path(&self) -> Option<&str> {
+        match self {
+            Self::Protected { path } | Self::Secret { path, .. } if !path.is_empty() => Some(path),
+            Self::Protected { .. } | Self::Secret { .. } | Self::Name { .. } => None,
+        }
+    }
+
+    fn order(&self) -> u8 {
+        match self {
+            Self::Protected { path } => rank(path) * 2,
+            Self::Secret { .. } | Self::Name { .. } => 1,
+        }
+    }
+
     /// Returns the rule it comes from, in a word for the journal.
     pub fn rule(&self) -> &'static str {
         match self {
@@ -72,4 +144,28 @@ fn described(kind: Option<&str>) -> String {
         || "a secret value of this program's configuration".to_owned(),
         |kind| format!("what looks like a secret ({kind})"),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_harmless_objections_do_not_hide_a_pipeline() {
+        let protected = |path: String| Objection::Protected { path };
+        let mut all: Vec<_> = (0..25)
+            .map(|number| protected(format!(".a/{number:02}/AGENTS.md")))
+            .collect();
+        all.push(protected(".gitlab-ci.yml".to_owned()));
+        all.push(Objection::Secret {
+            path: "z.txt".to_owned(),
+            line: 1,
+            kind: None,
+        });
+        let objections = Objections::of(all);
+        let paths: Vec<_> = objections.shown.iter().filter_map(Objection::path).collect();
+        assert_eq!(paths[..3], [".gitlab-ci.yml", "z.txt", ".a/00/AGENTS.md"]);
+        assert_eq!(objections.lines().last().unwrap(), "and 7 more protected files");
+        assert_eq!(objections.lines().len(), 21);
+    }
 }

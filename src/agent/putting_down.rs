@@ -186,13 +186,7 @@ async fn stop(run: &mut Run, order: &Order) -> Ending {
             Thread::Item { labels, .. } => labels.trigger.clone(),
             Thread::Terminal { .. } => String::new(),
         };
-        let text = answers::stopped(
-            &order.by,
-            saved.as_ref(),
-            &run.record,
-            &run.workshop.settings,
-            &trigger,
-        );
+        let text = answers::stopped(&order.by, saved.as_ref(), &run.record, &run.workshop.settings, &trigger);
         show_end(run, State::Stopped, &text).await;
     }
     if let Err(setback) = run.has_obeyed(order).await {

@@ -9,9 +9,11 @@ use uuid::Uuid;
 
 use super::budget::Allowance;
 use super::dependencies::Dependencies;
-use super::objection::Objection;
+use super::objection::{More, Objection};
 use super::round::Round;
 use super::vouched::Vouched;
+use crate::approval::extent::Extent;
+use crate::approval::{Grant, Question};
 use crate::conversation::Usage;
 use crate::egress::Refusal;
 use crate::evidence::check::{Before, Checked};
@@ -93,8 +95,10 @@ pub struct Record {
     pub asked_about_findings: bool,
     /// The accepted result, kept in the mirror. Equal to the base where nothing changed.
     pub head: Option<CommitId>,
-    /// The result that a person allowed to be delivered, whatever it holds.
-    pub approved: Option<CommitId>,
+    /// What a person allowed to be delivered, whatever it holds.
+    pub approval: Option<Grant>,
+    /// Why a person did not allow it.
+    pub denial: Option<String>,
     pub change: Option<Change>,
     /// Comments by marker: `None` means that one was about to be written when this was saved.
     pub comments: BTreeMap<String, Option<CommentId>>,
@@ -180,9 +184,32 @@ pub enum PausedBy {
 /// A result that waits for a person's word.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Held {
+    /// `None` where an earlier version of the program asked.
+    #[serde(default)]
+    pub question: Option<Question>,
+    /// Whether another result was allowed before.
+    #[serde(default)]
+    pub is_void: bool,
     pub objections: Vec<Objection>,
+    /// Objections besides.
+    #[serde(default)]
+    pub more: More,
+    /// How much would be pushed.
+    #[serde(default)]
+    pub extent: Extent,
     /// What would be pushed, without secrets; cut where it is long.
     pub diff: String,
+    /// How much of the difference that leaves out.
+    #[serde(default)]
+    pub unseen: Unseen,
+}
+
+/// What of a difference is not shown.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unseen {
+    /// Files that are not shown, or not to their end.
+    pub files: usize,
+    pub lines: u64,
 }
 
 /// A task given on the command line.

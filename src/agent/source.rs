@@ -65,10 +65,7 @@ impl Run {
     }
 
     async fn fetch(&self, remote: &Remote) -> Result<Mirror, Setback> {
-        let (config, state_dir) = (
-            &self.workshop.settings.repository,
-            &self.workshop.settings.state_dir,
-        );
+        let (config, state_dir) = (&self.workshop.settings.repository, &self.workshop.settings.state_dir);
         let run = self.lease.run.to_string();
         if self.record.fork.as_ref() == Some(&remote.url) {
             let fetching = Box::pin(Mirror::fetch_fork(config, state_dir, remote, &run));

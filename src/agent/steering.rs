@@ -90,7 +90,7 @@ impl Run {
                 answers::allowed(*tokens)
             }
             Command::Resume => answers::NOT_PAUSED.to_owned(),
-            Command::Approve | Command::Deny(_) => answers::NOTHING_TO_APPROVE.to_owned(),
+            Command::Approve(_) | Command::Deny(_) => answers::NOTHING_TO_APPROVE.to_owned(),
             Command::Help | Command::Unknown(_) | Command::Stop | Command::Pause => answers::help(&order.command),
         };
         self.answer(&order, &answer).await

@@ -196,13 +196,7 @@ pub fn done(record: &Record, settings: &Settings) -> String {
 }
 
 /// Returns the final comment of a run that failed.
-pub fn failed(
-    failure: &Failure,
-    record: &Record,
-    settings: &Settings,
-    trigger: &str,
-    saved: Option<&Saved>,
-) -> String {
+pub fn failed(failure: &Failure, record: &Record, settings: &Settings, trigger: &str, saved: Option<&Saved>) -> String {
     let mut text = format!(
         "### ❌ This could not be done\n\n{}\n",
         harmless(&sentence(&failure.text))
@@ -224,7 +218,9 @@ pub(super) fn work_so_far(saved: Option<&Saved>) -> String {
     match saved {
         None => String::new(),
         Some(Saved::Branch(branch)) => format!("\nThe work so far is on the branch {}.\n", code(branch)),
-        Some(Saved::Kept(Kept::Mirror)) => format!("\n{nowhere} It is kept with this program, and the run goes on from it.\n"),
+        Some(Saved::Kept(Kept::Mirror)) => {
+            format!("\n{nowhere} It is kept with this program, and the run goes on from it.\n")
+        }
         Some(Saved::Kept(Kept::File { file, reference })) => format!(
             "\n{nowhere} It is kept where this program runs, in the file {}; there {} brings it into a clone of the fork.\n",
             code(file),

@@ -8,6 +8,8 @@ use clap::Parser;
 use clap::Subcommand;
 use clap_complete::Shell;
 
+use crate::approval::digest::Beginning;
+
 const EXIT_CODES: &str = "\
 Exit codes:
    0  success; for `run` also: another run is active, nothing was done
@@ -85,6 +87,8 @@ pub enum Command {
     Approve {
         #[arg(help = TASK_HELP)]
         task: String,
+        /// The beginning of the digest that the question names, 8 to 64 digits; without it, what waits now
+        digest: Option<Beginning>,
     },
     /// Refuse a result that waits for approval
     Deny {

@@ -48,7 +48,7 @@ pub fn main() -> ExitCode {
         Command::Pause(Which { task: None, .. }) => order::all(config, true),
         Command::Resume(Which { task: None, .. }) => order::all(config, false),
         Command::Stop { task } => order(config, &task, Order::Stop),
-        Command::Approve { task } => order(config, &task, Order::Approve),
+        Command::Approve { task, digest } => order(config, &task, Order::Approve(digest)),
         Command::Deny { task, reason } => order(config, &task, Order::Deny(reason)),
         Command::Status(status) => session::on_runtime(status::show(config, &status)),
         Command::Logs(logs) => session::on_runtime(logs::show(config, &logs)),

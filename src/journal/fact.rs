@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde::Serialize;
 use serde::Serializer;
 use serde_json::Value;
+use uuid::Uuid;
 
 use crate::secret::Redactor;
 use crate::task::id::RunId;
@@ -207,6 +208,22 @@ pub enum Fact {
     Ordered {
         by: String,
         command: String,
+    },
+    /// People were asked to allow what the digest names.
+    ApprovalRequested {
+        id: Uuid,
+        digest: String,
+    },
+    ApprovalGranted {
+        id: Uuid,
+        approver: String,
+        digest: String,
+    },
+    ApprovalDenied {
+        id: Uuid,
+        approver: String,
+        digest: String,
+        reason: String,
     },
     /// Another plan took the place of the one before.
     Replanned {

@@ -16,6 +16,7 @@ pub mod read;
 pub mod search;
 pub mod signing;
 
+mod difference;
 mod failure;
 mod forks;
 mod group;

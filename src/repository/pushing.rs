@@ -34,7 +34,10 @@ impl Mirror {
         if !is_accepted {
             return Err(RepositoryError::Unexpected {
                 what: format!("pushing {commit}"),
-                reason: format!("it was not accepted for {} in this run, so it is not pushed there", address.url()),
+                reason: format!(
+                    "it was not accepted for {} in this run, so it is not pushed there",
+                    address.url()
+                ),
             });
         }
         Ok(Pushable {

@@ -144,14 +144,7 @@ impl Mirror {
         let what = format!("comparing {from} with {to}");
         let ended = self
             .git(&what)
-            .args([
-                "diff",
-                "--no-ext-diff",
-                "--no-textconv",
-                "--no-color",
-                "--full-index",
-                "--find-renames",
-            ])
+            .args(["diff", "--no-ext-diff", "--no-textconv", "--no-color", "--find-renames"])
             .args([from.as_str(), to.as_str(), "--"])
             .each(|chunk| {
                 diff.extend_from_slice(chunk);

@@ -4,6 +4,8 @@ use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
+use crate::approval::digest::Beginning;
+
 /// The word that begins a command in a comment.
 const WORD: &str = "/agent";
 
@@ -57,9 +59,9 @@ pub enum Command {
     /// Set it aside, at the next safe point.
     Pause,
     Resume,
-    /// Allow the plan.
-    Approve,
-    /// Refuse the plan, with the reason if one is given.
+    /// Allow what waits for it, or that which the digest names.
+    Approve(Option<Beginning>),
+    /// Refuse what waits for approval, with the reason if one is given.
     Deny(Option<String>),
     /// Allow so many more tokens, and go on if the budget was what stopped it.
     Budget(u64),
@@ -78,7 +80,10 @@ impl Command {
             "stop" => alone(Self::Stop),
             "pause" => alone(Self::Pause),
             "resume" => alone(Self::Resume),
-            "approve" => alone(Self::Approve),
+            "approve" if rest.is_empty() => Self::Approve(None),
+            "approve" => rest
+                .parse()
+                .map_or_else(|_| unknown(), |digest| Self::Approve(Some(digest))),
             "deny" => Self::Deny((!rest.is_empty()).then(|| rest.to_owned())),
             "budget" => tokens(rest).map_or_else(unknown, Self::Budget),
             "help" | "" => alone(Self::Help),
@@ -107,7 +112,8 @@ impl fmt::Display for Command {
             Self::Stop => formatter.write_str("stop"),
             Self::Pause => formatter.write_str("pause"),
             Self::Resume => formatter.write_str("resume"),
-            Self::Approve => formatter.write_str("approve"),
+            Self::Approve(None) => formatter.write_str("approve"),
+            Self::Approve(Some(digest)) => write!(formatter, "approve {digest}"),
             Self::Deny(None) => formatter.write_str("deny"),
             Self::Deny(Some(reason)) => write!(formatter, "deny {reason}"),
             Self::Budget(tokens) => write!(formatter, "budget {tokens}"),
@@ -158,7 +164,13 @@ mod tests {
             ("/agent budget 99999999999999999k", unknown("budget 99999999999999999k")),
             ("/agent deny", Some(Command::Deny(None))),
             ("/agent deny too big", Some(Command::Deny(Some("too big".to_owned())))),
-            ("/agent approve", Some(Command::Approve)),
+            ("/agent approve", Some(Command::Approve(None))),
+            (
+                "/agent approve 0123ABCD",
+                Some(Command::Approve("0123abcd".parse().ok())),
+            ),
+            ("/agent approve 0123abc", unknown("approve 0123abc")),
+            ("/agent approve it, please", unknown("approve it, please")),
             ("/agent", Some(Command::Help)),
             ("/agent help", Some(Command::Help)),
             ("/agent dance", unknown("dance")),
@@ -205,7 +217,8 @@ mod tests {
                 Command::Stop,
                 Command::Pause,
                 Command::Resume,
-                Command::Approve,
+                Command::Approve(None),
+                Command::Approve("0123456789abcdef".parse().ok()),
                 Command::Deny(None),
                 Command::Deny(Some(reason)),
                 Command::Budget(tokens),

@@ -43,26 +43,29 @@ async fn a_change_of_a_protected_file_waits_for_a_word_and_is_delivered_after_it
 
     - `.github/workflows/ci.yml` is changed, which `git.protected_paths` names
 
-    `/agent approve` delivers it as it is, `/agent deny` ends it.
+    An approval pushes 1 commit to the branch `coding-agent/1-build-it-on-each-push`: 2 changed lines in 2 files, also what is not shown here. The branch can be deleted again; what the forge runs because of the push cannot be undone.
+
+    `/agent approve DIGEST` delivers it as it is, `/agent deny <reason>` ends it.
+
+    <sub>Question `RUN`, digest `DIGEST`</sub>
 
     <details><summary>What would be pushed</summary>
 
     ```
     diff --git a/.github/workflows/ci.yml b/.github/workflows/ci.yml
     new file mode 100644
-    index 0000000000000000000000000000000000000000..b83836ed8c80558d4e40ea4ac5d69f4405334799
     --- /dev/null
     +++ b/.github/workflows/ci.yml
     @@ -0,0 +1 @@
     +on: push
     diff --git a/hello.txt b/hello.txt
     new file mode 100644
-    index 0000000000000000000000000000000000000000..e965047ad7c57865823c7d992b1d046ea66edf78
     --- /dev/null
     +++ b/hello.txt
     @@ -0,0 +1 @@
     +Hello
     ```
+
     </details>
 
     <sub>3 model turns · TOKENS · TIME</sub>
@@ -149,19 +152,23 @@ async fn a_secret_is_found_in_every_commit_of_a_result_and_told_without_its_valu
     - a commit message holds what looks like a secret (github-token)
     - `settings.py`, line 2, holds what looks like a secret (github-token)
 
-    `/agent approve` delivers it as it is, `/agent deny` ends it.
+    An approval pushes 2 commits to the branch `coding-agent/1-add-settings`: 1 changed line in 1 file, also what is not shown here. The branch can be deleted again; what the forge runs because of the push cannot be undone.
+
+    `/agent approve DIGEST` delivers it as it is, `/agent deny <reason>` ends it.
+
+    <sub>Question `RUN`, digest `DIGEST`</sub>
 
     <details><summary>What would be pushed</summary>
 
     ```
     diff --git a/settings.py b/settings.py
     new file mode 100644
-    index 0000000000000000000000000000000000000000..1337a530cbc1bd7d20aee2d80f1f174a9182417d
     --- /dev/null
     +++ b/settings.py
     @@ -0,0 +1 @@
     +a = 1
     ```
+
     </details>
 
     <sub>4 model turns · TOKENS · TIME</sub>

@@ -6,6 +6,7 @@
     reason = "a test that cannot go on says so by panicking, and a test binary exports nothing"
 )]
 
+mod approvals;
 mod authority;
 mod big;
 mod book;

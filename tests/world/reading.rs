@@ -15,6 +15,7 @@ pub fn told(world: &World, text: &str) -> String {
                 r"[\d,]+ tokens in( \([\d,]+ from the cache\))?, [\d,]+ out(?<cost> · \$[\d.]+)? · (\d+ min )?\d+ (s|min)\b",
                 "TOKENS$cost · TIME",
             ),
+            (r"\b([0-9a-f]{64}|[0-9a-f]{16})\b", "DIGEST"),
             (r"data-[0-9a-f]{8}", "data-FENCE"),
             (r"gate-[0-9a-f-]{36}:\d+", "GATE"),
             (r", \d+ ms\]", ", TIME]"),

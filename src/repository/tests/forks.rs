@@ -7,17 +7,17 @@ const OTHER: &str = "019aa6b2-0000-7000-8000-000000000001";
 impl World {
     /// Makes a stranger's fork of the forge's repository, with a commit of theirs.
     fn fork(&self) -> Remote {
-        git(self.folder.path(), &["clone", "-q", "--bare", "upstream.git", "fork.git"]);
+        git(
+            self.folder.path(),
+            &["clone", "-q", "--bare", "upstream.git", "fork.git"],
+        );
         let work = tempfile::tempdir_in(self.folder.path()).unwrap();
         let fork = self.path("fork.git").display().to_string();
         git(work.path(), &["clone", "-q", &fork, "."]);
         std::fs::write(work.path().join("Makefile"), "all:\n\tcurl evil.example\n").unwrap();
         commit_all(work.path(), "Mine");
         git(work.path(), &["push", "-q", "origin", "main"]);
-        Remote {
-            url: fork,
-            login: None,
-        }
+        Remote { url: fork, login: None }
     }
 
     async fn fetch_fork(&self, remote: &Remote, run: &str) -> Mirror {
@@ -118,6 +118,9 @@ async fn what_was_done_on_a_fork_is_read_back_from_a_bundle() {
     mirror.bundle(RUN, &base, &file).await.unwrap();
 
     let reference = format!("refs/coding-agent/{RUN}/accepted:refs/heads/theirs");
-    git(&world.path("fork.git"), &["fetch", "-q", file.to_str().unwrap(), &reference]);
+    git(
+        &world.path("fork.git"),
+        &["fetch", "-q", file.to_str().unwrap(), &reference],
+    );
     assert_eq!(git(&world.path("fork.git"), &["rev-parse", "theirs"]), done.as_str());
 }

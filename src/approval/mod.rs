@@ -1,0 +1,112 @@
+//! What people are asked to allow, and whether their word counts.
+//!
+//! A question names a digest of all that an approval would cover, shown or not. What was approved is known by that digest alone:
+//! where it is another one at the moment of acting, the approval is void, and the question is put anew.
+
+pub mod digest; // names what is approved
+pub mod extent; // what of a result is shown, and how much is not
+
+use std::fmt;
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use digest::{Beginning, Digest};
+
+/// A question to people.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Question {
+    pub id: Uuid,
+    /// Of all that an approval would cover.
+    pub digest: Digest,
+    pub at: DateTime<Utc>,
+}
+
+/// An approval that was given.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Grant {
+    /// The question's.
+    pub id: Uuid,
+    pub digest: Digest,
+    pub by: String,
+}
+
+/// What somebody answered to a question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Word<'a> {
+    /// As much of the digest as they wrote.
+    pub digest: Option<&'a Beginning>,
+    /// Whether it is certain that it was said after the question was put.
+    pub is_later: bool,
+}
+
+/// Why a word does not answer the question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refusal {
+    /// It names something else.
+    OtherDigest,
+    /// It was said before the question, or nobody can tell.
+    NotLater,
+}
+
+impl Question {
+    pub fn new(digest: Digest) -> Self {
+        Self {
+            id: Uuid::now_v7(),
+            digest,
+            at: Utc::now(),
+        }
+    }
+
+    /// Tells whether a word answers the question. The digest can be known from the question only, so a word that names it
+    /// counts whenever it was said.
+    pub fn takes(&self, word: Word<'_>) -> Result<(), Refusal> {
+        match word.digest {
+            Some(beginning) if self.digest.begins_with(beginning) => Ok(()),
+            Some(_) => Err(Refusal::OtherDigest),
+            None if word.is_later => Ok(()),
+            None => Err(Refusal::NotLater),
+        }
+    }
+
+    /// Returns the approval that `by` gave.
+    pub fn granted(&self, by: &str) -> Grant {
+        Grant {
+            id: self.id,
+            digest: self.digest.clone(),
+            by: by.to_owned(),
+        }
+    }
+}
+
+/// How it is written in a sentence.
+impl fmt::Display for Refusal {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::OtherDigest => "that digest is not the one of what waits for approval",
+            Self::NotLater => "it cannot be told that this was said after the question was put",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_counts_after_the_question_or_with_its_digest() {
+        let question = Question::new(Digest::of(&[b"what"]));
+        let right: Beginning = question.digest.as_str()[..8].parse().unwrap();
+        let wrong: Beginning = "0123456789".parse().unwrap();
+        for (digest, is_later, expected) in [
+            (None, true, Ok(())),
+            (None, false, Err(Refusal::NotLater)),
+            (Some(&right), true, Ok(())),
+            (Some(&right), false, Ok(())),
+            (Some(&wrong), true, Err(Refusal::OtherDigest)),
+        ] {
+            assert_eq!(question.takes(Word { digest, is_later }), expected);
+        }
+    }
+}

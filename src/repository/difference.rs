@@ -1,0 +1,126 @@
+//! Differences as people are shown them, and all of a result as a digest is made of it.
+//!
+//! What is shown names no object: within a mirror an id is enough to ask for what it stands for, shown or not.
+
+use std::ops::ControlFlow;
+
+use super::failure::classify;
+use super::mirror::Mirror;
+use super::{CommitId, RepositoryError};
+
+impl Mirror {
+    /// Returns the files that differ, each with how many lines are added or taken away in it; none where it is binary.
+    pub async fn touched(&self, from: &CommitId, to: &CommitId) -> Result<Vec<(String, u64)>, RepositoryError> {
+        let listed = self
+            .git(format!("measuring {from} against {to}"))
+            .args(["diff-tree", "-r", "-z", "--numstat", "--no-renames"])
+            .args([from.as_str(), to.as_str(), "--"])
+            .bytes()
+            .await?;
+        let text = String::from_utf8_lossy(&listed);
+        let touched = text.split('\0').filter_map(|line| {
+            let mut fields = line.splitn(3, '\t');
+            let mut count = || fields.next().map(|count| count.parse().unwrap_or(0));
+            let lines: u64 = count()? + count()?;
+            Some((fields.next()?.to_owned(), lines))
+        });
+        Ok(touched.collect())
+    }
+
+    /// Returns the difference of one file, at most `max_bytes` of whole lines, and whether it was cut. A path that is not UTF-8 has
+    /// none.
+    pub async fn difference_of(
+        &self,
+        (from, to): (&CommitId, &CommitId),
+        path: &str,
+        max_bytes: usize,
+    ) -> Result<(String, bool), RepositoryError> {
+        let mut difference = Vec::new();
+        let what = format!("comparing a file of {from} and {to}");
+        let ended = self
+            .git(&what)
+            .env("GIT_LITERAL_PATHSPECS", "1")
+            .args(["diff", "--no-ext-diff", "--no-textconv", "--no-color", "--no-renames"])
+            .args([from.as_str(), to.as_str(), "--", path])
+            .each(|chunk| {
+                difference.extend_from_slice(chunk);
+                if difference.len() > max_bytes {
+                    return ControlFlow::Break(());
+                }
+                ControlFlow::Continue(())
+            })
+            .await?;
+        if !ended.was_cut && ended.code != Some(0) {
+            return Err(classify(&what, &ended.complaint));
+        }
+        let is_cut = difference.len() > max_bytes;
+        if is_cut {
+            difference.truncate(max_bytes);
+            let end = difference
+                .iter()
+                .rposition(|byte| *byte == b'\n')
+                .map_or(0, |end| end + 1);
+            difference.truncate(end);
+        }
+        Ok((without_ids(&String::from_utf8_lossy(&difference)), is_cut))
+    }
+
+    /// Returns how many commits `base..head` has.
+    pub async fn count(&self, base: &CommitId, head: &CommitId) -> Result<usize, RepositoryError> {
+        let counted = self
+            .git(format!("counting the commits of {head}"))
+            .args(["rev-list", "--count", head.as_str(), "--not", base.as_str()])
+            .text()
+            .await?;
+        Ok(counted.trim().parse().unwrap_or(0))
+    }
+
+    /// Hands over all that tells `base..head` from another result: the difference, and each commit's message and own
+    /// difference, with the ids of what the files hold. Of files that are not touched nothing is in it, so it stays the same on
+    /// a base that moved elsewhere.
+    pub async fn each_step(
+        &self,
+        base: &CommitId,
+        head: &CommitId,
+        mut take: impl FnMut(&[u8]) + Send,
+    ) -> Result<(), RepositoryError> {
+        let raw = ["-r", "-z", "--raw", "--no-renames", "--no-abbrev"];
+        let whole = self
+            .git("comparing a result with its base")
+            .arg("diff-tree")
+            .args(raw)
+            .args([base.as_str(), head.as_str(), "--"]);
+        let steps = self
+            .git("listing the commits of a result")
+            .args([
+                "log",
+                "--topo-order",
+                "--reverse",
+                "--format=tformat:%B",
+                "-m",
+                "--root",
+            ])
+            .args(raw)
+            .args([head.as_str(), "--not", base.as_str(), "--"]);
+        for (part, git) in [whole, steps].into_iter().enumerate() {
+            take(&[u8::try_from(part).unwrap_or_default()]);
+            let what = git.what().to_owned();
+            let ended = git
+                .each(|chunk| {
+                    take(chunk);
+                    ControlFlow::Continue(())
+                })
+                .await?;
+            if ended.code != Some(0) {
+                return Err(classify(&what, &ended.complaint));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Leaves out the lines that name objects. Those of a file's content begin with a sign of their own.
+fn without_ids(difference: &str) -> String {
+    let lines = difference.split_inclusive('\n');
+    lines.filter(|line| !line.starts_with("index ")).collect()
+}

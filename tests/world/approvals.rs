@@ -1,0 +1,207 @@
+//! What people approve is all that is pushed, and only what they say after the question counts.
+
+use serde_json::{Value, json};
+
+use crate::fake::model::Plan;
+use crate::reading::told;
+use crate::world::World;
+
+const WAITS: [&str; 1] = ["coding agent waiting"];
+
+/// Has the model run a command and say that it is done.
+fn works(world: &World, command: &str) {
+    let plan = Plan::of(&["do it"]).in_environment("python").verified_by("true");
+    let script = world.model.plans(plan);
+    script
+        .calls("workspace/execute_command", json!({ "command": command }))
+        .done("Done.");
+}
+
+fn facts(world: &World, wanted: &str) -> Vec<Value> {
+    let mut journal = world.journal();
+    journal.retain(|entry| entry["fact"] == wanted);
+    journal
+}
+
+#[tokio::test]
+async fn many_harmless_files_hide_no_pipeline_and_what_is_not_shown_is_counted() {
+    let world = World::start().await;
+    works(
+        &world,
+        "for n in $(seq 10 34); do mkdir -p .a/$n && echo hi > .a/$n/AGENTS.md; done && seq 5000 > .a/big.txt && \
+         echo 'job: {script: [env]}' > .gitlab-ci.yml && echo x > z.txt",
+    );
+    let issue = world.github.open_issue("Write rules").label("coding agent");
+    let ended = world.run().await;
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    assert_eq!(issue.labels(), WAITS);
+
+    let question = issue.comments_of(world.github.bot()).pop().unwrap();
+    let told = told(&world, &question);
+    let reasons: Vec<_> = told.lines().filter(|line| line.starts_with("- ")).collect();
+    assert!(reasons[0].starts_with("- `.gitlab-ci.yml` is changed"), "{told}");
+    assert_eq!(reasons.len(), 21);
+    assert_eq!(reasons[20], "- and 6 more protected files");
+    assert!(told.contains("+job: {script: [env]}"), "its hunks come first: {told}");
+    assert!(told.contains("An approval pushes 1 commit to the branch"), "{told}");
+    assert!(told.contains("5,027 changed lines in 28 files"), "{told}");
+    assert!(told.contains("**The difference is cut:** "), "{told}");
+    assert!(!question.lines().any(|line| line.starts_with("index ")), "{question}");
+
+    let requested = facts(&world, "approval_requested");
+    let digest = requested[0]["digest"].as_str().unwrap().to_owned();
+    assert!(
+        question.contains(&format!("`/agent approve {}`", &digest[..16])),
+        "{question}"
+    );
+    issue.comment("alice", &format!("/agent approve {}", &digest[..8].to_uppercase()));
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent done"]);
+    let granted = facts(&world, "approval_granted");
+    assert_eq!(granted[0]["approver"], "@alice");
+    assert_eq!(
+        (&granted[0]["id"], &granted[0]["digest"]),
+        (&requested[0]["id"], &requested[0]["digest"])
+    );
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn only_a_plain_word_of_somebody_who_may_write_approves() {
+    let world = World::on_gitlab().await;
+    works(&world, "echo 'script: [env]' > .gitlab-ci.yml");
+    let issue = world.gitlab.open_issue("Build it").label("coding agent");
+    world.run().await;
+    assert_eq!(issue.labels(), WAITS);
+
+    let digest = facts(&world, "approval_requested")[0]["digest"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    issue
+        .comment("mallory", &format!("/agent approve {digest}"))
+        .comment("alice", &format!("> /agent approve {digest}\n\nI do not know."))
+        .comment("alice", &format!("```\n/agent approve {digest}\n```"))
+        .comment("alice", "/agent approve it, please")
+        .comment("alice", "/agent approve 0123456789abcdef")
+        .comment("alice", &format!("/agent approve {}", &digest[..7]));
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    assert_eq!(issue.labels(), WAITS);
+    assert_eq!(world.gitlab.default_project().branches(), ["main"]);
+    let answers = told(&world, &issue.comments_of(world.gitlab.bot()).join("\n"));
+    assert!(
+        answers.contains("`/agent approve it, please` approves nothing: write `/agent approve`, or"),
+        "{answers}"
+    );
+    assert!(
+        answers.contains("Nothing was approved: that digest is not the one of what waits for approval."),
+        "{answers}"
+    );
+    assert_eq!(facts(&world, "approval_granted"), [json!(null); 0]);
+
+    issue.comment("alice", "/agent approve");
+    world.run().await;
+    assert_eq!(issue.labels(), ["coding agent done"], "{}", world.story());
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_word_from_before_the_question_approves_nothing() {
+    let world = World::start().await;
+    works(&world, "echo rules > AGENTS.md");
+    let issue = world.github.open_issue("Write rules").label("coding agent");
+    // The second comment of the run is the question.
+    world.github.hangs("POST /repos/*/*/issues/*/comments", 1, false);
+    let program = world.spawn(&["run"]);
+    world.github.until_one_hangs().await;
+    issue.comment("alice", "/agent approve");
+    // The question is put again, and so after those words.
+    world.github.cuts_off();
+    program.ended().await;
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    assert_eq!(issue.labels(), WAITS, "{}", world.story());
+    assert_eq!(world.github.default_repository().branches(), ["main"]);
+    let said = told(&world, &issue.comments_of(world.github.bot()).join("\n"));
+    let refusal = "Nothing was approved: it cannot be told that this was said after the question was put.";
+    assert!(said.contains(refusal), "{said}");
+
+    issue.comment("alice", "/agent approve");
+    world.run().await;
+    assert_eq!(issue.labels(), ["coding agent done"], "{}", world.story());
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn the_command_line_approves_with_and_without_the_digest() {
+    let world = World::start().await;
+    works(&world, "echo rules > AGENTS.md");
+    let issue = world.github.open_issue("Write rules").label("coding agent");
+    world.run().await;
+    assert_eq!(issue.labels(), WAITS);
+
+    let task = "github:acme/widgets#1";
+    let wrong = world.command(&["approve", task, "0123456789abcdef"]).await;
+    assert_eq!(wrong.stdout, "github:acme/widgets#1: it waits\n", "{wrong:?}");
+    let unusable = world.command(&["approve", task, "now"]).await;
+    assert_eq!(unusable.code, Some(64), "{unusable:?}");
+    let digest = facts(&world, "approval_requested")[0]["digest"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let right = world.command(&["approve", task, &digest]).await;
+    assert_eq!(
+        right.stdout, "github:acme/widgets#1: it goes on with the next free worker\n",
+        "{right:?}"
+    );
+    world.run().await;
+    assert_eq!(issue.labels(), ["coding agent done"], "{}", world.story());
+    assert_eq!(facts(&world, "approval_granted")[0]["approver"], "the operator");
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn the_reason_of_a_denial_is_told_and_remembered() {
+    let world = World::on_gitlab().await;
+    works(&world, "echo 'script: [env]' > .gitlab-ci.yml");
+    let issue = world.gitlab.open_issue("Build it").label("coding agent");
+    world.run().await;
+    issue.comment("alice", "/agent deny We build elsewhere, @bob knows.");
+    world.run().await;
+
+    insta::assert_snapshot!(told(&world, issue.comments_of(world.gitlab.bot()).last().unwrap()), @"
+    ### ⏹️ Stopped
+
+    As @alice asked.
+
+    The result was not approved: We build elsewhere, @~bob knows.
+
+    To start a new run, put the label `coding agent` on again.
+
+    <sub>3 model turns · TOKENS · TIME</sub>
+
+    <!-- coding-agent:RUN:final -->
+    ");
+    let denied = facts(&world, "approval_denied");
+    assert_eq!(
+        (&denied[0]["approver"], &denied[0]["reason"]),
+        (&json!("@alice"), &json!("We build elsewhere, @bob knows."))
+    );
+    assert_eq!(world.gitlab.default_project().branches(), ["main"]);
+
+    let before = world.model.requests().len();
+    works(&world, "echo hi > hi.txt");
+    issue.label("coding agent");
+    world.run().await;
+    let told = world.model.requests()[before].first_user_message();
+    assert!(
+        told.contains("People did not approve its result: We build elsewhere"),
+        "{told}"
+    );
+    world.finish().await;
+}
