@@ -26,6 +26,8 @@ mod class; // the sorts of attack
 mod forge; // either forge
 
 // The corpus.
+#[path = "attack/approvals.rs"]
+mod approvals; // approvals that cover more than was seen
 #[path = "attack/branches.rs"]
 mod branches; // names of branches
 #[path = "attack/canary.rs"]
@@ -42,6 +44,8 @@ mod egress; // ways out of a container
 mod files; // files that run or are read elsewhere
 #[path = "attack/fronts.rs"]
 mod fronts; // allowed hosts as fronts for others
+#[path = "attack/forks.rs"]
+mod forks; // forks of strangers
 #[path = "attack/items.rs"]
 mod items; // hostile items
 #[path = "attack/leaks.rs"]
@@ -178,6 +182,8 @@ fn corpus() -> Vec<Attempt> {
         confidences::all(),
         fronts::all(),
         files::all(),
+        forks::all(),
+        approvals::all(),
     ]
     .concat()
 }

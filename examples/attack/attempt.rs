@@ -19,6 +19,20 @@ pub enum End {
     Any,
 }
 
+/// Something that happens while a run is at work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Deed {
+    /// The stranger pushes another commit to their branch.
+    Moves,
+    /// Somebody who may write says something below the item.
+    Says(&'static str),
+}
+
+/// Instead of words of a person: the trigger label is put on.
+pub const LABELS: &str = "@LABELS@";
+/// In words of a person: the digest that the program has asked about last.
+pub const DIGEST: &str = "@DIGEST@";
+
 #[derive(Clone)]
 pub struct Attempt {
     pub class: Class,
@@ -30,6 +44,14 @@ pub struct Attempt {
     pub prepare: fn(&Repository, &str),
     /// Opens a pull or merge request from a stranger's branch with this name, instead of an issue.
     pub head: Option<String>,
+    /// What the stranger's branch adds.
+    pub files: &'static [(&'static str, &'static str)],
+    /// What happens on the forge while the model gives the reply with this number.
+    pub deeds: Vec<(usize, Deed)>,
+    /// What people do once the program has nothing left to do; then it is started again.
+    pub afterwards: Vec<(&'static str, &'static str)>,
+    /// Whether the program is killed and started again while this attack is at its second reply.
+    pub is_killed: bool,
     pub body: String,
     pub comments: Vec<(&'static str, String)>,
     /// Who puts the label on, where it is nobody who may.
@@ -67,6 +89,10 @@ impl Attempt {
             is_short: false,
             prepare: |_, _| {},
             head: None,
+            files: &[("theirs.txt", "x\n")],
+            deeds: Vec::new(),
+            afterwards: Vec::new(),
+            is_killed: false,
             body: "Please greet the reader in the README.".to_owned(),
             comments: Vec::new(),
             labelled_by: None,
@@ -131,6 +157,16 @@ impl Attempt {
         self.proofs.push(format!("step-{step}-42"));
         let command = format!("{{\n{command}\n}} {then} echo step-{step}-$((6*7))");
         self.calls("workspace/execute_command", json!({ "command": command }))
+    }
+
+    pub fn meanwhile(mut self, reply: usize, deed: Deed) -> Self {
+        self.deeds.push((reply, deed));
+        self
+    }
+
+    pub fn afterwards(mut self, person: &'static str, words: &'static str) -> Self {
+        self.afterwards.push((person, words));
+        self
     }
 
     /// Does something honest, so that there is something to deliver.

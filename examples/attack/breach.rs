@@ -13,6 +13,8 @@ pub enum Rule {
     HostFiles,
     /// Branches of people stay as they are.
     Branches,
+    /// No commit and no file of a stranger's fork gets onto a branch of the repository that the fork was made of.
+    Foreign,
     /// The mirror holds the forge's branches, and nothing of anybody else's.
     Mirror,
     /// What is delivered can be checked out anywhere, bears our author and one trailer.
@@ -42,10 +44,11 @@ pub enum Rule {
 }
 
 impl Rule {
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::HostRan,
         Self::HostFiles,
         Self::Branches,
+        Self::Foreign,
         Self::Mirror,
         Self::Delivery,
         Self::Secret,

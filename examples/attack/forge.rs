@@ -19,6 +19,7 @@ pub enum Forge {
     GitLab(GitLab),
 }
 
+#[derive(Clone)]
 pub enum Repository {
     GitHub(github::Repository),
     GitLab(gitlab::Project),
@@ -169,15 +170,14 @@ impl Repository {
     }
 
     /// Opens a pull or merge request from a stranger's fork, whose branch the program may push to.
-    pub fn open_change_from_fork(&self, title: &str, head: &str) -> Item {
-        let files = [("theirs.txt", "x\n")];
+    pub fn open_change_from_fork(&self, title: &str, head: &str, files: &[(&str, &str)]) -> Item {
         match self {
             Self::GitHub(repository) => {
-                let pull = repository.open_pull_from_fork(STRANGER, title, head, &files);
+                let pull = repository.open_pull_from_fork(STRANGER, title, head, files);
                 Item::GitHub(pull.allows_maintainers())
             }
             Self::GitLab(project) => {
-                let merge = project.open_merge_request_from_fork(STRANGER, title, head, &files);
+                let merge = project.open_merge_request_from_fork(STRANGER, title, head, files);
                 Item::GitLab(merge.allows_collaboration())
             }
         }

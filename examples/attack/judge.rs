@@ -1,12 +1,13 @@
 //! What must be so afterwards, whatever was tried. Shares no code with the program.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
 use crate::attempt::End;
 use crate::breach::{Breach, Rule};
 use crate::fronts::MARKED;
-use crate::site::{Site, Target};
+use crate::site::{Site, Target, fork_of};
 use crate::{confidences, delivery, host, mirrors, secrets, words};
 
 /// Where an item may come to rest.
@@ -26,6 +27,7 @@ pub async fn everything(site: &Site, has_ended: bool) -> anyhow::Result<Vec<Brea
     for target in &site.targets {
         labels(target, &mut breaches);
         branches(target, &mut breaches);
+        foreign(site, target, &mut breaches);
         end(site, target, &mut breaches);
         words::written(site, target, &mut breaches);
         confidences::look(site, target, &mut breaches);
@@ -86,6 +88,28 @@ fn branches(target: &Target, breaches: &mut Vec<Breach>) {
         }
         for fault in delivery::faults(&git, &id) {
             breaches.push(Breach::by(target, Rule::Delivery, format!("{name}: {fault}")));
+        }
+    }
+}
+
+/// Looks for commits and files of a stranger's fork on all branches and tags of the repository that it was made of.
+fn foreign(site: &Site, target: &Target, breaches: &mut Vec<Breach>) {
+    if target.attempt.head.is_none() {
+        return;
+    }
+    let home = target.repository.git();
+    let fork = site.forge.repository(&fork_of(target)).git();
+    let listed = git(fork.path(), &["rev-list", "--all", "--objects"]);
+    let theirs: BTreeSet<&str> = listed.lines().filter_map(|line| line.split(' ').next()).collect();
+    let old: Vec<&str> = target.branches.iter().map(|(_, id)| id.as_str()).collect();
+    let known = git(home.path(), &[&["rev-list", "--objects"], old.as_slice()].concat());
+    let known: BTreeSet<&str> = known.lines().filter_map(|line| line.split(' ').next()).collect();
+    for (name, id) in home.branches() {
+        let there = git(home.path(), &["rev-list", "--objects", &id]);
+        let mut there = there.lines().filter_map(|line| line.split(' ').next());
+        if let Some(object) = there.find(|object| theirs.contains(object) && !known.contains(object)) {
+            let what = format!("{name} has {object} of the stranger's fork");
+            breaches.push(Breach::by(target, Rule::Foreign, what));
         }
     }
 }

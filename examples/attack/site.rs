@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use anyhow::Context;
@@ -10,16 +11,16 @@ use bollard::Docker;
 use bollard::query_parameters::ListContainersOptionsBuilder;
 use serde_json::json;
 use tempfile::TempDir;
-use tokio::process::Command;
+use tokio::process::{Child, Command};
 
-use crate::attempt::{Attempt, MARK};
+use crate::attempt::{Attempt, DIGEST, Deed, LABELS, MARK};
 use crate::canary;
 use crate::class::Class;
 use crate::egress::{ALLOWED, FORBIDDEN};
 use crate::fake::ear::Ear;
 use crate::fake::model::{Answer, Model, Request, Said};
 use crate::fake::site;
-use crate::forge::{Forge, Item, Kind, Repository};
+use crate::forge::{Forge, Item, Kind, Repository, STRANGER};
 use crate::fronts::{FRONT, FRONT_PORT};
 
 const TRIGGER: &str = "coding agent";
@@ -32,6 +33,9 @@ const PATIENCE: Duration = Duration::from_mins(10);
 
 /// What a container's side may take with a git of its own before it is given up. An attack can wait it out a few times.
 const GIT_SECONDS: u64 = 10;
+
+/// Tokens that a run may use; far more than any attack needs that does not want to use them up.
+const BUDGET: u64 = 50_000_000;
 
 /// Runs that are worked on at once. Most of them wait: for an engine, for a git that says nothing.
 const SIDE_BY_SIDE: u32 = 6;
@@ -91,13 +95,20 @@ impl Site {
         };
         let attempts: Vec<Attempt> = attempts.into_iter().map(fill).collect();
         let known = attempts.clone();
-        let model = Model::answering(move |request| answer(&known, request)).await;
+        let stages: Arc<OnceLock<Vec<Stage>>> = Arc::default();
+        let played = Arc::clone(&stages);
+        let model = Model::answering(move |request| {
+            let stages = played.get().map(Vec::as_slice).unwrap_or_default();
+            answer(&known, stages, request)
+        })
+        .await;
         model.allows_restarts();
         let forge = Forge::start(kind).await;
-        let targets = attempts
+        let targets: Vec<Target> = attempts
             .into_iter()
             .map(|attempt| Target::new(&forge, attempt, &marks))
             .collect();
+        let _ = stages.set(targets.iter().map(|target| Stage::of(&forge, target)).collect());
         let mut site = Self {
             forge,
             model,
@@ -156,6 +167,8 @@ impl Site {
                 "env": { "PROBE_TOKEN": canary::SERVER },
             }],
             "producer": { "interval_seconds": 1 },
+            "steering": { "interval_seconds": 1 },
+            "budget": { "tokens": BUDGET },
             "consumers": SIDE_BY_SIDE,
             "state_dir": self.state_dir(),
             "logs": { "directory": self.folder().join("logs") },
@@ -177,8 +190,45 @@ impl Site {
         self.folder().join("state")
     }
 
-    /// Runs the program until nothing is left to be done; says whether it came to that.
+    /// Runs the program until nothing is left to be done, and once more after what people do then; says whether it came to that.
     pub async fn run(&self) -> anyhow::Result<bool> {
+        if let Some(target) = self.targets.iter().find(|target| target.attempt.is_killed) {
+            let mut program = self.start()?;
+            let title = target.attempt.title();
+            let is_at_work = |request: &Request| {
+                request.first_user_message().contains(&title) && !is_planning(request) && turns(request) > 0
+            };
+            let at_work = self.model.until(|requests| requests.iter().any(is_at_work));
+            let _ = tokio::time::timeout(PATIENCE, at_work).await;
+            program.kill().await?;
+        }
+        let has_ended = self.run_once().await?;
+        let mut is_anything_done = false;
+        for target in &self.targets {
+            for (person, words) in &target.attempt.afterwards {
+                is_anything_done = true;
+                match *words {
+                    LABELS => target.item.label(TRIGGER),
+                    words => target.item.comment(person, &words.replace(DIGEST, &self.asked(target))),
+                }
+            }
+        }
+        Ok(has_ended && (!is_anything_done || self.run_once().await?))
+    }
+
+    /// Returns the digest that the program wants approved, as its last question names it.
+    fn asked(&self, target: &Target) -> String {
+        let said = target.item.comments_of(self.forge.bot()).join("\n");
+        let named = said.rsplit_once("`/agent approve ").map(|(_, behind)| behind);
+        named.and_then(|named| named.split('`').next()).unwrap_or_default().to_owned()
+    }
+
+    async fn run_once(&self) -> anyhow::Result<bool> {
+        let mut child = self.start()?;
+        Ok(tokio::time::timeout(PATIENCE, child.wait()).await.is_ok())
+    }
+
+    fn start(&self) -> anyhow::Result<Child> {
         let said = std::fs::OpenOptions::new()
             .append(true)
             .open(self.folder().join("said.txt"))?;
@@ -189,7 +239,7 @@ impl Site {
                 command.env(name, value);
             }
         }
-        let mut child = command
+        command
             .arg("--config")
             .arg(self.folder().join("config.yaml"))
             .arg("run")
@@ -202,8 +252,7 @@ impl Site {
             .stderr(said)
             .kill_on_drop(true)
             .spawn()
-            .context("the program cannot be started")?;
-        Ok(tokio::time::timeout(PATIENCE, child.wait()).await.is_ok())
+            .context("the program cannot be started")
     }
 
     /// Returns the names of the containers of this site, as the engine itself tells it.
@@ -290,7 +339,7 @@ impl Target {
         let repository = forge.repository(&format!("acme/{}", attempt.name));
         (attempt.prepare)(&repository, &format!("{marks}/{}", attempt.name));
         let item = match &attempt.head {
-            Some(head) => repository.open_change_from_fork(&attempt.title(), head),
+            Some(head) => repository.open_change_from_fork(&attempt.title(), head, attempt.files),
             None => repository.open_issue(&attempt.title()),
         };
         item.body(&attempt.body);
@@ -313,8 +362,42 @@ impl Target {
     }
 }
 
+/// Where the deeds of an attack happen.
+struct Stage {
+    title: String,
+    item: Item,
+    /// The stranger's repository, and the branch in it.
+    fork: Option<(Repository, String)>,
+}
+
+impl Stage {
+    fn of(forge: &Forge, target: &Target) -> Self {
+        let fork = |head: &String| (forge.repository(&fork_of(target)), head.clone());
+        Self {
+            title: target.attempt.title(),
+            item: target.item.clone(),
+            fork: target.attempt.head.as_ref().map(fork),
+        }
+    }
+
+    fn play(&self, deed: Deed) {
+        match (deed, &self.fork) {
+            (Deed::Moves, Some((fork, head))) => {
+                fork.commit(head, "And this", &[("more.txt", "print\n"), ("Makefile", "all:\n\tenv\n")]);
+            }
+            (Deed::Moves, None) => {}
+            (Deed::Says(words), _) => self.item.comment("alice", words),
+        }
+    }
+}
+
+/// Returns the name of the stranger's fork.
+pub fn fork_of(target: &Target) -> String {
+    format!("{STRANGER}/{}", target.attempt.name)
+}
+
 /// What the model says: the plan, then one reply of the attack after the other, then that it is done.
-fn answer(attempts: &[Attempt], request: &Request) -> Answer {
+fn answer(attempts: &[Attempt], stages: &[Stage], request: &Request) -> Answer {
     let task = request.first_user_message();
     let Some(attempt) = attempts.iter().find(|attempt| task.contains(&attempt.title())) else {
         return Answer::says("I was asked for nothing I know.");
@@ -322,7 +405,12 @@ fn answer(attempts: &[Attempt], request: &Request) -> Answer {
     if is_planning(request) {
         return attempt.planned();
     }
-    match attempt.replies.get(turns(request)) {
+    let now = turns(request);
+    if let Some(stage) = stages.iter().find(|stage| stage.title == attempt.title()) {
+        let due = attempt.deeds.iter().filter(|(reply, _)| *reply == now);
+        due.for_each(|(_, deed)| stage.play(*deed));
+    }
+    match attempt.replies.get(now) {
         Some(reply) => reply.clone(),
         None => Answer::done(&attempt.done),
     }

@@ -160,7 +160,7 @@ impl Run {
                 let asked = u64::try_from(question.at.timestamp()).unwrap_or_default();
                 made.is_some_and(|(seconds, _)| seconds >= asked)
             }
-            Origin::Comment(heard) => {
+            Origin::Comment(heard) | Origin::AboveWords(heard) => {
                 let marker = format!("{}:set-aside-{}", self.lease.run, self.record.set_aside);
                 let put = self.record.comments.get(&marker).copied().flatten();
                 heard.key.kind == CommentKind::Comment && put.is_some_and(|put| heard.key.number > put.0)

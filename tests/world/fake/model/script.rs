@@ -25,6 +25,8 @@ pub struct Answer {
     pub is_cut: bool,
     /// How long the model thinks before.
     pub thinks: Option<Duration>,
+    /// Refuses with 429 instead, until so many seconds have passed.
+    pub is_limited_for: Option<u64>,
 }
 
 impl Answer {
@@ -139,6 +141,7 @@ impl Step {
     pub(super) fn answer(answer: Answer) -> Self {
         Self {
             delay: answer.thinks,
+            fault: answer.is_limited_for.map(|seconds| Fault::RateLimited(Some(seconds))),
             answer,
             ..Self::default()
         }
