@@ -68,6 +68,7 @@ mod tests {
             title: title.to_owned(),
             body: body.to_owned(),
             author: "mallory".to_owned(),
+            author_id: None,
             labels: Vec::new(),
             assignees: Vec::new(),
             is_open: true,
