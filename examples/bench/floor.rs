@@ -62,6 +62,7 @@ impl Floor {
         let start = Start {
             task: &task,
             run,
+            purpose: coding_agent::environment::specification::Purpose::Work,
             environment: "python",
             image: IMAGE,
             executor: &executor,

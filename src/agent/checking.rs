@@ -1,17 +1,20 @@
 //! Runs the checks of a result: the plan's commands and the project's own tests, each once for each state of the work.
 //!
 //! A check of the plan must pass. The project's own tests may fail where they failed before: when they fail, they are run once more on
-//! what was there before the change.
+//! what was there before the change. What fails in a new container is also run in the model's own, so that it can be told where it passes.
 
-use super::record::Work;
+use super::bench::Bench;
+use super::record::{CheckedIn, Work};
 use super::run::Run;
+use super::scripts::PROJECT;
 use super::setback::Setback;
-use super::workspace::{PROJECT, Workspace};
+use super::workspace::Workspace;
 use crate::evidence::check::{Before, Checked, Ended, Excuse};
 use crate::evidence::test_command::{self, Files};
 use crate::journal::fact::Fact;
 use crate::plan::Check;
 use crate::repository::{CommitId, RepositoryError};
+use crate::tool::ToolOutput;
 
 /// Most files of a project whose names are looked at.
 const MOST_FILES: usize = 20_000;
@@ -34,14 +37,32 @@ enum Whose {
     Guess,
 }
 
+/// The result that is checked, and the container that is open for it.
+struct Site<'head> {
+    head: &'head CommitId,
+    place: Option<CheckedIn>,
+    bench: Option<Bench>,
+}
+
 impl Run {
-    /// Runs what is to be run on the work that `kept` holds; each result is in the record and saved before the next begins.
-    pub(super) async fn check(&mut self, kept: Option<&CommitId>) -> Result<(), Setback> {
-        let work = self.work(kept).await?;
+    /// Runs what is to be run on `head`, which the workspace shows; each result is in the record and saved before the next begins.
+    pub(super) async fn check(&mut self, head: &CommitId) -> Result<(), Setback> {
+        let mut site = Site {
+            head,
+            place: None,
+            bench: None,
+        };
+        let checked = self.check_at(&mut site).await;
+        self.close_bench(&mut site.bench).await;
+        checked
+    }
+
+    async fn check_at(&mut self, site: &mut Site<'_>) -> Result<(), Setback> {
+        let work = self.work(site.head).await?;
         let earlier = self.still_true(&work);
         self.record.checks.clear();
         self.record.checked = Some(work);
-        let wanted = self.wanted(kept).await?;
+        let wanted = self.wanted(site.head).await?;
         if wanted
             .iter()
             .any(|wanted| !earlier.iter().any(|checked| checked.command == wanted.check.command))
@@ -56,7 +77,7 @@ impl Run {
             let known = earlier.iter().find(|checked| checked.command == wanted.check.command);
             let checked = match known {
                 Some(checked) => checked.clone(),
-                None => self.check_one(&wanted).await?,
+                None => self.check_one(&wanted, site).await?,
             };
             // Where what runs the first is not there, the next one may be.
             has_guessed |= wanted.whose == Whose::Guess && checked.excuse != Some(Excuse::DidNotStart);
@@ -85,16 +106,13 @@ impl Run {
             .collect()
     }
 
-    async fn work(&mut self, kept: Option<&CommitId>) -> Result<Work, Setback> {
+    async fn work(&mut self, head: &CommitId) -> Result<Work, Setback> {
         let turns = self.record.turns;
-        let tree = match kept {
-            Some(kept) => Some(self.open_desk().await?.workspace.mirror().tree(kept).await?),
-            None => None,
-        };
+        let tree = Some(self.open_desk().await?.workspace.mirror().tree(head).await?);
         Ok(Work { tree, turns })
     }
 
-    async fn wanted(&mut self, kept: Option<&CommitId>) -> Result<Vec<Wanted>, Setback> {
+    async fn wanted(&mut self, head: &CommitId) -> Result<Vec<Wanted>, Setback> {
         let plan = self.record.plan.as_ref();
         let of_plan = plan.map(|plan| plan.verification.clone()).unwrap_or_default();
         let mut wanted: Vec<Wanted> = Vec::new();
@@ -106,7 +124,7 @@ impl Run {
                 });
             }
         }
-        let tests = self.tests(kept).await?;
+        let tests = self.tests(head).await?;
         for (command, whose) in tests {
             // What the plan promises to pass must pass, whatever it did before.
             if !wanted.iter().any(|known| known.check.command.trim() == command) {
@@ -122,7 +140,7 @@ impl Run {
 
     /// Returns the commands that run the project's own tests: one that is named, or guesses, the best first. None where nothing was
     /// changed: they would say nothing of the work.
-    async fn tests(&mut self, kept: Option<&CommitId>) -> Result<Vec<(String, Whose)>, Setback> {
+    async fn tests(&mut self, head: &CommitId) -> Result<Vec<(String, Whose)>, Setback> {
         let configured = self
             .workshop
             .settings
@@ -139,17 +157,15 @@ impl Run {
             .to_owned();
         let workspace = self.open_desk().await?.workspace.clone();
         let (mirror, base) = (workspace.mirror(), workspace.base());
-        if let Some(kept) = kept
-            && mirror.tree(kept).await? == mirror.tree(base).await?
-        {
+        if mirror.tree(head).await? == mirror.tree(base).await? {
             return Ok(Vec::new());
         }
         Ok(match (configured.as_str(), planned.as_str()) {
             ("none", _) => Vec::new(),
             ("auto" | "", "") => {
                 let mut commands = detected(&workspace, base).await?;
-                if let (true, Some(kept)) = (commands.is_empty(), kept) {
-                    commands = detected(&workspace, kept).await?;
+                if commands.is_empty() {
+                    commands = detected(&workspace, head).await?;
                 }
                 commands
                     .into_iter()
@@ -161,21 +177,26 @@ impl Run {
         })
     }
 
-    async fn check_one(&mut self, wanted: &Wanted) -> Result<Checked, Setback> {
-        let command = &wanted.check.command;
-        let ended = self.run_check(command).await?;
-        let mut checked = Checked::new(command, wanted.check.expect_exit.into(), &ended);
-        if !checked.passed() {
-            match wanted.whose {
-                Whose::Guess if ended.did_not_start() => checked.excuse = Some(Excuse::DidNotStart),
-                // What cannot be started cannot have failed before either.
-                Whose::Guess | Whose::Project if !ended.did_not_start() => {
-                    if let Some(before) = self.before(&checked).await? {
-                        checked.weigh(&ended, &before);
-                    }
-                }
-                Whose::Plan | Whose::Project | Whose::Guess => {}
+    async fn check_one(&mut self, wanted: &Wanted, site: &mut Site<'_>) -> Result<Checked, Setback> {
+        let (command, expected) = (&wanted.check.command, wanted.check.expect_exit.into());
+        let mut ended = self.run_check(command, site).await?;
+        let mut checked = Checked::new(command, expected, &ended);
+        // What the plan promises must pass, and what cannot be started cannot have failed before either.
+        let may_have_failed_before = !checked.passed() && wanted.whose != Whose::Plan && !ended.did_not_start();
+        if may_have_failed_before && let Some(before) = self.before(&checked, site).await? {
+            checked.weigh(&ended, &before);
+        }
+        if checked.is_open() && site.place == Some(CheckedIn::Fresh) {
+            let at_work = self.run_at_work(command).await?;
+            checked.passes_only_at_work = at_work.exit_code == Some(expected);
+            if !checked.passes_only_at_work && ended.did_not_start() && !at_work.did_not_start() {
+                // It runs only where the model installed what it needs, and what it says there is no excuse.
+                checked = Checked::new(command, expected, &at_work);
+                ended = at_work;
             }
+        }
+        if checked.is_open() && wanted.whose == Whose::Guess && ended.did_not_start() && !checked.passes_only_at_work {
+            checked.excuse = Some(Excuse::DidNotStart);
         }
         self.note(Fact::Verified {
             command: command.clone(),
@@ -186,8 +207,8 @@ impl Run {
     }
 
     /// Returns what the project's tests gave before anything was changed; run at the first need. Without an end there is nothing to
-    /// compare, and work that could not be kept is not set aside.
-    async fn before(&mut self, checked: &Checked) -> Result<Option<Before>, Setback> {
+    /// compare.
+    async fn before(&mut self, checked: &Checked, site: &mut Site<'_>) -> Result<Option<Before>, Setback> {
         if let Some(before) = self
             .record
             .before
@@ -199,23 +220,22 @@ impl Run {
         if checked.exit_code.is_none() {
             return Ok(None);
         }
-        // Kept anew: the checks may have changed something, and what is not kept cannot be brought back.
-        let Some(kept) = self.keep_before_checks().await? else {
-            return Ok(None);
-        };
         let workspace = self.open_desk().await?.workspace.clone();
-        match workspace.exchange_for_base(&kept).await {
-            Ok(()) => {}
-            Err(lost @ Setback::WorkspaceLost(_)) => return Err(lost),
-            Err(setback) => {
-                tracing::warn!(task = %self.lease.task, "the tests were not run on what was there before: {setback:?}");
-                workspace.bring_back().await?;
-                return Ok(None);
+        let ended = if site.place == Some(CheckedIn::Fresh) {
+            // In a container of its own: the tests of the result have run in the other one, and may have left something there.
+            let bench = self.bench_with(&mut site.bench, workspace.base()).await?;
+            ended(self.execute_at(bench, &checked.command).await?)
+        } else {
+            match workspace.exchange_for_base().await {
+                Ok(()) => {}
+                Err(lost @ Setback::WorkspaceLost(_)) => return Err(lost),
+                Err(setback) => {
+                    tracing::warn!(task = %self.lease.task, "the tests were not run on what was there before: {setback:?}");
+                    return Ok(None);
+                }
             }
-        }
-        // Where this breaks off, whoever takes the work out brings it back first.
-        let ended = self.run_check(&checked.command).await?;
-        workspace.bring_back().await?;
+            ended(self.execute(&checked.command).await?)
+        };
         let before = Before::new(&checked.command, &ended);
         self.note(Fact::VerifiedBefore {
             command: before.command.clone(),
@@ -226,15 +246,33 @@ impl Run {
         Ok(Some(before))
     }
 
-    async fn run_check(&mut self, command: &str) -> Result<Ended, Setback> {
-        let output = self.execute(command).await?;
-        // Without an exit code the command did not end by itself, and that is never a pass.
-        let exit_code = output
-            .structured
-            .as_ref()
-            .and_then(|fields| fields["exit_code"].as_i64());
-        Ok(Ended::new(exit_code, output.text, PROJECT))
+    async fn run_check(&mut self, command: &str, site: &mut Site<'_>) -> Result<Ended, Setback> {
+        let place = match site.place {
+            Some(place) => place,
+            None => self.decide_where_to_check(site.head).await?,
+        };
+        site.place = Some(place);
+        if place == CheckedIn::Fresh {
+            let bench = self.bench_with(&mut site.bench, site.head).await?;
+            return Ok(ended(self.execute_at(bench, command).await?));
+        }
+        self.run_at_work(command).await
     }
+
+    /// Runs it where the model worked, on exactly what was committed.
+    async fn run_at_work(&mut self, command: &str) -> Result<Ended, Setback> {
+        self.open_desk().await?.workspace.undo_checks().await?;
+        Ok(ended(self.execute(command).await?))
+    }
+}
+
+fn ended(output: ToolOutput) -> Ended {
+    // Without an exit code the command did not end by itself, and that is never a pass.
+    let exit_code = output
+        .structured
+        .as_ref()
+        .and_then(|fields| fields["exit_code"].as_i64());
+    Ended::new(exit_code, output.text, PROJECT)
 }
 
 /// Returns the commands that test the project as `commit` has it.

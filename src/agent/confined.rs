@@ -6,7 +6,7 @@
 use async_trait::async_trait;
 use serde_json::{Map, Value};
 
-use super::workspace::PROJECT;
+use super::scripts::PROJECT;
 use crate::conversation::ToolSpec;
 use crate::rules::{Files, Filter};
 use crate::tool::{ToolError, ToolOutput, ToolServer};

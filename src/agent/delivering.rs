@@ -14,11 +14,9 @@ use crate::task::state::{Signal, State};
 
 /// Pushes, opens, says so and sets the final label. Every step may be repeated after a crash.
 pub(super) async fn deliver(run: &mut Run) -> Result<Signal, Setback> {
-    // First, so that a forge that does not answer costs no work: the result is in the mirror by then.
+    // What was checked is delivered. Where nothing is checked it is taken out now, before a forge is asked that may not answer.
     if run.record.head.is_none() {
-        take_result(run).await?;
-        inspect_result(run).await?;
-        run.save().await?;
+        run.commit_result().await?;
     }
     if run.needs_a_word().await? {
         return Ok(Signal::ApprovalNeeded);
@@ -39,29 +37,6 @@ pub(super) async fn deliver(run: &mut Run) -> Result<Signal, Setback> {
         .await?;
     run.have_it_followed().await?;
     Ok(Signal::Finished)
-}
-
-/// Has everything committed and judged. What is uncommitted goes under the title of the task.
-async fn take_result(run: &mut Run) -> Result<(), Setback> {
-    run.open_desk().await?;
-    let message = run.record.title.clone();
-    let Some(desk) = &run.desk else {
-        return Err(Setback::failed("the desk is not open"));
-    };
-    let accepted = desk.workspace.take_back(&message, &run.record.rules.files).await?;
-    let head = run.shown_as(desk.workspace.mirror(), accepted.head).await?;
-    run.record.head = Some(head);
-    Ok(())
-}
-
-/// Looks at what is really delivered: commits may have come since the checks, and people read of it.
-async fn inspect_result(run: &mut Run) -> Result<(), Setback> {
-    if let Some(head) = run.record.head.clone()
-        && run.workshop.settings.planning.verification.enabled
-    {
-        run.record.findings = run.findings(&head).await?;
-    }
-    Ok(())
 }
 
 async fn push(run: &mut Run, item: &Item) -> Result<(), Setback> {

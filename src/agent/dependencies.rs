@@ -6,8 +6,11 @@
 
 use uuid::Uuid;
 
+use super::WORKSPACE;
 use super::installing::only_installs;
 use super::lists::{is_list, points_elsewhere, steers};
+use super::scripts::PROJECT;
+use crate::conversation::ToolCall;
 use crate::repository::CommitId;
 use crate::repository::read::Entry;
 
@@ -64,6 +67,12 @@ impl Dependencies {
         }
     }
 
+    /// Returns what the set-up of the same repository depends on where it has these files.
+    #[must_use]
+    pub fn with(&self, files: &[Entry], tree: CommitId) -> Self {
+        Self::of(&self.repository, files, tree)
+    }
+
     /// Returns a name for what all set-ups of these dependencies have in common.
     pub fn place(&self) -> String {
         digest(&format!("{}\n{}", self.repository, self.lists)).to_string()
@@ -84,6 +93,16 @@ impl Dependencies {
 
 fn digest(text: &str) -> Uuid {
     Uuid::new_v5(&Uuid::NAMESPACE_OID, text.as_bytes())
+}
+
+/// Returns the command of a call that did nothing but install dependencies at the top of the project.
+pub fn installed_by(call: &ToolCall) -> Option<&str> {
+    if call.tool != format!("{WORKSPACE}/execute_command") {
+        return None;
+    }
+    let text = |name: &str| call.args.get(name).and_then(serde_json::Value::as_str);
+    let is_at_the_top = matches!(text("working_directory"), None | Some("" | "." | PROJECT));
+    text("command").filter(|command| is_at_the_top && !command.trim().is_empty() && only_installs(command))
 }
 
 #[cfg(test)]

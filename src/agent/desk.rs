@@ -18,6 +18,7 @@ use crate::conversation::{ToolCall, ToolSpec};
 use crate::environment::Environment;
 use crate::environment::container::Container;
 use crate::environment::set_up::Keeping as Kept;
+use crate::environment::specification::Purpose;
 use crate::journal::fact::Fact;
 use crate::llm::chat::Chat;
 use crate::repository::mirror::Mirror;
@@ -189,7 +190,9 @@ impl Run {
         let Some(complete) = self.record.container.as_deref().filter(|_| self.is_prepared()) else {
             return Ok(None);
         };
-        let left = self.workshop.docker().await?.find(self.lease.run).await?;
+        let docker = self.workshop.docker().await?;
+        docker.remove_checks(self.lease.run).await?;
+        let left = docker.find(self.lease.run).await?;
         Ok(left.filter(|left| left.id() == complete))
     }
 
@@ -241,7 +244,7 @@ impl Run {
         }
     }
 
-    fn opening(
+    pub(super) fn opening(
         &self,
         name: String,
         environment: Environment,
@@ -255,6 +258,7 @@ impl Run {
             workshop: Arc::clone(&self.workshop),
             task: self.lease.task.clone(),
             run: self.lease.run,
+            purpose: Purpose::Work,
             base,
             mirror,
             name,
@@ -308,6 +312,14 @@ impl Run {
             return Err(Setback::Interrupted);
         }
         let toolbox = Arc::clone(&self.open_desk().await?.toolbox);
+        self.execute_with(&toolbox, command).await
+    }
+
+    /// Like [`Self::execute`], in the container that `toolbox` leads to.
+    pub(super) async fn execute_with(&mut self, toolbox: &Toolbox, command: &str) -> Result<ToolOutput, Setback> {
+        if self.stop.asked.is_cancelled() {
+            return Err(Setback::Interrupted);
+        }
         let args = serde_json::Map::from_iter([("command".to_owned(), command.into())]);
         let call = ToolCall {
             id: String::new(),

@@ -63,8 +63,19 @@ impl Run {
         }
     }
 
-    /// Keeps the work and returns the commit that holds it; `None` where it could not be kept.
-    pub(super) async fn keep_before_checks(&mut self) -> Result<Option<CommitId>, Setback> {
+    /// Has everything committed and judged, and saves what came of it. What is uncommitted goes under the title of the task.
+    pub(super) async fn commit_result(&mut self) -> Result<CommitId, Setback> {
+        let (message, files) = (self.record.title.clone(), self.record.rules.files.clone());
+        let workspace = Arc::clone(&self.open_desk().await?.workspace);
+        let accepted = workspace.take_back(&message, &files).await?.head;
+        let head = self.shown_as(workspace.mirror(), accepted).await?;
+        self.record.head = Some(head.clone());
+        self.save().await?;
+        Ok(head)
+    }
+
+    /// Keeps the work where that is possible.
+    pub(super) async fn keep_before_checks(&mut self) -> Result<(), Setback> {
         let task = self.lease.task.clone();
         let desk = self.open_desk().await?;
         desk.keeping.finish().await;
@@ -72,9 +83,9 @@ impl Run {
             Err(lost @ Setback::WorkspaceLost(_)) => Err(lost),
             Err(setback) => {
                 tracing::warn!(%task, "the work could not be kept: {setback:?}");
-                Ok(None)
+                Ok(())
             }
-            Ok(kept) => Ok(Some(kept)),
+            Ok(_) => Ok(()),
         }
     }
 }

@@ -9,6 +9,7 @@ pub mod hearing; // whose words count
 pub mod objection; // what is not delivered without a person's word
 mod lists; // files that name dependencies
 mod installing; // commands that run no file of the project
+mod scripts; // what runs in the container to bring the project in and the work out
 pub mod dependencies; // what a project's set-up depends on
 pub mod vouched; // what whoever put the label on has read
 pub mod record; // what a run has produced so far
@@ -17,7 +18,7 @@ pub mod ending; // how the work on a run ended
 pub mod order; // what people say to a run
 pub mod setback; // why a stage ended without its result
 pub mod way_out; // container and gateway together
-mod scripts; // what runs in the container to bring the project in and the work out
+mod executor_stream; // the executor in a container, as a connection
 pub mod workspace; // container and repository together
 pub mod thread; // where people are told
 pub mod warm; // containers that wait for runs
@@ -63,6 +64,7 @@ mod following_up; // the task of a run that follows on its own pull/merge reques
 mod planning;
 mod preparing;
 mod working;
+mod bench; // a container of its own for checks
 mod checking;
 mod verifying;
 mod clearing; // branches that nobody needs any more
@@ -154,6 +156,20 @@ pub struct Verification {
     pub max_failures: u32,
     /// How the project's own tests are run: a command; `auto` for the one that the plan names or the project's files show; `none`.
     pub test_command: String,
+    pub environment: VerificationEnvironment,
+    /// A set-up that took more seconds is not repeated in a new container: the checks run where the work was done, unless that set-up is kept.
+    pub fresh_set_up_seconds: u64,
+}
+
+/// Where the checks run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum VerificationEnvironment {
+    /// In a new container with the commit and what was installed for it.
+    #[default]
+    Fresh,
+    /// In the container that the model worked in.
+    Same,
 }
 
 impl Default for Planning {
@@ -175,6 +191,8 @@ impl Default for Verification {
             max_rounds: 2,
             max_failures: 3,
             test_command: "auto".to_owned(),
+            environment: VerificationEnvironment::default(),
+            fresh_set_up_seconds: 120,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! A container with the project in it and the tools at hand. Nothing of it is the run's own, so that it can be opened while the run
 //! still plans.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
@@ -14,6 +15,7 @@ use super::workshop::Workshop;
 use super::workspace::{Parcel, Receiver, Workspace};
 use crate::environment::container::Container;
 use crate::environment::docker::{Docker, Start, Wanted};
+use crate::environment::specification::Purpose;
 use crate::environment::{Environment, EnvironmentError};
 use crate::gateway::Gateway;
 use crate::gateway::ledger::Ledger;
@@ -27,6 +29,8 @@ pub(super) struct Opening {
     pub(super) workshop: Arc<Workshop>,
     pub(super) task: TaskId,
     pub(super) run: RunId,
+    /// A container for checks gets the commit of `base`, and nothing that was not finished.
+    pub(super) purpose: Purpose,
     pub(super) base: Base,
     pub(super) mirror: Mirror,
     /// The environment's name.
@@ -127,20 +131,15 @@ impl Opening {
         let docker = self.workshop.docker().await?;
         let executor = settings.environments.executor_file().map_err(Setback::failed)?;
         let place = self.dependencies.as_ref().map(Dependencies::place);
-        let wanted = match &self.set_up {
-            SetUp::Newest => Some(Wanted::Newest),
-            SetUp::Known(name) => name.as_deref().map(Wanted::Only),
-        };
-        let start = Start {
-            task: &self.task,
-            run: self.run,
-            environment: &self.name,
-            image: &self.environment.image,
-            executor: &executor,
-            set_up: place.as_deref().zip(wanted),
-        };
+        let start = self.start(&executor, place.as_deref());
         let author = &settings.repository;
-        let packing = || Parcel::pack(self.mirror.clone(), self.base.clone(), author, self.run.to_string());
+        let packing = || async {
+            let (mirror, base, run) = (self.mirror.clone(), self.base.clone(), self.run.to_string());
+            match self.purpose {
+                Purpose::Work => Parcel::pack(mirror, base, author, run).await,
+                Purpose::Checks => Parcel::pack_commit(mirror, base, author, run).await,
+            }
+        };
         // Side by side, here and below: each waits for other programs most of the time.
         let (parcel, begun) = tokio::join!(packing(), self.begin(docker, &start));
         let begun = begun?;
@@ -236,7 +235,8 @@ impl Opening {
                 has_waited: begun.mark.is_some(),
             }),
             Err(flaw) => {
-                if let Err(error) = docker.remove(self.run).await {
+                // With its services, and no other container of the run.
+                if let Err(error) = container.remove().await {
                     let id = container.id();
                     tracing::warn!("the container {id} could not be removed, the next start sweeps it: {error}");
                 }
@@ -247,6 +247,32 @@ impl Opening {
 
     fn tools(&self, container: &Container) -> McpServer {
         Workspace::server(container, &self.workshop.settings.environments)
+    }
+
+    /// Tells whether the set-up that is wanted is kept, so that nothing of it need be done.
+    pub(super) async fn is_set_up_kept(&self) -> Result<bool, Setback> {
+        let executor = self.workshop.settings.environments.executor_file();
+        let executor = executor.map_err(Setback::failed)?;
+        let place = self.dependencies.as_ref().map(Dependencies::place);
+        let docker = self.workshop.docker().await?;
+        let basis = docker.basis(&self.start(&executor, place.as_deref())).await?;
+        Ok(basis.has_set_up())
+    }
+
+    fn start<'a>(&'a self, executor: &'a Path, place: Option<&'a str>) -> Start<'a> {
+        let wanted = match &self.set_up {
+            SetUp::Newest => Some(Wanted::Newest),
+            SetUp::Known(name) => name.as_deref().map(Wanted::Only),
+        };
+        Start {
+            task: &self.task,
+            run: self.run,
+            purpose: self.purpose,
+            environment: &self.name,
+            image: &self.environment.image,
+            executor,
+            set_up: place.zip(wanted),
+        }
     }
 
     /// Opens the way out where the configuration gives containers one, at the inner end that waited if there is one.

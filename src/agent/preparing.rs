@@ -16,12 +16,13 @@ pub(super) async fn prepare(run: &mut Run) -> Result<Signal, Setback> {
     run.show_progress().await?;
     let is_set_up = run.open_desk().await?.workspace.set_up().is_some();
     run.record.setup = if is_set_up {
+        run.open_desk().await?.workspace.end_set_up().await?;
         done_before(run)
     } else {
-        let begun = Instant::now();
         let set_up = set_up(run).await?;
+        let took = Duration::from_millis(run.record.set_up_milliseconds);
         let worth_keeping = Duration::from_secs(run.workshop.settings.environments.snapshots.after_seconds);
-        if set_up.is_whole && begun.elapsed() >= worth_keeping {
+        if set_up.is_whole && took >= worth_keeping {
             run.keep_set_up().await;
         }
         set_up.report
@@ -38,17 +39,19 @@ pub(super) struct Done {
     is_whole: bool,
 }
 
-/// Runs the plan's set-up commands. One that fails is no setback: the model is told, and it is the better judge.
+/// Runs the set-up commands and has what they leave in the project count as nobody's work. One that fails is no setback: the model is
+/// told, and it is the better judge.
 pub(super) async fn set_up(run: &mut Run) -> Result<Done, Setback> {
     let mut done = Done {
         report: String::new(),
         is_whole: true,
     };
-    let commands = run.set_up_commands();
+    let commands = [run.set_up_commands(), run.record.added_set_up.clone()].concat();
     if commands.is_empty() {
         return Ok(done);
     }
     let _let_out = run.open_desk().await?.workspace.let_out();
+    let begun = Instant::now();
     for command in &commands {
         let output = run.execute(command).await?;
         let verdict = if output.is_error { "failed" } else { "done" };
@@ -64,6 +67,8 @@ pub(super) async fn set_up(run: &mut Run) -> Result<Done, Setback> {
             ));
         }
     }
+    run.record.set_up_milliseconds = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+    run.open_desk().await?.workspace.end_set_up().await?;
     Ok(done)
 }
 

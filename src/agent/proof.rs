@@ -3,16 +3,22 @@
 use std::fmt::Write as _;
 
 use super::Verification;
-use super::record::Record;
+use super::record::{CheckedIn, Record};
 use crate::evidence::check::{Checked, Excuse};
 use crate::evidence::difference::Finding;
 use crate::evidence::repair::{End, Repairs};
 use crate::markdown::code::code;
 
+/// Most set-up commands that are shown.
+const MOST_COMMANDS: usize = 20;
+
 /// Returns why a result is only a draft.
 pub(super) fn what_is_wrong(record: &Record) -> &'static str {
-    if record.passes_checks() {
+    let mut open = record.checks.iter().filter(|check| check.is_open()).peekable();
+    if open.peek().is_none() {
         "tests were taken away"
+    } else if open.all(|check| check.passes_only_at_work) {
+        "the checks pass only in the container that the work was done in"
     } else {
         "the checks do not pass"
     }
@@ -35,6 +41,7 @@ pub(super) fn verification(record: &Record, settings: &Verification) -> String {
         };
         let _ = writeln!(text, "- {mark} {} {}", code(&check.command), outcome(check));
     }
+    text.push_str(&place(record, settings));
     if let Some(end) = record
         .repair
         .end
@@ -43,6 +50,50 @@ pub(super) fn verification(record: &Record, settings: &Verification) -> String {
         let _ = writeln!(text, "\n{}", why_ended(end, &record.repair));
     }
     text
+}
+
+/// Returns where the checks ran, as far as a reviewer has to know it: what set a new container up can decide how they end.
+fn place(record: &Record, settings: &Verification) -> String {
+    let quoted = |commands: &[String]| {
+        let shown = commands.iter().take(MOST_COMMANDS).map(|command| code(command));
+        let mut shown: Vec<_> = shown.collect();
+        if commands.len() > MOST_COMMANDS {
+            shown.push(format!("{} more", commands.len() - MOST_COMMANDS));
+        }
+        shown.join(", ")
+    };
+    match record.checked_in {
+        None => String::new(),
+        Some(CheckedIn::Fresh) => {
+            let planned = record.plan.as_ref().and_then(|plan| plan.selected_environment.as_ref());
+            let planned = planned.map(|environment| environment.setup_commands.clone());
+            let commands = [planned.unwrap_or_default(), record.installed.clone()].concat();
+            let mut text = String::new();
+            if !commands.is_empty() {
+                let _ = writeln!(
+                    text,
+                    "\nThe checks ran in a new container, set up by {}.",
+                    quoted(&commands)
+                );
+            }
+            if !record.added_set_up.is_empty() {
+                let _ = writeln!(
+                    text,
+                    "\n⚠️ The model added to its set-up, look at it before you trust the checks: {}.",
+                    quoted(&record.added_set_up)
+                );
+            }
+            text
+        }
+        Some(CheckedIn::Work) => "\nThe checks ran in the container that the work was done in \
+             (`planning.verification.environment: same`).\n"
+            .to_owned(),
+        Some(CheckedIn::WorkBecauseOfSetUp { seconds }) => format!(
+            "\nThe checks ran in the container that the work was done in: its set-up took {seconds} s, and what takes longer than \
+             {} s is not repeated in a new one (`planning.verification.fresh_set_up_seconds`).\n",
+            settings.fresh_set_up_seconds
+        ),
+    }
 }
 
 fn why_nothing_was_checked(record: &Record, settings: &Verification) -> &'static str {
@@ -70,6 +121,10 @@ pub(super) fn has_something_to_say(check: &Checked) -> bool {
 pub(super) fn outcome(check: &Checked) -> String {
     match (check.exit_code, check.excuse) {
         _ if check.passed() => "passed".to_owned(),
+        (code, _) if check.passes_only_at_work => {
+            let there = code.map_or("did not come to an end".to_owned(), |code| format!("ended with {code}"));
+            format!("passed only in the container that the work was done in; in a new one it {there}")
+        }
         (Some(code), Some(Excuse::FailedBefore)) => {
             format!("ended with {code}, as it did before the change")
         }

@@ -56,6 +56,12 @@ pub struct Record {
     pub reminders: u32,
     /// What became of the plan's set-up commands, for the model.
     pub setup: String,
+    /// How long they took, where they were run.
+    pub set_up_milliseconds: u64,
+    /// Commands of the model that succeeded and did nothing but install dependencies.
+    pub installed: Vec<String>,
+    /// Set-up commands that the model added to those of the plan.
+    pub added_set_up: Vec<String>,
     /// Whether the conversation uses native tool calls; decided once.
     pub native: Option<bool>,
     /// What the model said last.
@@ -84,6 +90,8 @@ pub struct Record {
     pub checks: Vec<Checked>,
     /// What the checks were run on.
     pub checked: Option<Work>,
+    /// Where they were run.
+    pub checked_in: Option<CheckedIn>,
     /// What the project's own tests gave before anything was changed; run once, and only when they fail afterwards.
     pub before: Option<Before>,
     pub repair: Repairs,
@@ -93,7 +101,7 @@ pub struct Record {
     pub findings: Vec<Finding>,
     /// Whether the model was told of findings.
     pub asked_about_findings: bool,
-    /// The accepted result, kept in the mirror. Equal to the base where nothing changed.
+    /// The accepted result, kept in the mirror. Equal to the base where nothing changed; `None` while the model works.
     pub head: Option<CommitId>,
     /// What a person allowed to be delivered, whatever it holds.
     pub approval: Option<Grant>,
@@ -242,6 +250,18 @@ pub struct Work {
     pub tree: Option<CommitId>,
     /// How many turns the model had taken.
     pub turns: u32,
+}
+
+/// Which container checks were run in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CheckedIn {
+    /// A new one with the commit.
+    Fresh,
+    /// The one that the model worked in.
+    Work,
+    /// The same, because to set up a new one would have taken too long.
+    WorkBecauseOfSetUp { seconds: u64 },
 }
 
 /// Why a run failed.

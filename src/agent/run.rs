@@ -209,7 +209,8 @@ impl Run {
         if let Some(desk) = self.desk.take() {
             let container = desk.clear().await;
             self.note(Fact::EnvironmentRemoved { container });
-        } else if self.was_taken_up && self.state.is_final() {
+        }
+        if self.was_taken_up && self.state.is_final() {
             self.remove_left_container().await;
         }
         self.ledger.close();

@@ -1,5 +1,12 @@
 //! What the program itself runs in the container to bring the project in and the work out. Arguments are passed as such, and never
 //! become a part of the text.
+//!
+//! Two notes are kept in the project's own `.git`. `refs/coding-agent/work` is there from the commit that is verified until the model goes
+//! on: whatever is found changed then was not changed by the model. The index `coding-agent-set-up` holds what the set-up commands
+//! created. The model could change both, and would change nothing but what it delivers.
+
+/// Where the project lies in the container.
+pub(super) const PROJECT: &str = "/workspace/project";
 
 /// Receives the project on stdin: a line each for branch, its commit, base branch's name and commit, commit of unfinished work or nothing;
 /// the settings, up to an empty line; the pack. None of it is an argument, so that the process can be there before the project is known. The
@@ -28,6 +35,7 @@ git index-pack --stdin >/dev/null
 git update-ref --stdin <<REFS
 create refs/remotes/origin/$base $target
 create refs/heads/$branch $commit
+create refs/coding-agent/handed-in ${unfinished:-$commit}
 REFS
 git symbolic-ref HEAD "refs/heads/$branch"
 if [ -n "$unfinished" ]; then
@@ -41,44 +49,118 @@ else
 fi
 "#;
 
-/// Puts the files of another commit in the place of the work, which the commit in the first argument holds: what is installed,
-/// built or ignored stays where it is. A copy beside the project would be simpler, and its tests would find the changed code wherever
-/// a path was written down at installation. Arguments: commit of the work, the other commit.
-pub(super) const EXCHANGE: &str = r#"
-cd /workspace/project
-cp .git/index .git/coding-agent-index
-git update-ref refs/coding-agent/work "$1"
-git add -A
-git read-tree -u --reset "$2"
-"#;
-
-/// Undoes that, whatever came between; does nothing where nothing was set aside. Whatever takes the work out does it first, so that a
-/// process that was killed between the two loses nothing.
-pub(super) const BRING_BACK: &str = r#"
+/// Ends the set-up: files of the project are again as they were handed in, and what the set-up commands created beside them is no
+/// part of the work unless somebody changes it. Without this a rewritten lock file, or a folder that the project does not ignore, would be
+/// delivered as the model's. Created files are excluded one by one, because the model may put its own beside them; where there are
+/// thousands (an installed library, a build) their folders are.
+pub(super) const END_SET_UP: &str = r#"
 set -e
 cd /workspace/project
-if work=$(git rev-parse -q --verify refs/coding-agent/work); then
+handed_in=$(git rev-parse -q --verify refs/coding-agent/handed-in) || exit 0
+git read-tree -u --reset "$handed_in"
+if [ "$(git rev-parse HEAD)" != "$handed_in" ]; then git read-tree HEAD; fi
+created=.git/coding-agent-created
+git -c core.quotePath=false ls-files --others --exclude-standard > "$created"
+if [ "$(wc -l < "$created")" -gt 2000 ]; then
+  git -c core.quotePath=false ls-files --others --exclude-standard --directory --no-empty-directory > "$created"
+elif [ -s "$created" ]; then
+  sed '/\/$/d' "$created" | GIT_INDEX_FILE="$PWD/.git/coding-agent-set-up" git update-index --add --stdin
+fi
+sed 's/[][*?\\]/\\&/g; s/ $/\\ /; s|^|/|' "$created" >> .git/info/exclude
+rm -f "$created"
+"#;
+
+/// Brings back what was committed, whatever ran since: branch, index and files. `$work` is the commit.
+const SHOW_WORK: &str = r#"
+show_work() {
+  branch=$(cat .git/coding-agent-branch 2>/dev/null || true)
+  rm -f .git/index.lock
+  if [ -n "$branch" ]; then git symbolic-ref HEAD "$branch"; git update-ref HEAD "$work"
+  else git update-ref --no-deref HEAD "$work"; fi
   git read-tree -u --reset "$work"
-  git clean -fdq
-  if [ -f .git/coding-agent-index ]; then mv .git/coding-agent-index .git/index; fi
+  git clean -ffdq
+}
+"#;
+
+/// Undoes what checks changed in the project.
+pub(super) const UNDO_CHECKS: &str = r"
+work=$(git rev-parse -q --verify refs/coding-agent/work)
+show_work
+";
+
+/// Puts the files of the base in the place of the work, until that is shown again: what is installed, built or ignored stays where it is. A
+/// copy beside the project would be simpler, and its tests would find the changed code wherever a path was written down at installation.
+/// Argument: base commit.
+pub(super) const EXCHANGE: &str = r#"
+work=$(git rev-parse -q --verify refs/coding-agent/work)
+show_work
+git read-tree -u --reset "$1"
+"#;
+
+/// Undoes [`COMMIT`] and whatever came after it, so that the model finds its work as it left it; does nothing where nothing was committed.
+/// Whatever takes the work out does it first, so that a process that was killed in between loses nothing.
+pub(super) const BRING_BACK: &str = r#"
+set_up="$PWD/.git/coding-agent-set-up"
+if work=$(git rev-parse -q --verify refs/coding-agent/work); then
+  show_work
+  before=$(git rev-parse -q --verify refs/coding-agent/before)
+  if [ "$before" != "$work" ]; then
+    git update-ref HEAD "$before"
+    if [ -f .git/coding-agent-index ]; then mv .git/coding-agent-index .git/index; fi
+  fi
+  if [ -f "$set_up" ]; then
+    # What checks changed of the set-up's files is no more the model's than before.
+    GIT_INDEX_FILE="$set_up" git diff-files --name-only -z |
+      GIT_INDEX_FILE="$set_up" git update-index --remove -z --stdin
+  fi
   git update-ref -d refs/coding-agent/work
+  rm -f .git/coding-agent-index .git/coding-agent-branch
 fi
 "#;
 
-/// Commits what is uncommitted and prints the commit. Arguments: message, branch, base commit.
-pub(super) const COMMIT: &str = r#"
-cd /workspace/project
+/// What begins every script that touches the project.
+pub(super) fn in_project(text: &str) -> String {
+    format!("set -e\ncd /workspace/project\n{SHOW_WORK}{text}")
+}
+
+/// Takes what the set-up created and somebody changed since into the work.
+const ADOPT: &str = r#"
+if [ -f "$set_up" ]; then
+  GIT_INDEX_FILE="$set_up" git update-index -q --refresh >/dev/null || true
+  GIT_INDEX_FILE="$set_up" git diff-files --name-only --diff-filter=MT -z > .git/coding-agent-adopted
+  if [ -s .git/coding-agent-adopted ]; then
+    git update-index --add -z --stdin < .git/coding-agent-adopted
+    GIT_INDEX_FILE="$set_up" git update-index --force-remove -z --stdin < .git/coding-agent-adopted
+  fi
+  rm -f .git/coding-agent-adopted
+fi
+"#;
+
+/// Returns the script that commits what is uncommitted and prints the commit. Argument: message. A merge that was under way stays
+/// committed, because its other parent is noted nowhere else.
+pub(super) fn commit() -> String {
+    in_project(&format!(
+        r#"{BRING_BACK}{ADOPT}
+cp .git/index .git/coding-agent-index
+before=$(git rev-parse HEAD)
 git -c core.hooksPath=/dev/null add -A
 if ! git diff --cached --quiet; then
   git -c core.hooksPath=/dev/null -c commit.gpgSign=false commit -q --no-verify -m "$1"
 fi
+if git rev-parse -q --verify 'HEAD^2' >/dev/null; then before=$(git rev-parse HEAD); fi
+git symbolic-ref -q HEAD > .git/coding-agent-branch || true
+git update-ref refs/coding-agent/before "$before"
+git update-ref refs/coding-agent/work "$(git rev-parse HEAD)"
 git rev-parse HEAD
-"#;
+"#
+    ))
+}
 
-/// Writes a commit of everything as it is, without touching branch or index, and prints it; the one before where nothing
-/// has changed since. Argument: the one before, or empty.
-pub(super) const SNAPSHOT: &str = r#"
-cd /workspace/project
+/// Returns the script that writes a commit of everything as it is, without touching the branch, and prints it; the one before where
+/// nothing has changed since. Argument: the one before, or empty.
+pub(super) fn snapshot() -> String {
+    in_project(&format!(
+        r#"{BRING_BACK}{ADOPT}
 index=$(mktemp)
 cp .git/index "$index" 2>/dev/null || true
 export GIT_INDEX_FILE="$index"
@@ -91,7 +173,18 @@ if [ -n "$1" ] && [ "$(git log -1 --format='%T %P' "$1")" = "$now" ]; then
 else
   git commit-tree "$tree" -p HEAD -m 'work in progress'
 fi
-"#;
+"#
+    ))
+}
+
+/// What the program's own scripts find in their environment: the system's programs, and none that the model put before them.
+pub(super) const ENVIRONMENT: [&str; 4] = [
+    "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+    // Gits before 2.32 do not know the first of these, and look in the other two.
+    "GIT_CONFIG_GLOBAL=/dev/null",
+    "HOME=/nonexistent",
+    "XDG_CONFIG_HOME=/nonexistent",
+];
 
 /// Prints the paths that differ from the base, NUL after each. Argument: base commit.
 pub(super) const TOUCHED: &str = r#"

@@ -26,12 +26,11 @@ pub(super) async fn verify(run: &mut Run) -> Result<Signal, Setback> {
         return Ok(Signal::RepairNeeded);
     }
     // The checks are the program's heaviest commands; a container that they take down must not take the work along.
-    let kept = run.keep_before_checks().await?;
-    run.check(kept.as_ref()).await?;
-    run.record.findings = match &kept {
-        Some(kept) => run.findings(kept).await?,
-        None => Vec::new(),
-    };
+    run.keep_before_checks().await?;
+    // Committed first: what passes is what is delivered, and nothing that the checks leave behind.
+    let head = run.commit_result().await?;
+    run.check(&head).await?;
+    run.record.findings = run.findings(&head).await?;
     let limits = Limits {
         max_rounds: settings.max_rounds,
         max_failures: settings.max_failures,

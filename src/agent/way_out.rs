@@ -9,6 +9,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::egress::READY;
 use crate::environment::container::Container;
+use crate::environment::specification::EXECUTOR;
 use crate::environment::{During, EnvironmentError, Network};
 use crate::gateway::Gateway;
 use crate::gateway::gate::{Gate, HeldOpen};
@@ -86,7 +87,7 @@ pub(super) fn fact(news: News<'_>) -> Fact {
 impl InnerEnd {
     /// Starts the inner end and waits until it listens.
     pub(super) async fn open(container: &Container) -> Result<Self, EnvironmentError> {
-        let mut attached = container.attach(&["coding-agent-executor", "tunnel"], &[]).await?;
+        let mut attached = container.attach(&[EXECUTOR, "tunnel"], &[]).await?;
         let mut line = vec![0; READY.len() + 1];
         let heard = timeout(OPENING, attached.stdout.read_exact(&mut line)).await;
         if matches!(heard, Ok(Ok(_))) && line == format!("{READY}\n").as_bytes() {

@@ -25,6 +25,8 @@ pub struct Wishes {
     pub question: Option<String>,
     /// Why the plan should be revised.
     pub revision: Option<String>,
+    /// Commands that a new container needs besides the plan's set-up.
+    pub set_up: Vec<String>,
 }
 
 /// The server of these tools.
@@ -51,6 +53,12 @@ struct AskPeople {
 #[serde(deny_unknown_fields)]
 struct RevisePlan {
     reason: String,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct AddSetUp {
+    command: String,
 }
 
 impl WishBox {
@@ -96,6 +104,11 @@ impl ToolServer for WishBox {
                 "Asks for a better plan when this one proves wrong.",
             ));
         }
+        specs.push(own_spec::<AddSetUp>(
+            NAME,
+            "add_set_up",
+            "Adds a shell command that sets up a new container, where the result is checked; people see it.",
+        ));
         if self.may_ask {
             specs.push(own_spec::<AskPeople>(
                 NAME,
@@ -120,6 +133,12 @@ impl ToolServer for WishBox {
                 let reason = said("reason", &reason)?;
                 self.wish(|wishes| wishes.revision = Some(reason));
                 "The plan will be revised."
+            }
+            "add_set_up" => {
+                let AddSetUp { command } = read_args(args)?;
+                let command = said("command", &command)?;
+                self.wish(|wishes| wishes.set_up.push(command));
+                "Noted: it is run in new containers of this task. It was not run in this one."
             }
             "ask_people" => {
                 let AskPeople { question } = read_args(args)?;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use chrono::Utc;
 
 use super::calls::UNKNOWN_OUTCOME;
+use super::dependencies;
 use super::prompt::{self, WorkPrompt};
 use super::record::{Paused, PausedBy};
 use super::rulebook;
@@ -26,9 +27,13 @@ const NEW_CONTAINER: &str = "A new container has taken the place of the one you 
      which may be a few steps ago, and the plan's set-up commands were run again; what else was installed or running \
      is gone. Look at `git status` and `git log` before you go on.";
 
+/// Most commands that are remembered for new containers.
+const MOST_COMMANDS: usize = 50;
+
 /// Leaves the model's closing words in the record.
 pub(super) async fn work(run: &mut Run) -> Result<Signal, Setback> {
     run.show_progress().await?;
+    run.take_work_up().await?;
     loop {
         let mut chat = run.open_chat().await?;
         let outcome = converse(run, &mut chat).await;
@@ -61,6 +66,7 @@ async fn converse(run: &mut Run, chat: &mut Chat) -> Result<Signal, Setback> {
         run.finish_keeping().await;
         let called = run.call_all(&toolbox, turn.calls).await?;
         run.note_refused();
+        run.note_installed(&called.results);
         let wishes = run.take_wishes();
         let (has_failures, has_success) = (called.has_failures(), called.has_success());
         let verdict = watch.judge(&called.results);
@@ -172,12 +178,34 @@ impl Run {
         .map_err(|error| Setback::failed(format!("the system prompt: {error:#}")))
     }
 
+    /// Takes back what was committed to be checked, so that the model finds its work as it left it.
+    async fn take_work_up(&mut self) -> Result<(), Setback> {
+        if self.record.head.is_none() {
+            return Ok(());
+        }
+        self.open_desk().await?.workspace.bring_back().await?;
+        self.record.head = None;
+        self.save().await
+    }
+
+    /// Notes the commands that only installed dependencies: a new container needs them as well.
+    fn note_installed(&mut self, results: &[ToolResult]) {
+        for result in results.iter().filter(|result| !result.is_error) {
+            if let Some(command) = dependencies::installed_by(&result.call) {
+                remember(&mut self.record.installed, command);
+            }
+        }
+    }
+
     /// Takes out what the model wished of the program, and ticks what it called finished.
     fn take_wishes(&mut self) -> Wishes {
         let mut wishes = self.desk.as_ref().map(|desk| desk.wishes.take()).unwrap_or_default();
         let known = |id: &String| self.record.plan.as_ref().is_some_and(|plan| plan.subtask(id).is_some());
         wishes.finished.retain(known);
         self.record.finished_subtasks.append(&mut wishes.finished);
+        for command in std::mem::take(&mut wishes.set_up) {
+            remember(&mut self.record.added_set_up, &command);
+        }
         wishes
     }
 
@@ -235,5 +263,11 @@ impl Run {
         }
         let text = format!("{reason} Go on with the task; if it is finished, say so again.");
         chat.send_user_message(&self.workshop.redactor.clean(&text));
+    }
+}
+
+fn remember(commands: &mut Vec<String>, command: &str) {
+    if commands.len() < MOST_COMMANDS && !commands.iter().any(|known| known == command) {
+        commands.push(command.to_owned());
     }
 }

@@ -3,13 +3,13 @@
 
 use std::time::Duration;
 
-use async_trait::async_trait;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::sync::Mutex;
 
 use super::WORKSPACE;
+use super::executor_stream::ExecutorStream;
 use super::record::Base;
-use super::scripts::{BRING_BACK, COMMIT, EXCHANGE, HAND_IN, PACK, SNAPSHOT, TOUCHED};
+use super::scripts::{self, BRING_BACK, END_SET_UP, EXCHANGE, HAND_IN, PACK, TOUCHED, UNDO_CHECKS};
 use super::setback::Setback;
 use super::way_out::WayOut;
 use crate::environment::container::{Attached, Container, Ending};
@@ -19,11 +19,7 @@ use crate::repository::incoming::{Acceptance, Accepted};
 use crate::repository::mirror::Mirror;
 use crate::repository::{CommitId, Config as Author, NotACommitId, RepositoryError};
 use crate::rules::Files;
-use crate::tool::connect::{Away, Connect, Connection};
 use crate::tool::mcp::McpServer;
-
-/// Where the project lies in the container.
-pub const PROJECT: &str = "/workspace/project";
 
 /// The project in a running container.
 pub struct Workspace {
@@ -60,6 +56,21 @@ impl Parcel {
     /// Begins to pack the history, the branch, and the unfinished work of the run that was kept.
     pub async fn pack(mirror: Mirror, base: Base, author: &Author, run: String) -> Result<Self, Setback> {
         let unfinished = mirror.kept_wip(&run).await?;
+        Self::pack_with(mirror, base, author, run, unfinished).await
+    }
+
+    /// Begins to pack the history and the branch alone.
+    pub async fn pack_commit(mirror: Mirror, base: Base, author: &Author, run: String) -> Result<Self, Setback> {
+        Self::pack_with(mirror, base, author, run, None).await
+    }
+
+    async fn pack_with(
+        mirror: Mirror,
+        base: Base,
+        author: &Author,
+        run: String,
+        unfinished: Option<CommitId>,
+    ) -> Result<Self, Setback> {
         let target = mirror.branch(&base.branch).await?;
         let target = target.unwrap_or_else(|| base.commit.clone());
         let mut tips = vec![base.commit.clone(), target.clone()];
@@ -91,7 +102,7 @@ impl Workspace {
 
     /// Starts what takes the project in, in a fresh container. It waits for [`Self::hand_in`].
     pub async fn receiver(container: &Container) -> Result<Receiver, EnvironmentError> {
-        let process = container.attach(&script(HAND_IN, &[]), &[]).await?;
+        let process = container.attach(&script(HAND_IN, &[]), &scripts::ENVIRONMENT).await?;
         Ok(Receiver { process })
     }
 
@@ -157,9 +168,10 @@ impl Workspace {
     }
 
     /// Commits what is left, takes all new commits out and has them judged, by the rules of the project as well: nothing of
-    /// a change that reaches files which they leave out goes anywhere.
+    /// a change that reaches files which they leave out goes anywhere. What is in the container from then on is no work, until
+    /// [`Self::bring_back`].
     pub async fn take_back(&self, message: &str, files: &Files) -> Result<Accepted, Setback> {
-        let head = self.print_commit(COMMIT, &[message]).await?;
+        let head = self.print_commit(&scripts::commit(), &[message]).await?;
         let incoming = self.receive(&head).await?;
         let accepted = incoming.accept(&self.acceptance(head)).await?;
         if files.leave_something_out() {
@@ -184,8 +196,9 @@ impl Workspace {
         if !files.leave_something_out() {
             return Ok(None);
         }
-        let command = script(TOUCHED, &[self.base.commit.as_str()]);
-        let (printed, _) = self.container.run(&command, tokio::io::empty(), 1024 * 1024).await?;
+        let (printed, _) = self
+            .run_script(TOUCHED, &[self.base.commit.as_str()], 1024 * 1024)
+            .await?;
         let printed = String::from_utf8_lossy(&printed);
         let left_out = left_out(files, printed.split('\0').map(str::to_owned));
         Ok((!left_out.is_empty()).then(|| named(&left_out)))
@@ -203,7 +216,7 @@ impl Workspace {
     pub async fn keep(&self) -> Result<CommitId, Setback> {
         let mut kept = self.kept.lock().await;
         let before = kept.as_ref().map_or("", CommitId::as_str);
-        let head = self.print_commit(SNAPSHOT, &[before]).await?;
+        let head = self.print_commit(&scripts::snapshot(), &[before]).await?;
         if kept.as_ref() != Some(&head) {
             let incoming = self.receive(&head).await?;
             *kept = Some(incoming.keep_as_is(&self.acceptance(head.clone())).await?);
@@ -211,29 +224,49 @@ impl Workspace {
         Ok(head)
     }
 
-    /// Shows the project as it was before anything was changed, until [`Workspace::bring_back`]. `work` is what was kept last.
-    pub async fn exchange_for_base(&self, work: &CommitId) -> Result<(), Setback> {
-        self.arrange(EXCHANGE, &[work.as_str(), self.base.commit.as_str()])
-            .await
+    /// Has what the set-up commands left in the project count as nobody's work.
+    pub async fn end_set_up(&self) -> Result<(), Setback> {
+        self.arrange(END_SET_UP, &[]).await
     }
 
-    /// Shows the work again.
+    /// Shows the project as it was before anything was changed, until [`Self::undo_checks`]. The work was taken back before.
+    pub async fn exchange_for_base(&self) -> Result<(), Setback> {
+        let text = scripts::in_project(EXCHANGE);
+        self.arrange(&text, &[self.base.commit.as_str()]).await
+    }
+
+    /// Shows the work again as it was taken back, whatever was changed since.
+    pub async fn undo_checks(&self) -> Result<(), Setback> {
+        self.arrange(&scripts::in_project(UNDO_CHECKS), &[]).await
+    }
+
+    /// Gives the work back to the model as it left it.
     pub async fn bring_back(&self) -> Result<(), Setback> {
-        self.arrange("", &[]).await
+        self.arrange(&scripts::in_project(BRING_BACK), &[]).await
     }
 
     async fn arrange(&self, text: &str, arguments: &[&str]) -> Result<(), Setback> {
-        let text = format!("{BRING_BACK}{text}");
-        let (_, ending) = self
-            .container
-            .run(&script(&text, arguments), tokio::io::empty(), 64 * 1024)
-            .await?;
+        let (_, ending) = self.run_script(text, arguments, 64 * 1024).await?;
         succeeded("the project's files could not be exchanged in the container", &ending)
+    }
+
+    async fn run_script(
+        &self,
+        text: &str,
+        arguments: &[&str],
+        max_output: usize,
+    ) -> Result<(Vec<u8>, Ending), EnvironmentError> {
+        let process = self
+            .container
+            .attach(&script(text, arguments), &scripts::ENVIRONMENT)
+            .await?;
+        let what = "a script of the program's own";
+        self.container.talk(what, process, tokio::io::empty(), max_output).await
     }
 
     async fn receive(&self, head: &CommitId) -> Result<crate::repository::incoming::Incoming, Setback> {
         let command = script(PACK, &[head.as_str(), self.base.commit.as_str()]);
-        let attached = self.container.attach(&command, &[]).await?;
+        let attached = self.container.attach(&command, &scripts::ENVIRONMENT).await?;
         drop(attached.stdin);
         let incoming = self.mirror.receive(attached.stdout).await?;
         succeeded(
@@ -244,11 +277,7 @@ impl Workspace {
     }
 
     async fn print_commit(&self, text: &str, arguments: &[&str]) -> Result<CommitId, Setback> {
-        let text = format!("{BRING_BACK}{text}");
-        let (printed, ending) = self
-            .container
-            .run(&script(&text, arguments), tokio::io::empty(), 64 * 1024)
-            .await?;
+        let (printed, ending) = self.run_script(text, arguments, 64 * 1024).await?;
         succeeded("the work could not be committed in the container", &ending)?;
         let printed = String::from_utf8_lossy(&printed);
         let id = printed.lines().last().unwrap_or_default();
@@ -299,7 +328,7 @@ fn settings(author: &Author) -> String {
 }
 
 fn script<'a>(text: &'a str, arguments: &[&'a str]) -> Vec<&'a str> {
-    ["sh", "-c", text, "sh"]
+    ["/bin/sh", "-c", text, "sh"]
         .into_iter()
         .chain(arguments.iter().copied())
         .collect()
@@ -330,55 +359,4 @@ fn succeeded(what: &str, ending: &Ending) -> Result<(), Setback> {
         ending.exit_code,
         ending.stderr.trim()
     )))
-}
-
-/// The executor in the container, reached over one attached exec.
-struct ExecutorStream {
-    container: Container,
-    config: environment::Config,
-}
-
-#[async_trait]
-impl Connect for ExecutorStream {
-    async fn connect(&self) -> anyhow::Result<Connection> {
-        let timeout = self.config.timeout_seconds.to_string();
-        let output = self.config.max_output_bytes.to_string();
-        let largest = self.config.files.max_bytes.to_string();
-        let mut command = vec![
-            "coding-agent-executor",
-            "--root",
-            PROJECT,
-            "--default-timeout",
-            &timeout,
-            "--max-timeout",
-            &timeout,
-            "--max-output-bytes",
-            &output,
-            "--max-file-bytes",
-            &largest,
-        ];
-        for extension in &self.config.files.allowed_extensions {
-            command.extend(["--allow-extension", extension]);
-        }
-        let attached = self
-            .container
-            .attach(&command, &[])
-            .await
-            .map_err(|error| match error {
-                away @ EnvironmentError::NoDocker { .. } => anyhow::Error::new(Away(away.to_string())),
-                other => other.into(),
-            })?;
-        let ending = attached.ending;
-        Ok(Connection {
-            reader: attached.stdout,
-            writer: attached.stdin,
-            // The executor ends itself and everything it started when its stdin closes.
-            end: Box::new(|| {
-                Box::pin(async move {
-                    let _: Result<Result<Ending, EnvironmentError>, _> =
-                        tokio::time::timeout(Duration::from_secs(10), ending).await;
-                })
-            }),
-        })
-    }
 }

@@ -89,7 +89,7 @@ impl Docker {
         let order = self.order(holder, (start.environment, start.image), &said);
         let body = specification::companion(self.config(), self.facts(), &order, main.id(), (name, service))?;
         let options = CreateContainerOptionsBuilder::default()
-            .name(&companion_name(start.run, name))
+            .name(&companion_name(start.run, start.purpose, name))
             .build();
         let failed = |failure| self.engine.error(&format!("starting the service {name}"), failure);
         let client = &self.engine.client;

@@ -19,7 +19,9 @@ use super::container::{self, Container};
 use super::engine::{Engine, Facts, Failure};
 use super::fingerprint::Fingerprints;
 use super::image_name::digest_of;
-use super::specification::{self, Holder, LABEL_INSTANCE, LABEL_NETWORK, LABEL_RUN, LABEL_SERVICE, LABEL_WARM, Order};
+use super::specification::{
+    self, Holder, LABEL_INSTANCE, LABEL_NETWORK, LABEL_RUN, LABEL_SERVICE, LABEL_WARM, Order, Purpose,
+};
 use super::user::{self, User};
 use super::{Config, EnvironmentError};
 use crate::task::id::{RunId, TaskId};
@@ -36,6 +38,7 @@ pub struct Docker {
 pub struct Start<'a> {
     pub task: &'a TaskId,
     pub run: RunId,
+    pub purpose: Purpose,
     /// The environment's name, by which it gets its services.
     pub environment: &'a str,
     pub image: &'a str,
@@ -101,11 +104,11 @@ impl Docker {
         &self.shared.facts.description
     }
 
-    /// Returns the running container of `run`, if there is one: an earlier process left it. One with another network than the
+    /// Returns the running container that `run` is worked on in, if there is one: an earlier process left it. One with another network than the
     /// configuration says by now is none.
     pub async fn find(&self, run: RunId) -> Result<Option<Container>, EnvironmentError> {
         let mut found = self.list(vec![("status", "running".to_owned())]).await?;
-        found.retain(|found| found.run == Some(run));
+        found.retain(|found| found.run == Some(run) && found.purpose() == Purpose::Work);
         let network = specification::network(self.config());
         let is_main = |found: &Found| found.service.is_none() && found.network.as_deref() == Some(network);
         let main = found.iter().position(is_main);
@@ -119,6 +122,15 @@ impl Docker {
         let found = self.list(Vec::new()).await?;
         let of_run = found.iter().filter(|found| found.run == Some(run));
         container::remove_all(&self.engine, of_run.map(|found| &found.id)).await
+    }
+
+    /// Removes the containers that an earlier process left in which results of `run` were checked.
+    pub async fn remove_checks(&self, run: RunId) -> Result<(), EnvironmentError> {
+        let found = self.list(Vec::new()).await?;
+        let of_checks = found
+            .iter()
+            .filter(|found| found.run == Some(run) && found.purpose() == Purpose::Checks);
+        container::remove_all(&self.engine, of_checks.map(|found| &found.id)).await
     }
 
     /// Returns what is wrong with the configured runtime, if something is.
@@ -319,6 +331,10 @@ impl Found {
     /// Returns the worker that it waits with for a run; `None` where it does not wait.
     pub fn waits_with(&self) -> Option<Uuid> {
         self.warmed_by.filter(|_| self.run.is_none())
+    }
+
+    fn purpose(&self) -> Purpose {
+        specification::purpose_of_name(&self.name)
     }
 
     fn is_kept(&self, keep: &HashSet<RunId>, oldest: i64) -> bool {

@@ -23,7 +23,7 @@ mod shipped; // the five environments that ship
 pub mod service; // what a project's tests need beside it
 pub mod size; // `4g`, `512m`
 pub mod set_up; // containers that were set up, kept
-mod specification; // what a container is made of
+pub mod specification; // what a container is made of
 pub mod starting; // a container from nothing to running
 mod stream; // an attached process' output, taken apart
 mod user; // whom the container's processes run as

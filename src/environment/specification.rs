@@ -20,7 +20,7 @@ pub(super) const LABEL_INSTANCE: &str = "coding-agent.instance";
 
 pub(super) const WORKSPACE: &str = "/workspace";
 /// Where the executor lies in every container.
-pub(super) const EXECUTOR: &str = "/usr/local/bin/coding-agent-executor";
+pub const EXECUTOR: &str = "/usr/local/bin/coding-agent-executor";
 
 /// What the container may reach. One that was started under another rule is not gone on with.
 pub(super) const LABEL_NETWORK: &str = "coding-agent.network";
@@ -33,6 +33,17 @@ pub(super) const LABEL_WARM: &str = "coding-agent.warm";
 
 /// What every container's name begins with.
 const PREFIX: &str = "coding-agent-";
+/// What stands behind that in the name of one that checks run in. A container that waited for its run has no label of it, only a name.
+const CHECKS: &str = "checks-";
+
+/// What a run has a container for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// The model works in it.
+    Work,
+    /// The result is checked in it.
+    Checks,
+}
 
 /// What is the container's own, beside the configuration.
 pub(super) struct Order<'a> {
@@ -54,17 +65,29 @@ pub(super) enum Holder<'a> {
     Nobody(Uuid),
 }
 
-pub(super) fn container_name(run: RunId) -> String {
-    format!("{PREFIX}{run}")
+pub(super) fn container_name(run: RunId, purpose: Purpose) -> String {
+    match purpose {
+        Purpose::Work => format!("{PREFIX}{run}"),
+        Purpose::Checks => format!("{PREFIX}{CHECKS}{run}"),
+    }
 }
 
 /// Returns the run that the container with this name belongs to.
 pub(super) fn run_of_name(name: &str) -> Option<RunId> {
-    name.strip_prefix(PREFIX)?.parse().ok()
+    let name = name.strip_prefix(PREFIX)?;
+    name.strip_prefix(CHECKS).unwrap_or(name).parse().ok()
 }
 
-pub(super) fn companion_name(run: RunId, service: &str) -> String {
-    format!("{}-{service}", container_name(run))
+/// Tells what the container with this name is for, or the one that it is a service of.
+pub(super) fn purpose_of_name(name: &str) -> Purpose {
+    match name.strip_prefix(PREFIX) {
+        Some(rest) if rest.starts_with(CHECKS) => Purpose::Checks,
+        _ => Purpose::Work,
+    }
+}
+
+pub(super) fn companion_name(run: RunId, purpose: Purpose, service: &str) -> String {
+    format!("{}-{service}", container_name(run, purpose))
 }
 
 /// Returns a container that only waits: all work comes in as attached processes.

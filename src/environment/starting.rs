@@ -59,7 +59,7 @@ impl Docker {
     }
 
     /// Creates a container with all limits and the executor as `/usr/local/bin/coding-agent-executor`, and starts it.
-    /// `/workspace/project` exists and belongs to its user. Removes older containers of the same run first.
+    /// `/workspace/project` exists and belongs to its user. Removes older containers of the same run and purpose first.
     pub async fn start(&self, start: &Start<'_>) -> Result<Container, EnvironmentError> {
         self.start_on(start, self.basis(start).await?).await
     }
@@ -84,7 +84,7 @@ impl Docker {
                 .map(|kept| kept.image.as_str())
                 .or(furnished.id.as_deref()),
         };
-        let (id, is_as_wanted) = Box::pin(self.bring_up(&container_name(start.run), recipe)).await?;
+        let (id, is_as_wanted) = Box::pin(self.bring_up(&container_name(start.run, start.purpose), recipe)).await?;
         let container = self.container(id).with(companions).of_image(said.digest);
         Ok(if is_as_wanted {
             container.of_place(place, kept.map(|kept| kept.done))
@@ -118,7 +118,7 @@ impl Docker {
         })
     }
 
-    /// Makes a container that waited the one of the run. Removes older containers of the same run first.
+    /// Makes a container that waited the one of the run. Removes older containers of the same run and purpose first.
     pub async fn adopt(
         &self,
         start: &Start<'_>,
@@ -126,7 +126,7 @@ impl Docker {
         warm: Container,
     ) -> Result<Container, EnvironmentError> {
         let companions = self.make_room(start).await?;
-        let name = container_name(start.run);
+        let name = container_name(start.run, start.purpose);
         let options = RenameContainerOptionsBuilder::default().name(&name).build();
         let renamed = self
             .engine
@@ -140,8 +140,10 @@ impl Docker {
     /// Removes what there is under the names of the run's containers. Returns the names that its services will have.
     async fn make_room(&self, start: &Start<'_>) -> Result<Vec<String>, EnvironmentError> {
         let services = self.config().services_of(start.environment);
-        let companions: Vec<String> = services.map(|(name, _)| companion_name(start.run, name)).collect();
-        let name = container_name(start.run);
+        let companions: Vec<String> = services
+            .map(|(name, _)| companion_name(start.run, start.purpose, name))
+            .collect();
+        let name = container_name(start.run, start.purpose);
         container::remove_all(&self.engine, [&name].into_iter().chain(&companions)).await?;
         Ok(companions)
     }

@@ -66,6 +66,8 @@ pub struct Checked {
     pub tail: String,
     /// Why it does not count against the work that it did not pass.
     pub excuse: Option<Excuse>,
+    /// It passed in the container that the model worked in, and not in a new one.
+    pub passes_only_at_work: bool,
 }
 
 /// Why a check that did not pass does not count against the work.
@@ -98,6 +100,7 @@ impl Checked {
             old: 0,
             tail: tail(&ended.output, LONGEST_TAIL),
             excuse: None,
+            passes_only_at_work: false,
         }
     }
 

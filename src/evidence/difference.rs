@@ -3,6 +3,7 @@
 //! It reads a unified diff once, line by line. Code that only moved is no finding: what is taken away in one place and added in
 //! another cancels out.
 
+mod configuration; // how the tests are run
 mod hunks;
 
 use std::collections::{BTreeMap, HashMap};
@@ -11,6 +12,7 @@ use std::fmt::Write as _;
 use serde::{Deserialize, Serialize};
 
 use super::language::{asserts, is_code, is_placeholder, is_test_file, skips};
+use configuration::Configuration;
 use hunks::{Line, Side, Walk};
 
 /// Most findings; a reviewer who has read so many knows enough.
@@ -41,6 +43,8 @@ pub enum Kind {
     TestSkipped,
     /// A test is gone and others came, or a test file lost assertions.
     TestLoosened,
+    /// What decides which tests are run, and how they end.
+    TestConfiguration,
 }
 
 impl Kind {
@@ -55,6 +59,7 @@ impl Kind {
             Self::TestDeleted => "a test was deleted",
             Self::TestSkipped => "a test is skipped",
             Self::TestLoosened => "a test checks less than before",
+            Self::TestConfiguration => "how the tests are run was changed",
         }
     }
 }
@@ -110,10 +115,12 @@ struct Inspection {
     /// Assertions that went from test files and those that came to them: file and text.
     assertions_gone: Vec<(String, String)>,
     assertions_added: Vec<(String, String)>,
+    configuration: Configuration,
 }
 
 impl Inspection {
     fn line(&mut self, line: &Line<'_>) {
+        self.configuration.line(line);
         if !is_code(line.path) {
             return;
         }
@@ -177,6 +184,7 @@ impl Inspection {
             .collect();
         findings.extend(loosened);
         findings.extend(self.marks_that_came());
+        findings.extend(std::mem::take(&mut self.configuration).into_findings());
         // Stable: within a kind the order of the difference stays.
         findings.sort_by_key(|finding| (!finding.kind.takes_tests_away(), finding.kind));
         findings.truncate(MOST_FINDINGS);

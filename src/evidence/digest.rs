@@ -14,12 +14,20 @@ use super::pattern;
 /// Most checks that are told whole; the others are only named.
 const MOST_CHECKS: usize = 5;
 
+/// What the model is told of a check that depends on something in its container.
+const ONLY_AT_WORK: &str = "It passes in the container you work in, and fails as shown in a new one that has what you would deliver, after the plan's \
+     set-up commands and the commands of yours that only installed dependencies. Something else in your container makes it pass: put it \
+     into the project, or add a command that sets up a new container with agent/add_set_up.\n";
+
 /// Returns what the model is told of the checks that stand against its work.
 pub fn digest(checks: &[Checked]) -> String {
     let open: Vec<&Checked> = checks.iter().filter(|check| check.is_open()).collect();
     let mut text = "The program checked the result, and it does not pass yet:\n".to_owned();
     for check in open.iter().take(MOST_CHECKS) {
         let _ = write!(text, "\n$ {}\n[{}]\n", check.command, ending(check));
+        if check.passes_only_at_work {
+            text.push_str(ONLY_AT_WORK);
+        }
         if !check.failures.is_empty() {
             text.push_str("First failures:\n");
             for failure in &check.failures {

@@ -18,11 +18,15 @@ const FOREIGN: [&str; 6] = ["node_modules", "vendor", "third_party", "dist", "bu
 
 /// Tells whether the file at `path` is code that was written here.
 pub(super) fn is_code(path: &str) -> bool {
+    let end = path.rsplit_once('.').map(|(_, end)| end);
+    !is_foreign(path) && end.is_some_and(|end| CODE.contains(&end))
+}
+
+/// Tells whether others wrote the file at `path`, or a program did.
+pub(super) fn is_foreign(path: &str) -> bool {
     let mut folders = path.split('/');
     let name = folders.next_back().unwrap_or(path);
-    let is_foreign = folders.any(|folder| FOREIGN.contains(&folder)) || name.contains(".min.");
-    let end = name.rsplit_once('.').map(|(_, end)| end);
-    !is_foreign && end.is_some_and(|end| CODE.contains(&end))
+    folders.any(|folder| FOREIGN.contains(&folder)) || name.contains(".min.")
 }
 
 /// Tells whether the file at `path` holds tests, by its name.

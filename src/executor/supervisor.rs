@@ -74,8 +74,9 @@ fn start(command: &OsStr) -> io::Result<u32> {
             .spawn()
             .map(|child| child.id())
     };
-    match spawn("bash") {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => spawn("sh"),
+    // By their places: PATH may begin with a folder that commands can write to.
+    match spawn("/bin/bash") {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => spawn("/bin/sh"),
         started => started,
     }
 }

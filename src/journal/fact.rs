@@ -88,6 +88,17 @@ pub enum Fact {
         bytes: u64,
         max_bytes: u64,
     },
+    /// A new container got the result, and what was installed for it, to be checked there.
+    CheckEnvironmentStarted {
+        environment: String,
+        container: String,
+        /// Until checks could be run in it.
+        milliseconds: u64,
+        /// It began where the same set-up had ended before.
+        is_set_up: bool,
+        /// It was started before and waited for a run.
+        has_waited: bool,
+    },
     EnvironmentRemoved {
         container: String,
     },

@@ -293,6 +293,7 @@ async fn the_engine_is_reached_over_tcp_as_well() {
         let start = Start {
             task: &task(),
             run: RunId::new(),
+            purpose: coding_agent::environment::specification::Purpose::Work,
             environment: "python",
             image: IMAGE,
             executor: &site.executor(),

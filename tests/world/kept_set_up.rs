@@ -54,15 +54,15 @@ fn last_told(world: &World, words: &str) -> String {
 #[tokio::test]
 async fn the_next_run_begins_where_the_set_up_ended() {
     let world = world(10).await;
-    for (file, readme) in [("a.txt", "spoilt\\n M README.md\\n"), ("b.txt", "# widgets\\n")] {
+    for file in ["a.txt", "b.txt"] {
         script(&world.model, SET_UP, file);
         world.github.open_issue(&format!("Write {file}")).label("coding agent");
         let ended = world.run().await;
         assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
         // It was run once, and of the project there is what the commit has.
         let told = last_told(&world, "installed");
-        let expected = format!("run\\ninstalled\\n{readme}Begin");
-        assert!(told.contains(&expected), "{told}\n{}", world.story());
+        let expected = "run\\ninstalled\\n# widgets\\nBegin";
+        assert!(told.contains(expected), "{told}\n{}", world.story());
     }
     assert_eq!(were_set_up(&world), [false, true], "{}", world.story());
 

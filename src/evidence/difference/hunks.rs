@@ -26,6 +26,8 @@ pub(super) struct Line<'a> {
     pub(super) test: Option<String>,
     /// Whether a test began above it in the same hunk.
     pub(super) is_among_tests: bool,
+    /// The file was not there before.
+    pub(super) is_in_new_file: bool,
 }
 
 /// What is remembered of one side of a hunk.
@@ -100,7 +102,11 @@ impl<'a> Walk<'a> {
 
     fn new_line(&mut self, text: &'a str, is_context: bool) -> Line<'a> {
         self.left.1 = self.left.1.saturating_sub(1);
-        self.new.see(self.path, Side::New, text, is_context)
+        let line = self.new.see(self.path, Side::New, text, is_context);
+        Line {
+            is_in_new_file: self.old_path == "/dev/null",
+            ..line
+        }
     }
 }
 
@@ -124,6 +130,7 @@ impl<'a> Sight<'a> {
             before: self.before,
             test: name,
             is_among_tests: self.has_test,
+            is_in_new_file: false,
         };
         self.is_marked = marks_test(text) || self.is_marked && continues_mark(text);
         self.number = self.number.saturating_add(1);

@@ -173,3 +173,104 @@ proptest! {
         prop_assert_eq!(told(&file("test_a.py", &both)), Vec::<String>::new());
     }
 }
+
+#[test]
+fn changes_of_how_tests_are_run_are_named_once_for_each_file() {
+    for (path, lines, said) in [
+        (
+            "tests/conftest.py",
+            &["+def pytest_sessionfinish(session):", "+    session.exitstatus = 0"][..],
+            "10: how the tests are run was changed: def pytest_sessionfinish(session):",
+        ),
+        (
+            "pytest.ini",
+            &["+[pytest]", "+addopts = --collect-only"],
+            "10: how the tests are run was changed: [pytest]",
+        ),
+        (
+            "setup.cfg",
+            &[" [tool:pytest]", " testpaths = tests", "-norecursedirs = x"],
+            " how the tests are run was changed: norecursedirs = x",
+        ),
+        (
+            "tox.ini",
+            &[" [testenv]", "-commands = pytest", "+commands = true"],
+            "11: how the tests are run was changed: commands = true",
+        ),
+        (
+            "pyproject.toml",
+            &["+addopts = \"-k nothing\""],
+            "10: how the tests are run was changed: addopts = \"-k nothing\"",
+        ),
+        (
+            "package.json",
+            &["-    \"test\": \"jest\",", "+    \"test\": \"true\","],
+            "10: how the tests are run was changed: \"test\": \"true\",",
+        ),
+        (
+            "web/jest.config.js",
+            &["+module.exports = { testMatch: [] };"],
+            "10: how the tests are run was changed: module.exports = { testMatch: [] };",
+        ),
+        (
+            "vitest.config.ts",
+            &["+exclude: ['**']"],
+            "10: how the tests are run was changed: exclude: ['**']",
+        ),
+        (
+            ".coveragerc",
+            &["+[run]"],
+            "10: how the tests are run was changed: [run]",
+        ),
+        (
+            "Makefile",
+            &[" test:", "-\tpytest", "+\ttrue"],
+            "11: how the tests are run was changed: true",
+        ),
+        (
+            "pom.xml",
+            &["+    <skipTests>true</skipTests>"],
+            "10: how the tests are run was changed: <skipTests>true</skipTests>",
+        ),
+        (
+            "build.gradle",
+            &["+test { enabled = false }"],
+            "10: how the tests are run was changed: test { enabled = false }",
+        ),
+        (
+            "Cargo.toml",
+            &["+autotests = false"],
+            "10: how the tests are run was changed: autotests = false",
+        ),
+        (
+            "sitecustomize.py",
+            &["+import os"],
+            "10: how the tests are run was changed: import os",
+        ),
+    ] {
+        assert_eq!(told(&file(path, lines)), [format!("{path}:{said}")], "{path}");
+    }
+}
+
+#[test]
+fn other_changes_of_the_same_files_are_no_finding() {
+    for (path, lines) in [
+        (
+            "pyproject.toml",
+            &[" [project]", "-version = \"1\"", "+version = \"2\""][..],
+        ),
+        (
+            "pyproject.toml",
+            &[" [tool.pytest.ini_options]", " x = 1", " [project]", "+name = \"a\""],
+        ),
+        ("package.json", &["+  \"latest\": \"1\","]),
+        ("Makefile", &[" test:", " \tpytest", " build:", "+\tgo build"]),
+        ("node_modules/x/jest.config.js", &["+x"]),
+        ("src/a.py", &["+addopts = 1"]),
+    ] {
+        assert_eq!(told(&file(path, lines)), Vec::<String>::new(), "{path}");
+    }
+    let new = file("package.json", &["+{ \"scripts\": { \"test\": \"jest\" } }"]);
+    let new = new.replace("--- a/package.json", "--- /dev/null");
+    assert_eq!(told(&new), Vec::<String>::new());
+}

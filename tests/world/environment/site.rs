@@ -45,6 +45,7 @@ impl Site {
         let start = Start {
             task: &task(),
             run,
+            purpose: coding_agent::environment::specification::Purpose::Work,
             environment: "python",
             image,
             executor: &self.executor(),
