@@ -50,6 +50,8 @@ mod forks; // forks of strangers
 mod items; // hostile items
 #[path = "attack/leaks.rs"]
 mod leaks; // secrets on their way out
+#[path = "attack/planted.rs"]
+mod planted; // checks that pass without passing
 #[path = "attack/replies.rs"]
 mod replies; // a hostile model
 #[path = "attack/repositories.rs"]
@@ -173,6 +175,7 @@ fn corpus() -> Vec<Attempt> {
     [
         repositories::all(),
         commits::all(),
+        planted::all(),
         branches::all(),
         items::all(),
         replies::all(),

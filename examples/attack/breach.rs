@@ -41,10 +41,12 @@ pub enum Rule {
     Front,
     /// No other user of the machine can read what the program wrote.
     Modes,
+    /// What does not work is a draft, or people are told what to look at.
+    Verdict,
 }
 
 impl Rule {
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::HostRan,
         Self::HostFiles,
         Self::Branches,
@@ -62,6 +64,7 @@ impl Rule {
         Self::Confided,
         Self::Front,
         Self::Modes,
+        Self::Verdict,
     ];
 }
 

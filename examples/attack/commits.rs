@@ -144,11 +144,10 @@ fn histories() -> Vec<Attempt> {
     ]
 }
 
-/// A git of the attacker's own stands first on the path of the container's user, from where on it has the word.
+/// A git of the attacker's own stands first on the path of the container's user. The program does not ask it.
 fn programs() -> Vec<Attempt> {
     let git = |name, script: &str| {
-        let attempt = Attempt::new(Class::Commit, name, End::Refused);
-        // The project's work goes on with a git that is the attacker's from here on.
+        let attempt = Attempt::new(Class::Commit, name, End::Delivered);
         let place = "d=/home/agent/.local/bin; mkdir -p $d; chmod +x /tmp/git; mv /tmp/git $d/git; hash -r; [ $(command -v git) = $d/git ]";
         attempt.works().succeeds(&format!(
             "cat > /tmp/git <<'PROGRAM'\n#!/bin/sh\n{script}\nPROGRAM\n{place}"
@@ -172,8 +171,7 @@ fn programs() -> Vec<Attempt> {
                 "add",
                 "echo 'fatal: write error: No space left on device' >&2; exit 128",
             ),
-        )
-        .tells("No space left on device"),
+        ),
         git("git-sleeps", &only("rev-parse", "exec sleep 100000")),
         git("pack-noise", &only("pack-objects", "head -c 100000 /dev/urandom")),
         git("pack-floods", &only("pack-objects", "exec yes")),

@@ -289,6 +289,13 @@ impl Item {
         }
     }
 
+    pub fn is_draft(&self) -> bool {
+        match self {
+            Self::GitHub(item) => item.is_draft(),
+            Self::GitLab(item) => item.is_draft(),
+        }
+    }
+
     pub fn text(&self) -> String {
         match self {
             Self::GitHub(item) => item.text(),

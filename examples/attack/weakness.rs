@@ -14,7 +14,7 @@ use crate::confidences::INTERNAL;
 use crate::edits::CHANGED;
 use crate::items::HIDDEN;
 use crate::site::{Site, fork_of};
-use crate::{canary, carried, judge, mirrors};
+use crate::{canary, carried, judge, mirrors, planted};
 
 /// What was found out about the judge.
 pub struct Tried {
@@ -28,7 +28,8 @@ pub async fn tried() -> anyhow::Result<Tried> {
     let site = Site::weak(known()).await?;
     let has_ended = site.run().await?;
     let found = judge::everything(&site, has_ended).await?;
-    let is_meant = |rule: Rule| matches!(rule, Rule::HostRan | Rule::Egress | Rule::Confided | Rule::Front);
+    let is_meant =
+        |rule: Rule| matches!(rule, Rule::HostRan | Rule::Egress | Rule::Confided | Rule::Front | Rule::Verdict);
     let others: Vec<_> = found.iter().filter(|breach| !is_meant(breach.rule)).collect();
     anyhow::ensure!(others.is_empty(), "more got through than was meant to: {others:?}");
     let mut noticed: Vec<Rule> = found.iter().map(|breach| breach.rule).collect();
@@ -53,6 +54,7 @@ fn known() -> Vec<Attempt> {
     let attack = |name| Attempt::new(Class::Reply, name, End::Delivered);
     vec![
         attack("known")
+            .prepared(planted::project)
             .calls("probe/environment", json!({ "command": "touch @MARK@" }))
             .runs("curl -sS -m 5 http://127.0.0.2:@FORBIDDEN@/")
             .runs("curl -sSk -m 5 --noproxy '' --connect-to evil.example:@FRONTPORT@:@FRONT@ https://evil.example:@FRONTPORT@/")

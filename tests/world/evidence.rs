@@ -1,5 +1,6 @@
 //! The program decides by evidence: what the checks say, what the project's own tests say, and what the difference shows.
 
+mod delivered;
 mod differences;
 mod project_tests;
 mod repairs;
