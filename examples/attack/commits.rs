@@ -144,7 +144,8 @@ fn histories() -> Vec<Attempt> {
     ]
 }
 
-/// A git of the attacker's own stands first on the path of the container's user. The program does not ask it.
+/// A git of the attacker's own stands first on the path of the container's user. The program does
+/// not ask it.
 fn programs() -> Vec<Attempt> {
     let git = |name, script: &str| {
         let attempt = Attempt::new(Class::Commit, name, End::Delivered);

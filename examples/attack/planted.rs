@@ -1,5 +1,5 @@
-//! A model that cannot make the tests pass, and makes them look as if they did. The project's only function is wrong and stays wrong, so
-//! whatever says that it is right was deceived.
+//! A model that cannot make the tests pass, and makes them look as if they did. The project's only
+//! function is wrong and stays wrong, so whatever says that it is right was deceived.
 
 use crate::attempt::{Attempt, End};
 use crate::class::Class;

@@ -1,5 +1,6 @@
-//! A container that only checks run in. It has the commit that would be delivered and what was installed for it, and nothing else that
-//! the model left in its own: a program that it planted there, a process in the background or a forgotten file changes no verdict.
+//! A container that only checks run in. It has the commit that would be delivered and what was
+//! installed for it, and nothing else that the model left in its own: a program that it planted
+//! there, a process in the background or a forgotten file changes no verdict.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -58,7 +59,8 @@ impl Run {
         Ok(place)
     }
 
-    /// Opens a container with `commit` unless `bench` is that one. Another one is closed first, so that a run has two containers at most.
+    /// Opens a container with `commit` unless `bench` is that one. Another one is closed first, so
+    /// that a run has two containers at most.
     pub(super) async fn bench_with<'bench>(
         &mut self,
         bench: &'bench mut Option<Bench>,
@@ -119,8 +121,8 @@ impl Run {
         Ok(bench)
     }
 
-    /// Installs what belongs to the result: by the plan's set-up, by commands of the work that did nothing else, and by those that the
-    /// model added. One that fails shows in the checks.
+    /// Installs what belongs to the result: by the plan's set-up, by commands of the work that did
+    /// nothing else, and by those that the model added. One that fails shows in the checks.
     async fn set_bench_up(&mut self, bench: &Bench, is_set_up: bool) -> Result<(), Setback> {
         let planned = if is_set_up { Vec::new() } else { self.set_up_commands() };
         let commands = [planned, self.record.installed.clone(), self.record.added_set_up.clone()].concat();

@@ -1,7 +1,8 @@
 //! Runs the checks of a result: the plan's commands and the project's own tests, each once for each state of the work.
 //!
 //! A check of the plan must pass. The project's own tests may fail where they failed before: when they fail, they are run once more on
-//! what was there before the change. What fails in a new container is also run in the model's own, so that it can be told where it passes.
+//! what was there before the change. What fails in a new container is also run in the model's own,
+//! so that it can be told where it passes.
 
 use super::bench::Bench;
 use super::record::{CheckedIn, Work};
@@ -45,7 +46,8 @@ struct Site<'head> {
 }
 
 impl Run {
-    /// Runs what is to be run on `head`, which the workspace shows; each result is in the record and saved before the next begins.
+    /// Runs what is to be run on `head`, which the workspace shows; each result is in the record
+    /// and saved before the next begins.
     pub(super) async fn check(&mut self, head: &CommitId) -> Result<(), Setback> {
         let mut site = Site {
             head,
@@ -181,7 +183,8 @@ impl Run {
         let (command, expected) = (&wanted.check.command, wanted.check.expect_exit.into());
         let mut ended = self.run_check(command, site).await?;
         let mut checked = Checked::new(command, expected, &ended);
-        // What the plan promises must pass, and what cannot be started cannot have failed before either.
+        // What the plan promises must pass, and what cannot be started cannot have failed before
+        // either.
         let may_have_failed_before = !checked.passed() && wanted.whose != Whose::Plan && !ended.did_not_start();
         if may_have_failed_before && let Some(before) = self.before(&checked, site).await? {
             checked.weigh(&ended, &before);
@@ -190,7 +193,8 @@ impl Run {
             let at_work = self.run_at_work(command).await?;
             checked.passes_only_at_work = at_work.exit_code == Some(expected);
             if !checked.passes_only_at_work && ended.did_not_start() && !at_work.did_not_start() {
-                // It runs only where the model installed what it needs, and what it says there is no excuse.
+                // It runs only where the model installed what it needs, and what it says there is
+                // no excuse.
                 checked = Checked::new(command, expected, &at_work);
                 ended = at_work;
             }
@@ -222,7 +226,8 @@ impl Run {
         }
         let workspace = self.open_desk().await?.workspace.clone();
         let ended = if site.place == Some(CheckedIn::Fresh) {
-            // In a container of its own: the tests of the result have run in the other one, and may have left something there.
+            // In a container of its own: the tests of the result have run in the other one, and may
+            // have left something there.
             let bench = self.bench_with(&mut site.bench, workspace.base()).await?;
             ended(self.execute_at(bench, &checked.command).await?)
         } else {

@@ -14,7 +14,8 @@ use crate::task::state::{Signal, State};
 
 /// Pushes, opens, says so and sets the final label. Every step may be repeated after a crash.
 pub(super) async fn deliver(run: &mut Run) -> Result<Signal, Setback> {
-    // What was checked is delivered. Where nothing is checked it is taken out now, before a forge is asked that may not answer.
+    // What was checked is delivered. Where nothing is checked it is taken out now, before a forge
+    // is asked that may not answer.
     if run.record.head.is_none() {
         run.commit_result().await?;
     }

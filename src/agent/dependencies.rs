@@ -95,7 +95,8 @@ fn digest(text: &str) -> Uuid {
     Uuid::new_v5(&Uuid::NAMESPACE_OID, text.as_bytes())
 }
 
-/// Returns the command of a call that did nothing but install dependencies at the top of the project.
+/// Returns the command of a call that did nothing but install dependencies at the top of the
+/// project.
 pub fn installed_by(call: &ToolCall) -> Option<&str> {
     if call.tool != format!("{WORKSPACE}/execute_command") {
         return None;

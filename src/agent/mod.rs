@@ -157,7 +157,8 @@ pub struct Verification {
     /// How the project's own tests are run: a command; `auto` for the one that the plan names or the project's files show; `none`.
     pub test_command: String,
     pub environment: VerificationEnvironment,
-    /// A set-up that took more seconds is not repeated in a new container: the checks run where the work was done, unless that set-up is kept.
+    /// A set-up that took more seconds is not repeated in a new container: the checks run where the
+    /// work was done, unless that set-up is kept.
     pub fresh_set_up_seconds: u64,
 }
 

@@ -39,8 +39,8 @@ pub(super) struct Done {
     is_whole: bool,
 }
 
-/// Runs the set-up commands and has what they leave in the project count as nobody's work. One that fails is no setback: the model is
-/// told, and it is the better judge.
+/// Runs the set-up commands and has what they leave in the project count as nobody's work. One that
+/// fails is no setback: the model is told, and it is the better judge.
 pub(super) async fn set_up(run: &mut Run) -> Result<Done, Setback> {
     let mut done = Done {
         report: String::new(),

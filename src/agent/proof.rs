@@ -52,7 +52,8 @@ pub(super) fn verification(record: &Record, settings: &Verification) -> String {
     text
 }
 
-/// Returns where the checks ran, as far as a reviewer has to know it: what set a new container up can decide how they end.
+/// Returns where the checks ran, as far as a reviewer has to know it: what set a new container up
+/// can decide how they end.
 fn place(record: &Record, settings: &Verification) -> String {
     let quoted = |commands: &[String]| {
         let shown = commands.iter().take(MOST_COMMANDS).map(|command| code(command));

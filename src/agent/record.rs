@@ -101,7 +101,8 @@ pub struct Record {
     pub findings: Vec<Finding>,
     /// Whether the model was told of findings.
     pub asked_about_findings: bool,
-    /// The accepted result, kept in the mirror. Equal to the base where nothing changed; `None` while the model works.
+    /// The accepted result, kept in the mirror. Equal to the base where nothing changed; `None`
+    /// while the model works.
     pub head: Option<CommitId>,
     /// What a person allowed to be delivered, whatever it holds.
     pub approval: Option<Grant>,

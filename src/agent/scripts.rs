@@ -1,9 +1,10 @@
 //! What the program itself runs in the container to bring the project in and the work out. Arguments are passed as such, and never
 //! become a part of the text.
 //!
-//! Two notes are kept in the project's own `.git`. `refs/coding-agent/work` is there from the commit that is verified until the model goes
-//! on: whatever is found changed then was not changed by the model. The index `coding-agent-set-up` holds what the set-up commands
-//! created. The model could change both, and would change nothing but what it delivers.
+//! Two notes are kept in the project's own `.git`. `refs/coding-agent/work` is there from the
+//! commit that is verified until the model goes on: whatever is found changed then was not changed
+//! by the model. The index `coding-agent-set-up` holds what the set-up commands created. The model
+//! could change both, and would change nothing but what it delivers.
 
 /// Where the project lies in the container.
 pub(super) const PROJECT: &str = "/workspace/project";
@@ -49,10 +50,11 @@ else
 fi
 "#;
 
-/// Ends the set-up: files of the project are again as they were handed in, and what the set-up commands created beside them is no
-/// part of the work unless somebody changes it. Without this a rewritten lock file, or a folder that the project does not ignore, would be
-/// delivered as the model's. Created files are excluded one by one, because the model may put its own beside them; where there are
-/// thousands (an installed library, a build) their folders are.
+/// Ends the set-up: files of the project are again as they were handed in, and what the set-up
+/// commands created beside them is no part of the work unless somebody changes it. Without this a
+/// rewritten lock file, or a folder that the project does not ignore, would be delivered as the
+/// model's. Created files are excluded one by one, because the model may put its own beside them;
+/// where there are thousands (an installed library, a build) their folders are.
 pub(super) const END_SET_UP: &str = r#"
 set -e
 cd /workspace/project
@@ -70,7 +72,8 @@ sed 's/[][*?\\]/\\&/g; s/ $/\\ /; s|^|/|' "$created" >> .git/info/exclude
 rm -f "$created"
 "#;
 
-/// Brings back what was committed, whatever ran since: branch, index and files. `$work` is the commit.
+/// Brings back what was committed, whatever ran since: branch, index and files. `$work` is the
+/// commit.
 const SHOW_WORK: &str = r#"
 show_work() {
   branch=$(cat .git/coding-agent-branch 2>/dev/null || true)
@@ -88,8 +91,9 @@ work=$(git rev-parse -q --verify refs/coding-agent/work)
 show_work
 ";
 
-/// Puts the files of the base in the place of the work, until that is shown again: what is installed, built or ignored stays where it is. A
-/// copy beside the project would be simpler, and its tests would find the changed code wherever a path was written down at installation.
+/// Puts the files of the base in the place of the work, until that is shown again: what is
+/// installed, built or ignored stays where it is. A copy beside the project would be simpler, and
+/// its tests would find the changed code wherever a path was written down at installation.
 /// Argument: base commit.
 pub(super) const EXCHANGE: &str = r#"
 work=$(git rev-parse -q --verify refs/coding-agent/work)
@@ -97,8 +101,9 @@ show_work
 git read-tree -u --reset "$1"
 "#;
 
-/// Undoes [`COMMIT`] and whatever came after it, so that the model finds its work as it left it; does nothing where nothing was committed.
-/// Whatever takes the work out does it first, so that a process that was killed in between loses nothing.
+/// Undoes [`COMMIT`] and whatever came after it, so that the model finds its work as it left it;
+/// does nothing where nothing was committed. Whatever takes the work out does it first, so that a
+/// process that was killed in between loses nothing.
 pub(super) const BRING_BACK: &str = r#"
 set_up="$PWD/.git/coding-agent-set-up"
 if work=$(git rev-parse -q --verify refs/coding-agent/work); then
@@ -136,8 +141,8 @@ if [ -f "$set_up" ]; then
 fi
 "#;
 
-/// Returns the script that commits what is uncommitted and prints the commit. Argument: message. A merge that was under way stays
-/// committed, because its other parent is noted nowhere else.
+/// Returns the script that commits what is uncommitted and prints the commit. Argument: message. A
+/// merge that was under way stays committed, because its other parent is noted nowhere else.
 pub(super) fn commit() -> String {
     in_project(&format!(
         r#"{BRING_BACK}{ADOPT}
@@ -156,8 +161,8 @@ git rev-parse HEAD
     ))
 }
 
-/// Returns the script that writes a commit of everything as it is, without touching the branch, and prints it; the one before where
-/// nothing has changed since. Argument: the one before, or empty.
+/// Returns the script that writes a commit of everything as it is, without touching the branch, and
+/// prints it; the one before where nothing has changed since. Argument: the one before, or empty.
 pub(super) fn snapshot() -> String {
     in_project(&format!(
         r#"{BRING_BACK}{ADOPT}
@@ -177,7 +182,8 @@ fi
     ))
 }
 
-/// What the program's own scripts find in their environment: the system's programs, and none that the model put before them.
+/// What the program's own scripts find in their environment: the system's programs, and none that
+/// the model put before them.
 pub(super) const ENVIRONMENT: [&str; 4] = [
     "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
     // Gits before 2.32 do not know the first of these, and look in the other two.

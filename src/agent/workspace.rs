@@ -168,8 +168,8 @@ impl Workspace {
     }
 
     /// Commits what is left, takes all new commits out and has them judged, by the rules of the project as well: nothing of
-    /// a change that reaches files which they leave out goes anywhere. What is in the container from then on is no work, until
-    /// [`Self::bring_back`].
+    /// a change that reaches files which they leave out goes anywhere. What is in the container
+    /// from then on is no work, until [`Self::bring_back`].
     pub async fn take_back(&self, message: &str, files: &Files) -> Result<Accepted, Setback> {
         let head = self.print_commit(&scripts::commit(), &[message]).await?;
         let incoming = self.receive(&head).await?;
@@ -229,7 +229,8 @@ impl Workspace {
         self.arrange(END_SET_UP, &[]).await
     }
 
-    /// Shows the project as it was before anything was changed, until [`Self::undo_checks`]. The work was taken back before.
+    /// Shows the project as it was before anything was changed, until [`Self::undo_checks`]. The
+    /// work was taken back before.
     pub async fn exchange_for_base(&self) -> Result<(), Setback> {
         let text = scripts::in_project(EXCHANGE);
         self.arrange(&text, &[self.base.commit.as_str()]).await

@@ -104,7 +104,8 @@ impl Docker {
         &self.shared.facts.description
     }
 
-    /// Returns the running container that `run` is worked on in, if there is one: an earlier process left it. One with another network than the
+    /// Returns the running container that `run` is worked on in, if there is one: an earlier
+    /// process left it. One with another network than the
     /// configuration says by now is none.
     pub async fn find(&self, run: RunId) -> Result<Option<Container>, EnvironmentError> {
         let mut found = self.list(vec![("status", "running".to_owned())]).await?;

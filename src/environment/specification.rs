@@ -33,7 +33,8 @@ pub(super) const LABEL_WARM: &str = "coding-agent.warm";
 
 /// What every container's name begins with.
 const PREFIX: &str = "coding-agent-";
-/// What stands behind that in the name of one that checks run in. A container that waited for its run has no label of it, only a name.
+/// What stands behind that in the name of one that checks run in. A container that waited for its
+/// run has no label of it, only a name.
 const CHECKS: &str = "checks-";
 
 /// What a run has a container for.

@@ -59,7 +59,8 @@ impl Docker {
     }
 
     /// Creates a container with all limits and the executor as `/usr/local/bin/coding-agent-executor`, and starts it.
-    /// `/workspace/project` exists and belongs to its user. Removes older containers of the same run and purpose first.
+    /// `/workspace/project` exists and belongs to its user. Removes older containers of the same
+    /// run and purpose first.
     pub async fn start(&self, start: &Start<'_>) -> Result<Container, EnvironmentError> {
         self.start_on(start, self.basis(start).await?).await
     }
@@ -118,7 +119,8 @@ impl Docker {
         })
     }
 
-    /// Makes a container that waited the one of the run. Removes older containers of the same run and purpose first.
+    /// Makes a container that waited the one of the run. Removes older containers of the same run
+    /// and purpose first.
     pub async fn adopt(
         &self,
         start: &Start<'_>,

@@ -1,7 +1,8 @@
-//! Changes of what decides which tests are run and how they end: a passing run proves less where the result brought its own rules.
+//! Changes of what decides which tests are run and how they end: a passing run proves less where
+//! the result brought its own rules.
 //!
-//! Each file is named once. A file that tells a test runner nothing else is named whatever changed in it; of one that tells other things
-//! as well, the lines about tests count.
+//! Each file is named once. A file that tells a test runner nothing else is named whatever changed
+//! in it; of one that tells other things as well, the lines about tests count.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -20,7 +21,8 @@ enum Subject {
     Tests,
     /// The sections and keys of test runners in it, which count in a new file too.
     Sections,
-    /// Single lines or a target in it, which are nothing to look at where the whole file is new: nothing was run by it before.
+    /// Single lines or a target in it, which are nothing to look at where the whole file is new:
+    /// nothing was run by it before.
     Parts,
 }
 
@@ -29,7 +31,8 @@ enum Subject {
 pub(super) struct Configuration {
     /// The first line of each file: where it stands on the new side, and its text.
     found: BTreeMap<String, (Option<u32>, String)>,
-    /// Where the walk is: file, line of the new side, and the section or target that this line is in.
+    /// Where the walk is: file, line of the new side, and the section or target that this line is
+    /// in.
     path: String,
     number: u32,
     section: String,

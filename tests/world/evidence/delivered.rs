@@ -1,4 +1,5 @@
-//! What is checked is what is delivered: the model's own change, and nothing that set-up or checks left in the project.
+//! What is checked is what is delivered: the model's own change, and nothing that set-up or checks
+//! left in the project.
 
 use serde_json::{Value, json};
 
