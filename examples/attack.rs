@@ -57,6 +57,9 @@ mod replies; // a hostile model
 #[path = "attack/repositories.rs"]
 mod repositories; // hostile repositories
 
+#[path = "attack/rights.rs"]
+mod rights; // people without rights, and what only looks like a command
+
 #[path = "attack/site.rs"]
 mod site; // the program, configured for the fakes
 
@@ -187,6 +190,7 @@ fn corpus() -> Vec<Attempt> {
         files::all(),
         forks::all(),
         approvals::all(),
+        rights::all(),
     ]
     .concat()
 }

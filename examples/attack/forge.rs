@@ -8,6 +8,15 @@ use crate::fake::{github, gitlab};
 /// Who attacks: may neither write nor label.
 pub const STRANGER: &str = "mallory";
 
+/// May write.
+pub const MEMBER: &str = "alice";
+
+/// Could write once.
+pub const FORMER_MEMBER: &str = "bertha";
+
+/// Was given up by somebody whom the configuration lets have the program work, and belongs to an attacker now.
+pub const TAKEN_LOGIN: &str = "olivia";
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     GitHub,
@@ -50,6 +59,22 @@ impl Forge {
                 "gitlab",
                 serde_json::json!({ "api_url": gitlab.api_url(), "token": gitlab.token(), "projects": ["acme/*"] }),
             ),
+        }
+    }
+
+    /// Has [`TAKEN_LOGIN`] be taken by an attacker, and returns the id of the account that had it.
+    pub fn gives_login_away(&self) -> u64 {
+        match self {
+            Self::GitHub(github) => {
+                let id = github.id_of(TAKEN_LOGIN);
+                github.takes_over(TAKEN_LOGIN);
+                id
+            }
+            Self::GitLab(gitlab) => {
+                let id = gitlab.id_of(TAKEN_LOGIN);
+                gitlab.takes_over(TAKEN_LOGIN);
+                id
+            }
         }
     }
 
@@ -138,6 +163,20 @@ impl Repository {
         match self {
             Self::GitHub(repository) => repository.commit(branch, message, files),
             Self::GitLab(project) => project.commit(branch, message, files),
+        }
+    }
+
+    /// Lets somebody write, and takes that away again.
+    pub fn had_member(&self, person: &str) {
+        match self {
+            Self::GitHub(repository) => {
+                repository.member(person, github::Permission::Write);
+                repository.member(person, github::Permission::None);
+            }
+            Self::GitLab(project) => {
+                project.member(person, gitlab::Access::Developer);
+                project.member(person, gitlab::Access::None);
+            }
         }
     }
 

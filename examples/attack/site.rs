@@ -133,6 +133,7 @@ impl Site {
         {
             settings["confidential_issues"] = "neutral_names".into();
         }
+        settings["allowed_users"] = json!([format!("id:{}", self.forge.gives_login_away())]);
         let lets_out = if server == "weak" {
             self.forbidden.port()
         } else {

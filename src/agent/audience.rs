@@ -70,6 +70,7 @@ impl Run {
             return Ok(());
         }
         let owner = change.owner();
+        // The address names the account; nothing tells its id.
         let who = Who { login: owner, id: None };
         if change.is_fork && !self.may_change(forge.as_ref(), who).await? {
             return Err(Setback::refused_by_policy(moved(owner)));
@@ -82,9 +83,9 @@ impl Run {
     }
 
     /// Tells whether somebody's change of an item counts as that of people who may write: the program's own does.
-    async fn may_change(&self, forge: &dyn Forge, user: Who<'_>) -> Result<bool, Setback> {
-        let is_own = !user.login.is_empty() && forge.bot_name().await?.eq_ignore_ascii_case(user.login);
-        Ok(is_own || self.is_authorised(forge, user).await?)
+    async fn may_change(&self, forge: &dyn Forge, who: Who<'_>) -> Result<bool, Setback> {
+        let is_own = !who.login.is_empty() && forge.bot_name().await?.eq_ignore_ascii_case(who.login);
+        Ok(is_own || self.is_authorised(forge, who).await?)
     }
 
     /// Sorts comments by whose words they are, and leaves out what nobody is to read.

@@ -371,7 +371,7 @@ fn take_order(mailbox: &Mailbox, order: Order) {
         Command::Stop => mailbox.put_down_now(Setback::Stopped { order }),
         Command::Pause => mailbox.put_down_soon(Setback::Paused {
             by: PausedBy::Person(order.by.clone()),
-            order: Some(order),
+            order: Some(Box::new(order)),
         }),
         _ => mailbox.put_order(order),
     }

@@ -117,7 +117,7 @@ async fn postpone(run: &mut Run, until: DateTime<Utc>, reason: &str) -> Ending {
 }
 
 /// Sets the run aside until a person, the pause file or the clock lets it go on.
-async fn pause(run: &mut Run, by: PausedBy, order: Option<Order>) -> Ending {
+async fn pause(run: &mut Run, by: PausedBy, order: Option<Box<Order>>) -> Ending {
     let by_limit = match &by {
         PausedBy::Limit(text) if run.record.local.is_some() => {
             return fail(run, Failure::of_task(text)).await;

@@ -8,7 +8,7 @@ use super::setback::Setback;
 use super::thread::Thread;
 use crate::forge::Item;
 use crate::repository::RepositoryError;
-use crate::repository::address::Remote;
+use crate::repository::address::{Login, Remote};
 use crate::repository::mirror::Mirror;
 use crate::store::Run as StoredRun;
 use crate::task::id::TaskId;
@@ -145,7 +145,11 @@ impl Run {
         let credentials = forge.git_credentials(&item.task).await?;
         Ok(Remote {
             url: url.to_owned(),
-            login: Some((credentials.username, credentials.password)),
+            login: Some(Login {
+                user: credentials.username,
+                password: credentials.password,
+                is_new: credentials.is_new,
+            }),
         })
     }
 

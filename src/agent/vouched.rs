@@ -114,6 +114,7 @@ mod tests {
             deed: Deed {
                 by_id: None,
                 by: "alice".to_owned(),
+                by_id: None,
                 at: at(minute),
             },
         };

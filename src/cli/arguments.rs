@@ -97,6 +97,11 @@ pub enum Command {
         /// Why
         reason: Option<String>,
     },
+    /// Erase everything that is stored of a finished task
+    Forget {
+        #[arg(help = TASK_HELP)]
+        task: String,
+    },
     /// Show what is queued, active and finished
     Status(Status),
     /// Show what happened in a task
@@ -299,6 +304,7 @@ mod tests {
           stop         End a task for good; what was done stays on a branch
           approve      Allow a result that waits for approval
           deny         Refuse a result that waits for approval
+          forget       Erase everything that is stored of a finished task
           status       Show what is queued, active and finished
           logs         Show what happened in a task
           doctor       Check everything a run needs, and say how to mend what is missing

@@ -6,6 +6,7 @@ pub mod exit;
 pub mod session;
 pub mod configuration;
 pub mod doctor;
+pub mod forget;
 pub mod local;
 pub mod logs;
 pub mod order;
@@ -50,6 +51,7 @@ pub fn main() -> ExitCode {
         Command::Stop { task } => order(config, &task, Order::Stop),
         Command::Approve { task, digest } => order(config, &task, Order::Approve(digest)),
         Command::Deny { task, reason } => order(config, &task, Order::Deny(reason)),
+        Command::Forget { task } => session::on_runtime(forget::run(config, &task)),
         Command::Status(status) => session::on_runtime(status::show(config, &status)),
         Command::Logs(logs) => session::on_runtime(logs::show(config, &logs)),
         Command::Doctor(asked) => session::on_runtime(doctor::examine(config, &asked)),

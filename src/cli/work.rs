@@ -49,6 +49,7 @@ pub async fn run(config: Option<&Path>) -> ExitCode {
             let faults = produce_once(&service).await;
             attend(&service).await;
             let outcomes = service.work_until_idle().await;
+            Box::pin(service.keep_retention()).await;
             for outcome in &outcomes {
                 print(format_args!("{outcome}"));
             }
@@ -165,6 +166,7 @@ async fn sweep_again_and_again(service: &Service, stop: &Stop, pause: Duration) 
             continue;
         }
         swept_at = Instant::now();
+        Box::pin(service.keep_retention()).await;
         if let Err(error) = Box::pin(service.sweep()).await {
             tracing::error!("old containers could not be looked for: {error}");
         }

@@ -32,6 +32,7 @@ use crate::forge::gitlab;
 use crate::journal::LogConfig;
 use crate::llm;
 use crate::repository;
+use crate::store::retention::Retention;
 use crate::tool::{self, McpServerConfig};
 use fault::Fault;
 use fault::Faults;
@@ -80,6 +81,8 @@ pub struct Config {
     /// Files with secrets in them, this one among them where it holds some.
     #[serde(skip)]
     pub secret_files: Vec<PathBuf>,
+    /// How long finished work is kept.
+    pub retention: Retention,
 }
 
 /// A platform that tasks come from.
@@ -263,6 +266,7 @@ impl Default for Config {
             state_dir: PathBuf::from("./state"),
             logs: LogConfig::default(),
             secret_files: Vec::new(),
+            retention: Retention::default(),
         }
     }
 }

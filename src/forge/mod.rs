@@ -292,6 +292,8 @@ pub struct Change {
 pub struct GitCredentials {
     pub username: String,
     pub password: SecretString,
+    /// Made a moment ago: not all of the forge may know it yet.
+    pub is_new: bool,
 }
 
 /// One line of `doctor`.

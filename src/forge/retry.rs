@@ -140,12 +140,12 @@ where
         .with_factor(2.0)
         .with_max_delay(LONGEST_LOOK)
         .with_max_times(LOOKS);
-    let made = make
+    let outcome = make
         .retry(looks)
         .when(&is_early)
         .notify(|failure, pause| tracing::info!(%failure, ?pause, "the forge does not see yet what was pushed"))
         .await;
-    made.map_err(|failure| match failure {
+    outcome.map_err(|failure| match failure {
         early if is_early(&early) => Failure::Down {
             reason: format!("the branch was pushed, and the forge does not see it yet ({early})"),
         },

@@ -4,6 +4,7 @@
 //! even when several processes write to one folder or one of them is killed; recording never waits for the disk.
 //! Does not keep state: what the program needs to go on is in the store.
 
+pub mod erasing;
 pub mod fact;
 pub mod log_file;
 mod bounded_file;

@@ -9,7 +9,13 @@ use super::RepositoryError;
 use super::git::Git;
 
 /// User name and password.
-pub type Login = (String, SecretString);
+#[derive(Debug, Clone)]
+pub struct Login {
+    pub user: String,
+    pub password: SecretString,
+    /// It was made a moment ago, and a refusal may only mean that it is not known everywhere yet.
+    pub is_new: bool,
+}
 
 /// A remote and how to log in there; no credentials for a local path.
 #[derive(Debug, Clone)]
@@ -88,7 +94,7 @@ impl Address {
     /// Prepares a git command that talks to this address.
     pub(super) fn reach<'a>(&self, git: Git<'a>, login: Option<&Login>) -> Git<'a> {
         match (&self.origin, login) {
-            (Some(origin), Some((user, password))) => git.login(origin, user, password),
+            (Some(origin), Some(login)) => git.login(origin, &login.user, &login.password),
             (Some(_), None) => git,
             (None, _) => git.env("GIT_ALLOW_PROTOCOL", "file"),
         }

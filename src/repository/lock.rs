@@ -3,7 +3,7 @@
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use tokio::time::{Instant, sleep};
 
@@ -42,6 +42,12 @@ pub(super) fn attempt(path: &Path) -> io::Result<Option<File>> {
         Err(TryLockError::WouldBlock) => Ok(None),
         Err(TryLockError::Error(error)) => Err(error),
     }
+}
+
+/// Notes on a lock that what it guards is used now.
+pub(super) fn note_use(lock: &File) {
+    // Where the time cannot be set, what it guards looks unused and is made anew one day.
+    let _ = lock.set_modified(SystemTime::now());
 }
 
 /// Returns the error for a file or folder of ours that the system does not give.

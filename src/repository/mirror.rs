@@ -193,7 +193,14 @@ impl Mirror {
         }
     }
 
+    /// Takes the lock, and notes that the mirror is used.
     pub(super) async fn lock(&self) -> Result<File, RepositoryError> {
+        let lock = self.lock_without_use().await?;
+        lock::note_use(&lock);
+        Ok(lock)
+    }
+
+    pub(super) async fn lock_without_use(&self) -> Result<File, RepositoryError> {
         let path = self.path.with_added_extension("lock");
         if let Some(folder) = path.parent() {
             tokio::fs::create_dir_all(folder)

@@ -6,6 +6,7 @@
 
 pub mod added;
 pub mod address;
+pub mod forgetting;
 pub mod git;
 pub mod incoming;
 pub mod judge;

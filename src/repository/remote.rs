@@ -27,7 +27,7 @@ impl Mirror {
         login: Option<&Login>,
         lock: &File,
     ) -> Result<(), RepositoryError> {
-        self.retried(|| {
+        self.retried(login, || {
             let held = lock.try_clone().map_err(|error| lock::at(self.path(), &error))?;
             let git = self
                 .git(format!("fetching {}", address.url()))
@@ -72,7 +72,7 @@ impl Mirror {
         let branch = branch_name(branch)?;
         let lease = expected.map(|commit| format!("--force-with-lease=refs/heads/{branch}:{commit}"));
         let push = || {
-            self.retried(|| {
+            self.retried(login, || {
                 let intention = format!("pushing to {branch} of {}", address.url());
                 let git = address.reach(self.git(intention).with(Effort::Transfer, self.config()), login);
                 Ok(git
@@ -96,20 +96,26 @@ impl Mirror {
         }
     }
 
-    /// Runs the command, again and again while the other side is not there, until the time for one command is used up.
+    /// Runs the command, again and again while the other side is not there or does not know a new login yet, until the time for
+    /// one command is used up.
     async fn retried(
         &self,
+        login: Option<&Login>,
         command: impl Fn() -> Result<Git<'static>, RepositoryError>,
     ) -> Result<(), RepositoryError> {
         let end = Instant::now() + Duration::from_secs(self.config().timeout_seconds);
+        let is_new = login.is_some_and(|login| login.is_new);
         for pause in PAUSES {
             match command()?.bytes().await {
                 Err(RepositoryError::Unavailable { what, reason }) if Instant::now() + pause < end => {
                     tracing::warn!(what, reason, "git will be tried again");
-                    sleep(pause).await;
+                }
+                Err(RepositoryError::Refused { what, reason }) if is_new && Instant::now() + pause < end => {
+                    tracing::debug!(what, reason, "a new login was refused, and is tried again");
                 }
                 ended => return ended.map(drop),
             }
+            sleep(pause).await;
         }
         command()?.bytes().await.map(drop)
     }

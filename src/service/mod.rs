@@ -9,6 +9,7 @@ mod gate;
 pub mod local;
 pub mod producer;
 pub mod recovery;
+pub mod retention;
 pub mod shutdown;
 
 use std::path::{Path, PathBuf};

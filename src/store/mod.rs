@@ -16,6 +16,7 @@
 mod followed;
 mod lease;
 mod open;
+pub mod retention;
 mod row;
 #[cfg(test)]
 mod tests;

@@ -58,6 +58,8 @@ impl Store {
             .journal_mode(SqliteJournalMode::Wal)
             .synchronous(SqliteSynchronous::Normal)
             .foreign_keys(true)
+            // What is deleted is overwritten: a page that is free or used again holds nothing of it.
+            .pragma("secure_delete", "ON")
             .busy_timeout(PATIENCE);
         let pool = SqlitePoolOptions::new()
             .max_connections(CONNECTIONS)

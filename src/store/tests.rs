@@ -3,6 +3,7 @@
 mod growth;
 mod history;
 mod opening;
+mod retention;
 mod turns;
 
 use std::io::{Read, Write};

@@ -116,6 +116,53 @@ async fn an_app_works_with_the_token_of_its_installation_only() {
 }
 
 #[tokio::test]
+async fn an_app_makes_a_token_for_each_repository_and_one_that_only_reads_for_the_search() {
+    let mut world = World::start().await;
+    world.github.repository("acme/gadgets");
+    becomes_an_app(&mut world);
+    world.github.permit("administration", Some("write"));
+    world.configure(|config| config["github"]["repositories"] = json!(["acme/*"]));
+    writes(&world);
+    let issue = world.github.open_issue("Greet").label("coding agent");
+    let ended = world.run().await;
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent done"]);
+    writes(&world);
+    let other = world
+        .github
+        .repository("acme/gadgets")
+        .open_issue("Greet")
+        .label("coding agent");
+    let ended = world.run().await;
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    assert_eq!(other.labels(), ["coding agent done"]);
+
+    let made: std::collections::BTreeSet<String> = world.github.made_tokens().into_iter().collect();
+    insta::assert_snapshot!(made.into_iter().collect::<Vec<_>>().join("\n"), @"
+    [] issues read, metadata read, pull_requests read
+    [acme/gadgets] actions read, checks read, contents write, issues write, metadata read, pull_requests write, statuses read
+    [acme/widgets] actions read, checks read, contents write, issues write, metadata read, pull_requests write, statuses read
+    ");
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_new_token_that_is_not_known_everywhere_yet_is_tried_again() {
+    let mut world = World::start().await;
+    writes(&world);
+    becomes_an_app(&mut world);
+    world.github.learns_of_tokens_late(2);
+    let issue = world.github.open_issue("Greet").label("coding agent");
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent done"]);
+    assert_eq!(world.github.count("POST /app/installations/*/access_tokens"), 1);
+    world.finish().await;
+}
+
+#[tokio::test]
 async fn what_people_paste_and_the_model_says_by_itself_is_stored_without_its_secrets() {
     let world = World::start().await;
     // Made up, and put together here so that no scanner takes this file for a leak.

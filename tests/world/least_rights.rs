@@ -88,6 +88,15 @@ async fn an_app_is_told_what_it_should_not_have_and_what_it_lacks() {
     ok GitHub repository acme/widgets can be read and pushed to
     ok GitHub labels in acme/widgets will be made when they are needed
     ");
+
+    world.github.permit("administration", None);
+    world.github.permit("checks", Some("read"));
+    world.github.permit("workflows", None);
+    world.github.permit("actions", Some("read"));
+    for name in ["contents", "statuses"] {
+        world.github.leaves_unaccepted(name);
+    }
+    insta::assert_snapshot!(told_by_doctor(&world, "GitHub App on").await, @"");
     world.finish().await;
 }
 

@@ -57,6 +57,7 @@ mod proxies;
 mod reading;
 mod remarks;
 mod requests;
+mod retention;
 mod rules;
 mod side_by_side;
 mod services;

@@ -25,6 +25,18 @@ pub(super) fn check(config: &Config, folder: &Path, faults: &mut Faults) {
     check_positive("steering.expire_days", steering.expire_days.into(), faults);
     check_following(config, faults);
     check_positive("logs.retention_days", config.logs.retention_days.into(), faults);
+    let retention = &config.retention;
+    check_positive("retention.runs_days", retention.runs_days.into(), faults);
+    check_positive(
+        "retention.conversations_days",
+        retention.conversations_days.into(),
+        faults,
+    );
+    check_positive(
+        "retention.mirrors_unused_days",
+        retention.mirrors_unused_days.into(),
+        faults,
+    );
     check_given("state_dir", &config.state_dir.to_string_lossy(), faults);
     check_given("logs.directory", &config.logs.directory.to_string_lossy(), faults);
     check_containers(config, faults);

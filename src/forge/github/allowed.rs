@@ -1,6 +1,7 @@
 //! Whose accounts the `allowed_users` are, for `doctor`.
 
-use super::client::{Rights, encoded};
+use super::client::encoded;
+use super::installations::Rights;
 use super::{GitHub, PLATFORM, wire};
 use crate::forge::Finding;
 use crate::forge::allowed_users::{Entry, finding};

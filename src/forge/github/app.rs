@@ -1,20 +1,24 @@
-//! How a GitHub App gets its tokens: one for each account it is installed on.
+//! How a GitHub App gets its tokens: one for each repository that is worked on, and one for the search of each owner.
 //!
-//! octocrab can fetch them by itself, but then inside another request, without our repeats and error texts, and keeps
-//! no copy for git. Two tasks that find no token at the same moment both fetch one; both are good.
+//! octocrab can fetch them by itself, but then for the whole installation, inside another request, without our repeats and
+//! error texts, and keeps no copy for git. Two tasks that find no token at the same moment both fetch one; both are good.
+
+use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
 use http::StatusCode;
 use secrecy::SecretString;
 use serde::Deserialize;
 
-use super::client::{Client, Rights, encoded, path};
-use super::installations::{Installation, Token};
+use super::client::{Client, encoded, path};
+use super::installations::{Installation, Rights, Token};
 use crate::forge::failure::Failure;
 
 #[derive(Deserialize)]
 struct InstallationFound {
     id: u64,
+    #[serde(default)]
+    permissions: BTreeMap<String, String>,
 }
 
 #[derive(Deserialize)]
@@ -24,38 +28,24 @@ struct TokenMade {
 }
 
 impl Client {
-    /// Returns a token of the installation that `rights` need, good for a while yet.
+    /// Returns a token that is good for `rights` and for a while yet.
     pub(super) async fn installation_token(&self, rights: Rights<'_>) -> Result<Token, Failure> {
-        let account = rights.account();
-        let known = self.installations().of(&account);
-        if let Some(installation) = &known
-            && installation.token.is_good()
-        {
-            return Ok(installation.token.clone());
+        if let Some(token) = self.tokens().of(rights) {
+            return Ok(token);
         }
-        let id = match known {
-            Some(installation) => installation.id,
-            None => find(self, rights).await?,
-        };
-        let made: Result<TokenMade, Failure> = self.make_token(&format!("/app/installations/{id}/access_tokens")).await;
-        if made.as_ref().is_err_and(Failure::is_missing) {
-            self.installations().forget(&account);
-        }
-        let made = made?;
-        let token = Token {
-            secret: made.token,
-            expires_at: made.expires_at,
-        };
-        let installation = Installation {
-            id,
-            token: token.clone(),
-        };
-        self.installations().remember(account, installation);
+        // Asked each time: what it may do can have changed since the last token.
+        let installation = find(self, rights).await?;
+        let at = format!("/app/installations/{}/access_tokens", installation.id);
+        let made: Result<TokenMade, Failure> = self.make_token(&at, &installation.asked_for(rights)).await;
+        let made = made.map_err(|failure| explained(failure, rights))?;
+        let token = Token::new(made.token, made.expires_at);
+        self.tokens().keep(rights, token.clone());
         Ok(token)
     }
 }
 
-async fn find(client: &Client, rights: Rights<'_>) -> Result<u64, Failure> {
+/// Asks where the App is installed, and what it may do there.
+pub(super) async fn find(client: &Client, rights: Rights<'_>) -> Result<Installation, Failure> {
     let ways = match rights {
         Rights::Repository(repository) => vec![path(repository, "/installation")],
         // Whether an owner is an organisation or a user is not known from the name.
@@ -66,12 +56,41 @@ async fn find(client: &Client, rights: Rights<'_>) -> Result<u64, Failure> {
     for way in &ways {
         match client.get_own::<InstallationFound>(way).await {
             Err(failure) if failure.status() == Some(StatusCode::NOT_FOUND) => {}
-            found => return found.map(|installation| installation.id),
+            found => {
+                return found.map(|found| Installation {
+                    id: found.id,
+                    permissions: found.permissions,
+                });
+            }
         }
     }
+    Err(not_installed(rights))
+}
+
+/// GitHub answers 422 where the installation does not reach the repository, or was given less than was asked for.
+fn explained(failure: Failure, rights: Rights<'_>) -> Failure {
+    match failure {
+        Failure::Answered {
+            status: StatusCode::UNPROCESSABLE_ENTITY,
+            message,
+        } => {
+            let (Rights::Repository(name) | Rights::Owner(name)) = rights;
+            Failure::Unprepared {
+                status: StatusCode::UNPROCESSABLE_ENTITY,
+                mend: format!(
+                    "GitHub makes no token for {name} ({message}): let the App's installation reach it, accept the App's \
+                     new permissions there, and write its present name if it was renamed"
+                ),
+            }
+        }
+        failure => failure,
+    }
+}
+
+fn not_installed(rights: Rights<'_>) -> Failure {
     let (Rights::Repository(name) | Rights::Owner(name)) = rights;
-    Err(Failure::Unprepared {
+    Failure::Unprepared {
         status: StatusCode::NOT_FOUND,
         mend: format!("install the GitHub App on {name} (on the App's page, under 'Install App')"),
-    })
+    }
 }

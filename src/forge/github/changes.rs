@@ -3,8 +3,9 @@
 use http::{Method, StatusCode};
 use serde_json::json;
 
-use super::client::{Rights, encoded, path};
+use super::client::{encoded, path};
 use super::comments::LONGEST_BODY;
+use super::installations::Rights;
 use super::{Address, GitHub, wire};
 use crate::forge::failure::Failure;
 use crate::forge::retry::{Repeat, once, until_seen};

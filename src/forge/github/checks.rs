@@ -4,7 +4,8 @@
 
 use std::collections::BTreeSet;
 
-use super::client::{Rights, path};
+use super::client::path;
+use super::installations::Rights;
 use super::rights::Right;
 use super::{Address, GitHub, attempt, wire};
 use crate::forge::ForgeError;

@@ -20,9 +20,9 @@ use serde_json::Value;
 use url::Url;
 
 use super::answer::{next_page, read, succeeded};
-use super::connecting::{base, http_client, octocrab, unusable};
+use super::connecting::{base, http_client, no_answer, octocrab, unusable};
 use super::elsewhere::{self, Way};
-use super::installations::Installations;
+use super::installations::{Rights, Token, Tokens, until_known};
 use super::{Config, wire};
 use crate::forge::ForgeError;
 use crate::forge::clone_address::require_encrypted;
@@ -34,24 +34,10 @@ use crate::forge::validators::Validators;
 /// Longest way from one place of GitHub's to another.
 const MOST_REDIRECTS: usize = 5;
 
-/// What a request needs rights for. A token has the same for all; an App has an installation for each account.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Rights<'a> {
-    /// For all of an owner's repositories.
-    Owner(&'a str),
-    /// For one repository, named `owner/repo`.
-    Repository(&'a str),
-}
-
-impl Rights<'_> {
-    /// Returns the account that an App must be installed on, in lower case.
-    pub(super) fn account(self) -> String {
-        let account = match self {
-            Self::Owner(owner) => owner,
-            Self::Repository(name) => name.split('/').next().unwrap_or(name),
-        };
-        account.to_lowercase()
-    }
+/// Who sends a request, and the App's token that proves it.
+struct Bearer {
+    octocrab: Octocrab,
+    token: Option<Token>,
 }
 
 /// The connection to one GitHub.
@@ -64,7 +50,7 @@ pub(super) struct Client {
     home: Url,
     /// The token; `None` for an App.
     token: Option<SecretString>,
-    installations: Installations,
+    tokens: Tokens,
     validators: Validators,
     requests: AtomicU64,
 }
@@ -83,7 +69,7 @@ impl Client {
             graph: octocrab(config, token.as_ref(), base.strip_suffix("/v3").unwrap_or(&base), http).await?,
             home: Url::parse(&base).map_err(|error| unusable(causes(&error)))?,
             token,
-            installations: Installations::default(),
+            tokens: Tokens::default(),
             validators: Validators::default(),
             requests: AtomicU64::new(0),
         })
@@ -93,8 +79,8 @@ impl Client {
         self.requests.load(Ordering::Relaxed)
     }
 
-    pub(super) fn installations(&self) -> &Installations {
-        &self.installations
+    pub(super) fn tokens(&self) -> &Tokens {
+        &self.tokens
     }
 
     /// Refuses the address of a repository that the token must not be sent to.
@@ -106,12 +92,13 @@ impl Client {
         &self.validators
     }
 
-    /// Returns the secret that `rights` are proved by, for git.
-    pub(super) async fn secret(&self, rights: Rights<'_>) -> Result<SecretString, Failure> {
-        match &self.token {
-            Some(token) => Ok(token.clone()),
-            None => Ok(self.installation_token(rights).await?.secret),
+    /// Returns the secret that `rights` are proved by, for git, and whether it was made a moment ago.
+    pub(super) async fn secret(&self, rights: Rights<'_>) -> Result<(SecretString, bool), Failure> {
+        if let Some(token) = &self.token {
+            return Ok((token.clone(), false));
         }
+        let token = self.installation_token(rights).await?;
+        Ok((token.secret.clone(), token.is_new()))
     }
 
     /// Fetches one thing.
@@ -174,21 +161,23 @@ impl Client {
         body: Option<&Value>,
         repeat: Repeat,
     ) -> Result<Answer, Failure> {
-        let octocrab = self.authorised(&self.root, rights).await?;
-        let answer = self.order_through(&octocrab, method, path, body, repeat).await;
+        let bearer = self.authorised(&self.root, rights).await?;
+        let answer = self.order_through(&bearer, method, path, body, repeat).await;
         self.doubt(rights, &answer);
         answer
     }
 
     async fn order_through(
         &self,
-        octocrab: &Octocrab,
+        bearer: &Bearer,
         method: Method,
         path: &str,
         body: Option<&Value>,
         repeat: Repeat,
     ) -> Result<Answer, Failure> {
-        succeeded(send(repeat, || self.exchange(octocrab, &method, path, body, None)).await?)
+        let octocrab = &bearer.octocrab;
+        let once = || send(repeat, || self.exchange(octocrab, &method, path, body, None));
+        succeeded(until_known(bearer.token.as_ref(), once).await?)
     }
 
     /// Asks the GraphQL API, which answers questions of any kind to POST.
@@ -197,9 +186,9 @@ impl Client {
         rights: Rights<'_>,
         question: &Value,
     ) -> Result<T, Failure> {
-        let octocrab = self.authorised(&self.graph, rights).await?;
+        let bearer = self.authorised(&self.graph, rights).await?;
         let answer = self
-            .order_through(&octocrab, Method::POST, "/graphql", Some(question), Repeat::Always)
+            .order_through(&bearer, Method::POST, "/graphql", Some(question), Repeat::Always)
             .await;
         self.doubt(rights, &answer);
         read(&answer?)
@@ -216,11 +205,14 @@ impl Client {
 
     /// Fetches a file that may lie on another server.
     pub(super) async fn fetch_file(&self, rights: Rights<'_>, path: &str) -> Result<Answer, Failure> {
-        let octocrab = self.authorised(&self.root, rights).await?;
-        let answer = send(Repeat::Always, || {
-            self.exchange(&octocrab, &Method::GET, path, None, None)
-        })
-        .await?;
+        let bearer = self.authorised(&self.root, rights).await?;
+        let octocrab = &bearer.octocrab;
+        let once = || {
+            send(Repeat::Always, || {
+                self.exchange(octocrab, &Method::GET, path, None, None)
+            })
+        };
+        let answer = until_known(bearer.token.as_ref(), once).await?;
         let answer = match elsewhere::way(&self.home, &answer) {
             Some(Way::Elsewhere(url)) => send(Repeat::Always, || elsewhere::fetch(&self.home, url.clone())).await?,
             Some(Way::Here(_)) | None => answer,
@@ -235,13 +227,13 @@ impl Client {
         if let Err(failure) = answer
             && failure.status() == Some(StatusCode::UNAUTHORIZED)
         {
-            self.installations.forget(&rights.account());
+            self.tokens.forget(rights);
         }
     }
 
     /// Asks as the token's user or as the App itself.
     pub(super) async fn fetch_own(&self, path: &str) -> Result<Answer, Failure> {
-        self.fetch_through(&self.root, path).await
+        self.fetch_through(&self.own(), path).await
     }
 
     /// Asks as the token's user or as the App itself.
@@ -250,22 +242,29 @@ impl Client {
     }
 
     /// Has the App itself make a token; two of them do no harm.
-    pub(super) async fn make_token<T: DeserializeOwned>(&self, path: &str) -> Result<T, Failure> {
-        let nothing = Value::Object(serde_json::Map::new());
-        read(
-            &self
-                .order_through(&self.root, Method::POST, path, Some(&nothing), Repeat::Always)
-                .await?,
-        )
+    pub(super) async fn make_token<T: DeserializeOwned>(&self, path: &str, wanted: &Value) -> Result<T, Failure> {
+        let own = self.own();
+        let made = self.order_through(&own, Method::POST, path, Some(wanted), Repeat::Always);
+        read(&made.await?)
     }
 
-    async fn fetch_through(&self, octocrab: &Octocrab, path: &str) -> Result<Answer, Failure> {
+    fn own(&self) -> Bearer {
+        Bearer {
+            octocrab: self.root.clone(),
+            token: None,
+        }
+    }
+
+    async fn fetch_through(&self, bearer: &Bearer, path: &str) -> Result<Answer, Failure> {
         let known = self.validators.known(path);
         let tag = known.as_ref().map(|page| &page.tag);
-        let answer = send(Repeat::Always, || {
-            self.exchange(octocrab, &Method::GET, path, None, tag)
-        })
-        .await?;
+        let octocrab = &bearer.octocrab;
+        let once = || {
+            send(Repeat::Always, || {
+                self.exchange(octocrab, &Method::GET, path, None, tag)
+            })
+        };
+        let answer = until_known(bearer.token.as_ref(), once).await?;
         if let Some(known) = known
             && answer.status == StatusCode::NOT_MODIFIED
         {
@@ -276,14 +275,21 @@ impl Client {
         Ok(answer)
     }
 
-    async fn authorised(&self, octocrab: &Octocrab, rights: Rights<'_>) -> Result<Octocrab, Failure> {
+    async fn authorised(&self, octocrab: &Octocrab, rights: Rights<'_>) -> Result<Bearer, Failure> {
         if self.token.is_some() {
-            return Ok(octocrab.clone());
+            return Ok(Bearer {
+                octocrab: octocrab.clone(),
+                token: None,
+            });
         }
         let token = self.installation_token(rights).await?;
-        octocrab
-            .user_access_token(token.secret)
-            .map_err(|error| Failure::unreadable(causes(&error)))
+        let octocrab = octocrab
+            .user_access_token(token.secret.clone())
+            .map_err(|error| Failure::unreadable(causes(&error)))?;
+        Ok(Bearer {
+            octocrab,
+            token: Some(token),
+        })
     }
 
     /// Asks, and follows to where the same host says that the thing is now, with the same method and body.
@@ -354,26 +360,6 @@ async fn within<T>(limit: Duration, exchange: impl Future<Output = Result<T, Fai
             reason: format!("no complete answer within {} seconds", limit.as_secs()),
         })
     })
-}
-
-/// octocrab's own text is often just a word, and its `Debug` a page with headers: the causes say what happened.
-fn no_answer(error: octocrab::Error) -> Failure {
-    match error {
-        octocrab::Error::Reqwest { source, .. } => Failure::Down {
-            reason: causes(&source.without_url()),
-        },
-        octocrab::Error::Service { .. } | octocrab::Error::Hyper { .. } => Failure::Down { reason: causes(&error) },
-        octocrab::Error::JWT { .. } => Failure::Unprepared {
-            status: StatusCode::UNAUTHORIZED,
-            mend: "the key in github.app.private_key_file cannot sign; download a new private key of the App"
-                .to_owned(),
-        },
-        octocrab::Error::Http { .. } => Failure::Unprepared {
-            status: StatusCode::UNAUTHORIZED,
-            mend: "github.token has characters that no token has; copy it anew".to_owned(),
-        },
-        _ => Failure::unreadable(causes(&error)),
-    }
 }
 
 /// Returns a name as one segment of a path or value of a query.

@@ -3,7 +3,8 @@
 use http::{Method, StatusCode};
 use serde_json::json;
 
-use super::client::{Rights, path};
+use super::client::path;
+use super::installations::Rights;
 use super::rights::Right;
 use super::{Address, GitHub, Kind, attempt, wire};
 use crate::forge::failure::Failure;

@@ -1,5 +1,6 @@
-//! What the client is made of: octocrab over a connection of our own, authorised for one address.
+//! What the client is made of: octocrab over a connection of our own, authorised for one address, and what its errors mean.
 
+use http::StatusCode;
 use octocrab::Octocrab;
 use octocrab::service::middleware::retry::RetryConfig;
 use reqwest::redirect::Policy;
@@ -10,7 +11,7 @@ use super::Config;
 use super::installations;
 use crate::certificates;
 use crate::forge::ForgeError;
-use crate::forge::failure::causes;
+use crate::forge::failure::{Failure, causes};
 use crate::forge::retry::CONNECT_TIMEOUT;
 
 /// Returns octocrab for the API at `base`, authorised by the token or as the App.
@@ -64,6 +65,26 @@ pub(super) fn unusable(reason: String) -> ForgeError {
     ForgeError::Unexpected {
         what: "connecting to GitHub".to_owned(),
         reason,
+    }
+}
+
+/// octocrab's own text is often just a word, and its `Debug` a page with headers: the causes say what happened.
+pub(super) fn no_answer(error: octocrab::Error) -> Failure {
+    match error {
+        octocrab::Error::Reqwest { source, .. } => Failure::Down {
+            reason: causes(&source.without_url()),
+        },
+        octocrab::Error::Service { .. } | octocrab::Error::Hyper { .. } => Failure::Down { reason: causes(&error) },
+        octocrab::Error::JWT { .. } => Failure::Unprepared {
+            status: StatusCode::UNAUTHORIZED,
+            mend: "the key in github.app.private_key_file cannot sign; download a new private key of the App"
+                .to_owned(),
+        },
+        octocrab::Error::Http { .. } => Failure::Unprepared {
+            status: StatusCode::UNAUTHORIZED,
+            mend: "github.token has characters that no token has; copy it anew".to_owned(),
+        },
+        _ => Failure::unreadable(causes(&error)),
     }
 }
 

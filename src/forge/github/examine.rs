@@ -2,7 +2,8 @@
 
 use chrono::NaiveDate;
 
-use super::client::{Rights, path};
+use super::client::path;
+use super::installations::Rights;
 use super::rights::Right;
 use super::{GitHub, wire};
 use crate::forge::doubts::Doubts;
@@ -44,6 +45,9 @@ impl GitHub {
         if matches!(findings[0].verdict, Verdict::Bad { .. }) {
             // Every other answer would only repeat this one.
             return findings;
+        }
+        if self.is_app {
+            findings.extend(self.examine_installations().await);
         }
         findings.extend(self.examine_allowed().await);
         for source in &self.sources {
@@ -159,6 +163,43 @@ impl GitHub {
             );
         }
         Ok(doubts.on(detail))
+    }
+
+    /// New permissions of an App count only when somebody accepted them where it is installed. What its own page lacks was said
+    /// with the App.
+    async fn examine_installations(&self) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        let Ok(app) = self.client.get_own::<wire::AppItself>("/app").await else {
+            return findings;
+        };
+        for source in &self.sources {
+            let rights = match source {
+                Source::Repository(name) => Rights::Repository(name),
+                Source::All(owner) => Rights::Owner(owner),
+            };
+            // One that is not installed is said with the repository.
+            let Ok(installation) = super::app::find(&self.client, rights).await else {
+                continue;
+            };
+            let may = |name: &str| installation.permissions.get(name).map(String::as_str);
+            let unwritten = WRITTEN.into_iter().filter(|name| may(name) != Some("write"));
+            let unread = READ
+                .into_iter()
+                .filter(|name| may(name).is_none() && app.permissions.contains_key(*name));
+            let missing: Vec<String> = unwritten
+                .map(|name| format!("{name} (read and write)"))
+                .chain(unread.map(|name| format!("{name} (read-only)")))
+                .collect();
+            if !missing.is_empty() {
+                let verdict = Verdict::Doubtful {
+                    detail: format!("the installation lacks {}", missing.join(", ")),
+                    mend: "give the App these repository permissions, and accept them on the page of the installation"
+                        .to_owned(),
+                };
+                findings.push(finding(format!("GitHub App on {source}"), verdict));
+            }
+        }
+        findings
     }
 
     async fn examine_repository(&self, name: &str) -> Result<Verdict, Failure> {

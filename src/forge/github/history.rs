@@ -8,7 +8,8 @@ use chrono::{DateTime, Utc};
 use http::StatusCode;
 use serde_json::json;
 
-use super::client::{Rights, encoded, path};
+use super::client::{encoded, path};
+use super::installations::Rights;
 use super::{Address, GitHub, wire};
 use crate::forge::failure::Failure;
 use crate::forge::{ChangeHead, Deed, Edit};

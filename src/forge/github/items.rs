@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use http::StatusCode;
 
-use super::client::{Rights, encoded, path};
+use super::client::{encoded, path};
+use super::installations::Rights;
 use super::{Address, GitHub, Kind, wire};
 use crate::forge::failure::Failure;
 use crate::forge::{ChangeHead, Discretion, Item};

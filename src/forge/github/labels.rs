@@ -6,7 +6,8 @@ use std::sync::Arc;
 use http::{Method, StatusCode};
 use serde_json::json;
 
-use super::client::{Rights, encoded, path};
+use super::client::{encoded, path};
+use super::installations::Rights;
 use super::{Address, GitHub, wire};
 use crate::forge::failure::Failure;
 use crate::forge::labels::Look;

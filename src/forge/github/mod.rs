@@ -33,8 +33,9 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use tokio::sync::OnceCell;
 
-use self::client::{Client, Rights};
+use self::client::Client;
 pub use self::config::{App, Config};
+use self::installations::Rights;
 use self::rights::{RENEW, Right};
 use super::allowed_users::AllowedUsers;
 use super::cache::Cache;
@@ -336,9 +337,10 @@ impl Forge for GitHub {
     async fn git_credentials(&self, task: &TaskId) -> Result<GitCredentials, ForgeError> {
         let address = Address::of(task)?;
         match self.client.secret(Rights::Repository(address.repository)).await {
-            Ok(password) => Ok(GitCredentials {
+            Ok((password, is_new)) => Ok(GitCredentials {
                 username: "x-access-token".to_owned(),
                 password,
+                is_new,
             }),
             Err(failure) => {
                 let what = format!("getting a token for git in {}", address.repository);

@@ -1,6 +1,7 @@
 //! Who the bot is, and who may write.
 
-use super::client::{Rights, encoded, path};
+use super::client::{encoded, path};
+use super::installations::Rights;
 use super::rights::{RENEW, Right};
 use super::{Address, GitHub, attempt, wire};
 use crate::forge::ForgeError;

@@ -10,7 +10,8 @@ use std::sync::atomic::Ordering;
 
 use http::StatusCode;
 
-use super::client::{Rights, encoded, path};
+use super::client::{encoded, path};
+use super::installations::Rights;
 use super::rights::Right;
 use super::{Address, GitHub, attempt, wire};
 use crate::forge::failure::Failure;

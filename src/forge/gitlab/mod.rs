@@ -361,6 +361,7 @@ impl Forge for GitLab {
         Ok(GitCredentials {
             username: "oauth2".to_owned(),
             password: self.client.token().clone(),
+            is_new: false,
         })
     }
 

@@ -229,7 +229,7 @@ async fn a_host_that_is_not_there_is_tried_again_and_then_named() {
     let world = World::new();
     let remote = Remote {
         url: format!("http://127.0.0.1:{port}/owner/repo.git"),
-        login: Some(("agent".to_owned(), "top-secret-token".to_owned().into())),
+        login: Some(login()),
     };
     let error = Mirror::fetch(&world.config, &world.path("state"), &remote)
         .await
@@ -269,10 +269,18 @@ fn host(answer: &'static str) -> (u16, Receiver<String>) {
     (port, requests)
 }
 
+fn login() -> Login {
+    Login {
+        user: "agent".to_owned(),
+        password: "top-secret-token".to_owned().into(),
+        is_new: false,
+    }
+}
+
 fn with_login(port: u16) -> Remote {
     Remote {
         url: format!("http://127.0.0.1:{port}/owner/repo.git"),
-        login: Some(("agent".to_owned(), "top-secret-token".to_owned().into())),
+        login: Some(login()),
     }
 }
 

@@ -13,7 +13,10 @@ async fn an_app_works_with_the_token_of_its_installation() {
     let server = Server::start(|asked| {
         let is_app = asked.headers["authorization"].to_str().unwrap().starts_with("Bearer ey");
         match asked.line().as_str() {
-            "GET /api/v3/repos/o/r/installation" if is_app => Told::json(200, &json!({"id": 77})),
+            "GET /api/v3/repos/o/r/installation" if is_app => Told::json(
+                200,
+                &json!({"id": 77, "permissions": {"contents": "write", "issues": "write", "members": "read"}}),
+            ),
             "POST /api/v3/app/installations/77/access_tokens" if is_app => {
                 let expires_at = chrono::Utc::now() + chrono::TimeDelta::hours(1);
                 Told::json(201, &json!({"token": "ghs_short", "expires_at": expires_at}))
@@ -48,6 +51,14 @@ async fn an_app_works_with_the_token_of_its_installation() {
     );
     github.item(&task()).await.unwrap();
     assert_eq!(github.requests(), 4);
+    let made = server
+        .asked()
+        .into_iter()
+        .find(|asked| asked.line().ends_with("/access_tokens"));
+    assert_eq!(
+        made.unwrap().json(),
+        json!({"repositories": ["r"], "permissions": {"contents": "write", "issues": "write"}})
+    );
     assert_eq!(github.bot().await.unwrap(), "helper[bot]");
     let findings = github.examine().await;
     assert!(matches!(&findings[0].verdict, Verdict::Bad { detail, .. } if detail.contains("may not write issues")));

@@ -273,11 +273,24 @@ impl State {
 
 impl Host for State {
     fn admit(&self, repository: &str, credential: Option<&str>, is_push: bool) -> Result<String, Refusal> {
-        let login = match credential {
-            Some(token) => Some(self.tokens.get(token).ok_or(Refusal::Unauthorized)?.login.clone()),
+        let token = match credential {
+            Some(token) => Some(self.tokens.get(token).ok_or(Refusal::Unauthorized)?),
             None => None,
         };
+        let login = token.map(|token| token.login.clone());
         let place = self.repository(repository);
+        if let Some(narrow) = token.and_then(|token| token.installation.as_ref()) {
+            if narrow.is_unknown_to_git() {
+                return Err(Refusal::Unauthorized);
+            }
+            let is_open = place.is_some_and(|place| !place.is_private) && !is_push;
+            if !is_open && !narrow.reaches(repository) {
+                return Err(Refusal::NotFound);
+            }
+            if !is_open && !narrow.may(&["contents"], is_push) {
+                return Err(Refusal::Forbidden("Resource not accessible by integration".to_owned()));
+            }
+        }
         let login = match (login, place) {
             (Some(login), _) => login,
             (None, Some(place)) if !place.is_private && !is_push => "anonymous".to_owned(),

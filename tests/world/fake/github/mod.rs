@@ -12,9 +12,11 @@ mod remark;
 mod repository;
 mod state;
 mod story;
+mod tokens;
 mod written;
 
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,8 +27,9 @@ use tempfile::TempDir;
 use crate::fake::forge::Forge;
 use crate::fake::github::state::Allowance;
 use crate::fake::github::state::State;
-use crate::fake::github::state::Token;
 use crate::fake::github::state::now;
+use crate::fake::github::tokens::Narrow;
+use crate::fake::github::tokens::Token;
 use crate::fake::server;
 use crate::fake::server::Server;
 use crate::fake::traffic::Fault;
@@ -35,9 +38,9 @@ use crate::fake::traffic::Request;
 pub use crate::fake::github::item::Item;
 pub use crate::fake::github::remark::Remark;
 pub use crate::fake::github::repository::Repository;
-pub use crate::fake::github::state::App;
 pub use crate::fake::github::state::Comment;
 pub use crate::fake::github::state::Permission;
+pub use crate::fake::github::tokens::App;
 
 /// The repository that is meant when none is named.
 const DEFAULT_REPOSITORY: &str = "acme/widgets";
@@ -116,6 +119,7 @@ impl GitHub {
             ]
             .map(|(name, access)| (name.to_owned(), access.to_owned()))
             .into(),
+            not_accepted: BTreeSet::new(),
         };
         self.forge.change(|state| {
             state.app = Some(app.clone());
@@ -133,7 +137,7 @@ impl GitHub {
         let owned = Token {
             login,
             scopes: Some("repo".to_owned()),
-            is_installation: false,
+            installation: None,
         };
         self.forge.change(|state| state.tokens.insert(token.clone(), owned));
         token
@@ -185,6 +189,42 @@ impl GitHub {
                 app.permissions.insert(name.to_owned(), access.to_owned());
             }
         });
+    }
+
+    /// Asks for a permission for the App that nobody has accepted yet where it is installed.
+    pub fn leaves_unaccepted(&self, name: &str) {
+        self.forge.change(|state| {
+            if let Some(app) = &mut state.app {
+                app.not_accepted.insert(name.to_owned());
+            }
+        });
+    }
+
+    /// Returns what the tokens of installations were made for: their repositories, or none for all, and their permissions.
+    pub fn made_tokens(&self) -> Vec<String> {
+        let told = |narrow: &Narrow| {
+            let names = narrow
+                .repositories
+                .iter()
+                .flatten()
+                .cloned()
+                .collect::<Vec<_>>()
+                .join(" ");
+            let may = narrow
+                .permissions
+                .iter()
+                .map(|(name, access)| format!("{name} {access}"));
+            format!("[{names}] {}", may.collect::<Vec<_>>().join(", "))
+        };
+        self.forge.read(|state| {
+            let made = state.tokens.values().filter_map(|token| token.installation.as_ref());
+            made.map(told).collect()
+        })
+    }
+
+    /// Refuses the first requests with each token that is made for an installation from now on, as GitHub does for seconds.
+    pub fn learns_of_tokens_late(&self, refusals: u32) {
+        self.forge.change(|state| state.unknown_at_first = refusals);
     }
 
     /// Lets every token be refused from now on.
@@ -379,7 +419,7 @@ fn new_state(folder: &TempDir) -> State {
     let bot = Token {
         login: BOT.to_owned(),
         scopes: Some("repo".to_owned()),
-        is_installation: false,
+        installation: None,
     };
     State {
         folder: folder.path().to_owned(),

@@ -12,6 +12,8 @@ use chrono::Utc;
 use crate::fake::bare::Bare;
 use crate::fake::github::checks::Job;
 use crate::fake::github::checks::Status;
+use crate::fake::github::tokens::App;
+use crate::fake::github::tokens::Token;
 
 pub type Time = DateTime<Utc>;
 
@@ -27,26 +29,10 @@ pub struct State {
     /// The day on which all tokens of people end; never where there is none.
     pub tokens_end: Option<chrono::NaiveDate>,
     pub app: Option<App>,
+    /// How many requests with each new token of an installation are refused at first.
+    pub unknown_at_first: u32,
     pub allowance: Allowance,
     pub last_id: u64,
-}
-
-#[derive(Clone, Debug)]
-pub struct Token {
-    pub login: String,
-    /// Only classic tokens tell them.
-    pub scopes: Option<String>,
-    /// A token of an App's installation reaches what the App may reach, and no `/user`.
-    pub is_installation: bool,
-}
-
-/// A GitHub App, installed on every repository.
-#[derive(Clone, Debug)]
-pub struct App {
-    pub id: u64,
-    pub slug: String,
-    pub installation: u64,
-    pub permissions: BTreeMap<String, String>,
 }
 
 /// How many requests are left, and until when none is answered.

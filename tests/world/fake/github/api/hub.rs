@@ -8,6 +8,7 @@ use axum::extract::Request;
 use axum::extract::State as Shared;
 use axum::http::HeaderMap;
 use axum::http::HeaderValue;
+use axum::http::Method;
 use axum::http::StatusCode;
 use axum::http::header;
 use axum::http::request::Parts;
@@ -29,6 +30,7 @@ use crate::fake::github::state::Pull;
 use crate::fake::github::state::Repository;
 use crate::fake::github::state::State;
 use crate::fake::github::state::now;
+use crate::fake::github::tokens::Narrow;
 
 pub type Hub = Arc<Forge<State>>;
 
@@ -37,7 +39,60 @@ pub type Hub = Arc<Forge<State>>;
 pub struct Viewer {
     pub login: String,
     pub is_app: bool,
-    pub is_installation: bool,
+    /// What a token of an installation was made for.
+    pub installation: Option<Narrow>,
+}
+
+impl Viewer {
+    pub fn is_installation(&self) -> bool {
+        self.installation.is_some()
+    }
+
+    /// Says whether a repository can be read. A token that was made for others sees of it what everybody sees.
+    pub fn sees(&self, place: &Repository) -> bool {
+        let is_reached = self
+            .installation
+            .as_ref()
+            .is_none_or(|narrow| narrow.reaches(&place.full_name()));
+        (is_reached || !place.is_private) && place.permission(&self.login) > Permission::None
+    }
+
+    /// Refuses what the token of an installation was not made for: a permission that is missing, or writing elsewhere.
+    fn check(&self, method: &Method, path: &str) -> Result<(), Problem> {
+        let Some(narrow) = &self.installation else {
+            return Ok(());
+        };
+        let is_write = !matches!(*method, Method::GET | Method::HEAD);
+        let path = path.strip_prefix("/api/v3").unwrap_or(path);
+        let Some(rest) = path.strip_prefix("/repos/") else {
+            return Ok(());
+        };
+        let mut parts = rest.splitn(3, '/');
+        let name = format!(
+            "{}/{}",
+            parts.next().unwrap_or_default(),
+            parts.next().unwrap_or_default()
+        );
+        if is_write && !narrow.reaches(&name) {
+            return Err(Problem::not_found());
+        }
+        let part = parts.next().unwrap_or_default();
+        let needed: &[&str] = match part.split('/').next().unwrap_or_default() {
+            // A pull request is an issue as well, and either permission will do for what both have.
+            "issues" | "labels" | "assignees" => &["issues", "pull_requests"],
+            "pulls" => &["pull_requests"],
+            "branches" | "git" => &["contents"],
+            "commits" if part.ends_with("/check-runs") => &["checks"],
+            "commits" if part.ends_with("/status") => &["statuses"],
+            "commits" => &["contents"],
+            "actions" => &["actions"],
+            _ => &["metadata"],
+        };
+        if narrow.may(needed, is_write) {
+            return Ok(());
+        }
+        Err(Problem::forbidden("Resource not accessible by integration"))
+    }
 }
 
 impl Forge<State> {
@@ -66,7 +121,7 @@ impl Forge<State> {
                 return Err(Problem::forbidden("Repository was archived so is read-only."));
             }
             if repository.permission(&viewer.login) < needed {
-                let by = if viewer.is_installation {
+                let by = if viewer.is_installation() {
                     "integration"
                 } else {
                     "personal access token"
@@ -81,7 +136,7 @@ impl Forge<State> {
 /// Finds a repository that the viewer may see.
 pub fn find<'a>(state: &'a State, viewer: &Viewer, place: &(String, String)) -> Result<&'a Repository, Problem> {
     let found = state.repository(&format!("{}/{}", place.0, place.1));
-    let visible = found.filter(|found| found.permission(&viewer.login) > Permission::None);
+    let visible = found.filter(|found| viewer.sees(found));
     visible.ok_or_else(Problem::not_found)
 }
 
@@ -107,14 +162,17 @@ pub async fn check(Shared(hub): Shared<Hub>, mut request: Request, next: Next) -
     if forge::is_git(path) || path.starts_with("/logs/") {
         return next.run(request).await;
     }
-    let (viewer, scopes) = match hub.read(|state| viewer(state, request.headers())) {
+    let (viewer, scopes) = match hub.change(|state| viewer(state, request.headers())) {
         Ok(found) => found,
         Err(problem) => return problem.into_response(),
     };
     if let Some(refusal) = hub.change(spend) {
         return refusal;
     }
-    let is_personal = !viewer.is_app && !viewer.is_installation;
+    if let Err(problem) = viewer.check(request.method(), path) {
+        return problem.into_response();
+    }
+    let is_personal = !viewer.is_app && !viewer.is_installation();
     request.extensions_mut().insert(viewer);
     let mut answer = next.run(request).await;
     hub.change(|state| {
@@ -145,17 +203,28 @@ impl<S: Sync> FromRequestParts<S> for Viewer {
 }
 
 /// Finds out who asks, and with which scopes.
-fn viewer(state: &State, headers: &HeaderMap) -> Result<(Viewer, Option<String>), Problem> {
+fn viewer(state: &mut State, headers: &HeaderMap) -> Result<(Viewer, Option<String>), Problem> {
     let unauthorized = |message| Problem::new(StatusCode::UNAUTHORIZED, message);
     let Some(given) = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok()) else {
         return Err(unauthorized("Requires authentication"));
     };
     let token = given.split_once(' ').map_or(given, |(_, token)| token);
-    if let Some(token) = state.tokens.get(token) {
+    if let Some(token) = state.tokens.get_mut(token) {
+        if let Some(narrow) = &mut token.installation
+            && narrow.unknown_for > 0
+        {
+            narrow.unknown_for -= 1;
+            // Which of them it is depends on the server that does not know it.
+            return Err(match narrow.unknown_for % 3 {
+                0 => unauthorized("Bad credentials"),
+                1 => Problem::not_found(),
+                _ => Problem::forbidden("Resource not accessible by integration"),
+            });
+        }
         let viewer = Viewer {
             login: token.login.clone(),
             is_app: false,
-            is_installation: token.is_installation,
+            installation: token.installation.clone(),
         };
         return Ok((viewer, token.scopes.clone()));
     }
@@ -166,7 +235,7 @@ fn viewer(state: &State, headers: &HeaderMap) -> Result<(Viewer, Option<String>)
                 Viewer {
                     login: app.slug.clone(),
                     is_app: true,
-                    is_installation: false,
+                    installation: None,
                 },
                 None,
             ))

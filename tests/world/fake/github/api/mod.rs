@@ -64,6 +64,7 @@ fn people() -> Router<Hub> {
         .route("/rate_limit", get(repositories::rate_limit))
         .route("/search/issues", get(search::issues))
         .route("/app", get(app::app))
+        .route("/orgs/{login}/installation", get(app::installation_of))
         .route("/app/installations", get(app::installations))
         .route("/app/installations/{id}/access_tokens", post(app::create_token))
         .route("/installation/repositories", get(app::repositories))

@@ -17,7 +17,7 @@ use crate::fake::github::state::Permission;
 use crate::fake::request::Query;
 
 pub async fn viewer(Shared(hub): Shared<Hub>, viewer: Viewer) -> Answer {
-    if viewer.is_installation || viewer.is_app {
+    if viewer.is_installation() || viewer.is_app {
         return Err(Problem::forbidden("Resource not accessible by integration"));
     }
     ok(hub.show(&viewer, |view| {

@@ -11,7 +11,6 @@ use crate::fake::github::api::answer::Problem;
 use crate::fake::github::api::hub::Hub;
 use crate::fake::github::api::hub::Viewer;
 use crate::fake::github::state::Item;
-use crate::fake::github::state::Permission;
 use crate::fake::github::state::Repository;
 use crate::fake::github::state::State;
 use crate::fake::request::Query;
@@ -25,16 +24,12 @@ pub async fn issues(Shared(hub): Shared<Hub>, viewer: Viewer, query: Query) -> A
         .ok_or_else(|| Problem::invalid("Search", "q", "missing"))?;
     let terms = terms(text);
     hub.read(|state| check_places(state, &viewer, &terms))?;
-    if viewer.is_installation && !terms.iter().any(|term| matches!(term.key.as_str(), "is" | "type")) {
+    if viewer.is_installation() && !terms.iter().any(|term| matches!(term.key.as_str(), "is" | "type")) {
         let message = "Query must include 'is:issue' or 'is:pull-request'";
         return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, message));
     }
     let mut found = hub.show(&viewer, |view| {
-        let places = view
-            .state
-            .repositories
-            .iter()
-            .filter(|place| place.permission(&viewer.login) > Permission::None);
+        let places = view.state.repositories.iter().filter(|place| viewer.sees(place));
         let items = places.flat_map(|place| place.items.values().map(move |item| (place, item)));
         let wanted = items.filter(|(place, item)| !item.is_deleted && matches(&terms, place, item));
         let shown = wanted.map(|(place, item)| {
@@ -101,7 +96,7 @@ fn terms(text: &str) -> Vec<Term> {
 
 /// Refuses to search where the viewer sees nothing, as GitHub does.
 fn check_places(state: &State, viewer: &Viewer, terms: &[Term]) -> Result<(), Problem> {
-    let sees = |place: &Repository| place.permission(&viewer.login) > Permission::None;
+    let sees = |place: &Repository| viewer.sees(place);
     for term in terms.iter().filter(|term| !term.is_excluded) {
         let is_known = match term.key.as_str() {
             "repo" => state.repository(&term.value).is_some_and(sees),

@@ -1,0 +1,82 @@
+//! `forget`: erases what is stored of a task.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use super::exit;
+use super::session::{Session, complain, configuration_or_defaults, print};
+use crate::service::retention::{Erased, Forgotten};
+use crate::task::id::TaskId;
+
+/// Erases everything of `task`, unless a run of it is unfinished.
+pub async fn run(config: Option<&Path>, task: &str) -> ExitCode {
+    let task: TaskId = match task.parse() {
+        Ok(task) => task,
+        Err(error) => {
+            complain(error);
+            return exit::USAGE.into();
+        }
+    };
+    let config = match configuration_or_defaults(config) {
+        Ok(config) => config,
+        Err(code) => return code,
+    };
+    let session = match Session::open(config).await {
+        Ok(session) => session,
+        Err(code) => return code,
+    };
+    let service = session.service.clone();
+    session
+        .run(async move {
+            match service.forget(&task).await {
+                Ok(Forgotten::Erased(erased)) => {
+                    print(format_args!("{task}: {}", told(&erased)));
+                    exit::SUCCESS.into()
+                }
+                Ok(Forgotten::Unfinished { task: other, state }) => {
+                    complain(format_args!(
+                        "{task} cannot be forgotten: a run of {other} is unfinished ({state}); let it end, or end it with \
+                         `coding-agent stop {other}`, and call this again"
+                    ));
+                    exit::USAGE.into()
+                }
+                Err(error) => {
+                    complain(service.clean(&format!("{error:#}; call this again to erase the rest")));
+                    exit::FAILED.into()
+                }
+            }
+        })
+        .await
+}
+
+fn told(erased: &Erased) -> String {
+    let mut text = if *erased
+        == (Erased {
+            is_rest_left: erased.is_rest_left,
+            ..Erased::default()
+        }) {
+        "nothing is stored of it".to_owned()
+    } else {
+        format!(
+            "erased {} with their conversations, {} of journal and logs, the kept outputs of {}, the kept commits of {}",
+            count(erased.runs, "run"),
+            count(erased.lines, "line"),
+            count(erased.outputs as u64, "run"),
+            count(erased.kept as u64, "run"),
+        )
+    };
+    if erased.is_rest_left {
+        text.push_str(
+            "; other processes are at work, so deleted parts of the store and of mirrors may be on the disk yet: call this again \
+             when they have ended",
+        );
+    }
+    text
+}
+
+fn count(number: u64, what: &str) -> String {
+    match number {
+        1 => format!("1 {what}"),
+        number => format!("{number} {what}s"),
+    }
+}

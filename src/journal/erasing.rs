@@ -1,0 +1,243 @@
+//! Takes what was noted of a task out of the journal and the log files.
+//!
+//! Other processes write to today's files meanwhile, at their ends and without a lock, so no file is replaced that somebody may
+//! have open: lines are overwritten with blanks where they stand, which moves nothing. Readers pass over such lines. Compressed
+//! files are nobody's any more and are written anew beside the old one, which the new one replaces in one step.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use flate2::Compression;
+use flate2::read::MultiGzDecoder;
+use flate2::write::GzEncoder;
+
+use super::LogConfig;
+use super::old_file::{self, OldFile};
+
+/// Longest wait for a process that compresses a file.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// A file may be compressed by another process while the others are looked through.
+const ROUNDS: usize = 3;
+
+/// Names of what is to be erased: a task and its runs.
+#[derive(Debug, Clone)]
+pub struct Names(Vec<String>);
+
+impl Names {
+    /// Empty names, which would be in every line, are left out.
+    pub fn new(names: impl IntoIterator<Item = String>) -> Self {
+        Self(names.into_iter().filter(|name| !name.is_empty()).collect())
+    }
+
+    /// Tells whether a line mentions one of them; `…#1` is not mentioned by `…#12`.
+    fn are_in(&self, line: &str) -> bool {
+        self.0.iter().any(|name| {
+            let mut places = line.match_indices(name.as_str());
+            places.any(|(at, _)| !line[at + name.len()..].starts_with(|next: char| next.is_alphanumeric()))
+        })
+    }
+}
+
+/// Erases the lines that mention one of `names`, and returns how many they were. What a crash leaves undone the next call does.
+pub fn erase(config: &LogConfig, names: &Names) -> io::Result<u64> {
+    let mut erased = 0;
+    for _ in 0..ROUNDS {
+        let mut found = 0;
+        for file in old_file::all(&config.directory)? {
+            let lines = if file.is_compressed {
+                rewrite(&file, names)
+            } else {
+                blank_out(&file, names)
+            };
+            found += match lines {
+                // Tidied away or compressed meanwhile.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => 0,
+                lines => lines?,
+            };
+        }
+        erased += found;
+        if found == 0 {
+            break;
+        }
+    }
+    Ok(erased)
+}
+
+/// Finds the lines that are to go. The lines of a log event of several go with its first.
+struct Finder<'a> {
+    names: &'a Names,
+    is_journal: bool,
+    is_in_event: bool,
+}
+
+impl<'a> Finder<'a> {
+    fn new(file: &OldFile, names: &'a Names) -> Self {
+        Self {
+            names,
+            is_journal: file.is_journal(),
+            is_in_event: false,
+        }
+    }
+
+    fn takes(&mut self, line: &[u8]) -> bool {
+        let begins_event = self.is_journal || line.first().is_some_and(u8::is_ascii_digit);
+        let is_named = self.names.are_in(&String::from_utf8_lossy(line));
+        self.is_in_event = is_named || (self.is_in_event && !begins_event);
+        self.is_in_event && !line.trim_ascii().is_empty()
+    }
+}
+
+/// Overwrites lines with blanks, while nobody compresses the file.
+fn blank_out(file: &OldFile, names: &Names) -> io::Result<u64> {
+    let mut plain = OpenOptions::new().read(true).write(true).open(&file.path)?;
+    lock(&plain)?;
+    let mut found = Vec::new();
+    let mut finder = Finder::new(file, names);
+    let (mut place, mut line) = (0, Vec::new());
+    let mut lines = BufReader::new(&plain);
+    while lines.read_until(b'\n', &mut line)? > 0 {
+        if finder.takes(&line) {
+            let text = line.strip_suffix(b"\n").unwrap_or(&line).len();
+            found.push((place, text));
+        }
+        place += line.len() as u64;
+        line.clear();
+    }
+    for (place, length) in &found {
+        plain.seek(SeekFrom::Start(*place))?;
+        plain.write_all(&vec![b' '; *length])?;
+    }
+    plain.sync_data()?;
+    // The rest of a compression that was killed; the lock says that none is going on.
+    remove_if_there(&file.path.with_added_extension("gz.partial"))?;
+    Ok(found.len() as u64)
+}
+
+fn rewrite(file: &OldFile, names: &Names) -> io::Result<u64> {
+    let partial = file.path.with_added_extension("erasing");
+    let mut finder = Finder::new(file, names);
+    let mut found = 0;
+    let mut kept = GzEncoder::new(File::create(&partial)?, Compression::default());
+    let mut lines = BufReader::new(MultiGzDecoder::new(File::open(&file.path)?));
+    let mut line = Vec::new();
+    while lines.read_until(b'\n', &mut line)? > 0 {
+        if finder.takes(&line) {
+            found += 1;
+        } else {
+            kept.write_all(&line)?;
+        }
+        line.clear();
+    }
+    kept.finish()?.sync_all()?;
+    if found == 0 {
+        fs::remove_file(&partial)?;
+        return Ok(0);
+    }
+    fs::rename(&partial, &file.path)?;
+    sync_folder(&file.path)?;
+    Ok(found)
+}
+
+/// Removes the kept outputs of a run; returns whether there were any.
+pub fn erase_outputs(config: &LogConfig, run: &str) -> io::Result<bool> {
+    match fs::remove_dir_all(config.outputs().join(run)) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+fn lock(file: &File) -> io::Result<()> {
+    let end = Instant::now() + PATIENCE;
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(()),
+            Err(TryLockError::WouldBlock) if Instant::now() < end => std::thread::sleep(Duration::from_millis(20)),
+            Err(TryLockError::WouldBlock) => return Err(io::ErrorKind::WouldBlock.into()),
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
+    }
+}
+
+fn remove_if_there(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+fn sync_folder(path: &Path) -> io::Result<()> {
+    path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+
+    use super::*;
+
+    fn config(folder: &Path) -> LogConfig {
+        LogConfig {
+            directory: folder.to_owned(),
+            ..LogConfig::default()
+        }
+    }
+
+    fn fact(task: &str, text: &str) -> String {
+        format!("{{\"at\":\"2026-11-22T12:00:00Z\",\"task\":\"{task}\",\"fact\":\"warned\",\"text\":\"{text}\"}}\n")
+    }
+
+    fn unpacked(path: &Path) -> String {
+        let mut text = String::new();
+        MultiGzDecoder::new(File::open(path).unwrap())
+            .read_to_string(&mut text)
+            .unwrap();
+        text
+    }
+
+    #[test]
+    fn the_lines_of_a_task_go_beside_somebody_who_writes_and_the_others_stay() {
+        let folder = tempfile::tempdir().unwrap();
+        let today = folder.path().join("journal-2026-11-22.jsonl");
+        let log = folder.path().join("coding-agent.2026-11-22.log");
+        let old = folder.path().join("journal-2026-11-21.jsonl.gz");
+        let (one, twelve) = (fact("github:a/b#1", "secret"), fact("github:a/b#12", "kept"));
+        fs::write(&today, format!("{one}{twelve}")).unwrap();
+        fs::write(
+            &log,
+            "2026-11-22T12:00:00Z WARN x: task=github:a/b#1 secret\nmore of the secret\n2026-11-22T12:00:01Z INFO kept\n",
+        )
+        .unwrap();
+        let mut packed = GzEncoder::new(File::create(&old).unwrap(), Compression::default());
+        packed.write_all(format!("{twelve}{one}").as_bytes()).unwrap();
+        packed.finish().unwrap();
+        // Another process has the file open, as the writer of the journal has.
+        let mut writer = OpenOptions::new().append(true).open(&today).unwrap();
+
+        let names = Names::new(["github:a/b#1".to_owned(), String::new()]);
+        assert_eq!(erase(&config(folder.path()), &names).unwrap(), 4);
+        writer.write_all(twelve.as_bytes()).unwrap();
+        assert_eq!(erase(&config(folder.path()), &names).unwrap(), 0);
+
+        let now = fs::read_to_string(&today).unwrap();
+        assert_eq!(now.replace(' ', ""), format!("\n{twelve}{twelve}"));
+        assert_eq!(now.len(), one.len() + 2 * twelve.len(), "nothing moved");
+        assert_eq!(
+            fs::read_to_string(&log).unwrap().trim(),
+            "2026-11-22T12:00:01Z INFO kept"
+        );
+        assert_eq!(unpacked(&old), twelve);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3);
+    }
+
+    #[test]
+    fn outputs_go_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let config = config(folder.path());
+        fs::create_dir_all(config.outputs().join("run")).unwrap();
+        assert!(erase_outputs(&config, "run").unwrap());
+        assert!(!erase_outputs(&config, "run").unwrap());
+    }
+}

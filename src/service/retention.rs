@@ -1,0 +1,223 @@
+//! What is kept no longer: finished work after its time, and everything of a task that is to be forgotten.
+
+use std::time::Duration;
+
+use anyhow::Context;
+use chrono::{DateTime, TimeDelta, Utc};
+
+use super::Service;
+use crate::forge::ForgeError;
+use crate::journal::erasing::{self, Names};
+use crate::repository::forgetting::Prune;
+use crate::repository::mirror::Mirror;
+use crate::store::StoreError;
+use crate::task::id::{RunId, TaskId};
+use crate::task::state::State;
+
+/// How often old work is looked for. The store says when it was done last, to all processes.
+const EVERY: TimeDelta = TimeDelta::hours(1);
+/// Runs that are deleted in one transaction: nobody else can write meanwhile.
+const BATCH: u32 = 50;
+/// Batches of one round; the rest has time until the next.
+const MOST_BATCHES: usize = 20;
+/// Requests of which the forge is asked in one round whether they are still open.
+const MOST_ASKED: u32 = 20;
+/// Under which name the store keeps when it was done last.
+const DONE_AT: &str = "retention was kept";
+/// How the names begin under which forges' answers are kept.
+const ANSWERS: &str = "answers of ";
+const DAY: Duration = Duration::from_hours(24);
+
+/// What became of the wish to forget a task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Forgotten {
+    /// Refused: it has an unfinished run.
+    Unfinished {
+        task: TaskId,
+        state: State,
+    },
+    Erased(Erased),
+}
+
+/// What was erased of a task.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Erased {
+    pub runs: u64,
+    /// Of the journal and the log files.
+    pub lines: u64,
+    pub outputs: usize,
+    /// Runs whose commits were kept in mirrors.
+    pub kept: usize,
+    /// Something may be there yet, because other processes are at work: another call erases it.
+    pub is_rest_left: bool,
+}
+
+impl Service {
+    /// Deletes what was kept for its time, unless that was done within the last hour. What goes wrong is logged: the next round
+    /// does it.
+    pub async fn keep_retention(&self) {
+        if let Err(error) = self.delete_expired().await {
+            tracing::error!("what is older than `retention` says could not be deleted: {error:#}");
+        }
+    }
+
+    async fn delete_expired(&self) -> anyhow::Result<()> {
+        let (store, now) = (&self.workshop.store, Utc::now());
+        let last = store.remembered(DONE_AT).await?;
+        let last = last.and_then(|at| at.parse::<DateTime<Utc>>().ok());
+        if last.is_some_and(|last| now - last < EVERY) {
+            return Ok(());
+        }
+        store.remember(DONE_AT, &now.to_rfc3339()).await?;
+        let retention = &self.config.retention;
+        let before = |days: u32| now - TimeDelta::days(i64::from(days));
+        self.ask_for_quiet_requests(before(retention.runs_days.min(retention.conversations_days)))
+            .await?;
+        let conversations = self.delete_conversations(before(retention.conversations_days)).await?;
+        let runs = self.delete_runs(before(retention.runs_days)).await?;
+        store.erase_unfollowed(before(retention.runs_days)).await?;
+        let mirrors = self.tidy_mirrors().await?;
+        if conversations + runs > 0 {
+            store.settle().await?;
+            tracing::info!(conversations, runs, mirrors, "what was kept long enough was deleted");
+        }
+        Ok(())
+    }
+
+    /// A request is looked after for a while only, so nobody may have noticed that it was merged or closed.
+    async fn ask_for_quiet_requests(&self, before: DateTime<Utc>) -> Result<(), StoreError> {
+        for task in self.workshop.store.quiet_since(before, MOST_ASKED).await? {
+            let Some(connected) = self.forges.of(&task) else {
+                continue;
+            };
+            match connected.forge.item(&task).await {
+                Ok(item) if item.is_open => {}
+                Ok(_) | Err(ForgeError::Gone { .. }) => self.workshop.store.unfollow(&task).await?,
+                // It may be open: what belongs to it stays.
+                Err(error) => tracing::warn!(%task, "it could not be asked whether it is open: {error}"),
+            }
+        }
+        Ok(())
+    }
+
+    async fn delete_conversations(&self, before: DateTime<Utc>) -> Result<usize, StoreError> {
+        let (store, mut count) = (&self.workshop.store, 0);
+        for _ in 0..MOST_BATCHES {
+            let runs = store.expired_conversations(before, BATCH).await?;
+            if runs.is_empty() || self.stop.asked.is_cancelled() {
+                break;
+            }
+            store.drop_conversations(&runs).await?;
+            count += runs.len();
+        }
+        Ok(count)
+    }
+
+    async fn delete_runs(&self, before: DateTime<Utc>) -> anyhow::Result<usize> {
+        let (store, mut count) = (&self.workshop.store, 0);
+        for _ in 0..MOST_BATCHES {
+            let runs = store.expired_runs(before, BATCH).await?;
+            if runs.is_empty() || self.stop.asked.is_cancelled() {
+                break;
+            }
+            // The rows go last: a crash before leaves them for the next round.
+            self.erase_outputs(&runs).await?;
+            store.erase_runs(&runs).await?;
+            count += runs.len();
+        }
+        Ok(count)
+    }
+
+    /// Forgets what mirrors keep of runs that are deleted, and removes mirrors that nobody uses. Returns how many were removed.
+    async fn tidy_mirrors(&self) -> anyhow::Result<usize> {
+        let settings = &self.workshop.settings;
+        let unused = DAY * self.config.retention.mirrors_unused_days;
+        let mut removed = 0;
+        for mirror in Mirror::all(&settings.repository, &settings.state_dir) {
+            if self.stop.asked.is_cancelled() {
+                break;
+            }
+            let mut is_needed = false;
+            for name in mirror.kept_runs().await? {
+                let run = match name.parse::<RunId>() {
+                    Ok(run) => self.workshop.store.run(run).await?,
+                    Err(_) => None,
+                };
+                match run {
+                    Some(run) => is_needed |= !run.state.is_final(),
+                    None => mirror.forget(&name).await?,
+                }
+            }
+            if !is_needed && mirror.remove_unused(unused).await? {
+                removed += 1;
+            }
+        }
+        Ok(removed)
+    }
+
+    /// Erases everything that is stored of a finished task and of the requests that were opened for it. What a crash leaves
+    /// undone another call does: the rows of the store, by which all the rest is found, go last.
+    pub async fn forget(&self, task: &TaskId) -> anyhow::Result<Forgotten> {
+        let store = &self.workshop.store;
+        let mut tasks = vec![task.clone()];
+        tasks.extend(store.opened_for(task).await?);
+        let mut runs = Vec::new();
+        for task in &tasks {
+            if let Some(run) = store.unfinished_of(task).await? {
+                return Ok(Forgotten::Unfinished {
+                    task: task.clone(),
+                    state: run.state,
+                });
+            }
+            runs.extend(store.runs(Some(task), u32::MAX).await?.into_iter().map(|run| run.id));
+        }
+        let names = tasks.iter().map(ToString::to_string);
+        let names = Names::new(names.chain(runs.iter().map(ToString::to_string)));
+        let lines = self.erase_lines(names).await?;
+        let outputs = self.erase_outputs(&runs).await?;
+        let (kept, is_pruned) = self.forget_commits(task, &runs).await?;
+        let erased = store.erase_runs(&runs).await?;
+        for task in &tasks {
+            store.erase_followed(task).await?;
+        }
+        store.erase_remembered(ANSWERS).await?;
+        let is_settled = store.settle().await?;
+        Ok(Forgotten::Erased(Erased {
+            runs: erased,
+            lines,
+            outputs,
+            kept,
+            is_rest_left: !(is_pruned && is_settled),
+        }))
+    }
+
+    async fn erase_lines(&self, names: Names) -> anyhow::Result<u64> {
+        let logs = self.config.logs.clone();
+        let erasing = tokio::task::spawn_blocking(move || erasing::erase(&logs, &names));
+        erasing.await?.context("erasing lines of the journal and the logs")
+    }
+
+    async fn erase_outputs(&self, runs: &[RunId]) -> anyhow::Result<usize> {
+        let (logs, runs) = (self.config.logs.clone(), runs.to_vec());
+        let erasing = tokio::task::spawn_blocking(move || {
+            let erase = |run: &RunId| erasing::erase_outputs(&logs, &run.to_string());
+            let erased: std::io::Result<Vec<bool>> = runs.iter().map(erase).collect();
+            erased.map(|erased| erased.into_iter().filter(|was_there| *was_there).count())
+        });
+        erasing.await?.context("removing the outputs of runs")
+    }
+
+    /// Forgets the commits of runs in all mirrors. Returns of how many there were any, and whether no object is left.
+    async fn forget_commits(&self, task: &TaskId, runs: &[RunId]) -> anyhow::Result<(usize, bool)> {
+        let settings = &self.workshop.settings;
+        let is_quiet = self.workshop.store.held_elsewhere().await?.is_empty();
+        let prune = if is_quiet { Prune::Now } else { Prune::Old };
+        let runs: Vec<String> = runs.iter().map(ToString::to_string).collect();
+        let mut kept = 0;
+        for mirror in Mirror::all(&settings.repository, &settings.state_dir) {
+            let is_own = task.repository().is_some_and(|name| mirror.is_of(name));
+            kept += mirror.forget_all(&runs, is_own, prune).await?;
+        }
+        Ok((kept, is_quiet))
+    }
+}

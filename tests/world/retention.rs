@@ -1,0 +1,203 @@
+//! What is kept no longer: tasks that are to be forgotten, and finished work after its time.
+
+use std::process::Command;
+use std::time::{Duration, SystemTime};
+
+use serde_json::json;
+use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
+use sqlx::{ConnectOptions, Executor, Row};
+
+use crate::fake::github::Item;
+use crate::fake::model::Plan;
+use crate::world::World;
+
+const COMMAND: &str = "workspace/execute_command";
+/// Stands in everything that is said of the task, and nowhere else.
+const WORD: &str = "heffalump";
+
+/// Has the model plan and do something of which all speak by that word, with an output that is too long for it.
+fn works(world: &World, word: &str) {
+    let long = format!("for n in $(seq 20000); do echo {word} $n; done; echo {word} > found.txt");
+    world
+        .model
+        .plans(Plan::of(&["look"]).in_environment("python").verified_by("true"))
+        .calls(COMMAND, json!({ "command": long }))
+        .done(&format!("A {word} was found."));
+}
+
+fn issue(world: &World, word: &str) -> Item {
+    let issue = world.github.open_issue("Look").body(&format!("Look for a {word}."));
+    issue.comment("alice", &format!("The {word} is near."));
+    issue.label("coding agent")
+}
+
+/// Returns the files of state and logs that hold a word.
+fn files_with(world: &World, word: &str) -> String {
+    let found = Command::new("grep")
+        .args(["-rla", word])
+        .args([world.state_dir(), world.folder().join("logs")])
+        .output()
+        .unwrap();
+    String::from_utf8(found.stdout).unwrap()
+}
+
+async fn store(world: &World) -> SqliteConnection {
+    let file = world.state_dir().join("coding-agent.db");
+    SqliteConnectOptions::new().filename(file).connect().await.unwrap()
+}
+
+async fn tasks(world: &World) -> Vec<String> {
+    let rows = store(world)
+        .await
+        .fetch_all("SELECT task FROM runs ORDER BY id")
+        .await
+        .unwrap();
+    rows.iter().map(|row| row.get(0)).collect()
+}
+
+#[tokio::test]
+async fn nothing_is_left_of_a_task_that_is_forgotten() {
+    let world = World::start().await;
+    works(&world, WORD);
+    let issue = issue(&world, WORD);
+    assert_eq!(world.run().await.code, Some(0), "{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent done"]);
+    works(&world, "woozle");
+    let other = self::issue(&world, "woozle");
+    assert_eq!(world.run().await.code, Some(0), "{}", world.story());
+    assert_eq!(other.labels(), ["coding agent done"]);
+    let before = files_with(&world, WORD);
+    for part in ["coding-agent.db", "journal-", "outputs"] {
+        assert!(before.contains(part), "{part} is not in {before}");
+    }
+
+    let ended = world.command(&["forget", "github:acme/widgets#1"]).await;
+
+    assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
+    assert!(
+        ended
+            .stdout
+            .starts_with("github:acme/widgets#1: erased 1 run with their conversations, "),
+        "{ended:?}"
+    );
+    assert_eq!(files_with(&world, WORD), "", "{ended:?}");
+    assert!(files_with(&world, "woozle").contains("outputs"));
+    assert_eq!(tasks(&world).await, ["github:acme/widgets#3"]);
+    let again = world.command(&["forget", "github:acme/widgets#1"]).await;
+    assert_eq!(
+        again.stdout, "github:acme/widgets#1: nothing is stored of it\n",
+        "{again:?}"
+    );
+    // What is left still works.
+    let logs = world.command(&["logs", "github:acme/widgets#3"]).await;
+    assert!(logs.code == Some(0) && logs.stdout.contains("admitted"), "{logs:?}");
+    assert_eq!(world.run().await.code, Some(0), "{}", world.story());
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_task_at_work_is_not_forgotten_and_others_are_beside_it() {
+    let world = World::start().await;
+    works(&world, WORD);
+    issue(&world, WORD);
+    assert_eq!(world.run().await.code, Some(0), "{}", world.story());
+    let second = "echo woozle > second.txt";
+    world
+        .model
+        .plans(Plan::of(&["look"]).in_environment("python").verified_by("true"))
+        .calls(COMMAND, json!({ "command": second }))
+        .holds()
+        .done("A woozle was found.");
+    let other = issue(&world, "woozle");
+    let run = world.spawn(&["run"]);
+    world.model.until_held(1).await;
+
+    let refused = world.command(&["forget", "github:acme/widgets#3"]).await;
+    assert_eq!((refused.code, refused.stdout.as_str()), (Some(64), ""), "{refused:?}");
+    assert!(
+        refused
+            .stderr
+            .contains("a run of github:acme/widgets#3 is unfinished (working)"),
+        "{refused:?}"
+    );
+    let ended = world.command(&["forget", "github:acme/widgets#1"]).await;
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert!(ended.stdout.contains("other processes are at work"), "{ended:?}");
+    world.model.release();
+    let run = run.ended().await;
+
+    assert_eq!(run.code, Some(0), "{run:?}\n{}", world.story());
+    assert_eq!(other.labels(), ["coding agent done"]);
+    let facts = world.journal();
+    let of_other = facts.iter().filter(|fact| fact["task"] == "github:acme/widgets#3");
+    assert!(of_other.clone().any(|fact| fact["fact"] == "admitted"));
+    assert!(of_other.clone().any(|fact| fact["fact"] == "change_opened"), "{facts:#?}");
+    let ended = world.command(&["forget", "github:acme/widgets#1"]).await;
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert_eq!(files_with(&world, WORD), "", "{ended:?}");
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn old_runs_go_and_those_with_an_open_request_stay() {
+    let world = World::start().await;
+    for word in [WORD, "woozle"] {
+        works(&world, word);
+        issue(&world, word);
+        assert_eq!(world.run().await.code, Some(0), "{}", world.story());
+    }
+    let pulls = world.github.pulls();
+    pulls[0].close();
+    let mut store = store(&world).await;
+    for statement in [
+        "UPDATE runs SET finished_at = finished_at - 100 * 86400000000",
+        "UPDATE followed SET active_at = active_at - 100 * 86400000000",
+        "DELETE FROM remembered WHERE name = 'retention was kept'",
+    ] {
+        store.execute(statement).await.unwrap();
+    }
+    drop(store);
+
+    assert_eq!(world.run().await.code, Some(0), "{}", world.story());
+
+    assert_eq!(tasks(&world).await, ["github:acme/widgets#3"], "{}", world.story());
+    assert!(!files_with(&world, WORD).contains("coding-agent.db"));
+    assert!(!files_with(&world, WORD).contains("outputs"));
+    assert!(files_with(&world, "woozle").contains("coding-agent.db"));
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_conversation_goes_before_its_run_and_a_mirror_when_nobody_uses_it() {
+    let world = World::start().await;
+    works(&world, WORD);
+    issue(&world, WORD);
+    assert_eq!(world.run().await.code, Some(0), "{}", world.story());
+    world.github.pulls()[0].close();
+    let mut store = store(&world).await;
+    for statement in [
+        "UPDATE runs SET finished_at = finished_at - 40 * 86400000000",
+        "UPDATE followed SET active_at = active_at - 40 * 86400000000",
+        "DELETE FROM remembered WHERE name = 'retention was kept'",
+    ] {
+        store.execute(statement).await.unwrap();
+    }
+    let mirrors = world.state_dir().join("mirrors");
+    let host = std::fs::read_dir(&mirrors).unwrap().next().unwrap().unwrap().path();
+    let lock = std::fs::File::open(host.join("acme/widgets.git.lock")).unwrap();
+    let long_ago = SystemTime::now() - Duration::from_hours(61 * 24);
+    lock.set_modified(long_ago).unwrap();
+
+    assert_eq!(world.run().await.code, Some(0), "{}", world.story());
+
+    assert_eq!(tasks(&world).await, ["github:acme/widgets#1"]);
+    let messages = store.fetch_one("SELECT COUNT(*) FROM messages").await.unwrap();
+    assert_eq!(messages.get::<i64, _>(0), 0);
+    assert!(!host.join("acme/widgets.git").exists());
+    drop(store);
+    works(&world, WORD);
+    world.github.open_issue("Look again").label("coding agent");
+    assert_eq!(world.run().await.code, Some(0), "{}", world.story());
+    assert!(host.join("acme/widgets.git").exists(), "it is made again");
+    world.finish().await;
+}
