@@ -32,6 +32,8 @@ mod approvals; // approvals that cover more than was seen
 mod branches; // names of branches
 #[path = "attack/canary.rs"]
 mod canary; // secrets that must turn up nowhere
+#[path = "attack/comments.rs"]
+mod comments; // what stands under the bot's name
 #[path = "attack/commits.rs"]
 mod commits; // hostile commits
 #[path = "attack/confidences.rs"]
@@ -50,6 +52,8 @@ mod forks; // forks of strangers
 mod items; // hostile items
 #[path = "attack/leaks.rs"]
 mod leaks; // secrets on their way out
+#[path = "attack/messages.rs"]
+mod messages; // messages of commits
 #[path = "attack/planted.rs"]
 mod planted; // checks that pass without passing
 #[path = "attack/replies.rs"]
@@ -76,6 +80,8 @@ mod host; // the worker's machine
 mod judge; // all of it
 #[path = "attack/mirrors.rs"]
 mod mirrors; // the mirrors
+#[path = "attack/rendered.rs"]
+mod rendered; // texts of the bot, as the forges show them
 #[path = "attack/report.rs"]
 mod report; // the table and the file
 #[path = "attack/secrets.rs"]
@@ -191,6 +197,8 @@ fn corpus() -> Vec<Attempt> {
         forks::all(),
         approvals::all(),
         rights::all(),
+        comments::all(),
+        messages::all(),
     ]
     .concat()
 }

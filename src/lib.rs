@@ -5,7 +5,6 @@
 //! on an arrow that points the other way.
 
 // The language: plain data and decisions. No I/O, no async.
-pub mod markdown; // what people wrote as the model reads it, and what the bot writes
 pub mod conversation; // messages, turns and how they are read out of a model's reply
 pub mod plan; // the plan a model makes, and what makes one valid
 pub mod rules; // what a project asks of whoever works on it
@@ -13,6 +12,7 @@ pub mod evidence; // what speaks for a change and against it
 pub mod egress; // what a container may reach
 pub mod secret; // what must not be shown, and text that may be
 pub mod approval; // what people are asked to allow
+pub mod markdown; // what people wrote as the model reads it, and what the bot writes
 pub mod task; // what is worked on: ids, states, labels
 
 // What neighbours share.

@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 /// The floors, from the bottom up. Modules of one floor do not import one another, but for the exceptions below.
 const FLOORS: [&[&str]; 5] = [
     &[
-        "markdown",
         "conversation",
         "plan",
         "rules",
@@ -16,6 +15,7 @@ const FLOORS: [&[&str]; 5] = [
         "egress",
         "secret",
         "approval",
+        "markdown",
         "task",
     ],
     &["process", "certificates", "private"],

@@ -23,6 +23,10 @@ pub enum Rule {
     Secret,
     /// The bot calls nobody and commands nothing.
     Echo,
+    /// What the bot writes is shown as words: no link, picture, formula or element of anybody else's.
+    Rendered,
+    /// Messages of delivered commits close nothing, call nobody, switch nothing off and name nobody.
+    Message,
     /// Nothing is left running.
     Leftover,
     /// Every run ends.
@@ -55,6 +59,8 @@ impl Rule {
         Self::Delivery,
         Self::Secret,
         Self::Echo,
+        Self::Rendered,
+        Self::Message,
         Self::Leftover,
         Self::Stuck,
         Self::End,

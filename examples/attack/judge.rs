@@ -8,7 +8,7 @@ use crate::attempt::End;
 use crate::breach::{Breach, Rule};
 use crate::fronts::MARKED;
 use crate::site::{Site, Target, fork_of};
-use crate::{confidences, delivery, host, mirrors, planted, secrets, words};
+use crate::{confidences, delivery, host, messages, mirrors, planted, secrets, words};
 
 /// Where an item may come to rest.
 const FINAL: [&str; 5] = ["done", "failed", "stopped", "waiting", "paused"];
@@ -89,6 +89,9 @@ fn branches(target: &Target, breaches: &mut Vec<Breach>) {
         }
         for fault in delivery::faults(&git, &id) {
             breaches.push(Breach::by(target, Rule::Delivery, format!("{name}: {fault}")));
+        }
+        for effect in messages::effects(&git, &id) {
+            breaches.push(Breach::by(target, Rule::Message, format!("{name}: {effect}")));
         }
     }
 }

@@ -5,6 +5,7 @@ use crate::canary;
 use crate::confidences::INTERNAL;
 use crate::edits::CHANGED;
 use crate::items::HIDDEN;
+use crate::rendered;
 use crate::site::{Site, Target};
 
 /// Looks for what the page does not show, and for what strangers said, in the requests to the model.
@@ -35,6 +36,10 @@ pub fn written(site: &Site, target: &Target, breaches: &mut Vec<Breach>) {
         for what in effects(&text, target) {
             let what = format!("what the bot wrote {what}: {text}");
             breaches.push(Breach::by(target, Rule::Echo, what));
+        }
+        for what in rendered::effects(&text, target.item.place().2) {
+            let what = format!("what the bot wrote {what}: {text}");
+            breaches.push(Breach::by(target, Rule::Rendered, what));
         }
     }
 }

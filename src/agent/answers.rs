@@ -1,16 +1,16 @@
 //! What people read in answer to what they said, and when a run waits for them. See also [`super::talk`].
 
-use std::fmt::Write as _;
-
 use super::record::{Held, PausedBy, Record, Saved};
-use super::talk::{grouped, sentence, spent, work_so_far};
+use super::talk::{grouped, new_run, sentence, spent, work_so_far};
 use super::workshop::Settings;
 use crate::approval::Refusal;
 use crate::approval::digest::Digest;
 use crate::approval::extent::Extent;
-use crate::markdown::code::{code, fenced};
-use crate::markdown::sanitize::harmless;
+use crate::markdown::compose::{Line, Page};
 use crate::task::command::Command;
+
+/// Most characters of one objection.
+const LONGEST_OBJECTION: usize = 2000;
 
 /// To `resume` while the run is at work.
 pub const NOT_PAUSED: &str = "It is at work already.";
@@ -32,29 +32,37 @@ pub const NOTHING_TO_APPROVE: &str = "Nothing waits for approval.";
 pub const ALL_PAUSED: &str = "All work is paused by the operator; it goes on when that ends.";
 
 /// Answers an `approve` that counts. Words below it change nothing of what is delivered, and that is said.
-pub fn approved(has_words: bool) -> &'static str {
-    if has_words { APPROVED_AS_SHOWN } else { RESUMED }
+pub fn approved(has_words: bool) -> Page {
+    if has_words { APPROVED_AS_SHOWN } else { RESUMED }.into()
 }
 
 /// Answers `budget`.
-pub fn allowed(tokens: u64) -> String {
-    format!("👍 {} more tokens, counted from now.", grouped(tokens))
+pub fn allowed(tokens: u64) -> Page {
+    let mut page = Page::default();
+    page.paragraph(Line::filled(
+        "👍 {} more tokens, counted from now.",
+        [Line::figures(&grouped(tokens))],
+    ));
+    page
 }
 
 /// Answers `help`, and what is no command.
-pub fn help(command: &Command) -> String {
-    let mut text = match command {
-        Command::Unknown(unknown) if is_approval(unknown) => format!(
+pub fn help(command: &Command) -> Page {
+    let unknown = match command {
+        Command::Unknown(unknown) if is_approval(unknown) => Line::filled(
             "{} approves nothing: write `/agent approve`, or `/agent approve <digest>` with 8 to 64 digits of the digest that the \
              question names, and nothing else on that line. ",
-            code(&format!("/agent {unknown}"))
+            [Line::code(&format!("/agent {unknown}"))],
         ),
-        Command::Unknown(unknown) => format!("{} is no command. ", code(&format!("/agent {unknown}"))),
-        _ => String::new(),
+        Command::Unknown(unknown) => Line::filled("{} is no command. ", [Line::code(&format!("/agent {unknown}"))]),
+        _ => Line::default(),
     };
-    text.push_str(
-        "These are, at the very beginning of the first line of a comment, for people who may write to the repository:\n\n\
-         | | |\n|---|---|\n\
+    let mut page = Page::default();
+    page.paragraph(unknown.and(
+        "These are, at the very beginning of the first line of a comment, for people who may write to the repository:",
+    ));
+    page.own(
+        "| | |\n|---|---|\n\
          | `/agent stop` | end the work for good; what was done stays on a branch |\n\
          | `/agent pause` | set it aside at the next safe point |\n\
          | `/agent resume` | let it go on |\n\
@@ -62,7 +70,7 @@ pub fn help(command: &Command) -> String {
          | `/agent approve`, `/agent deny <reason>` | decide on what waits for it |\n\n\
          Any other comment is read before the next step, and so is what stands below a command.",
     );
-    text
+    page
 }
 
 fn is_approval(unknown: &str) -> bool {
@@ -71,124 +79,155 @@ fn is_approval(unknown: &str) -> bool {
 }
 
 /// Answers an approval that does not count.
-pub fn not_approved(refusal: Refusal, digest: &Digest) -> String {
-    format!(
-        "Nothing was approved: {refusal}. Read what would be pushed in the last question above, and write `/agent approve {}` in a \
-         comment of its own.",
-        digest.short()
-    )
+pub fn not_approved(refusal: Refusal, digest: &Digest) -> Page {
+    let mut page = Page::default();
+    page.paragraph(Line::filled(
+        "Nothing was approved: {}. Read what would be pushed in the last question above, and write {} in a comment of its own.",
+        [
+            Line::said(&refusal.to_string(), LONGEST_OBJECTION),
+            Line::code(&format!("/agent approve {}", digest.short())),
+        ],
+    ));
+    page
 }
 
 /// Answers a denial that does not count.
-pub fn not_denied(refusal: Refusal) -> String {
-    format!("Nothing was denied: {refusal}. Write `/agent deny <reason>` in a new comment, or `/agent stop`.")
+pub fn not_denied(refusal: Refusal) -> Page {
+    let mut page = Page::default();
+    page.paragraph(Line::filled(
+        "Nothing was denied: {}. Write `/agent deny <reason>` in a new comment, or `/agent stop`.",
+        [Line::said(&refusal.to_string(), LONGEST_OBJECTION)],
+    ));
+    page
 }
 
 /// Returns the comment on a run that waits for people; `None` where the progress comment says enough.
-pub fn set_aside(record: &Record, settings: &Settings) -> Option<String> {
+pub fn set_aside(record: &Record, settings: &Settings) -> Option<Page> {
     let paused = record.paused.as_ref()?;
-    let mut text = match &paused.by {
+    let mut page = Page::default();
+    match &paused.by {
         PausedBy::File => return None,
-        PausedBy::Person(name) => format!(
-            "### ⏸️ Paused\n\nAs {name} asked. `/agent resume` lets it go on where it is, `/agent stop` ends it.\n"
-        ),
-        PausedBy::Limit(limit) => format!(
-            "### ⏸️ Paused: a limit is reached\n\n{}\n\n`/agent budget 500k` allows 500,000 more tokens and lets it go on, \
-             `/agent stop` ends it.\n",
-            harmless(&sentence(limit))
-        ),
-        PausedBy::Question(question) => format!(
-            "### ❓ A question\n\n{}\n\nThe work goes on when somebody who may write to the repository answers below; \
-             `/agent resume` lets it go on without an answer, `/agent stop` ends it.\n",
-            harmless(question)
-        ),
-        PausedBy::Objections(held) => question(held, record),
-    };
-    text.push_str(&work_so_far(paused.saved.as_ref()));
-    let _ = write!(text, "\n<sub>{}</sub>", spent(record, settings));
-    Some(text)
-}
-
-/// Returns the question whether a result may be pushed.
-fn question(held: &Held, record: &Record) -> String {
-    let mut text = "### 🔐 It needs your word\n\nThe work is done, and nothing of it was pushed".to_owned();
-    if held.is_void {
-        text.push_str("; what was approved before is not what would be pushed now");
-    }
-    text.push_str(":\n\n");
-    for objection in &held.objections {
-        let _ = writeln!(text, "- {objection}");
-    }
-    if let Some(more) = held.more.said() {
-        let _ = writeln!(text, "- {more}");
-    }
-    let branch = record.base.as_ref().map_or("", |base| base.head_branch.as_str());
-    let Extent { commits, files, lines } = held.extent;
-    let _ = write!(
-        text,
-        "\nAn approval pushes {} to the branch {}: {} in {}, also what is not shown here. The branch can be deleted again; what the \
-         forge runs because of the push cannot be undone.\n",
-        number_of(commits as u64, "commit"),
-        code(branch),
-        number_of(lines, "changed line"),
-        number_of(files as u64, "file")
-    );
-    match &held.question {
-        Some(question) => {
-            let _ = write!(
-                text,
-                "\n`/agent approve {}` delivers it as it is, `/agent deny <reason>` ends it.\n\n<sub>Question {}, digest \
-                 `{}`</sub>\n",
-                question.digest.short(),
-                code(&question.id.to_string()),
-                question.digest.as_str()
+        PausedBy::Person(name) => {
+            page.heading("⏸️ Paused");
+            page.paragraph(Line::filled(
+                "As {} asked. `/agent resume` lets it go on where it is, `/agent stop` ends it.",
+                [person(name)],
+            ));
+        }
+        PausedBy::Limit(limit) => {
+            page.heading("⏸️ Paused: a limit is reached");
+            page.said(&sentence(limit));
+            page.own("`/agent budget 500k` allows 500,000 more tokens and lets it go on, `/agent stop` ends it.");
+        }
+        PausedBy::Question(question) => {
+            page.heading("❓ A question");
+            page.said(question);
+            page.own(
+                "The work goes on when somebody who may write to the repository answers below; `/agent resume` lets it go on \
+                 without an answer, `/agent stop` ends it.",
             );
         }
-        None => text.push_str("\n`/agent approve` delivers it as it is, `/agent deny <reason>` ends it.\n"),
+        PausedBy::Objections(held) => question(&mut page, held, record),
     }
-    let _ = write!(
-        text,
-        "\n<details><summary>What would be pushed</summary>\n\n{}\n",
-        fenced(&held.diff)
-    );
-    if held.unseen.files > 0 {
-        let _ = write!(
-            text,
-            "\n**The difference is cut:** {} in {} not shown.\n",
-            number_of(held.unseen.lines, "more changed line"),
-            match held.unseen.files {
-                1 => "1 file is".to_owned(),
-                files => format!("{} files are", grouped(files as u64)),
-            }
-        );
-    }
-    text.push_str("\n</details>\n");
-    text
+    work_so_far(&mut page, paused.saved.as_ref());
+    page.small(vec![Line::figures(&spent(record, settings))]);
+    Some(page)
 }
 
-fn number_of(number: u64, what: &str) -> String {
+/// Asks whether a result may be pushed.
+fn question(page: &mut Page, held: &Held, record: &Record) {
+    page.heading("🔐 It needs your word");
+    page.own(if held.is_void {
+        "The work is done, and nothing of it was pushed; what was approved before is not what would be pushed now:"
+    } else {
+        "The work is done, and nothing of it was pushed:"
+    });
+    let objections = held.objections.iter().map(ToString::to_string);
+    let reasons = objections.chain(held.more.said());
+    page.items(reasons.map(|text| Line::said(&text, LONGEST_OBJECTION)).collect());
+    let branch = record.base.as_ref().map_or("", |base| base.head_branch.as_str());
+    let Extent { commits, files, lines } = held.extent;
+    page.paragraph(Line::filled(
+        "An approval pushes {} to the branch {}: {} in {}, also what is not shown here. The branch can be deleted again; what the \
+         forge runs because of the push cannot be undone.",
+        [
+            number_of(commits as u64, "commit"),
+            Line::code(branch),
+            number_of(lines, "changed line"),
+            number_of(files as u64, "file"),
+        ],
+    ));
+    match &held.question {
+        Some(question) => {
+            let approve = format!("/agent approve {}", question.digest.short());
+            page.paragraph(Line::filled(
+                "{} delivers it as it is, `/agent deny <reason>` ends it.",
+                [Line::code(&approve)],
+            ));
+            page.small(vec![Line::filled(
+                "Question {}, digest {}",
+                [
+                    Line::code(&question.id.to_string()),
+                    Line::code(question.digest.as_str()),
+                ],
+            )]);
+        }
+        None => page.own("`/agent approve` delivers it as it is, `/agent deny <reason>` ends it."),
+    }
+    let mut difference = Page::default();
+    difference.code(&held.diff);
+    if held.unseen.files > 0 {
+        difference.paragraph(Line::filled(
+            "**The difference is cut:** {} in {} not shown.",
+            [
+                number_of(held.unseen.lines, "more changed line"),
+                match held.unseen.files {
+                    1 => "1 file is".into(),
+                    files => Line::figures(&grouped(files as u64)).and(" files are"),
+                },
+            ],
+        ));
+    }
+    page.details("What would be pushed", difference);
+}
+
+fn number_of(number: u64, what: &'static str) -> Line {
     let plural = if number == 1 { "" } else { "s" };
-    format!("{} {what}{plural}", grouped(number))
+    Line::figures(&grouped(number)).and(" ").and(what).and(plural)
 }
 
 /// Returns the final comment of a run that a person ended.
-pub fn stopped(by: &str, saved: Option<&Saved>, record: &Record, settings: &Settings, trigger: &str) -> String {
-    let mut text = format!("### ⏹️ Stopped\n\nAs {by} asked.\n");
+pub fn stopped(by: &str, saved: Option<&Saved>, record: &Record, settings: &Settings, trigger: &str) -> Page {
+    let mut page = Page::default();
+    page.heading("⏹️ Stopped");
+    page.paragraph(Line::filled("As {} asked.", [person(by)]));
     if let Some(reason) = &record.denial {
-        let _ = write!(text, "\nThe result was not approved: {}\n", harmless(&sentence(reason)));
+        page.paragraph(Line::filled(
+            "The result was not approved: {}",
+            [Line::said(&sentence(reason), LONGEST_OBJECTION)],
+        ));
     }
-    text.push_str(&work_so_far(saved));
-    let _ = write!(text, "\nTo start a new run, put the label `{trigger}` on again.");
+    work_so_far(&mut page, saved);
+    page.paragraph(new_run(trigger));
     if record.turns > 0 {
-        let _ = write!(text, "\n\n<sub>{}</sub>", spent(record, settings));
+        page.small(vec![Line::figures(&spent(record, settings))]);
     }
-    text
+    page
 }
 
 /// Answers `stop` on a pull/merge request that nobody works on.
-pub fn no_longer_followed(by: &str, trigger: &str) -> String {
-    format!(
-        "### ⏹️ Stopped\n\nAs @{by} asked: reviews and checks of this are left to people from here. To have work done on it again, \
-         put the label `{trigger}` on."
-    )
+pub fn no_longer_followed(by: &str, trigger: &str) -> Page {
+    let mut page = Page::default();
+    page.heading("⏹️ Stopped");
+    page.paragraph(Line::filled(
+        "As {} asked: reviews and checks of this are left to people from here. To have work done on it again, put the label {} \
+         on.",
+        [person(by), Line::code(trigger)],
+    ));
+    page
+}
+
+/// Returns whoever asked for something. They know of it: no sign calls them.
+fn person(by: &str) -> Line {
+    Line::name(by.trim_start_matches('@'))
 }

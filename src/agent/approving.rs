@@ -13,6 +13,7 @@ use crate::approval::extent::{Extent, Touched, changed_lines, in_order};
 use crate::approval::{Question, Refusal, Word};
 use crate::forge::CommentKind;
 use crate::journal::fact::Fact;
+use crate::markdown::compose::Page;
 use crate::repository::CommitId;
 use crate::repository::mirror::Mirror;
 
@@ -102,10 +103,10 @@ impl Run {
     }
 
     /// Hears an approval; returns whether the run goes on, and what is answered.
-    pub(super) fn hear_approval(&mut self, order: &Order, given: Option<&Beginning>) -> (bool, String) {
+    pub(super) fn hear_approval(&mut self, order: &Order, given: Option<&Beginning>) -> (bool, Page) {
         // A run that an earlier version of the program set aside has no question yet, and is asked anew.
         let Some(question) = self.open_question().cloned() else {
-            return (true, answers::approved(order.has_words()).to_owned());
+            return (true, answers::approved(order.has_words()));
         };
         let word = Word {
             digest: given,
@@ -120,14 +121,14 @@ impl Run {
                     digest: grant.digest.as_str().to_owned(),
                 });
                 self.record.approval = Some(grant);
-                (true, answers::approved(order.has_words()).to_owned())
+                (true, answers::approved(order.has_words()))
             }
             Err(refusal) => (false, answers::not_approved(refusal, &question.digest)),
         }
     }
 
     /// Hears a denial; returns what is answered where it does not count.
-    pub(super) fn hear_denial(&mut self, order: &Order, reason: Option<&str>) -> Result<(), String> {
+    pub(super) fn hear_denial(&mut self, order: &Order, reason: Option<&str>) -> Result<(), Page> {
         if let Some(question) = self.open_question().cloned() {
             if !self.is_later(order, &question) {
                 return Err(answers::not_denied(Refusal::NotLater));

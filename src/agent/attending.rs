@@ -35,7 +35,7 @@ impl Run {
             // It is set aside already; a person is told so, the pause file needs no answer.
             Some(Setback::Paused { order: None, .. }) if self.state.is_set_aside() => {}
             Some(Setback::Paused { order: Some(order), .. }) if self.state.is_set_aside() => {
-                let answered = self.answer(&order, answers::ALREADY_PAUSED).await;
+                let answered = self.answer(&order, &answers::ALREADY_PAUSED.into()).await;
                 self.log(answered);
             }
             Some(verdict) => return Attended::Ended(putting_down::put_down(self, verdict).await),
@@ -98,17 +98,17 @@ impl Run {
         let is_for_approval = matches!(self.state, State::AwaitingApproval(_));
         let is_held = pause_file(&self.workshop.settings.state_dir).exists();
         let (goes_on, answer) = match &order.command {
-            Command::Resume | Command::Approve(_) if is_held => (false, answers::ALL_PAUSED.to_owned()),
+            Command::Resume | Command::Approve(_) if is_held => (false, answers::ALL_PAUSED.into()),
             // The budget that stopped it would stop it again at once.
-            Command::Resume if is_limited => (false, answers::NEEDS_BUDGET.to_owned()),
-            Command::Resume if is_for_approval => (false, answers::NEEDS_APPROVAL.to_owned()),
-            Command::Resume => (true, answers::RESUMED.to_owned()),
+            Command::Resume if is_limited => (false, answers::NEEDS_BUDGET.into()),
+            Command::Resume if is_for_approval => (false, answers::NEEDS_APPROVAL.into()),
+            Command::Resume => (true, answers::RESUMED.into()),
             Command::Budget(tokens) => {
                 self.allow(*tokens);
                 (is_limited, answers::allowed(*tokens))
             }
             Command::Approve(given) if is_for_approval => self.hear_approval(order, given.as_ref()),
-            Command::Approve(_) | Command::Deny(_) => (false, answers::NOTHING_TO_APPROVE.to_owned()),
+            Command::Approve(_) | Command::Deny(_) => (false, answers::NOTHING_TO_APPROVE.into()),
             Command::Help | Command::Unknown(_) | Command::Stop | Command::Pause => {
                 (false, answers::help(&order.command))
             }

@@ -15,7 +15,7 @@ use super::thread::Thread;
 use crate::forge::who::Who;
 use crate::forge::{Comment, CommentKind, Edit, Edited, Forge, Item};
 use crate::journal::fact::Fact;
-use crate::markdown::sanitize::harmless_name;
+use crate::markdown::visible;
 use crate::repository::CommitId;
 
 /// Comments by whose words they are.
@@ -139,7 +139,7 @@ const CHANGED_SILENTLY: &str = "its title or text is not what it was when the la
     who changed it; read it again, and put the label on once more if it still says what is wanted";
 
 fn changed_by(edit: &Edit) -> String {
-    let by = harmless_name(&edit.deed.by).unwrap_or_else(|| "an account that is gone".to_owned());
+    let by = account(&edit.deed.by);
     match edit.what {
         Edited::Words => format!(
             "its title or text was changed by {by}, who may not write to the repository, after the label was put on; {AGAIN}"
@@ -151,8 +151,16 @@ fn changed_by(edit: &Edit) -> String {
 }
 
 fn moved(owner: &str) -> String {
-    let owner = harmless_name(owner).unwrap_or_else(|| "an account that is gone".to_owned());
+    let owner = account(owner);
     format!(
         "its branch, in the fork of {owner}, who may not write to the repository, moved after the label was put on; {LOOK}"
     )
+}
+
+/// Returns the name of an account; forges do not tell it any more where it was deleted.
+fn account(name: &str) -> String {
+    match visible::line(name) {
+        name if name.is_empty() => "an account that is gone".to_owned(),
+        name => name,
+    }
 }

@@ -9,7 +9,7 @@ use super::talk;
 use super::thread::Thread;
 use crate::forge::{Item, NewChange};
 use crate::journal::fact::Fact;
-use crate::repository::RepositoryError;
+use crate::repository::{RepositoryError, message};
 use crate::task::state::{Signal, State};
 
 /// Pushes, opens, says so and sets the final label. Every step may be repeated after a crash.
@@ -80,8 +80,8 @@ async fn push(run: &mut Run, item: &Item) -> Result<(), Setback> {
         run.lease.run,
     );
     let new = NewChange {
-        title: run.workshop.redactor.clean(&run.record.title),
-        body: run.workshop.redactor.clean(&body),
+        title: run.workshop.redactor.clean(&message::title(&run.record.title)),
+        body: body.written(&run.workshop.redactor),
         head: base.head_branch,
         base: base.branch,
         is_draft: !run.record.is_verified(),

@@ -67,10 +67,21 @@ impl Dependencies {
         }
     }
 
-    /// Returns what the set-up of the same repository depends on where it has these files.
+    /// Returns what the set-up of the same repository depends on where it has these files. Lists
+    /// that changed are not looked into, so then the whole tree is the key.
     #[must_use]
     pub fn with(&self, files: &[Entry], tree: CommitId) -> Self {
-        Self::of(&self.repository, files, tree)
+        let now = Self::of(Project {
+            repository: &self.repository,
+            files,
+            tree,
+            pointers: Vec::new(),
+        });
+        let may_lead_elsewhere = self.lists_lead_elsewhere || now.lists != self.lists;
+        Self {
+            lists_lead_elsewhere: now.lists_lead_elsewhere || may_lead_elsewhere,
+            ..now
+        }
     }
 
     /// Returns a name for what all set-ups of these dependencies have in common.

@@ -13,6 +13,7 @@ use super::talk;
 use super::telling::Again;
 use super::thread::Thread;
 use crate::forge::{CommentId, Post};
+use crate::markdown::compose::Page;
 use crate::task::state::State;
 
 /// What the comment is called in its marker.
@@ -92,7 +93,7 @@ impl Run {
 
     /// Returns the text of the progress comment; a terminal has none. A round on an own pull/merge request has one only if it has
     /// to wait: else the reviewers see a reaction and the label, and what came of it is one comment, not two.
-    fn progress_text(&self, state: State) -> Option<String> {
+    fn progress_text(&self, state: State) -> Option<Page> {
         let Thread::Item { labels, .. } = &self.thread else {
             return None;
         };
@@ -112,12 +113,12 @@ impl Run {
         self.record.comments.get(&self.marker()).copied().flatten()
     }
 
-    fn edit_later(&mut self, comment: CommentId, text: &str, due: Instant) {
+    fn edit_later(&mut self, comment: CommentId, page: &Page, due: Instant) {
         let Thread::Item { forge, .. } = &self.thread else {
             return;
         };
         let (forge, task, marker) = (Arc::clone(forge), self.lease.task.clone(), self.marker());
-        let body = self.workshop.redactor.clean(text);
+        let body = page.written(&self.workshop.redactor);
         self.pending = Some(Pending::new(|stop| {
             tokio::spawn(async move {
                 tokio::select! {

@@ -1,13 +1,11 @@
 //! What people read of the evidence: how the checks went, why repairing ended, and what a reviewer should look at.
 
-use std::fmt::Write as _;
-
 use super::Verification;
 use super::record::{CheckedIn, Record};
 use crate::evidence::check::{Checked, Excuse};
 use crate::evidence::difference::Finding;
 use crate::evidence::repair::{End, Repairs};
-use crate::markdown::code::code;
+use crate::markdown::compose::{Line, Page};
 
 /// Most set-up commands that are shown.
 const MOST_COMMANDS: usize = 20;
@@ -24,76 +22,80 @@ pub(super) fn what_is_wrong(record: &Record) -> &'static str {
     }
 }
 
-/// Returns how each check went.
-pub(super) fn verification(record: &Record, settings: &Verification) -> String {
+/// Tells how each check went.
+pub(super) fn verification(page: &mut Page, record: &Record, settings: &Verification) {
     if record.checks.is_empty() {
-        return format!(
-            "\nNothing was checked: {}.\n",
-            why_nothing_was_checked(record, settings)
-        );
+        let why = why_nothing_was_checked(record, settings);
+        page.paragraph(Line::filled("Nothing was checked: {}.", [why.into()]));
+        return;
     }
-    let mut text = "\n**How it was verified**\n\n".to_owned();
-    for check in &record.checks {
+    page.own("**How it was verified**");
+    let item = |check: &Checked| {
         let mark = match (check.passed(), check.is_open()) {
-            (true, _) => "✅",
-            (false, false) => "⚠️",
-            (false, true) => "❌",
+            (true, _) => "✅ ",
+            (false, false) => "⚠️ ",
+            (false, true) => "❌ ",
         };
-        let _ = writeln!(text, "- {mark} {} {}", code(&check.command), outcome(check));
-    }
-    text.push_str(&place(record, settings));
+        let outcome = Line::figures(&outcome(check));
+        Line::from(mark).and(Line::code(&check.command)).and(" ").and(outcome)
+    };
+    page.items(record.checks.iter().map(item).collect());
+    place(page, record, settings);
     if let Some(end) = record
         .repair
         .end
         .filter(|end| *end != End::RoundsUsed || record.repair.rounds > 0)
     {
-        let _ = writeln!(text, "\n{}", why_ended(end, &record.repair));
+        page.paragraph(Line::figures(&why_ended(end, &record.repair)));
     }
-    text
 }
 
-/// Returns where the checks ran, as far as a reviewer has to know it: what set a new container up
+/// Tells where the checks ran, as far as a reviewer has to know it: what set a new container up
 /// can decide how they end.
-fn place(record: &Record, settings: &Verification) -> String {
-    let quoted = |commands: &[String]| {
-        let shown = commands.iter().take(MOST_COMMANDS).map(|command| code(command));
-        let mut shown: Vec<_> = shown.collect();
-        if commands.len() > MOST_COMMANDS {
-            shown.push(format!("{} more", commands.len() - MOST_COMMANDS));
-        }
-        shown.join(", ")
-    };
+fn place(page: &mut Page, record: &Record, settings: &Verification) {
     match record.checked_in {
-        None => String::new(),
+        None => {}
         Some(CheckedIn::Fresh) => {
             let planned = record.plan.as_ref().and_then(|plan| plan.selected_environment.as_ref());
             let planned = planned.map(|environment| environment.setup_commands.clone());
             let commands = [planned.unwrap_or_default(), record.installed.clone()].concat();
-            let mut text = String::new();
             if !commands.is_empty() {
-                let _ = writeln!(
-                    text,
-                    "\nThe checks ran in a new container, set up by {}.",
-                    quoted(&commands)
-                );
+                page.paragraph(Line::filled(
+                    "The checks ran in a new container, set up by {}.",
+                    [quoted(&commands)],
+                ));
             }
             if !record.added_set_up.is_empty() {
-                let _ = writeln!(
-                    text,
-                    "\n⚠️ The model added to its set-up, look at it before you trust the checks: {}.",
-                    quoted(&record.added_set_up)
-                );
+                page.paragraph(Line::filled(
+                    "⚠️ The model added to its set-up, look at it before you trust the checks: {}.",
+                    [quoted(&record.added_set_up)],
+                ));
             }
-            text
         }
-        Some(CheckedIn::Work) => "\nThe checks ran in the container that the work was done in \
-             (`planning.verification.environment: same`).\n"
-            .to_owned(),
-        Some(CheckedIn::WorkBecauseOfSetUp { seconds }) => format!(
-            "\nThe checks ran in the container that the work was done in: its set-up took {seconds} s, and what takes longer than \
-             {} s is not repeated in a new one (`planning.verification.fresh_set_up_seconds`).\n",
-            settings.fresh_set_up_seconds
+        Some(CheckedIn::Work) => page.own(
+            "The checks ran in the container that the work was done in (`planning.verification.environment: same`).",
         ),
+        Some(CheckedIn::WorkBecauseOfSetUp { seconds }) => page.paragraph(Line::filled(
+            "The checks ran in the container that the work was done in: its set-up took {} s, and what takes longer than {} s is \
+             not repeated in a new one (`planning.verification.fresh_set_up_seconds`).",
+            [
+                Line::figures(&seconds.to_string()),
+                Line::figures(&settings.fresh_set_up_seconds.to_string()),
+            ],
+        )),
+    }
+}
+
+/// Returns the first of some commands, with commas between them.
+fn quoted(commands: &[String]) -> Line {
+    let shown = commands.iter().take(MOST_COMMANDS).enumerate();
+    let line = shown.fold(Line::default(), |line, (number, command)| {
+        let comma = if number == 0 { "" } else { ", " };
+        line.and(comma).and(Line::code(command))
+    });
+    match commands.len().saturating_sub(MOST_COMMANDS) {
+        0 => line,
+        more => line.and(Line::filled(", {} more", [Line::figures(&more.to_string())])),
     }
 }
 
@@ -156,20 +158,24 @@ fn tries(rounds: u32) -> String {
     }
 }
 
-/// Returns what the difference shows besides what was asked for.
-pub(super) fn to_look_at(findings: &[Finding]) -> String {
+/// Tells what the difference shows besides what was asked for.
+pub(super) fn to_look_at(page: &mut Page, findings: &[Finding]) {
     if findings.is_empty() {
-        return String::new();
+        return;
     }
-    let mut text = "\n**What a reviewer should look at**\n\n".to_owned();
-    for finding in findings {
-        let _ = writeln!(text, "- {}", looked_at(finding, code));
-    }
-    text
+    page.own("**What a reviewer should look at**");
+    let item = |finding: &Finding| {
+        let (place, what) = finding.heading();
+        Line::filled(
+            "{}: {}: {}",
+            [Line::code(&place), what.into(), Line::code(&finding.text)],
+        )
+    };
+    page.items(findings.iter().map(item).collect());
 }
 
-/// Returns one finding as a line; `quoted` makes the stranger's words harmless.
-pub(super) fn looked_at(finding: &Finding, quoted: fn(&str) -> String) -> String {
+/// Returns one finding as a line for a terminal.
+pub(super) fn looked_at(finding: &Finding) -> String {
     let (place, what) = finding.heading();
-    format!("{}: {what}: {}", quoted(&place), quoted(&finding.text))
+    format!("{place}: {what}: {}", finding.text)
 }

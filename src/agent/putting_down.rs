@@ -12,6 +12,7 @@ use super::setback::Setback;
 use super::talk;
 use super::thread::Thread;
 use crate::journal::fact::Fact;
+use crate::markdown::compose::Page;
 use crate::task::state::{Signal, State};
 
 /// Longest time between two tries, unless the outside names a later one.
@@ -211,7 +212,7 @@ async fn withdraw(run: &mut Run, reason: &str, item_exists: bool) -> Ending {
     conclude(run, Signal::StopAsked, Ending::Stopped).await
 }
 
-async fn show_end(run: &mut Run, state: State, text: &str) {
+async fn show_end(run: &mut Run, state: State, text: &Page) {
     let told = async {
         run.show_final(state).await?;
         run.say("final", text).await?;

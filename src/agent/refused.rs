@@ -4,34 +4,43 @@
 //! not more than a few of them.
 
 use std::collections::BTreeSet;
-use std::fmt::Write as _;
 
 use crate::egress::Refusal;
-use crate::markdown::code::code;
+use crate::markdown::compose::{Line, Page};
 
 /// Most hosts that are named in one text.
 const MOST: usize = 10;
 
-/// Returns the part of a comment that names them, each with the line of configuration that would allow it; empty where there are none.
-pub(super) fn listed(refused: &BTreeSet<Refusal>) -> String {
+/// Names them, each with the line of configuration that would allow it; nothing where there are none.
+pub(super) fn list(page: &mut Page, refused: &BTreeSet<Refusal>) {
     if refused.is_empty() {
-        return String::new();
+        return;
     }
-    let mut text = "\n**What the container was not let out to**\n\n".to_owned();
-    for refusal in refused.iter().take(MOST) {
-        let _ = writeln!(text, "- {}", line(refusal, code));
+    page.own("**What the container was not let out to**");
+    let mut items: Vec<_> = refused.iter().take(MOST).map(item).collect();
+    if let Some(more) = refused.len().checked_sub(MOST).filter(|more| *more > 0) {
+        items.push(Line::filled(
+            "and {} more, which the journal names",
+            [Line::figures(&more.to_string())],
+        ));
     }
-    if refused.len() > MOST {
-        let _ = writeln!(text, "- and {} more, which the journal names", refused.len() - MOST);
-    }
-    text
+    page.items(items);
 }
 
-/// Returns one of them as a line; `quoted` makes the stranger's words harmless.
-pub(super) fn line(refusal: &Refusal, quoted: fn(&str) -> String) -> String {
-    let destination = quoted(&refusal.destination.to_string());
+fn item(refusal: &Refusal) -> Line {
+    let destination = Line::code(&refusal.destination.to_string());
+    let refused = destination.and(": ").and(Line::name(&refusal.rule()));
     match refusal.line() {
-        Some(line) => format!("{destination}: {}; to allow it: {}", refusal.rule(), quoted(&line)),
+        Some(line) => refused.and("; to allow it: ").and(Line::code(&line)),
+        None => refused,
+    }
+}
+
+/// Returns one of them as a line for a terminal.
+pub(super) fn line(refusal: &Refusal) -> String {
+    let destination = &refusal.destination;
+    match refusal.line() {
+        Some(line) => format!("{destination}: {}; to allow it: {line}", refusal.rule()),
         None => format!("{destination}: {}", refusal.rule()),
     }
 }

@@ -47,10 +47,10 @@ pub fn local(
         }
     }
     for finding in &record.findings {
-        let _ = writeln!(text, "Look at {}", proof::looked_at(finding, str::to_owned));
+        let _ = writeln!(text, "Look at {}", proof::looked_at(finding));
     }
     for refusal in &record.refused {
-        let _ = writeln!(text, "Not let out to {}", refused::line(refusal, str::to_owned));
+        let _ = writeln!(text, "Not let out to {}", refused::line(refusal));
     }
     for note in &record.notes {
         let _ = writeln!(text, "Note: {note}");

@@ -10,6 +10,7 @@ use super::thread::Thread;
 use crate::forge::Comment;
 use crate::journal::fact::Fact;
 use crate::llm::chat::Chat;
+use crate::markdown::compose::Page;
 use crate::secret::Clean;
 use crate::task::command::Command;
 
@@ -89,8 +90,8 @@ impl Run {
                 self.allow(*tokens);
                 answers::allowed(*tokens)
             }
-            Command::Resume => answers::NOT_PAUSED.to_owned(),
-            Command::Approve(_) | Command::Deny(_) => answers::NOTHING_TO_APPROVE.to_owned(),
+            Command::Resume => answers::NOT_PAUSED.into(),
+            Command::Approve(_) | Command::Deny(_) => answers::NOTHING_TO_APPROVE.into(),
             Command::Help | Command::Unknown(_) | Command::Stop | Command::Pause => answers::help(&order.command),
         };
         self.answer(&order, &answer).await
@@ -103,11 +104,11 @@ impl Run {
     }
 
     /// Answers an order below the item, and remembers that it was obeyed.
-    pub(super) async fn answer(&mut self, order: &Order, text: &str) -> Result<(), Setback> {
+    pub(super) async fn answer(&mut self, order: &Order, page: &Page) -> Result<(), Setback> {
         if let Origin::Comment(heard) | Origin::AboveWords(heard) = order.origin
             && matches!(self.thread, Thread::Item { .. })
         {
-            self.say(&format!("reply-{}", heard.key), text).await?;
+            self.say(&format!("reply-{}", heard.key), page).await?;
         }
         self.has_obeyed(order).await
     }

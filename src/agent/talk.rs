@@ -1,7 +1,7 @@
 //! What people read on the item: each text is one function, so that all of them can be seen in one place.
 //!
-//! The program's own words are Markdown that GitHub and GitLab render alike. What a model said stands in them only
-//! through [`harmless`], and what a command said only in a block of code that it cannot close.
+//! A text is a [`Page`] of parts. The program's own words are Markdown that GitHub and GitLab render alike; what a model, a
+//! stranger or a command said can only be put in as what it is, and does nothing there.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -13,98 +13,115 @@ use super::record::{Failure, Kept, Parked, Record, Saved};
 use super::refused;
 use super::round::Kind;
 use super::workshop::Settings;
-use crate::markdown::code::{code, fenced};
-use crate::markdown::sanitize::{harmless, harmless_line, harmless_name};
-use crate::plan::Plan;
+use crate::markdown::compose::{Line, Page};
+use crate::markdown::visible;
+use crate::plan::{Plan, Subtask};
 use crate::task::id::RunId;
 use crate::task::labels::Labels;
 use crate::task::state::State;
 
 /// Most characters of what the model says it is doing.
 const LONGEST_DOING: usize = 200;
+/// Most characters of a subtask.
+const LONGEST_SUBTASK: usize = 1000;
+/// Most characters of a reason that stands within a sentence.
+const LONGEST_REASON: usize = 1000;
 
-/// Tells whoever put the label on that they may not; `None` where nobody can tell who it was.
-pub fn turned_away(by: Option<&str>, trigger: &str) -> String {
-    match by.and_then(harmless_name) {
-        Some(by) => format!(
-            "Thank you, {by}. I begin work only where somebody who may write to this repository puts the label `{trigger}` on, \
-             so I have taken it off again. Whoever may write can read this through and put it on."
+/// Tells whoever put the label on that they may not; where nobody can tell who it was, it tells all.
+pub fn turned_away(by: Option<&str>, trigger: &str) -> Page {
+    let mut page = Page::default();
+    page.paragraph(match by.filter(|by| !visible::line(by).is_empty()) {
+        Some(by) => Line::filled(
+            "Thank you, {}. I begin work only where somebody who may write to this repository puts the label {} on, \
+             so I have taken it off again. Whoever may write can read this through and put it on.",
+            [Line::name(by), Line::code(trigger)],
         ),
-        None => format!(
-            "I cannot tell who put the label `{trigger}` on, so I have taken it off again. Somebody who may write to this \
-             repository can put it on once more."
+        None => Line::filled(
+            "I cannot tell who put the label {} on, so I have taken it off again. Somebody who may write to this \
+             repository can put it on once more.",
+            [Line::code(trigger)],
         ),
-    }
+    });
+    page
 }
 
 /// Tells whoever put the label on a confidential issue that it is not worked on.
-pub fn confidential(trigger: &str) -> String {
-    format!(
+pub fn confidential(trigger: &str) -> Page {
+    let mut page = Page::default();
+    page.paragraph(Line::filled(
         "This issue is confidential, and more people can read the project than the issue. What I would make of it, a branch \
-         and a merge request, could be read by all of them, so I do not work on it and have taken the label `{trigger}` off \
-         again. Make the issue or the project visible to the same people, or have the operator set \
-         `gitlab.confidential_issues: neutral_names`, and put the label on once more."
-    )
+         and a merge request, could be read by all of them, so I do not work on it and have taken the label {} off again. Make \
+         the issue or the project visible to the same people, or have the operator set \
+         `gitlab.confidential_issues: neutral_names`, and put the label on once more.",
+        [Line::code(trigger)],
+    ));
+    page
 }
 
 /// Returns the one progress comment. At the end of the run it folds up: the final comment below it says what counts.
-pub fn progress(run: RunId, state: State, record: &Record, settings: &Settings, labels: &Labels) -> String {
+pub fn progress(run: RunId, state: State, record: &Record, settings: &Settings, labels: &Labels) -> Page {
     let parked = record
         .parked
         .as_ref()
         .filter(|_| !state.is_final() && !state.is_set_aside());
-    let mut text = match parked {
-        Some(parked) => waiting(parked, &labels.trigger),
-        None if state.is_final() => format!("<details><summary>🛠️ {}: how it went</summary>\n", headline(state)),
-        None => format!("### 🛠️ {}\n", headline(state)),
-    };
-    if let Some(plan) = &record.plan {
-        if !plan.comment.trim().is_empty() {
-            let _ = write!(text, "\n{}\n", harmless(&plan.comment));
-        }
-        let is_ticked = state == State::Done && record.is_verified();
-        let _ = write!(text, "\n{}", checklist(plan, &record.finished_subtasks, is_ticked));
-        for former in record.former_plans.iter().rev() {
-            let _ = write!(
-                text,
-                "\n<details><summary>The plan before</summary>\n\n{}\n</details>\n",
-                checklist(former, &BTreeSet::new(), false)
-            );
-        }
+    let mut page = Page::default();
+    match parked {
+        Some(parked) => waiting(&mut page, parked, &labels.trigger),
+        None if state.is_final() => {}
+        None => page.heading(Line::from("🛠️ ").and(headline(state))),
     }
+    plans(&mut page, state, record);
     if state == State::Working && !record.doing.is_empty() {
-        let _ = write!(text, "\n**Now:** {}\n", harmless_line(&record.doing, LONGEST_DOING));
+        let first = record.doing.trim().lines().next().unwrap_or_default();
+        page.paragraph(Line::from("**Now:** ").and(Line::said(first, LONGEST_DOING)));
     }
-    notes(&mut text, &record.notes);
-    text.push_str(&refused::listed(&record.refused));
-    text.push_str("\n<sub>");
-    if let Some(environment) = &record.environment {
-        let _ = write!(text, "Environment {} · ", code(environment));
+    notes(&mut page, &record.notes);
+    refused::list(&mut page, &record.refused);
+    let mut footer = match &record.environment {
+        Some(environment) => Line::filled("Environment {} · ", [Line::code(environment)]),
+        None => Line::default(),
+    };
+    footer = footer
+        .and(Line::figures(&spent(record, settings)))
+        .and(Line::filled(" · run {}", [Line::code(&run.to_string())]));
+    let mut small = vec![footer];
+    if !state.is_final() && !state.is_set_aside() && parked.is_none() {
+        small.push(Line::filled(
+            "Comments are read before the next step. To stop it, write `/agent stop` or take the label {} off; \
+             `/agent help` tells more.",
+            [Line::code(&labels.processing)],
+        ));
     }
-    let _ = write!(text, "{} · run `{run}`", spent(record, settings));
-    if state.is_final() {
-        text.push_str("</sub>\n\n</details>");
-    } else if state.is_set_aside() || parked.is_some() {
-        text.push_str("</sub>");
-    } else {
-        let _ = write!(
-            text,
-            "<br>Comments are read before the next step. To stop it, write `/agent stop` or take the label `{}` \
-             off; `/agent help` tells more.</sub>",
-            labels.processing
-        );
+    page.small(small);
+    if !state.is_final() {
+        return page;
     }
-    text
+    let mut folded = Page::default();
+    folded.details(Line::from("🛠️ ").and(headline(state)).and(": how it went"), page);
+    folded
 }
 
-/// Returns how the progress comment of a run begins that waits for the outside.
-fn waiting(parked: &Parked, trigger: &str) -> String {
-    format!(
-        "### ⏳ Waiting until {}\n\n{}\n\nThen it goes on by itself, and reads what was written here meanwhile. Put the label \
-         `{trigger}` on to have it go on at once.\n",
-        parked.until.format("%Y-%m-%d %H:%M UTC"),
-        harmless(&sentence(&parked.reason))
-    )
+fn plans(page: &mut Page, state: State, record: &Record) {
+    let Some(plan) = &record.plan else { return };
+    page.said(&plan.comment);
+    let is_ticked = state == State::Done && record.is_verified();
+    page.items(checklist(plan, &record.finished_subtasks, is_ticked));
+    for former in record.former_plans.iter().rev() {
+        let mut before = Page::default();
+        before.items(checklist(former, &BTreeSet::new(), false));
+        page.details("The plan before", before);
+    }
+}
+
+/// Writes how the progress comment of a run begins that waits for the outside.
+fn waiting(page: &mut Page, parked: &Parked, trigger: &str) {
+    let until = parked.until.format("%Y-%m-%d %H:%M UTC").to_string();
+    page.heading(Line::from("⏳ Waiting until ").and(Line::figures(&until)));
+    page.said(&sentence(&parked.reason));
+    page.paragraph(Line::filled(
+        "Then it goes on by itself, and reads what was written here meanwhile. Put the label {} on to have it go on at once.",
+        [Line::code(trigger)],
+    ));
 }
 
 /// Returns in a few words what is done in a stage.
@@ -127,19 +144,18 @@ pub fn headline(state: State) -> &'static str {
 }
 
 /// Ticks what the model called finished, and everything at the end of a run whose checks passed.
-fn checklist(plan: &Plan, finished: &BTreeSet<String>, is_all_done: bool) -> String {
-    plan.ordered().into_iter().fold(String::new(), |mut list, subtask| {
+fn checklist(plan: &Plan, finished: &BTreeSet<String>, is_all_done: bool) -> Vec<Line> {
+    let item = |subtask: &Subtask| {
         let is_ticked = is_all_done || finished.contains(&subtask.id);
-        let tick = if is_ticked { "[x]" } else { "[ ]" };
-        let words: Vec<_> = subtask.description.split_whitespace().collect();
-        let _ = writeln!(list, "- {tick} {}", harmless(&words.join(" ")));
-        list
-    })
+        let tick = Line::from(if is_ticked { "[x] " } else { "[ ] " });
+        tick.and(Line::said(&subtask.description, LONGEST_SUBTASK))
+    };
+    plan.ordered().into_iter().map(item).collect()
 }
 
-fn notes(text: &mut String, notes: &[String]) {
+fn notes(page: &mut Page, notes: &[String]) {
     for note in notes {
-        let _ = writeln!(text, "\n> ⚠️ {}", harmless(note).replace('\n', "\n> "));
+        page.note(note);
     }
 }
 
@@ -172,117 +188,138 @@ pub fn counted(number: u32, what: &str) -> String {
 }
 
 /// Returns the final comment of a run that came to its end.
-pub fn done(record: &Record, settings: &Settings) -> String {
-    let branch = record.base.as_ref().map_or("", |base| base.head_branch.as_str());
-    let mut text = match (&record.change, record.has_changes(), record.is_verified()) {
-        (Some(change), _, true) => format!("### ✅ Done: {}\n", change.url),
-        (Some(change), _, false) => format!(
-            "### ⚠️ Done, but {}: {} is a draft\n",
-            what_is_wrong(record),
-            change.url
+pub fn done(record: &Record, settings: &Settings) -> Page {
+    let branch = || Line::code(record.base.as_ref().map_or("", |base| base.head_branch.as_str()));
+    let mut page = Page::default();
+    page.heading(match (&record.change, record.has_changes(), record.is_verified()) {
+        (Some(change), _, true) => Line::filled("✅ Done: {}", [Line::address(&change.url)]),
+        (Some(change), _, false) => Line::filled(
+            "⚠️ Done, but {}: {} is a draft",
+            [what_is_wrong(record).into(), Line::address(&change.url)],
         ),
-        (None, true, true) => format!("### ✅ Done: pushed to {}\n", code(branch)),
-        (None, true, false) => format!("### ⚠️ Pushed to {}, but {}\n", code(branch), what_is_wrong(record)),
-        (None, false, true) => "### ✅ Done: nothing had to be changed\n".to_owned(),
-        (None, false, false) => "### ⚠️ Nothing was changed, and the checks do not pass\n".to_owned(),
-    };
-    summary(&mut text, record);
-    text.push_str(&verification(record, &settings.planning.verification));
-    text.push_str(&to_look_at(&record.findings));
-    notes(&mut text, &record.notes);
-    text.push_str(&refused::listed(&record.refused));
-    let _ = write!(text, "\n<sub>{}</sub>", spent(record, settings));
-    text
+        (None, true, true) => Line::filled("✅ Done: pushed to {}", [branch()]),
+        (None, true, false) => Line::filled("⚠️ Pushed to {}, but {}", [branch(), what_is_wrong(record).into()]),
+        (None, false, true) => "✅ Done: nothing had to be changed".into(),
+        (None, false, false) => "⚠️ Nothing was changed, and the checks do not pass".into(),
+    });
+    summary(&mut page, record);
+    verification(&mut page, record, &settings.planning.verification);
+    to_look_at(&mut page, &record.findings);
+    notes(&mut page, &record.notes);
+    refused::list(&mut page, &record.refused);
+    page.small(vec![Line::figures(&spent(record, settings))]);
+    page
 }
 
 /// Returns the final comment of a run that failed.
-pub fn failed(failure: &Failure, record: &Record, settings: &Settings, trigger: &str, saved: Option<&Saved>) -> String {
-    let mut text = format!(
-        "### ❌ This could not be done\n\n{}\n",
-        harmless(&sentence(&failure.text))
-    );
-    text.push_str(&work_so_far(saved));
-    notes(&mut text, &record.notes);
-    text.push_str(&refused::listed(&record.refused));
-    let _ = write!(text, "\nTo start a new run, put the label `{trigger}` on again.");
+pub fn failed(failure: &Failure, record: &Record, settings: &Settings, trigger: &str, saved: Option<&Saved>) -> Page {
+    let mut page = Page::default();
+    page.heading("❌ This could not be done");
+    page.said(&sentence(&failure.text));
+    work_so_far(&mut page, saved);
+    notes(&mut page, &record.notes);
+    refused::list(&mut page, &record.refused);
+    page.paragraph(new_run(trigger));
     if record.turns > 0 {
-        let _ = write!(text, "\n\n<sub>{}</sub>", spent(record, settings));
+        page.small(vec![Line::figures(&spent(record, settings))]);
     }
-    text
+    page
+}
+
+pub(super) fn new_run(trigger: &str) -> Line {
+    Line::filled("To start a new run, put the label {} on again.", [Line::code(trigger)])
 }
 
 /// Says where the work is that was not delivered.
-pub(super) fn work_so_far(saved: Option<&Saved>) -> String {
+pub(super) fn work_so_far(page: &mut Page, saved: Option<&Saved>) {
     let nowhere = "The work so far is on no branch: this request comes from a fork, and commits of a fork are never pushed to this \
                    repository.";
     match saved {
-        None => String::new(),
-        Some(Saved::Branch(branch)) => format!("\nThe work so far is on the branch {}.\n", code(branch)),
-        Some(Saved::Kept(Kept::Mirror)) => {
-            format!("\n{nowhere} It is kept with this program, and the run goes on from it.\n")
+        None => {}
+        Some(Saved::Branch(branch)) => {
+            page.paragraph(Line::filled("The work so far is on the branch {}.", [Line::code(branch)]));
         }
-        Some(Saved::Kept(Kept::File { file, reference })) => format!(
-            "\n{nowhere} It is kept where this program runs, in the file {}; there {} brings it into a clone of the fork.\n",
-            code(file),
-            code(&format!("git fetch {file} {reference}"))
-        ),
+        Some(Saved::Kept(Kept::Mirror)) => {
+            page.paragraph(Line::from(nowhere).and(" It is kept with this program, and the run goes on from it."));
+        }
+        Some(Saved::Kept(Kept::File { file, reference })) => page.paragraph(Line::from(nowhere).and(Line::filled(
+            " It is kept where this program runs, in the file {}; there {} brings it into a clone of the fork.",
+            [Line::code(file), Line::code(&format!("git fetch {file} {reference}"))],
+        ))),
     }
 }
 
 /// Returns the final comment of a run that people did not want any more.
-pub fn withdrawn(reason: &str, trigger: &str) -> String {
-    format!(
-        "### ⏹️ Stopped\n\nThe run was ended because {reason}. To start a new one, put the label `{trigger}` on again."
-    )
+pub fn withdrawn(reason: &str, trigger: &str) -> Page {
+    let mut page = Page::default();
+    page.heading("⏹️ Stopped");
+    page.paragraph(Line::filled(
+        "The run was ended because {}. To start a new one, put the label {} on again.",
+        [Line::said(reason, LONGEST_REASON), Line::code(trigger)],
+    ));
+    page
 }
 
 /// Returns the comment that ends the rounds on an own pull/merge request.
-pub fn needs_people(kind: Kind, most: u32, trigger: &str) -> String {
+pub fn needs_people(kind: Kind, most: u32, trigger: &str) -> Page {
     let (what, key) = match kind {
-        Kind::Review => ("reviews", "max_review_rounds"),
-        Kind::Checks => ("failing checks", "max_ci_rounds"),
+        Kind::Review => ("reviews", "`follow_up.max_review_rounds`"),
+        Kind::Checks => ("failing checks", "`follow_up.max_ci_rounds`"),
     };
-    format!(
-        "### 🙋 This needs a human\n\n{} of work on {what} did not settle it, and there are no more (`follow_up.{key}`). To have the \
-         work go on all the same, put the label `{trigger}` on.",
-        counted(most, "round")
-    )
+    let mut page = Page::default();
+    page.heading("🙋 This needs a human");
+    page.paragraph(Line::filled(
+        "{} of work on {} did not settle it, and there are no more ({}). To have the work go on all the same, put the \
+         label {} on.",
+        [
+            Line::figures(&counted(most, "round")),
+            what.into(),
+            key.into(),
+            Line::code(trigger),
+        ],
+    ));
+    page
 }
 
 /// Returns the text of a pull/merge request.
-pub fn change_body(record: &Record, settings: &Settings, closes: Option<u64>, run: RunId) -> String {
+pub fn change_body(record: &Record, settings: &Settings, closes: Option<u64>, run: RunId) -> Page {
     if record.is_discreet {
         return discreet_body(closes, run);
     }
-    let mut text = String::new();
-    summary(&mut text, record);
-    text.push_str(&verification(record, &settings.planning.verification));
+    let mut page = Page::default();
+    summary(&mut page, record);
+    verification(&mut page, record, &settings.planning.verification);
     for check in record.checks.iter().filter(|check| has_something_to_say(check)) {
-        let _ = write!(
-            text,
-            "\n<details><summary>What the failing check said</summary>\n\n{}\n\n</details>\n",
-            fenced(&format!("$ {}\n{}", check.command, check.tail))
-        );
+        let mut said = Page::default();
+        said.code(&format!("$ {}\n{}", check.command, check.tail));
+        page.details("What the failing check said", said);
     }
-    text.push_str(&to_look_at(&record.findings));
-    notes(&mut text, &record.notes);
-    text.push_str(&refused::listed(&record.refused));
+    to_look_at(&mut page, &record.findings);
+    notes(&mut page, &record.notes);
+    refused::list(&mut page, &record.refused);
     if let Some(number) = closes {
-        let _ = write!(text, "\nCloses #{number}\n");
+        page.closes(number);
     }
-    let _ = write!(text, "\n<sub>{} · run `{run}`</sub>", spent(record, settings));
-    text.trim_start().to_owned()
+    let spent = Line::figures(&spent(record, settings));
+    page.small(vec![
+        spent.and(Line::filled(" · run {}", [Line::code(&run.to_string())])),
+    ]);
+    page
 }
 
 /// Returns the text of a pull/merge request whose item fewer people may read than the request itself.
-fn discreet_body(closes: Option<u64>, run: RunId) -> String {
-    let closing = closes.map(|number| format!("Closes #{number}\n\n")).unwrap_or_default();
-    format!("What this is about can be read in its issue, by those who may see it.\n\n{closing}<sub>run `{run}`</sub>")
+fn discreet_body(closes: Option<u64>, run: RunId) -> Page {
+    let mut page = Page::from("What this is about can be read in its issue, by those who may see it.");
+    if let Some(number) = closes {
+        page.closes(number);
+    }
+    page.small(vec![Line::filled("run {}", [Line::code(&run.to_string())])]);
+    page
 }
 
-fn summary(text: &mut String, record: &Record) {
-    if let Some(summary) = record.summary.as_deref().filter(|summary| !summary.trim().is_empty()) {
-        let _ = write!(text, "\n{}\n", harmless(summary));
+fn summary(page: &mut Page, record: &Record) {
+    if let Some(summary) = &record.summary {
+        page.said(summary);
     }
 }
 

@@ -7,6 +7,7 @@ use super::setback::Setback;
 use super::thread::Thread;
 use crate::forge::{ForgeError, Item, Post};
 use crate::journal::fact::Fact;
+use crate::markdown::compose::Page;
 use crate::task::state::State;
 
 impl Run {
@@ -40,8 +41,8 @@ impl Run {
     }
 
     /// Writes a comment that is written once in the life of the run, however often this is called.
-    pub(super) async fn say(&mut self, what: &str, text: &str) -> Result<(), Setback> {
-        self.write(what, text, Again::Leave).await
+    pub(super) async fn say(&mut self, what: &str, page: &Page) -> Result<(), Setback> {
+        self.write(what, page, Again::Leave).await
     }
 
     /// Tells a person at the terminal, if there is one, what is going on.
@@ -54,8 +55,8 @@ impl Run {
     }
 
     /// Writes the comment, or does `again` what is done with one that is there.
-    pub(super) async fn write(&mut self, what: &str, text: &str, again: Again) -> Result<(), Setback> {
-        let body = self.workshop.redactor.clean(text);
+    pub(super) async fn write(&mut self, what: &str, page: &Page, again: Again) -> Result<(), Setback> {
+        let body = page.written(&self.workshop.redactor);
         let (forge, task) = match &self.thread {
             Thread::Item { forge, .. } => (Arc::clone(forge), self.lease.task.clone()),
             Thread::Terminal { .. } => return Ok(()),

@@ -1,5 +1,72 @@
 //! Spans and blocks of code that nothing inside of them can close.
 
+/// Languages that a block of code may be said to be in.
+const LANGUAGES: [&str; 63] = [
+    "bash",
+    "bat",
+    "c",
+    "clojure",
+    "cmake",
+    "cpp",
+    "cs",
+    "csharp",
+    "css",
+    "csv",
+    "dart",
+    "diff",
+    "docker",
+    "dockerfile",
+    "elixir",
+    "erlang",
+    "go",
+    "graphql",
+    "groovy",
+    "haskell",
+    "hcl",
+    "html",
+    "http",
+    "ini",
+    "java",
+    "javascript",
+    "js",
+    "json",
+    "jsx",
+    "julia",
+    "kotlin",
+    "less",
+    "lua",
+    "make",
+    "makefile",
+    "nginx",
+    "patch",
+    "perl",
+    "php",
+    "powershell",
+    "proto",
+    "py",
+    "python",
+    "r",
+    "rb",
+    "rs",
+    "ruby",
+    "rust",
+    "scala",
+    "scss",
+    "sh",
+    "shell",
+    "sql",
+    "swift",
+    "text",
+    "toml",
+    "ts",
+    "tsx",
+    "txt",
+    "typescript",
+    "xml",
+    "yaml",
+    "yml",
+];
+
 /// Returns `text` on one line in a span of code that nothing in it can close.
 pub fn code(text: &str) -> String {
     // Several spaces may be part of a command.
@@ -16,8 +83,20 @@ pub fn code(text: &str) -> String {
 
 /// Returns `text` in a code block that nothing in it can close.
 pub fn fenced(text: &str) -> String {
+    fenced_as("", text)
+}
+
+/// Returns `text` in a code block of a language, if that is one which pages only colour: others
+/// they run, as diagrams, maps or formulas.
+pub fn fenced_as(language: &str, text: &str) -> String {
     let fence = "`".repeat(longest_run(text).max(2) + 1);
-    format!("{fence}\n{}\n{fence}", text.trim_end())
+    let language = language
+        .split_whitespace()
+        .next()
+        .unwrap_or_default()
+        .to_ascii_lowercase();
+    let language = LANGUAGES.iter().find(|known| **known == language).unwrap_or(&"");
+    format!("{fence}{language}\n{}\n{fence}", text.trim_end())
 }
 
 fn longest_run(text: &str) -> usize {

@@ -37,6 +37,7 @@ pub fn shortened(body: &str, limit: usize) -> String {
     let head = without_half_a_span(first(body, keep / 3 * 2));
     let tail = last(body, keep / 3);
     let is_whole = body[..body.len() - tail.len()].ends_with('\n');
+    let tail = if has_block_in_a_list(tail) { "" } else { tail };
     let (tail, ellipsis) = match tail.split_once('\n') {
         _ if is_whole => (tail, ""),
         Some((line, rest)) if line.contains('`') => (rest, ""),
@@ -56,6 +57,17 @@ pub fn shortened(body: &str, limit: usize) -> String {
     }
     // Fences as long as a page.
     note
+}
+
+/// Tells whether the marks of a block of code stand behind those of a list or a quote. Cut off from the item that it stands in, the
+/// block would end elsewhere.
+fn has_block_in_a_list(tail: &str) -> bool {
+    tail.lines().any(|line| {
+        let inner = line.trim_start_matches([
+            ' ', '>', '-', '*', '.', ')', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9',
+        ]);
+        inner.len() < line.len() && inner.starts_with("```")
+    })
 }
 
 /// Returns `head` without the end of its last line, where that has the signs of code in it.

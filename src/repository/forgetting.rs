@@ -50,7 +50,7 @@ impl Mirror {
     }
 
     /// Tells whether this is the mirror of a repository that its forge calls so.
-    pub fn is_of(&self, name: &str) -> bool {
+    pub fn is_called(&self, name: &str) -> bool {
         let parts: Vec<String> = name.split('/').map(|part| file_name(part).to_lowercase()).collect();
         let place = self.path().with_extension("").to_string_lossy().to_lowercase();
         Path::new(&place).ends_with(parts.join("/"))

@@ -1,30 +1,36 @@
-//! The message of a delivered commit: the model's words, cleaned, and the run's trailer once.
+//! The message of a delivered commit: the model's words, which do nothing, and the run's trailer
+//! once.
+//!
+//! Forges act on messages: they close items, tell people and other items that they were mentioned,
+//! leave out checks, and show trailers as facts about who wrote or approved a commit, below a
+//! verified signature where commits are signed. So references and mentions are broken by a space
+//! that can be seen, directives to CI lose their brackets, and only trailers that speak of nobody
+//! stay.
+
+use std::sync::LazyLock;
+
+use regex::{Captures, Regex};
 
 const TRAILER: &str = "Coding-Agent-Run";
 const MAX_SUBJECT: usize = 200;
 const MAX_MESSAGE: usize = 64 * 1024;
 
+/// Trailers that say something about the change and nothing about anybody.
+const TRAILERS: [&str; 6] = ["Refs", "See-also", "Related", "Note", "BREAKING-CHANGE", "Deprecated"];
+
 /// Returns `message` as it goes into our commit.
 pub fn delivered(message: &str, run: &str) -> String {
-    let text: String = message
-        .replace("\r\n", "\n")
-        .chars()
-        .filter(|char| matches!(char, '\n' | '\t') || !(char.is_control() || is_invisible(*char)))
-        .collect();
-    let is_ours = |line: &&str| {
-        line.split_once(':')
-            .is_some_and(|(key, _)| key.trim().eq_ignore_ascii_case(TRAILER))
-    };
-    // A run is named by the program alone, so a trailer that was there already goes.
-    let mut lines: Vec<&str> = text.lines().map(str::trim_end).filter(|line| !is_ours(line)).collect();
+    let text = seen(message);
+    let mut lines: Vec<String> = text.lines().map(|line| inert(line.trim_end())).collect();
     let mut length = 0;
     lines.retain(|line| {
         length += line.len() + 1;
         length <= MAX_MESSAGE
     });
+    let mut lines = without_foreign_trailers(lines);
     let first = lines.iter().position(|line| !line.is_empty()).unwrap_or(lines.len());
     lines.drain(..first);
-    while lines.last().is_some_and(|line| line.is_empty()) {
+    while lines.last().is_some_and(String::is_empty) {
         lines.pop();
     }
     let subject = match lines.first() {
@@ -42,6 +48,123 @@ pub fn delivered(message: &str, run: &str) -> String {
     result + TRAILER + ": " + run + "\n"
 }
 
+/// Returns a stranger's words as the title of a change: a forge may make them the subject of a
+/// commit when it is merged.
+pub fn title(text: &str) -> String {
+    let words = seen(text);
+    inert(&words.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+fn seen(text: &str) -> String {
+    text.replace("\r\n", "\n")
+        .chars()
+        .filter(|char| matches!(char, '\n' | '\t') || !(char.is_control() || is_invisible(*char)))
+        .collect()
+}
+
+/// Returns a line on which no forge acts.
+fn inert(line: &str) -> String {
+    static DIRECTIVE: LazyLock<Regex> = LazyLock::new(|| pattern(r"\[([^\[\]]{1,60})\]"));
+    static COMMAND: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?i)\b(?:skip|no|norun|nobuild)\b|_skip|skip_"));
+    static STARS: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?i)\*{3,}\s*(no_?ci)\s*\*{3,}"));
+    static CHECKS: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?i)\b(skip|request)-checks\s*:"));
+    static REFERENCE: LazyLock<Regex> =
+        LazyLock::new(|| pattern(r"([#!&%$~])([0-9])|\b((?i:gh|gl)|[A-Z][A-Z0-9_]*)-([0-9])"));
+    static ADDRESS: LazyLock<Regex> =
+        LazyLock::new(|| pattern(r"://(\S*/(?:issues?|pull|pulls|merge_requests|work_items|epics|commit|commits|-)/)"));
+    let line = DIRECTIVE.replace_all(line, |found: &Captures<'_>| {
+        if COMMAND.is_match(&found[1]) {
+            format!("({})", &found[1])
+        } else {
+            found[0].to_owned()
+        }
+    });
+    let line = STARS.replace_all(&line, "$1");
+    let line = CHECKS.replace_all(&line, "$1 checks:");
+    let line = ADDRESS.replace_all(&line, ":// $1");
+    let line = REFERENCE.replace_all(&line, |found: &Captures<'_>| match (found.get(3), found.get(4)) {
+        (Some(key), Some(_)) if STANDARDS.contains(&key.as_str()) => found[0].to_owned(),
+        (Some(key), Some(number)) => format!("{} {}", key.as_str(), number.as_str()),
+        _ => format!("{} {}", &found[1], &found[2]),
+    });
+    without_mentions(&line)
+}
+
+/// Names of standards that look like the key of an issue tracker's item.
+const STANDARDS: [&str; 5] = ["UTF", "SHA", "ISO", "RFC", "BASE"];
+
+/// A pattern would take the sign behind the `@` along, which may stand before the next one.
+fn without_mentions(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    let mut letters = text.chars().peekable();
+    while let Some(letter) = letters.next() {
+        let is_in_word = safe
+            .chars()
+            .next_back()
+            .is_some_and(|before| before.is_ascii_alphanumeric());
+        safe.push(letter);
+        if letter == '@' && !is_in_word && letters.peek().is_some_and(|next| !next.is_whitespace()) {
+            safe.push(' ');
+        }
+    }
+    safe
+}
+
+/// Leaves out what attributes the commit to somebody wherever it stands, and of the trailers all
+/// that are not known. A line that is indented goes on with the one before it.
+fn without_foreign_trailers(lines: Vec<String>) -> Vec<String> {
+    let end = lines
+        .iter()
+        .rposition(|line| !line.is_empty())
+        .map_or(0, |last| last + 1);
+    let start = lines[..end]
+        .iter()
+        .rposition(String::is_empty)
+        .map_or(end, |empty| empty + 1);
+    let has_trailers = start > 0 && lines[start..end].iter().any(|line| key(line).is_some_and(is_token));
+    let mut is_dropped = false;
+    let mut kept = Vec::with_capacity(lines.len());
+    for (at, line) in lines.into_iter().enumerate() {
+        let continues = is_dropped && line.starts_with([' ', '\t']) && !line.trim().is_empty();
+        let is_trailer = has_trailers && (start..end).contains(&at);
+        is_dropped = continues
+            || key(&line).is_some_and(|key| attributes(key) || (is_trailer && is_token(key) && !is_known(key)));
+        if !is_dropped {
+            kept.push(line);
+        }
+    }
+    kept
+}
+
+/// Returns what stands before the first colon.
+fn key(line: &str) -> Option<&str> {
+    line.split_once(':')
+        .map(|(key, _)| key.trim_matches([' ', '\t', '>', '*', '-']))
+}
+
+fn is_token(key: &str) -> bool {
+    !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+}
+
+fn is_known(key: &str) -> bool {
+    TRAILERS.iter().any(|known| known.eq_ignore_ascii_case(key))
+}
+
+/// Tells whether this names people, or the run, which the program alone does.
+fn attributes(key: &str) -> bool {
+    let key = key.to_ascii_lowercase();
+    is_token(&key) && (key.ends_with("-by") || ["cc", "change-id", "author", "on-behalf-of"].contains(&key.as_str()))
+        || key.eq_ignore_ascii_case(TRAILER)
+}
+
+#[expect(
+    clippy::expect_used,
+    reason = "the patterns are written above, and the tests use them all"
+)]
+fn pattern(text: &str) -> Regex {
+    Regex::new(text).expect("a pattern of this file")
+}
+
 fn shortened(subject: &str) -> String {
     if subject.chars().count() <= MAX_SUBJECT {
         return subject.to_owned();
@@ -51,12 +174,12 @@ fn shortened(subject: &str) -> String {
 }
 
 /// Tells whether the last paragraph, set off by an empty line, is `Key: value` lines only.
-fn ends_in_trailers(body: &[&str]) -> bool {
-    let Some(start) = body.iter().rposition(|line| line.is_empty()) else {
+fn ends_in_trailers(body: &[String]) -> bool {
+    let Some(start) = body.iter().rposition(String::is_empty) else {
         return false;
     };
     let paragraph = &body[start + 1..];
-    let is_trailer = |line: &&str| {
+    let is_trailer = |line: &String| {
         line.split_once(": ").is_some_and(|(key, value)| {
             let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
             !key.is_empty() && key.bytes().all(plain) && !value.is_empty()
@@ -84,8 +207,8 @@ mod tests {
             ("Greet\n", "Greet\n\nCoding-Agent-Run: 7\n"),
             ("Greet\n\nBecause.\n", "Greet\n\nBecause.\n\nCoding-Agent-Run: 7\n"),
             (
-                "Greet\n\nBecause.\n\nCo-authored-by: A <a@b.example>\n",
-                "Greet\n\nBecause.\n\nCo-authored-by: A <a@b.example>\nCoding-Agent-Run: 7\n",
+                "Greet\n\nBecause.\n\nRefs: the README\n",
+                "Greet\n\nBecause.\n\nRefs: the README\nCoding-Agent-Run: 7\n",
             ),
             ("fix: Greet\n", "fix: Greet\n\nCoding-Agent-Run: 7\n"),
             ("\n\n  \n", "Changes without a message\n\nCoding-Agent-Run: 7\n"),
@@ -94,6 +217,56 @@ mod tests {
         ] {
             assert_eq!(delivered(message, "7"), expected, "{message:?}");
         }
+    }
+
+    #[test]
+    fn no_forge_acts_on_a_message() {
+        for (line, expected) in [
+            ("Fixes #1, closes acme/other#2", "Fixes # 1, closes acme/other# 2"),
+            ("Closes GH-7, JIRA-12, UTF-8", "Closes GH 7, JIRA 12, UTF-8"),
+            (
+                "Fixes https://forge.example/a/b/issues/7, see https://docs.example/a",
+                "Fixes https:// forge.example/a/b/issues/7, see https://docs.example/a",
+            ),
+            (
+                "cc @acme/everyone, bob@example.org",
+                "cc @ acme/everyone, bob@example.org",
+            ),
+            ("@@all", "@ @ all"),
+            (
+                "Greet [skip ci] [CI  Skip] [no ci]",
+                "Greet (skip ci) (CI  Skip) (no ci)",
+            ),
+            (
+                "Greet [skip actions] [azp skip] [ci-skip]",
+                "Greet (skip actions) (azp skip) (ci-skip)",
+            ),
+            ("Greet ***NO_CI*** [x] [a-b]", "Greet NO_CI [x] [a-b]"),
+            ("[ski\u{200b}p ci]", "(skip ci)"),
+            ("skip-checks: true", "skip checks: true"),
+        ] {
+            assert_eq!(title(line), expected);
+            assert_eq!(delivered(line, "7"), format!("{expected}\n\nCoding-Agent-Run: 7\n"));
+        }
+    }
+
+    #[test]
+    fn nobody_is_made_an_author_or_a_reviewer() {
+        for text in [
+            "Co-authored-by: Alice <alice@example.org>",
+            "Signed-off-by: Alice <alice@example.org>\n  and more of it",
+            "reviewed-by : Alice",
+            "Approved-By: Alice\nChange-Id: I1234",
+            "skip-checks: true\nCo-authored-by: A <a@b>",
+            "Anything-Else: at all",
+        ] {
+            let message = delivered(&format!("Greet\n\nBecause.\n\n{text}\n"), "7");
+            let is_left = message == "Greet\n\nBecause.\n\nCoding-Agent-Run: 7\n"
+                || message == "Greet\n\nBecause.\n\nskip checks: true\n\nCoding-Agent-Run: 7\n";
+            assert!(is_left, "{message}");
+        }
+        let inside = delivered("Greet\n\nCo-authored-by: A <a@b>\n\nBecause: of this\nand that.\n", "7");
+        assert!(!inside.contains("Co-authored"), "{inside}");
     }
 
     #[test]

@@ -23,6 +23,7 @@ use crate::gateway::upstream::Upstream;
 use crate::journal::Journal;
 use crate::journal::fact::{Fact, Subject};
 use crate::llm::chat::Model;
+use crate::markdown::compose::Page;
 use crate::queue::Doorbell;
 use crate::secret::Redactor;
 use crate::store::Store;
@@ -78,18 +79,18 @@ impl Service {
         &self.workshop.store
     }
 
-    /// Writes `text` below an item that no run works on, once: `(area, what)` names it among all that is said there.
+    /// Writes `page` below an item that no run works on, once: `(area, what)` names it among all that is said there.
     async fn say(
         &self,
         connected: &Connected,
         task: &TaskId,
         (area, what): (&str, &str),
-        text: &str,
+        page: &Page,
     ) -> Result<(), ForgeError> {
         let name = uuid::Uuid::new_v5(&uuid::Uuid::NAMESPACE_URL, task.to_string().as_bytes());
         let post = Post {
             marker: &format!("{area}-{name}:{what}"),
-            body: &self.workshop.redactor.clean(text),
+            body: &page.written(&self.workshop.redactor),
             search_first: true,
         };
         connected.forge.comment(task, &post).await.map(|_| ())

@@ -215,7 +215,7 @@ impl Service {
         let runs: Vec<String> = runs.iter().map(ToString::to_string).collect();
         let mut kept = 0;
         for mirror in Mirror::all(&settings.repository, &settings.state_dir) {
-            let is_own = task.repository().is_some_and(|name| mirror.is_of(name));
+            let is_own = task.repository().is_some_and(|name| mirror.is_called(name));
             kept += mirror.forget_all(&runs, is_own, prune).await?;
         }
         Ok((kept, is_quiet))

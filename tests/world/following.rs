@@ -316,7 +316,7 @@ async fn stop_on_the_pull_request_ends_it_until_the_trigger_is_put_on() {
     insta::assert_snapshot!(said(&world, &comments.join("\n=====\n")), @r"
     ### ⏹️ Stopped
 
-    As @alice asked: reviews and checks of this are left to people from here. To have work done on it again, put the label `coding agent` on.
+    As alice asked: reviews and checks of this are left to people from here. To have work done on it again, put the label `coding agent` on.
     ");
     pull.comment("alice", "Blue, please.").check_fails("test", "red");
     let before = world.github.requests().len();

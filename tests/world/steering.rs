@@ -195,7 +195,7 @@ async fn stop_cuts_a_command_short_and_keeps_the_work_on_a_branch() {
     insta::assert_snapshot!(told(&world, issue.comments_of(world.github.bot()).last().unwrap()), @"
     ### ⏹️ Stopped
 
-    As @alice asked.
+    As alice asked.
 
     The work so far is on the branch `coding-agent/1-paint-it`.
 

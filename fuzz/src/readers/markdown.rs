@@ -1,8 +1,9 @@
 //! Markdown that goes in, and Markdown that goes out.
 
-use coding_agent::markdown::{sanitize, visible};
-use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
+use coding_agent::markdown::compose::{Line, Page};
+use coding_agent::markdown::visible;
 
+use super::comments::judged;
 use super::text;
 
 /// Characters of each kind that no page shows.
@@ -39,67 +40,18 @@ pub fn visible(bytes: &[u8]) {
     );
 }
 
-/// What a model wrote, made fit to stand under the bot's name. A reader of Markdown that others wrote judges what it is then.
+/// What a model wrote, made fit to stand under the bot's name. Readers of Markdown that others
+/// wrote judge what it is then.
 pub fn harmless(bytes: &[u8]) {
     let text = text(bytes);
-    let safe = sanitize::harmless(&text);
-    judge(&safe);
-    let line = sanitize::harmless_line(&text, 80);
-    assert!(!line.contains(['\n', '\r']), "{line:?}");
-    judge(&line);
-}
-
-const BELOW: &str = "WhatTheProgramSaysBelow";
-
-fn judge(safe: &str) {
-    let options =
-        Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS | Options::ENABLE_GFM;
-    let page = format!("{safe}\n\n{BELOW}");
-    let mut code = Vec::new();
-    let mut is_code = false;
-    let mut words = String::new();
-    for (event, range) in Parser::new_ext(&page, options).into_offset_iter() {
-        match event {
-            Event::Html(html) | Event::InlineHtml(html) => panic!("{html:?} is no text in {safe:?}"),
-            Event::Start(Tag::Image { .. }) => panic!("a picture is loaded by {safe:?}"),
-            Event::Start(Tag::CodeBlock(_)) => {
-                is_code = true;
-                code.push(range);
-            }
-            Event::End(TagEnd::CodeBlock) => is_code = false,
-            Event::Text(text) if !is_code => words.push_str(&text),
-            Event::SoftBreak | Event::HardBreak => words.push('\n'),
-            _ => words.push('\0'),
-        }
-    }
-    assert!(words.contains(BELOW), "what stands below is hidden by {safe:?}");
-    assert!(!calls_somebody(&words), "somebody is called by {safe:?}");
-    let mut at = 0;
-    let mut code = code.into_iter().peekable();
-    for line in page.split_inclusive('\n') {
-        while code.next_if(|range| range.end <= at).is_some() {}
-        let is_code = code.peek().is_some_and(|range| range.start <= at);
-        assert!(is_code || !is_command(line), "a bot is commanded by {safe:?}");
-        at += line.len();
-    }
-}
-
-fn calls_somebody(words: &str) -> bool {
-    let is_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
-    words.match_indices('@').any(|(at, _)| {
-        let follows = words[at + 1..].starts_with(is_name);
-        follows && !words[..at].ends_with(is_name)
-    })
-}
-
-/// A slash and a word at the beginning of a line.
-fn is_command(line: &str) -> bool {
-    let word = line.trim_start_matches([' ', '\t', '>']).strip_prefix('/');
-    let word = word.and_then(|rest| rest.split_whitespace().next().filter(|word| rest.starts_with(word)));
-    word.is_some_and(|word| {
-        word.starts_with(|first: char| first.is_ascii_alphabetic())
-            && word
-                .chars()
-                .all(|letter| letter.is_ascii_alphanumeric() || "-_".contains(letter))
-    })
+    let mut page = Page::default();
+    page.said(&text);
+    let shown = judged(&page);
+    // Written once more it says the same.
+    let mut again = Page::default();
+    again.said(&shown.markdown);
+    assert_eq!(shown.words(), judged(&again).words(), "{:?}", shown.markdown);
+    let mut line = Page::default();
+    line.paragraph(Line::said(&text, 80));
+    assert!(!judged(&line).markdown.contains(['\n', '\r']));
 }

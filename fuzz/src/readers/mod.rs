@@ -1,6 +1,7 @@
 //! One function for each kind of bytes: it reads them as the program does, and fails where something does not hold that must.
 
 pub mod bodies;
+pub mod comments;
 pub mod commits;
 pub mod configuration;
 pub mod frames;
@@ -22,6 +23,7 @@ pub const READERS: [(&str, Reader); 21] = [
     ("bodies", bodies::bodies),
     ("client_hello", hosts::client_hello),
     ("comment_command", people::comment_command),
+    ("comments", comments::comments),
     ("commit_message", commits::message),
     ("configuration", configuration::configuration),
     ("difference", outputs::difference),

@@ -68,7 +68,7 @@ async fn an_engine_that_is_too_old_keeps_the_task_until_there_is_a_newer_one() {
     -----
     ### ⏳ Waiting until <time>
 
-    The Docker engine at tcp://<address> is too old: it is Engine 19.03.15, API 1.40, and Engine 20.10 (API 1.41) is the oldest that works; install a newer one, or set DOCKER_HOST.
+    The Docker engine at `tcp://<address>` is too old: it is Engine 19.03.15, API 1.40, and Engine 20.10 (API 1.41) is the oldest that works; install a newer one, or set DOCKER_HOST.
 
     Then it goes on by itself, and reads what was written here meanwhile. Put the label `coding agent` on to have it go on at once.
 

@@ -118,7 +118,7 @@ async fn a_push_that_is_refused_fails_the_task_with_what_the_forge_said() {
 
     let ended = world.run().await;
 
-    assert_snapshot!(told(&ended, &issue), @"
+    assert_snapshot!(told(&ended, &issue), @r"
     exit code: 1
     labels: coding agent failed
     -----
@@ -136,7 +136,7 @@ async fn a_push_that_is_refused_fails_the_task_with_what_the_forge_said() {
     -----
     ### ❌ This could not be done
 
-    Pushing to coding-agent/1-greet-the-reader of http://<address>/acme/widgets.git: access refused: GH006: Protected branch update failed; hook declined to update refs/heads/coding-agent/1-greet-the-reader; [remote rejected] (hook declined); let the token's account push to such branches (branch protection, push rules, hooks).
+    Pushing to coding-agent/1-greet-the-reader of `http://<address>/acme/widgets.git`: access refused: GH006: Protected branch update failed; hook declined to update refs/heads/coding-agent/1-greet-the-reader; \[remote rejected] (hook declined); let the token's account push to such branches (branch protection, push rules, hooks).
 
     To start a new run, put the label `coding agent` on again.
 

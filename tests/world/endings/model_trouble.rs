@@ -54,13 +54,13 @@ async fn a_refused_key_fails_the_task_and_is_not_shown() {
 
     let ended = world.run().await;
 
-    assert_snapshot!(told(&ended, &issue), @"
+    assert_snapshot!(told(&ended, &issue), @r"
     exit code: 1
     labels: coding agent failed
     -----
     ### ❌ This could not be done
 
-    The openai server at http://<address>/v1 answered 401 Unauthorized to a request for 'scripted': Incorrect API key provided: Bearer ***; check llm.openai.api_key and what the key may do.
+    The openai server at `http://<address>/v1` answered 401 Unauthorized to a request for 'scripted': Incorrect API key provided: Bearer \*\*\*; check llm.openai.api_key and what the key may do.
 
     To start a new run, put the label `coding agent` on again.
 
@@ -83,7 +83,7 @@ async fn a_model_the_server_does_not_have_fails_the_task() {
     -----
     ### ❌ This could not be done
 
-    The openai server at http://<address>/v1 answered 404 Not Found to a request for 'missing-model': model 'missing-model' not found; choose a model the server has in llm.openai.model (http://<address>/v1/models lists them).
+    The openai server at `http://<address>/v1` answered 404 Not Found to a request for 'missing-model': model 'missing-model' not found; choose a model the server has in llm.openai.model (`http://<address>/v1/models` lists them).
 
     To start a new run, put the label `coding agent` on again.
 
@@ -107,7 +107,7 @@ async fn a_server_that_is_down_keeps_the_task_waiting_until_it_is_back() {
     -----
     ### ⏳ Waiting until <time>
 
-    The model at http://<address>/v1 cannot be reached: Connection refused (os error 111) (tried four times).
+    The model at `http://<address>/v1` cannot be reached: Connection refused (os error 111) (tried four times).
 
     Then it goes on by itself, and reads what was written here meanwhile. Put the label `coding agent` on to have it go on at once.
 

@@ -1,0 +1,256 @@
+//! Whole comments, composed as the program composes them and judged as the forges render them.
+
+use std::sync::Arc;
+
+use coding_agent::agent::record::{Failure, Paused, PausedBy, Record};
+use coding_agent::agent::workshop::Settings;
+use coding_agent::agent::{Planning, Steering, answers, talk};
+use coding_agent::gateway::upstream::Upstream;
+use coding_agent::markdown::compose::Page;
+use coding_agent::plan::{Plan, Subtask, TaskDecomposition};
+use coding_agent::secret::Redactor;
+use coding_agent::task::labels::Labels;
+use coding_agent::task::state::{Stage, State};
+use comrak::nodes::NodeValue;
+use comrak::{Arena, Options, parse_document};
+
+use super::text;
+
+/// The elements of HTML that the program writes.
+const OWN: [&str; 7] = [
+    "<details>",
+    "</details>",
+    "<summary>",
+    "</summary>",
+    "<sub>",
+    "</sub>",
+    "<br>",
+];
+/// Without width, and put there by the program.
+const GAP: char = '\u{200b}';
+const ADDRESS: &str = "https://forge.example/acme/widgets/pull/2";
+
+/// Comments of a run in which strangers' words stand wherever they can.
+pub fn comments(bytes: &[u8]) {
+    let text = text(bytes);
+    let parts: Vec<&str> = text.split("%%%").collect();
+    let part = |number: usize| parts[number % parts.len()].to_owned();
+    let record = record(&part);
+    let settings = settings();
+    let labels = Labels::default();
+    let run = "0198c0de-0000-7000-8000-000000000000".parse();
+    let Ok(run) = run else { return };
+    for state in [
+        State::Working,
+        State::Done,
+        State::Failed,
+        State::Paused(Stage::Working),
+    ] {
+        judged(&talk::progress(run, state, &record, &settings, &labels)).has(&["model turn"]);
+    }
+    let done = judged(&talk::done(&record, &settings));
+    done.has(&["Nothing was checked", "model turn"]);
+    let failure = Failure::of_task(part(2));
+    let failed = judged(&talk::failed(
+        &failure,
+        &record,
+        &settings,
+        &labels.trigger,
+        Some(&part(3)),
+    ));
+    failed.has(&["This could not be done", "To start a new run"]);
+    judged(&talk::withdrawn(&part(1), &part(0)));
+    judged(&talk::turned_away(Some(&part(0)), &part(1)));
+    let body = judged(&talk::change_body(&record, &settings, None, run));
+    body.has(&["Nothing was checked", "model turn"]);
+    if let Some(question) = answers::set_aside(&record, &settings) {
+        judged(&question).has(&["lets it go on", "model turn"]);
+    }
+}
+
+fn record(part: &dyn Fn(usize) -> String) -> Record {
+    let subtask = |number: usize| Subtask {
+        id: number.to_string(),
+        description: part(number),
+        ..Subtask::default()
+    };
+    Record {
+        title: part(0),
+        plan: Some(Plan {
+            comment: part(0),
+            task_decomposition: TaskDecomposition {
+                subtasks: (0..3).map(subtask).collect(),
+                ..TaskDecomposition::default()
+            },
+            ..Plan::default()
+        }),
+        environment: Some(part(3)),
+        doing: part(1),
+        notes: vec![part(2), part(3)],
+        turns: 1,
+        summary: Some(part(1)),
+        paused: Some(Paused {
+            by: PausedBy::Question(part(2)),
+            at: chrono::DateTime::default(),
+            branch: Some(part(0)),
+        }),
+        ..Record::default()
+    }
+}
+
+fn settings() -> Settings {
+    Settings {
+        state_dir: "/state".into(),
+        outputs_dir: "/outputs".into(),
+        program: "/program".into(),
+        docker_host: None,
+        upstream: Arc::new(Upstream::from_variables(&|_| None)),
+        instance: "1".to_owned(),
+        max_turns: 1,
+        budget: coding_agent::agent::budget::Budget::default(),
+        planning: Planning::default(),
+        steering: Steering::default(),
+        environments: coding_agent::environment::Config::default(),
+        repository: coding_agent::repository::Config::default(),
+        mcp_servers: Vec::new(),
+        mcp_schema_bytes: 0,
+    }
+}
+
+/// What a page shows.
+pub struct Shown {
+    pub markdown: String,
+    /// Text that is no code, with a line for each line and block.
+    text: String,
+    code: String,
+}
+
+impl Shown {
+    fn has(&self, sentences: &[&str]) {
+        for sentence in sentences {
+            assert!(
+                self.text.contains(sentence),
+                "{sentence:?} is hidden in {:?}",
+                self.markdown
+            );
+        }
+    }
+
+    /// Returns everything that can be read, but for spaces.
+    pub fn words(&self) -> (String, String) {
+        let bare = |text: &str| text.chars().filter(|letter| !letter.is_whitespace()).collect();
+        (bare(&self.text), bare(&self.code))
+    }
+}
+
+/// Judges a page in the dialects of GitHub and GitLab, and returns what it shows.
+pub fn judged(page: &Page) -> Shown {
+    let markdown = page.written(&Redactor::new(&[])).into_string();
+    let github = shown(&markdown, &dialect(false));
+    let gitlab = shown(&markdown, &dialect(true));
+    assert_eq!(github.words(), gitlab.words(), "the forges differ about {markdown:?}");
+    github
+}
+
+fn dialect(is_gitlab: bool) -> Options<'static> {
+    let mut options = Options::default();
+    let extension = &mut options.extension;
+    extension.strikethrough = true;
+    extension.table = true;
+    extension.autolink = true;
+    extension.tasklist = true;
+    extension.footnotes = true;
+    extension.alerts = true;
+    extension.math_dollars = true;
+    extension.math_code = true;
+    extension.multiline_block_quotes = is_gitlab;
+    extension.wikilinks_title_before_pipe = is_gitlab;
+    options.parse.relaxed_autolinks = is_gitlab;
+    options
+}
+
+fn shown(markdown: &str, options: &Options) -> Shown {
+    let arena = Arena::new();
+    let page = format!("{markdown}\n\nWhatStandsBelow");
+    let mut shown = Shown {
+        markdown: markdown.to_owned(),
+        text: String::new(),
+        code: String::new(),
+    };
+    let mut blocks = Vec::new();
+    for node in parse_document(&arena, &page, options).descendants() {
+        let node = node.data.borrow();
+        match &node.value {
+            NodeValue::Text(text) => shown.text.push_str(text),
+            NodeValue::Code(code) => {
+                shown.text.push('\0');
+                shown.code.push_str(&code.literal);
+            }
+            NodeValue::CodeBlock(block) => {
+                shown.code.push_str(&block.literal);
+                blocks.push((node.sourcepos.start.line, node.sourcepos.end.line));
+            }
+            NodeValue::HtmlBlock(html) => shown.text.push_str(&without_own(&html.literal, markdown)),
+            NodeValue::HtmlInline(html) => shown.text.push_str(&without_own(html, markdown)),
+            NodeValue::Link(link) => assert_eq!(link.url, ADDRESS, "a link leads out in {markdown:?}"),
+            NodeValue::Document
+            | NodeValue::BlockQuote
+            | NodeValue::List(_)
+            | NodeValue::Item(_)
+            | NodeValue::TaskItem(_)
+            | NodeValue::Paragraph
+            | NodeValue::Heading(_)
+            | NodeValue::ThematicBreak
+            | NodeValue::Table(_)
+            | NodeValue::TableRow(_)
+            | NodeValue::TableCell
+            | NodeValue::SoftBreak
+            | NodeValue::LineBreak => shown.text.push('\n'),
+            // What is left out of the text marks where a word ends.
+            NodeValue::Emph | NodeValue::Strong => shown.text.push('\0'),
+            other => panic!("{other:?} is in {markdown:?}"),
+        }
+    }
+    assert!(
+        shown.text.ends_with("\nWhatStandsBelow"),
+        "what stands below is hidden by {markdown:?}"
+    );
+    assert!(!commands(markdown, &blocks), "a bot is commanded by {markdown:?}");
+    assert!(!calls_somebody(&shown.text), "somebody is called by {markdown:?}");
+    assert!(!refers(&shown.text), "something is referred to by {markdown:?}");
+    shown.text = shown.text.replace([GAP, '\0'], "");
+    shown
+}
+
+/// Returns what a page shows of HTML.
+fn without_own(html: &str, markdown: &str) -> String {
+    let text = OWN.iter().fold(html.to_owned(), |text, tag| text.replace(tag, "\n"));
+    assert!(!text.contains('<'), "{html:?} is no text in {markdown:?}");
+    text
+}
+
+fn calls_somebody(text: &str) -> bool {
+    let is_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+    text.match_indices('@').any(|(at, _)| {
+        let follows = text[at + 1..].starts_with(is_name);
+        follows && !text[..at].ends_with(is_name)
+    })
+}
+
+/// Numbers of items, and of what GitLab numbers besides.
+fn refers(text: &str) -> bool {
+    text.match_indices(['#', '!', '&', '%', '$', '~'])
+        .any(|(at, _)| text[at + 1..].starts_with(|next: char| next.is_ascii_digit()) && !text[at..].starts_with("$0."))
+        || text.contains("GH-7")
+}
+
+/// Tells whether a line outside of blocks of code begins with a command.
+fn commands(markdown: &str, blocks: &[(usize, usize)]) -> bool {
+    let is_code = |number: usize| blocks.iter().any(|(first, last)| (*first..=*last).contains(&number));
+    let mut lines = markdown.lines().enumerate().filter(|(at, _)| !is_code(at + 1));
+    lines.any(|(_, line)| {
+        let line = line.trim_start_matches([' ', '\t', '>', '-', '*', '+']);
+        let word = line.strip_prefix('/').and_then(|rest| rest.split_whitespace().next());
+        word.is_some_and(|word| word.bytes().all(|byte| byte.is_ascii_alphabetic()))
+    })
+}
