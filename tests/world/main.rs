@@ -31,6 +31,7 @@ mod frugal;
 mod gitlab_items;
 mod guard;
 mod guard_of_results;
+mod hoses;
 mod hostile_forges;
 mod issues;
 mod kept_set_up;
