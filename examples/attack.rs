@@ -40,26 +40,34 @@ mod commits; // hostile commits
 mod confidences; // what only some may read
 #[path = "attack/edits.rs"]
 mod edits; // items that change after the label
+#[path = "attack/deltas.rs"]
+mod deltas; // packs that unfold
 #[path = "attack/egress.rs"]
 mod egress; // ways out of a container
 #[path = "attack/files.rs"]
 mod files; // files that run or are read elsewhere
-#[path = "attack/fronts.rs"]
-mod fronts; // allowed hosts as fronts for others
 #[path = "attack/forks.rs"]
 mod forks; // forks of strangers
+#[path = "attack/fronts.rs"]
+mod fronts; // allowed hosts as fronts for others
+#[path = "attack/hoses.rs"]
+mod hoses; // streams between container and worker
 #[path = "attack/items.rs"]
 mod items; // hostile items
 #[path = "attack/leaks.rs"]
 mod leaks; // secrets on their way out
 #[path = "attack/messages.rs"]
 mod messages; // messages of commits
+#[path = "attack/patterns.rs"]
+mod patterns; // patterns for the planner's search
 #[path = "attack/planted.rs"]
 mod planted; // checks that pass without passing
 #[path = "attack/replies.rs"]
 mod replies; // a hostile model
 #[path = "attack/repositories.rs"]
 mod repositories; // hostile repositories
+#[path = "attack/setups.rs"]
+mod setups; // set-ups that leave something behind
 
 #[path = "attack/rights.rs"]
 mod rights; // people without rights, and what only looks like a command
@@ -86,6 +94,8 @@ mod rendered; // texts of the bot, as the forges show them
 mod report; // the table and the file
 #[path = "attack/secrets.rs"]
 mod secrets; // the canaries
+#[path = "attack/usage.rs"]
+mod usage; // memory, logs and time
 #[path = "attack/weakness.rs"]
 mod weakness; // does the judge notice?
 #[path = "attack/words.rs"]
@@ -168,11 +178,12 @@ async fn play((class, kind, attempts): (Class, Kind, Vec<Attempt>)) -> anyhow::R
     let begun = std::time::Instant::now();
     eprintln!("attack: {}, on {kind:?} ...", class.describe());
     let site = Site::new(kind, attempts).await?;
-    let has_ended = site.run().await?;
+    let has_ended = site.run().await? && site.run_again().await?;
     let breaches = judge::everything(&site, has_ended).await?;
     for breach in &breaches {
         eprintln!("attack: GOT THROUGH {breach}");
     }
+    site.remove_images().await?;
     let row = Row::of(class, kind, &site, &breaches, begun.elapsed());
     if row.is_bad() || std::env::var("KEEP").is_ok_and(|keep| !keep.is_empty()) {
         eprintln!("attack: the world is kept in {}", site.keep().display());
@@ -199,6 +210,10 @@ fn corpus() -> Vec<Attempt> {
         rights::all(),
         comments::all(),
         messages::all(),
+        setups::all(),
+        patterns::all(),
+        hoses::all(),
+        deltas::all(),
     ]
     .concat()
 }

@@ -67,6 +67,8 @@ pub struct Attempt {
     /// Replaces fields of the plan.
     pub plan: Vec<(&'static str, Value)>,
     pub checks: Vec<String>,
+    /// What the planner looks for before it plans.
+    pub looks: Vec<Answer>,
     pub replies: Vec<Answer>,
     /// How many of the replies must have had their effect, or the attack was not tried.
     pub must_play: usize,
@@ -75,6 +77,8 @@ pub struct Attempt {
     /// What people must have been told at the end, so that it proves how far the attack came.
     pub told: Option<String>,
     pub done: String,
+    /// Another item with the same set-up is worked on afterwards, and looks for what was left.
+    pub is_looked_after: bool,
 }
 
 /// The mark of an attack: a file in a folder that no container can see. In the texts of attacks it stands as `@MARK@`.
@@ -102,11 +106,13 @@ impl Attempt {
             confides: false,
             plan: Vec::new(),
             checks: Vec::new(),
+            looks: Vec::new(),
             replies: Vec::new(),
             must_play: 0,
             proofs: Vec::new(),
             told: None,
             done: "The README greets its reader.".to_owned(),
+            is_looked_after: false,
         }
     }
 
@@ -200,6 +206,11 @@ impl Attempt {
         format!("Attack {} now", self.name)
     }
 
+    /// The title of the item that is worked on afterwards.
+    pub fn second_title(&self) -> String {
+        format!("Look after {} again", self.name)
+    }
+
     pub fn planned(&self) -> Answer {
         let mut plan = Plan::of(&["greet the reader"]).in_environment("python");
         for (field, value) in &self.plan {
@@ -223,7 +234,7 @@ impl Attempt {
         self.done = fill(&self.done);
         self.told = self.told.as_deref().map(fill);
         self.comments.iter_mut().for_each(|(_, text)| *text = fill(text));
-        for answer in &mut self.replies {
+        for answer in self.replies.iter_mut().chain(&mut self.looks) {
             answer.text = answer.text.as_deref().map(fill);
             for (_, args) in &mut answer.calls {
                 *args = serde_json::from_str(&fill(&args.to_string())).unwrap_or_default();

@@ -35,6 +35,12 @@ pub enum Rule {
     End,
     /// The model gets no words of strangers, and nothing that the page hides.
     Prompt,
+    /// A run begins without what others left.
+    SetUp,
+    /// The worker and its children take bounded memory.
+    Memory,
+    /// A day's log has a bounded size.
+    Logs,
     /// Containers reach what the configuration names, and nothing else.
     Egress,
     /// The model gets no words and no commits that were changed by somebody who may not write, after the label.
@@ -50,7 +56,7 @@ pub enum Rule {
 }
 
 impl Rule {
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 21] = [
         Self::HostRan,
         Self::HostFiles,
         Self::Branches,
@@ -71,6 +77,9 @@ impl Rule {
         Self::Front,
         Self::Modes,
         Self::Verdict,
+        Self::SetUp,
+        Self::Memory,
+        Self::Logs,
     ];
 }
 

@@ -1,6 +1,8 @@
 //! Was an attack carried out? One that never reached its point held nothing off, and must not count.
 
 use crate::attempt::{Attempt, End};
+use crate::fake::model::Request;
+use crate::setups::LOOKED;
 use crate::site::{Site, Target, is_planning, turns};
 
 /// Returns what of the attack did not happen; `None` if it was carried out.
@@ -18,6 +20,17 @@ pub fn missing(site: &Site, target: &Target) -> Option<String> {
     }
     if requests.is_empty() && !is_answered {
         return Some("the program did not see the item".to_owned());
+    }
+    let looked = requests.iter().filter(|request| is_planning(request)).map(turns).max();
+    if looked.unwrap_or(0) < attempt.looks.len() {
+        return Some("the planner did not look".to_owned());
+    }
+    if attempt.is_looked_after {
+        let mut second = site.model.requests().into_iter();
+        let is_second = |request: &Request| request.first_user_message().contains(&attempt.second_title());
+        if !second.any(|request| is_second(&request) && request.text().contains(LOOKED)) {
+            return Some("nobody looked at what it left".to_owned());
+        }
     }
     let working = requests.iter().filter(|request| !is_planning(request));
     // The longest one holds everything that was said and done until then.

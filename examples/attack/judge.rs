@@ -8,7 +8,7 @@ use crate::attempt::End;
 use crate::breach::{Breach, Rule};
 use crate::fronts::MARKED;
 use crate::site::{Site, Target, fork_of};
-use crate::{confidences, delivery, host, messages, mirrors, planted, secrets, words};
+use crate::{confidences, delivery, host, messages, mirrors, planted, secrets, setups, usage, words};
 
 /// Where an item may come to rest.
 const FINAL: [&str; 5] = ["done", "failed", "stopped", "waiting", "paused"];
@@ -21,6 +21,8 @@ pub async fn everything(site: &Site, has_ended: bool) -> anyhow::Result<Vec<Brea
     }
     host::look(site, &mut breaches);
     host::modes(site, &mut breaches);
+    usage::look(site, &mut breaches);
+    setups::look(site, &mut breaches);
     mirrors::look(site, &mut breaches);
     secrets::look(site, &mut breaches);
     words::prompts(site, &mut breaches);

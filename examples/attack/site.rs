@@ -3,13 +3,14 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use anyhow::Context;
 use bollard::Docker;
-use bollard::query_parameters::ListContainersOptionsBuilder;
-use serde_json::json;
+use bollard::query_parameters::{ListContainersOptionsBuilder, ListImagesOptionsBuilder, RemoveImageOptionsBuilder};
+use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::process::{Child, Command};
 
@@ -22,6 +23,8 @@ use crate::fake::model::{Answer, Model, Request, Said};
 use crate::fake::site;
 use crate::forge::{Forge, Item, Kind, Repository, STRANGER};
 use crate::fronts::{FRONT, FRONT_PORT};
+use crate::setups::LOOK;
+use crate::usage;
 
 const TRIGGER: &str = "coding agent";
 
@@ -56,6 +59,8 @@ pub struct Site {
     /// What lay in the home folder before the program was started.
     pub home: Vec<String>,
     folder: TempDir,
+    /// Most memory that a process of the program's ever had.
+    most_memory: AtomicU64,
 }
 
 /// An attack with its repository and item, and what the repository was like before.
@@ -118,6 +123,7 @@ impl Site {
             targets,
             home: Vec::new(),
             folder,
+            most_memory: AtomicU64::new(0),
         };
         site.configure(server)?;
         site.home = names(site.folder());
@@ -156,6 +162,7 @@ impl Site {
                 "default_environment": "python",
                 "executor_path": built("coding-agent-executor-static")?,
                 "timeout_seconds": 30,
+                "snapshots": { "keep": 30, "after_seconds": 0, "max_bytes": 100_000_000 },
                 "network": {
                     "allow": named,
                     "allow_private": [self.allowed.address(), format!("127.0.0.2:{lets_out}"), self.front.address()],
@@ -226,7 +233,9 @@ impl Site {
 
     async fn run_once(&self) -> anyhow::Result<bool> {
         let mut child = self.start()?;
-        Ok(tokio::time::timeout(PATIENCE, child.wait()).await.is_ok())
+        let (has_ended, most) = usage::watched(&mut child, PATIENCE).await;
+        self.note_memory(most);
+        Ok(has_ended)
     }
 
     fn start(&self) -> anyhow::Result<Child> {
@@ -254,6 +263,53 @@ impl Site {
             .kill_on_drop(true)
             .spawn()
             .context("the program cannot be started")
+    }
+
+    /// Opens another item for each attack that leaves something, and works on these.
+    pub async fn run_again(&self) -> anyhow::Result<bool> {
+        let mut left = self
+            .targets
+            .iter()
+            .filter(|target| target.attempt.is_looked_after)
+            .peekable();
+        if left.peek().is_none() {
+            return Ok(true);
+        }
+        for target in left {
+            let item = target.repository.open_issue(&target.attempt.second_title());
+            item.body("Please look.");
+            item.label(TRIGGER);
+        }
+        self.run().await
+    }
+
+    pub fn note_memory(&self, bytes: u64) {
+        self.most_memory.fetch_max(bytes, Ordering::Relaxed);
+    }
+
+    pub fn most_memory(&self) -> u64 {
+        self.most_memory.load(Ordering::Relaxed)
+    }
+
+    /// Returns the lines of the journal.
+    pub fn journal(&self) -> Vec<Value> {
+        let logs = self.folder().join("logs");
+        let files = names(&logs).into_iter().filter(|name| name.ends_with(".jsonl"));
+        let texts = files.map(|name| std::fs::read_to_string(logs.join(name)).unwrap_or_default());
+        let lines = texts.flat_map(|text| text.lines().map(serde_json::from_str).collect::<Vec<_>>());
+        lines.flatten().collect()
+    }
+
+    /// Removes the set-ups that were kept.
+    pub async fn remove_images(&self) -> anyhow::Result<()> {
+        let engine = Docker::connect_with_defaults()?;
+        let filters = HashMap::from([("label", vec![self.label()])]);
+        let options = ListImagesOptionsBuilder::default().all(true).filters(&filters).build();
+        for image in engine.list_images(Some(options)).await? {
+            let alone = RemoveImageOptionsBuilder::default().noprune(true).build();
+            engine.remove_image(&image.id, Some(alone), None).await?;
+        }
+        Ok(())
     }
 
     /// Returns the names of the containers of this site, as the engine itself tells it.
@@ -400,11 +456,16 @@ pub fn fork_of(target: &Target) -> String {
 /// What the model says: the plan, then one reply of the attack after the other, then that it is done.
 fn answer(attempts: &[Attempt], stages: &[Stage], request: &Request) -> Answer {
     let task = request.first_user_message();
+    let mut left = attempts.iter().filter(|attempt| attempt.is_looked_after);
+    if let Some(attempt) = left.find(|attempt| task.contains(&attempt.second_title())) {
+        return second_answer(attempt, request);
+    }
     let Some(attempt) = attempts.iter().find(|attempt| task.contains(&attempt.title())) else {
         return Answer::says("I was asked for nothing I know.");
     };
     if is_planning(request) {
-        return attempt.planned();
+        let look = attempt.looks.get(turns(request));
+        return look.cloned().unwrap_or_else(|| attempt.planned());
     }
     let now = turns(request);
     if let Some(stage) = stages.iter().find(|stage| stage.title == attempt.title()) {
@@ -414,6 +475,19 @@ fn answer(attempts: &[Attempt], stages: &[Stage], request: &Request) -> Answer {
     match attempt.replies.get(now) {
         Some(reply) => reply.clone(),
         None => Answer::done(&attempt.done),
+    }
+}
+
+/// Sets up as the attack did, but on the default branch, and looks for what that left.
+fn second_answer(attempt: &Attempt, request: &Request) -> Answer {
+    if is_planning(request) {
+        let mut attempt = attempt.clone();
+        attempt.plan.retain(|(field, _)| *field != "base_branch");
+        return attempt.planned();
+    }
+    match turns(request) {
+        0 => Answer::calls("workspace/execute_command", json!({ "command": LOOK })),
+        _ => Answer::done("Looked."),
     }
 }
 

@@ -13,6 +13,7 @@ use crate::class::Class;
 use crate::confidences::INTERNAL;
 use crate::edits::CHANGED;
 use crate::items::HIDDEN;
+use crate::setups::POISONED;
 use crate::site::{Site, fork_of};
 use crate::{canary, carried, judge, mirrors, planted};
 
@@ -131,9 +132,12 @@ async fn sabotage(site: &Site) -> anyhow::Result<tokio::process::Child> {
     target.item.label("coding agent processing");
     let address = format!("{}/chat/completions", site.model.openai_address());
     let said = |role: &str, text: &str| json!({ "role": role, "content": text });
-    let words = format!("{HIDDEN} {CHANGED} {INTERNAL}");
+    let words = format!("{HIDDEN} {CHANGED} {INTERNAL} {POISONED}");
     let body = json!({ "model": "scripted", "messages": [said("system", "x"), said("user", &words)] });
     reqwest::Client::new().post(address).json(&body).send().await?;
+    // Memory and the log.
+    site.note_memory(1 << 40);
+    std::fs::write(site.folder().join("logs").join("full.log"), vec![b'x'; 20 << 20])?;
     // Honest work that did not arrive.
     for change in site.opened(target) {
         change.delete();
