@@ -86,7 +86,7 @@ async fn a_test_that_stays_deleted_makes_a_draft() {
     world.github.default_repository().commit("main", "Add", &PROJECT);
     let script = executes(
         world.model.plans(plan()),
-        "git rm -q test/add.test.mjs && git commit -q -m 'Take the test away' && echo >> add.mjs && mkdir -p test",
+        "git rm -q test/add.test.mjs && git commit -q -m 'Take the test away' && echo >> add.mjs && mkdir -p test && touch test/.keep",
     );
     script.done("All tests pass now.").done("The test was in the way.");
     let issue = world.github.open_issue("Make the tests pass").label("coding agent");
