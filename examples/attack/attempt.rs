@@ -34,6 +34,10 @@ pub const LABELS: &str = "@LABELS@";
 pub const DIGEST: &str = "@DIGEST@";
 
 #[derive(Clone)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each says one thing about how it is played"
+)]
 pub struct Attempt {
     pub class: Class,
     /// One word: the name of its repository and of its mark.

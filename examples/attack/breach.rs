@@ -56,7 +56,7 @@ pub enum Rule {
 }
 
 impl Rule {
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 23] = [
         Self::HostRan,
         Self::HostFiles,
         Self::Branches,

@@ -5,6 +5,7 @@ use serde_json::json;
 use crate::attempt::{Attempt, End};
 use crate::breach::{Breach, Rule};
 use crate::class::Class;
+use crate::fake::gitlab::item::Item as Confidential;
 use crate::fake::model::Answer;
 use crate::judge::{git, new_branches};
 use crate::site::{Site, Target};
@@ -33,22 +34,22 @@ fn refused() -> Vec<Attempt> {
     };
     vec![
         issue("labelled", End::Untouched)
-            .then(|_, _, item| drop(item.gitlab().map(|item| item.confidential())))
+            .then(|_, _, item| drop(item.gitlab().map(Confidential::confidential)))
             .short(),
         issue("title", End::Untouched).then(|_, _, item| {
-            item.gitlab().map(|item| item.confidential());
+            item.gitlab().map(Confidential::confidential);
             item.rename_by(MEMBER, CONFIDED);
         }),
         issue("from-admission", End::Refused)
             .tells("confidential")
             .then(|forge, _, item| {
-                forge.once_admitted(item, |item| drop(item.gitlab().map(|item| item.confidential())));
+                forge.once_admitted(item, |item| drop(item.gitlab().map(Confidential::confidential)));
             })
             .short(),
         issue("while-working", End::Refused)
             .tells("became confidential")
             .then(|forge, _, item| {
-                forge.once_read(item, |item| drop(item.gitlab().map(|item| item.confidential())));
+                forge.once_read(item, |item| drop(item.gitlab().map(Confidential::confidential)));
             }),
         Attempt {
             replies: Vec::new(),
@@ -58,7 +59,7 @@ fn refused() -> Vec<Attempt> {
         .calls("agent/ask_people", json!({"question": "What next?"}))
         .may_end_here(0)
         .then(|forge, _, item| {
-            forge.once_read(item, |item| drop(item.gitlab().map(|item| item.confidential())));
+            forge.once_read(item, |item| drop(item.gitlab().map(Confidential::confidential)));
         }),
     ]
 }
@@ -75,7 +76,7 @@ fn internal_notes() -> Vec<Attempt> {
             .short(),
         open("internal-note-late").then(|forge, _, item| {
             forge.once_read(item, |item| {
-                drop(item.gitlab().map(|item| item.internal_note(MEMBER, INTERNAL)))
+                drop(item.gitlab().map(|item| item.internal_note(MEMBER, INTERNAL)));
             });
         }),
         Attempt {
@@ -93,7 +94,7 @@ fn discreet() -> Vec<Attempt> {
         done: CONFIDED.to_owned(),
         confides: true,
         prepare: |repository, _| drop(repository.gitlab().map(crate::fake::gitlab::Project::public)),
-        happens: |_, _, item| drop(item.gitlab().map(|item| item.confidential())),
+        happens: |_, _, item| drop(item.gitlab().map(Confidential::confidential)),
         ..Attempt::new(Class::Discreet, name, End::Delivered)
     };
     vec![

@@ -14,7 +14,7 @@ pub const FRONT_PORT: &str = "@FRONTPORT@";
 /// What stands in everything that must not arrive.
 pub const MARKED: &str = "evil";
 
-/// Makes ClientHellos by hand, and sends bytes through a tunnel to the allowed host. Every hello has the mark in it, whatever name it asks for.
+/// Makes each `ClientHello` by hand, and sends bytes through a tunnel to the allowed host. Every hello has the mark in it, whatever name it asks for.
 const HANDS: &str = r"
 import socket, time
 def u8(b): return bytes([len(b)]) + b

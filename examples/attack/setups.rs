@@ -25,23 +25,23 @@ pub fn all() -> Vec<Attempt> {
     };
     vec![
         other("base-script", "sh setup.sh", |repository, _| {
-            script(repository, "setup.sh", "node_modules/x")
+            script(repository, "setup.sh", "node_modules/x");
         })
         .short(),
         other("base-path", "sh setup.sh", |repository, _| {
-            script(repository, "setup.sh", "~/.local/bin/git")
+            script(repository, "setup.sh", "~/.local/bin/git");
         }),
         other("base-profile", ". ./env.sh", |repository, _| {
-            script(repository, "env.sh", "~/.profile")
+            script(repository, "env.sh", "~/.profile");
         }),
         other("base-venv", "sh setup.sh", |repository, _| {
-            script(repository, "setup.sh", "/opt/venv/left")
+            script(repository, "setup.sh", "/opt/venv/left");
         }),
         other("base-temporary", "sh setup.sh", |repository, _| {
-            script(repository, "setup.sh", "/tmp/left")
+            script(repository, "setup.sh", "/tmp/left");
         }),
         other("base-workspace", "sh setup.sh", |repository, _| {
-            script(repository, "setup.sh", "/workspace/left")
+            script(repository, "setup.sh", "/workspace/left");
         }),
         other("base-hook", "sh setup.sh", |repository, _| {
             script(repository, "setup.sh", ".git/hooks/post-commit");

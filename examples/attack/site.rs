@@ -228,7 +228,10 @@ impl Site {
     fn asked(&self, target: &Target) -> String {
         let said = target.item.comments_of(self.forge.bot()).join("\n");
         let named = said.rsplit_once("`/agent approve ").map(|(_, behind)| behind);
-        named.and_then(|named| named.split('`').next()).unwrap_or_default().to_owned()
+        named
+            .and_then(|named| named.split('`').next())
+            .unwrap_or_default()
+            .to_owned()
     }
 
     async fn run_once(&self) -> anyhow::Result<bool> {
@@ -294,7 +297,9 @@ impl Site {
     /// Returns the lines of the journal.
     pub fn journal(&self) -> Vec<Value> {
         let logs = self.folder().join("logs");
-        let files = names(&logs).into_iter().filter(|name| name.ends_with(".jsonl"));
+        let files = names(&logs)
+            .into_iter()
+            .filter(|name| Path::new(name).extension().is_some_and(|end| end == "jsonl"));
         let texts = files.map(|name| std::fs::read_to_string(logs.join(name)).unwrap_or_default());
         let lines = texts.flat_map(|text| text.lines().map(serde_json::from_str).collect::<Vec<_>>());
         lines.flatten().collect()
@@ -440,7 +445,11 @@ impl Stage {
     fn play(&self, deed: Deed) {
         match (deed, &self.fork) {
             (Deed::Moves, Some((fork, head))) => {
-                fork.commit(head, "And this", &[("more.txt", "print\n"), ("Makefile", "all:\n\tenv\n")]);
+                fork.commit(
+                    head,
+                    "And this",
+                    &[("more.txt", "print\n"), ("Makefile", "all:\n\tenv\n")],
+                );
             }
             (Deed::Moves, None) => {}
             (Deed::Says(words), _) => self.item.comment("alice", words),

@@ -62,11 +62,10 @@ pub fn look(site: &Site, breaches: &mut Vec<Breach>) {
     }
     let logs = site.folder().join("logs");
     let entries = std::fs::read_dir(&logs).into_iter().flatten().flatten();
-    let is_log = |name: &str| name.ends_with(".log");
-    let sizes = entries.filter(|entry| is_log(&entry.file_name().to_string_lossy()));
-    let size: u64 = sizes.filter_map(|entry| Some(entry.metadata().ok()?.len())).sum();
-    if size > LARGEST_LOGS {
-        breaches.push(Breach::of(Rule::Logs, None, format!("the logs have {size} bytes")));
+    let sizes = entries.filter(|entry| entry.path().extension().is_some_and(|end| end == "log"));
+    let total: u64 = sizes.filter_map(|entry| Some(entry.metadata().ok()?.len())).sum();
+    if total > LARGEST_LOGS {
+        breaches.push(Breach::of(Rule::Logs, None, format!("the logs have {total} bytes")));
     }
     for line in site.journal() {
         let is_search = line["tool"] == "repository/search";

@@ -29,8 +29,12 @@ pub async fn tried() -> anyhow::Result<Tried> {
     let site = Site::weak(known()).await?;
     let has_ended = site.run().await?;
     let found = judge::everything(&site, has_ended).await?;
-    let is_meant =
-        |rule: Rule| matches!(rule, Rule::HostRan | Rule::Egress | Rule::Confided | Rule::Front | Rule::Verdict);
+    let is_meant = |rule: Rule| {
+        matches!(
+            rule,
+            Rule::HostRan | Rule::Egress | Rule::Confided | Rule::Front | Rule::Verdict
+        )
+    };
     let others: Vec<_> = found.iter().filter(|breach| !is_meant(breach.rule)).collect();
     anyhow::ensure!(others.is_empty(), "more got through than was meant to: {others:?}");
     let mut noticed: Vec<Rule> = found.iter().map(|breach| breach.rule).collect();

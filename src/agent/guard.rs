@@ -71,7 +71,11 @@ impl Run {
             });
         }
         if let Some(more) = objections.more.said() {
-            let rule = if objections.more.protected > 0 { "protected_path" } else { "secret" };
+            let rule = if objections.more.protected > 0 {
+                "protected_path"
+            } else {
+                "secret"
+            };
             self.note(Fact::PolicyRefused {
                 rule: rule.to_owned(),
                 reason: format!("not pushed without a person's word: {more}"),

@@ -191,7 +191,7 @@ pub enum PausedBy {
 }
 
 /// A result that waits for a person's word.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Held {
     /// `None` where an earlier version of the program asked.
     #[serde(default)]

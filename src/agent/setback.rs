@@ -25,10 +25,7 @@ pub enum Setback {
     /// A person ended the run.
     Stopped { order: Order },
     /// A person, the pause file or a used-up budget sets the run aside.
-    Paused {
-        by: PausedBy,
-        order: Option<Box<Order>>,
-    },
+    Paused { by: PausedBy, order: Option<Box<Order>> },
     /// The container is gone: another one can take its place.
     WorkspaceLost(String),
     /// The model does not take native tool calls: the conversation begins again with JSON.

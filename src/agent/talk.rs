@@ -237,7 +237,10 @@ pub(super) fn work_so_far(page: &mut Page, saved: Option<&Saved>) {
     match saved {
         None => {}
         Some(Saved::Branch(branch)) => {
-            page.paragraph(Line::filled("The work so far is on the branch {}.", [Line::code(branch)]));
+            page.paragraph(Line::filled(
+                "The work so far is on the branch {}.",
+                [Line::code(branch)],
+            ));
         }
         Some(Saved::Kept(Kept::Mirror)) => {
             page.paragraph(Line::from(nowhere).and(" It is kept with this program, and the run goes on from it."));

@@ -112,7 +112,6 @@ mod tests {
         let edit = |what, minute| Edit {
             what,
             deed: Deed {
-                by_id: None,
                 by: "alice".to_owned(),
                 by_id: None,
                 at: at(minute),

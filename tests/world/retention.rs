@@ -16,25 +16,25 @@ const COMMAND: &str = "workspace/execute_command";
 const WORD: &str = "heffalump";
 
 /// Has the model plan and do something of which all speak by that word, with an output that is too long for it.
-fn works(world: &World, word: &str) {
-    let long = format!("for n in $(seq 20000); do echo {word} $n; done; echo {word} > found.txt");
+fn works(world: &World, term: &str) {
+    let long = format!("for n in $(seq 20000); do echo {term} $n; done; echo {term} > found.txt");
     world
         .model
         .plans(Plan::of(&["look"]).in_environment("python").verified_by("true"))
         .calls(COMMAND, json!({ "command": long }))
-        .done(&format!("A {word} was found."));
+        .done(&format!("A {term} was found."));
 }
 
-fn issue(world: &World, word: &str) -> Item {
-    let issue = world.github.open_issue("Look").body(&format!("Look for a {word}."));
-    issue.comment("alice", &format!("The {word} is near."));
+fn issue(world: &World, term: &str) -> Item {
+    let issue = world.github.open_issue("Look").body(&format!("Look for a {term}."));
+    issue.comment("alice", &format!("The {term} is near."));
     issue.label("coding agent")
 }
 
 /// Returns the files of state and logs that hold a word.
-fn files_with(world: &World, word: &str) -> String {
+fn files_with(world: &World, term: &str) -> String {
     let found = Command::new("grep")
-        .args(["-rla", word])
+        .args(["-rla", term])
         .args([world.state_dir(), world.folder().join("logs")])
         .output()
         .unwrap();
@@ -131,7 +131,10 @@ async fn a_task_at_work_is_not_forgotten_and_others_are_beside_it() {
     let facts = world.journal();
     let of_other = facts.iter().filter(|fact| fact["task"] == "github:acme/widgets#3");
     assert!(of_other.clone().any(|fact| fact["fact"] == "admitted"));
-    assert!(of_other.clone().any(|fact| fact["fact"] == "change_opened"), "{facts:#?}");
+    assert!(
+        of_other.clone().any(|fact| fact["fact"] == "change_opened"),
+        "{facts:#?}"
+    );
     let ended = world.command(&["forget", "github:acme/widgets#1"]).await;
     assert_eq!(ended.code, Some(0), "{ended:?}");
     assert_eq!(files_with(&world, WORD), "", "{ended:?}");

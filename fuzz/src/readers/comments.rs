@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use coding_agent::agent::record::{Failure, Paused, PausedBy, Record};
+use coding_agent::agent::objection::Objection;
+use coding_agent::agent::record::{Failure, Held, Kept, Paused, PausedBy, Record, Saved};
 use coding_agent::agent::workshop::Settings;
 use coding_agent::agent::{Planning, Steering, answers, talk};
 use coding_agent::gateway::upstream::Upstream;
@@ -51,20 +52,55 @@ pub fn comments(bytes: &[u8]) {
     let done = judged(&talk::done(&record, &settings));
     done.has(&["Nothing was checked", "model turn"]);
     let failure = Failure::of_task(part(2));
-    let failed = judged(&talk::failed(
-        &failure,
-        &record,
-        &settings,
-        &labels.trigger,
-        Some(&part(3)),
-    ));
-    failed.has(&["This could not be done", "To start a new run"]);
+    let saved = Saved::Kept(Kept::File {
+        file: part(3),
+        reference: part(1),
+    });
+    let failed = talk::failed(&failure, &record, &settings, &labels.trigger, Some(&saved));
+    judged(&failed).has(&[
+        "This could not be done",
+        "commits of a fork are never pushed",
+        "To start a new run",
+    ]);
+    let denied = Record {
+        denial: Some(part(2)),
+        ..record.clone()
+    };
+    let stopped = answers::stopped(&part(0), Some(&saved), &denied, &settings, &part(1));
+    judged(&stopped).has(&["The result was not approved", "To start a new run"]);
     judged(&talk::withdrawn(&part(1), &part(0)));
     judged(&talk::turned_away(Some(&part(0)), &part(1)));
     let body = judged(&talk::change_body(&record, &settings, None, run));
     body.has(&["Nothing was checked", "model turn"]);
     if let Some(question) = answers::set_aside(&record, &settings) {
         judged(&question).has(&["lets it go on", "model turn"]);
+    }
+    if let Some(question) = answers::set_aside(&held_back(&record, &part), &settings) {
+        judged(&question).has(&[
+            "It needs your word",
+            "An approval pushes",
+            "ends it",
+            "What would be pushed",
+        ]);
+    }
+}
+
+/// Returns the record of a run whose result waits for approval.
+fn held_back(record: &Record, part: &dyn Fn(usize) -> String) -> Record {
+    Record {
+        paused: Some(Paused {
+            by: PausedBy::Objections(Box::new(Held {
+                objections: vec![
+                    Objection::Protected { path: part(0) },
+                    Objection::Protected { path: part(1) },
+                ],
+                diff: part(2),
+                ..Held::default()
+            })),
+            at: chrono::DateTime::default(),
+            saved: None,
+        }),
+        ..record.clone()
     }
 }
 
@@ -92,7 +128,7 @@ fn record(part: &dyn Fn(usize) -> String) -> Record {
         paused: Some(Paused {
             by: PausedBy::Question(part(2)),
             at: chrono::DateTime::default(),
-            branch: Some(part(0)),
+            saved: Some(Saved::Branch(part(0))),
         }),
         ..Record::default()
     }

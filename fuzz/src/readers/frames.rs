@@ -81,7 +81,12 @@ fn served(said: Vec<u8>) -> Vec<u8> {
     let nobody = [];
     let ledger = Arc::new(Ledger::new([], |_| {}));
     let upstream = Arc::new(Upstream::from_variables(&|_| None));
-    let gateway = Arc::new(Gateway::new(Policy::of_readable(&nobody, &nobody), upstream, Gate::always_open(), ledger));
+    let gateway = Arc::new(Gateway::new(
+        Policy::of_readable(&nobody, &nobody),
+        upstream,
+        Gate::always_open(),
+        ledger,
+    ));
     let mut written = Cursor::new(Vec::new());
     wait(async {
         let reader = Cursor::new(said).chain(Patient(TURNS));

@@ -5,6 +5,7 @@ use std::net::TcpListener;
 use std::sync::mpsc::{Receiver, channel};
 
 use super::*;
+use crate::repository::address::Login;
 use crate::repository::search::Pattern;
 
 #[tokio::test]

@@ -35,7 +35,10 @@ async fn runs_expire_by_their_end_and_not_while_their_request_is_looked_after() 
     assert_eq!(store.expired_runs(now - TimeDelta::hours(1), 9).await.unwrap(), []);
     assert_eq!(store.expired_runs(now, 9).await.unwrap(), [old]);
     assert_eq!(store.expired_conversations(now, 9).await.unwrap(), [old]);
-    assert_eq!(store.opened_for(&issue(2)).await.unwrap(), std::slice::from_ref(&request));
+    assert_eq!(
+        store.opened_for(&issue(2)).await.unwrap(),
+        std::slice::from_ref(&request)
+    );
     store.drop_conversations(&[old]).await.unwrap();
     assert_eq!(store.expired_conversations(now, 9).await.unwrap(), []);
     assert_eq!(store.erase_runs(&[old, waiting]).await.unwrap(), 1);

@@ -117,7 +117,9 @@ async fn a_fork_that_moved_while_it_was_worked_on_leaves_nothing_on_a_branch() {
         .gitlab
         .project("mallory/widgets")
         .commit("greeting", "More", &more);
-    TITLES.iter().for_each(|_| world.model.release());
+    for _ in TITLES {
+        world.model.release();
+    }
     let ended = run.ended().await;
 
     assert_eq!(ended.code, Some(1), "{ended:?}\n{}", world.story());
@@ -232,7 +234,9 @@ async fn a_rate_limit_and_a_killed_worker_show_nothing_of_a_fork() {
     let run = world.spawn(&["run"]);
     world.model.until_held(2).await;
     run.kill().await;
-    TITLES.iter().for_each(|_| world.model.release());
+    for _ in TITLES {
+        world.model.release();
+    }
     requests.has_nothing_of_the_fork();
 
     requests.each(|script| script.done("It says hello now."));

@@ -109,7 +109,9 @@ impl Traffic {
         let (due, waiting): (Vec<_>, Vec<_>) = deeds.drain(..).partition(|deed| deed.route.matches(method, path));
         *deeds = waiting;
         drop(deeds);
-        due.into_iter().for_each(|deed| (deed.act)());
+        for deed in due {
+            (deed.act)();
+        }
     }
 
     /// Counts a request that comes in, and returns its place in the order.

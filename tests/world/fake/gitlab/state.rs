@@ -96,6 +96,7 @@ pub struct Place {
 
 /// An issue or a merge request.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "GitLab's items have these fields")]
 pub struct Item {
     pub id: u64,
     pub iid: u64,

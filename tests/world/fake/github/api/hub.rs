@@ -81,10 +81,9 @@ impl Viewer {
             // A pull request is an issue as well, and either permission will do for what both have.
             "issues" | "labels" | "assignees" => &["issues", "pull_requests"],
             "pulls" => &["pull_requests"],
-            "branches" | "git" => &["contents"],
             "commits" if part.ends_with("/check-runs") => &["checks"],
             "commits" if part.ends_with("/status") => &["statuses"],
-            "commits" => &["contents"],
+            "branches" | "commits" | "git" => &["contents"],
             "actions" => &["actions"],
             _ => &["metadata"],
         };
