@@ -3,7 +3,7 @@
 use crate::attempt::{Attempt, Deed, End};
 use crate::class::Class;
 
-const HIDDEN_PIPELINE: &str = "for n in $(seq 10 34); do mkdir -p .a/$n && echo hi > .a/$n/AGENTS.md; done && seq 9000 > .a/big.txt && \
+const HIDDEN_PIPELINE: &str = "for n in $(seq 10 34); do mkdir -p a/$n && echo hi > a/$n/AGENTS.md; done && seq 9000 > a/big.txt && \
                                echo 'job: {script: [env]}' > .gitlab-ci.yml && echo 'job: {}' > z.txt";
 
 pub fn all() -> Vec<Attempt> {

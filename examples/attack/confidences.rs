@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::attempt::{Attempt, End};
 use crate::breach::{Breach, Rule};
 use crate::class::Class;
-use crate::fake::gitlab::item::Item as Confidential;
+use crate::fake::gitlab::Item as LabItem;
 use crate::fake::model::Answer;
 use crate::judge::{git, new_branches};
 use crate::site::{Site, Target};
@@ -34,22 +34,22 @@ fn refused() -> Vec<Attempt> {
     };
     vec![
         issue("labelled", End::Untouched)
-            .then(|_, _, item| drop(item.gitlab().map(Confidential::confidential)))
+            .then(|_, _, item| drop(item.gitlab().map(LabItem::confidential)))
             .short(),
         issue("title", End::Untouched).then(|_, _, item| {
-            item.gitlab().map(Confidential::confidential);
+            item.gitlab().map(LabItem::confidential);
             item.rename_by(MEMBER, CONFIDED);
         }),
         issue("from-admission", End::Refused)
             .tells("confidential")
             .then(|forge, _, item| {
-                forge.once_admitted(item, |item| drop(item.gitlab().map(Confidential::confidential)));
+                forge.once_admitted(item, |item| drop(item.gitlab().map(LabItem::confidential)));
             })
             .short(),
         issue("while-working", End::Refused)
             .tells("became confidential")
             .then(|forge, _, item| {
-                forge.once_read(item, |item| drop(item.gitlab().map(Confidential::confidential)));
+                forge.once_read(item, |item| drop(item.gitlab().map(LabItem::confidential)));
             }),
         Attempt {
             replies: Vec::new(),
@@ -59,7 +59,7 @@ fn refused() -> Vec<Attempt> {
         .calls("agent/ask_people", json!({"question": "What next?"}))
         .may_end_here(0)
         .then(|forge, _, item| {
-            forge.once_read(item, |item| drop(item.gitlab().map(Confidential::confidential)));
+            forge.once_read(item, |item| drop(item.gitlab().map(LabItem::confidential)));
         }),
     ]
 }
@@ -94,7 +94,7 @@ fn discreet() -> Vec<Attempt> {
         done: CONFIDED.to_owned(),
         confides: true,
         prepare: |repository, _| drop(repository.gitlab().map(crate::fake::gitlab::Project::public)),
-        happens: |_, _, item| drop(item.gitlab().map(Confidential::confidential)),
+        happens: |_, _, item| drop(item.gitlab().map(LabItem::confidential)),
         ..Attempt::new(Class::Discreet, name, End::Delivered)
     };
     vec![

@@ -28,7 +28,7 @@ async fn many_harmless_files_hide_no_pipeline_and_what_is_not_shown_is_counted()
     let world = World::start().await;
     works(
         &world,
-        "for n in $(seq 10 34); do mkdir -p .a/$n && echo hi > .a/$n/AGENTS.md; done && seq 5000 > .a/big.txt && \
+        "for n in $(seq 10 34); do mkdir -p a/$n && echo hi > a/$n/AGENTS.md; done && seq 5000 > a/big.txt && \
          echo 'job: {script: [env]}' > .gitlab-ci.yml && echo x > z.txt",
     );
     let issue = world.github.open_issue("Write rules").label("coding agent");
