@@ -38,6 +38,10 @@ mod confidences; // what only some may read
 mod edits; // items that change after the label
 #[path = "attack/egress.rs"]
 mod egress; // ways out of a container
+#[path = "attack/files.rs"]
+mod files; // files that run or are read elsewhere
+#[path = "attack/fronts.rs"]
+mod fronts; // allowed hosts as fronts for others
 #[path = "attack/items.rs"]
 mod items; // hostile items
 #[path = "attack/leaks.rs"]
@@ -172,6 +176,8 @@ fn corpus() -> Vec<Attempt> {
         egress::all(),
         edits::all(),
         confidences::all(),
+        fronts::all(),
+        files::all(),
     ]
     .concat()
 }

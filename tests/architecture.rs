@@ -17,7 +17,7 @@ const FLOORS: [&[&str]; 5] = [
         "secret",
         "task",
     ],
-    &["process", "certificates"],
+    &["process", "certificates", "private"],
     &[
         "environment",
         "executor",

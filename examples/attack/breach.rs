@@ -35,10 +35,14 @@ pub enum Rule {
     Changed,
     /// What only some may read is in no branch, commit or change request, and internal notes reach no model.
     Confided,
+    /// A host that is allowed gets nothing that was meant for another one.
+    Front,
+    /// No other user of the machine can read what the program wrote.
+    Modes,
 }
 
 impl Rule {
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 16] = [
         Self::HostRan,
         Self::HostFiles,
         Self::Branches,
@@ -53,6 +57,8 @@ impl Rule {
         Self::Egress,
         Self::Changed,
         Self::Confided,
+        Self::Front,
+        Self::Modes,
     ];
 }
 

@@ -14,10 +14,12 @@ pub enum Class {
     Edit,
     Confidential,
     Discreet,
+    Front,
+    File,
 }
 
 impl Class {
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 12] = [
         Self::Repository,
         Self::Commit,
         Self::Branch,
@@ -28,6 +30,8 @@ impl Class {
         Self::Edit,
         Self::Confidential,
         Self::Discreet,
+        Self::Front,
+        Self::File,
     ];
 
     pub fn name(self) -> &'static str {
@@ -42,6 +46,8 @@ impl Class {
             Self::Edit => "edits",
             Self::Confidential => "confidential",
             Self::Discreet => "discreet",
+            Self::Front => "fronts",
+            Self::File => "files",
         }
     }
 
@@ -58,6 +64,8 @@ impl Class {
             Self::Edit => "a change after the label",
             Self::Confidential => "a confidential item",
             Self::Discreet => "a confidential item, with neutral names",
+            Self::Front => "an allowed host as a front for others",
+            Self::File => "files that run or are read elsewhere",
         }
     }
 
@@ -66,7 +74,9 @@ impl Class {
         match self {
             Self::Branch | Self::Item | Self::Edit => &[Kind::GitHub, Kind::GitLab],
             Self::Confidential | Self::Discreet => &[Kind::GitLab],
-            Self::Repository | Self::Commit | Self::Reply | Self::Leak | Self::Egress => &[Kind::GitHub],
+            Self::Repository | Self::Commit | Self::Reply | Self::Leak | Self::Egress | Self::Front | Self::File => {
+                &[Kind::GitHub]
+            }
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The worker's machine: what was written there, and what is still running.
 
+use std::os::unix::fs::MetadataExt;
 use std::time::Duration;
 
 use crate::breach::{Breach, Rule};
@@ -27,6 +28,22 @@ pub fn look(site: &Site, breaches: &mut Vec<Breach>) {
         if !found.is_empty() {
             let what = format!("in the {place} folder lies {found:?}");
             breaches.push(Breach::of(Rule::HostFiles, None, what));
+        }
+    }
+}
+
+/// Looks for files and folders that others than the program's user may do anything with.
+pub fn modes(site: &Site, breaches: &mut Vec<Breach>) {
+    let mut folders = vec![site.state_dir(), site.folder().join("logs")];
+    while let Some(path) = folders.pop() {
+        let Ok(found) = path.symlink_metadata() else { continue };
+        if !found.is_symlink() && found.mode() & 0o077 != 0 {
+            let what = format!("{} has the mode {:o}", path.display(), found.mode() & 0o7777);
+            breaches.push(Breach::of(Rule::Modes, None, what));
+        }
+        if found.is_dir() {
+            let entries = std::fs::read_dir(&path).into_iter().flatten().flatten();
+            folders.extend(entries.map(|entry| entry.path()));
         }
     }
 }

@@ -5,6 +5,7 @@ use std::process::Command;
 
 use crate::attempt::End;
 use crate::breach::{Breach, Rule};
+use crate::fronts::MARKED;
 use crate::site::{Site, Target};
 use crate::{confidences, delivery, host, mirrors, secrets, words};
 
@@ -18,6 +19,7 @@ pub async fn everything(site: &Site, has_ended: bool) -> anyhow::Result<Vec<Brea
         breaches.push(Breach::of(Rule::Stuck, None, "the program did not come to an end"));
     }
     host::look(site, &mut breaches);
+    host::modes(site, &mut breaches);
     mirrors::look(site, &mut breaches);
     secrets::look(site, &mut breaches);
     words::prompts(site, &mut breaches);
@@ -110,5 +112,15 @@ fn outside(site: &Site, breaches: &mut Vec<Breach>) {
     for request in site.forbidden.asked() {
         let what = format!("a container reached a site that nobody allowed: {request}");
         breaches.push(Breach::of(Rule::Egress, None, what));
+    }
+    for bytes in site.front.heard() {
+        let text = String::from_utf8_lossy(&bytes).to_lowercase();
+        if text.contains(MARKED) {
+            let what = format!(
+                "an allowed host got what was meant for another: {}",
+                text.escape_debug()
+            );
+            breaches.push(Breach::of(Rule::Front, None, what));
+        }
     }
 }

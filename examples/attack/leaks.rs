@@ -13,7 +13,7 @@ use crate::class::Class;
 use crate::fake::model::Answer;
 
 pub fn all() -> Vec<Attempt> {
-    [said(), made(), served(), pasted()].concat()
+    [said(), made(), wide(), served(), pasted()].concat()
 }
 
 fn leak(name: &'static str, end: End) -> Attempt {
@@ -133,6 +133,32 @@ fn made() -> Vec<Attempt> {
             .succeeds(&format!("{SAYS_FRESH} > note.txt"))
             .calls("workspace/read_file", json!({ "path": "note.txt" }))
             .runs("rm note.txt"),
+    ]
+}
+
+/// By commands in the container, in files whose text is not UTF-8.
+fn wide() -> Vec<Attempt> {
+    let encodes = |name, program: &str| {
+        let command = format!("T=$({SAYS_FRESH}); python3 -c \"import sys; t = sys.argv[1]; {program}\" $T");
+        leak(name, End::Refused).works().succeeds(&command)
+    };
+    let writes = "open('notes.txt', 'wb').write";
+    vec![
+        encodes("utf-16", &format!("{writes}(t.encode('utf-16'))")).short(),
+        encodes(
+            "utf-16-little",
+            &format!("{writes}(('key = ' + t).encode('utf-16-le'))"),
+        ),
+        encodes("utf-16-big", &format!("{writes}(('\\u4e61' + t).encode('utf-16-be'))")),
+        encodes(
+            "utf-16-lying-mark",
+            &format!("{writes}(b'\\xfe\\xff' + t.encode('utf-16-le'))"),
+        ),
+        encodes(
+            "utf-16-in-binary",
+            &format!("{writes}(bytes(range(255)) + t.encode('utf-16-le') + bytes(255))"),
+        ),
+        encodes("utf-32", &format!("{writes}(t.encode('utf-32'))")),
     ]
 }
 

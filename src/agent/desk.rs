@@ -171,6 +171,7 @@ impl Run {
         self.note(Fact::EnvironmentStarted {
             environment: opening.name,
             image: opening.environment.image,
+            digest: opened.workspace.inside().digest().to_owned(),
             container: opened.workspace.container().to_owned(),
             milliseconds: super::ask::milliseconds(begun),
             is_set_up: opened.workspace.set_up().is_some(),

@@ -12,7 +12,7 @@ use crate::journal::fact::Fact;
 use crate::repository::CommitId;
 use crate::repository::added::Kind;
 use crate::repository::mirror::Mirror;
-use crate::rules::Files;
+use crate::rules::Protection;
 use crate::secret::Leak;
 
 /// Most reasons that are told of each kind.
@@ -88,15 +88,12 @@ impl Run {
     }
 
     async fn protected(&self, mirror: &Mirror, base: &CommitId, head: &CommitId) -> Result<Vec<Objection>, Setback> {
-        let protected = Files {
-            exclude: self.workshop.settings.repository.protected_paths.clone(),
-            ..Files::default()
-        };
-        let filter = protected.filter();
+        let settings = &self.workshop.settings.repository;
+        let protection = Protection::new(&settings.protected_paths, &settings.unprotected_paths);
         let changed = mirror.changed(base, head).await?;
         let touched = changed.into_iter().map(|changed| changed.path);
         Ok(touched
-            .filter(|path| !filter.takes(path))
+            .filter(|path| protection.covers(path))
             .take(MOST)
             .map(|path| Objection::Protected {
                 path: self.workshop.redactor.clean(&path).into_string(),
@@ -110,7 +107,7 @@ impl Run {
         mirror
             .each_added(base, head, |object| {
                 let room = MOST_LEAKS.saturating_sub(found.len());
-                let leaks = redactor.leaks(&String::from_utf8_lossy(object.content));
+                let leaks = redactor.leaks_in(object.content);
                 let place = |leak| (object.kind, object.path.to_owned(), leak);
                 found.extend(leaks.into_iter().take(room).map(place));
             })
@@ -122,7 +119,7 @@ impl Run {
         let mut known = HashSet::new();
         mirror
             .each_replaced(base, head, |object| {
-                let leaks = redactor.leaks(&String::from_utf8_lossy(object.content));
+                let leaks = redactor.leaks_in(object.content);
                 known.extend(leaks.into_iter().map(|leak| leak.fingerprint));
             })
             .await?;

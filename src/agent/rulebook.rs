@@ -46,12 +46,26 @@ impl Run {
         } else {
             mirror.clone()
         };
-        for branch in wanted.into_iter().chain(item.default_branch.clone()) {
-            if let Some(commit) = mirror.branch(&branch).await? {
-                return self.read_rules_of(&mirror, &commit).await;
+        let default = match &item.default_branch {
+            Some(branch) => mirror.branch(branch).await?,
+            None => None,
+        };
+        let wanted = match wanted {
+            Some(branch) => mirror.branch(&branch).await?,
+            None => None,
+        };
+        match (wanted, default) {
+            (Some(wanted), Some(default)) if wanted != default => {
+                // Whoever opens a request chooses its base among all branches, old ones too.
+                self.read_rules_of(&mirror, &default).await?;
+                let default = std::mem::take(&mut self.record.rules);
+                self.read_rules_of(&mirror, &wanted).await?;
+                self.record.rules.restrict_by(&default);
+                Ok(())
             }
+            (Some(commit), _) | (None, Some(commit)) => self.read_rules_of(&mirror, &commit).await,
+            (None, None) => Ok(()),
         }
-        Ok(())
     }
 
     /// Returns the rules for the system prompts.

@@ -13,9 +13,24 @@ use crate::config::Config;
 use crate::gateway::upstream::Upstream;
 use crate::journal::fact::{Fact, Subject};
 use crate::journal::{Journal, log_file};
+use crate::private;
 use crate::secret::Redactor;
 use crate::service::shutdown::{Grace, Shutdown};
 use crate::service::{Host, Service};
+
+/// What the names of everything begin with that the program keeps in its state folder.
+const STATE: [&str; 7] = [
+    "coding-agent.db",
+    "instance",
+    "mirrors",
+    "pause",
+    "run.lock",
+    "workers",
+    ".doctor",
+];
+
+/// The same for the folder of its logs.
+const LOGS: [&str; 3] = ["coding-agent.", "journal-", "outputs"];
 
 /// How long a command that gives everything up may take to take its container away.
 const CLEARING_UP: Duration = Duration::from_secs(20);
@@ -119,6 +134,30 @@ fn say_panics_without_secrets(redactor: Arc<Redactor>) {
     }));
 }
 
+/// Takes away from other users of the machine what an older version of the program, or somebody's hand, let them read.
+///
+/// Only what bears a name of the program's is touched: either folder may be one that other things lie in as well.
+fn close_to_others(config: &Config) {
+    for (folder, names) in [(&config.state_dir, &STATE[..]), (&config.logs.directory, &LOGS[..])] {
+        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        let is_own = |entry: &std::fs::DirEntry| {
+            let name = entry.file_name();
+            names.iter().any(|own| name.to_string_lossy().starts_with(own))
+        };
+        let (own, others): (Vec<_>, Vec<_>) = entries.partition(is_own);
+        let changed: usize = own.iter().map(|entry| private::close_to_others(&entry.path())).sum();
+        if others.is_empty() {
+            private::close_to_others(folder);
+        }
+        if changed > 0 {
+            complain(format_args!(
+                "{changed} files and folders in {} could be read by other users of this machine; they are closed to them now",
+                folder.display()
+            ));
+        }
+    }
+}
+
 /// An assembled service with its logs open.
 pub struct Session {
     pub service: Arc<Service>,
@@ -131,6 +170,7 @@ pub struct Session {
 impl Session {
     /// Opens logs and journal, then the service. What goes wrong is said.
     pub async fn open(config: Config) -> Result<Self, ExitCode> {
+        close_to_others(&config);
         let redactor = Arc::new(Redactor::new(&config.secrets()));
         let grace = Grace::for_work(Duration::from_secs(config.shutdown_grace_seconds));
         let opened = log_file::start(&config.logs, Arc::clone(&redactor))

@@ -77,6 +77,9 @@ pub struct Config {
     pub state_dir: PathBuf,
     /// The log files and the journal.
     pub logs: LogConfig,
+    /// Files with secrets in them, this one among them where it holds some.
+    #[serde(skip)]
+    pub secret_files: Vec<PathBuf>,
 }
 
 /// A platform that tasks come from.
@@ -147,8 +150,15 @@ impl Config {
             Ok(value) => value,
             Err((place, reason)) => return Err(vec![faults.of_text(place, reason)]),
         };
+        let mut secret_files = secret_file::named(&value, folder);
+        if let (Origin::File(own), true) = (origin, secret_file::is_in_text(&value)) {
+            secret_files.push(own.clone());
+        }
+        // Compose takes variables from there.
+        secret_files.extend([folder.join(".env")].into_iter().filter(|file| file.is_file()));
         let replaced = variable::replace(&mut value, environment, &mut faults);
         let config = Self::from_value(value, folder, &replaced, &mut faults);
+        let config = config.map(|config| Self { secret_files, ..config });
         faults.locate(|path| position::locate(text, path));
         faults.into_result(config)
     }
@@ -201,12 +211,6 @@ impl Config {
     /// Of an MCP server's variables only those whose name speaks of a secret: to blot out each `HOME=/root` would
     /// make every text unreadable.
     pub fn secrets(&self) -> Vec<SecretString> {
-        let speaks_of_a_secret = |name: &str| {
-            let name = name.to_ascii_uppercase();
-            ["TOKEN", "KEY", "SECRET", "PASS", "CREDENTIAL", "AUTH"]
-                .iter()
-                .any(|word| name.contains(word))
-        };
         let tokens = [&self.github.token, &self.gitlab.token];
         let keys = [&self.llm.openai.api_key, &self.llm.anthropic.api_key];
         let variables = self.mcp_servers.iter().flat_map(|server| &server.env);
@@ -216,7 +220,7 @@ impl Config {
             .flatten()
             .chain(
                 variables
-                    .filter(|(name, _)| speaks_of_a_secret(name))
+                    .filter(|(name, _)| secret_file::speaks_of_a_secret(name))
                     .map(|(_, value)| value),
             )
             .cloned()
@@ -258,6 +262,7 @@ impl Default for Config {
             shutdown_grace_seconds: 30,
             state_dir: PathBuf::from("./state"),
             logs: LogConfig::default(),
+            secret_files: Vec::new(),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Secrets that lie in files: `<key>_file` instead of `<key>`.
 
 use std::path::Path;
+use std::path::PathBuf;
 
 use serde_json::Map;
 use serde_json::Value;
@@ -17,6 +18,54 @@ pub(super) const SECRETS: [(&[&str], &str); 4] = [
 ];
 const ENDING: &str = "_file";
 const LARGEST_FILE: u64 = 64 * 1024;
+
+/// Returns the files below `folder` that hold secrets: those that `<key>_file` names, and the key of a GitHub App. The paths are those of
+/// the text, before variables are replaced, so a path that a variable holds is not among them.
+pub(super) fn named(value: &Value, folder: &Path) -> Vec<PathBuf> {
+    let in_sections = SECRETS.iter().filter_map(|(section, key)| {
+        let section = value.pointer(&format!("/{}", section.join("/")))?;
+        section.get(format!("{key}{ENDING}"))?.as_str()
+    });
+    let variables = servers(value).flatten();
+    let in_servers = variables.filter_map(|(name, file)| file.as_str().filter(|_| name.ends_with(ENDING)));
+    let of_app = value.pointer("/github/app/private_key_file").and_then(Value::as_str);
+    let named = in_sections.chain(in_servers).chain(of_app);
+    named.map(|file| folder.join(file)).collect()
+}
+
+/// Tells whether a secret stands in the text itself, and is no `${VARIABLE}`.
+pub(super) fn is_in_text(value: &Value) -> bool {
+    let is_written = |value: &Value| {
+        value
+            .as_str()
+            .is_some_and(|text| !text.is_empty() && !text.contains("${"))
+    };
+    let in_sections = SECRETS.iter().any(|(section, key)| {
+        let section = value.pointer(&format!("/{}", section.join("/")));
+        section.and_then(|section| section.get(key)).is_some_and(is_written)
+    });
+    in_sections
+        || servers(value)
+            .flatten()
+            .any(|(name, value)| speaks_of_a_secret(name) && !name.ends_with(ENDING) && is_written(value))
+}
+
+/// Returns the variables of each tool server.
+fn servers(value: &Value) -> impl Iterator<Item = &Map<String, Value>> {
+    let servers = value.get("mcp_servers").and_then(Value::as_array);
+    servers
+        .into_iter()
+        .flatten()
+        .filter_map(|server| server.get("env")?.as_object())
+}
+
+/// Tells whether the name of a variable says that its value is a secret.
+pub(super) fn speaks_of_a_secret(name: &str) -> bool {
+    let name = name.to_ascii_uppercase();
+    ["TOKEN", "KEY", "SECRET", "PASS", "CREDENTIAL", "AUTH"]
+        .iter()
+        .any(|word| name.contains(word))
+}
 
 /// Puts the content of each `<key>_file` into the place of `<key>`; and leaves out secrets that are empty.
 pub(super) fn read_all(value: &mut Value, folder: &Path, faults: &mut Faults) {

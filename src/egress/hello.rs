@@ -42,8 +42,8 @@ struct Broken;
 pub fn read(bytes: &[u8]) -> Opening {
     let is_tls = match bytes {
         // SSLv2's form of a ClientHello, which some servers still take.
-        [first, _, 1, ..] if first & 0x80 != 0 => return Opening::BrokenTls,
-        [] | [20..=24] => return Opening::Incomplete,
+        [0x80..=0xff, _, 1, ..] => return Opening::BrokenTls,
+        [] | [20..=24 | 0x80..=0xff] | [0x80..=0xff, _] => return Opening::Incomplete,
         [20..=24, 3, ..] => true,
         _ => false,
     };

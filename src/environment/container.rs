@@ -47,6 +47,8 @@ pub struct Container {
     place: Option<String>,
     /// The set-up that it began with.
     set_up: Option<String>,
+    /// The digest of its environment's image; empty where it was not looked up.
+    digest: String,
 }
 
 /// A process in the container with its streams attached.
@@ -78,7 +80,13 @@ impl Container {
             companions: Vec::new(),
             place: None,
             set_up: None,
+            digest: String::new(),
         }
+    }
+
+    pub(super) fn of_image(mut self, digest: String) -> Self {
+        self.digest = digest;
+        self
     }
 
     pub(super) fn with(mut self, companions: Vec<String>) -> Self {
@@ -99,6 +107,12 @@ impl Container {
     /// Returns the name of the kept set-up that it began with, if it did: what that did is done in it already.
     pub fn set_up(&self) -> Option<&str> {
         self.set_up.as_deref()
+    }
+
+    /// Returns the digest of its environment's image, with the image's name where a registry knows it; empty for a container that was
+    /// taken over.
+    pub fn digest(&self) -> &str {
+        &self.digest
     }
 
     /// Returns Docker's id of it.

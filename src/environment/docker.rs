@@ -18,6 +18,7 @@ use uuid::Uuid;
 use super::container::{self, Container};
 use super::engine::{Engine, Facts, Failure};
 use super::fingerprint::Fingerprints;
+use super::image_name::digest_of;
 use super::specification::{self, Holder, LABEL_INSTANCE, LABEL_NETWORK, LABEL_RUN, LABEL_SERVICE, LABEL_WARM, Order};
 use super::user::{self, User};
 use super::{Config, EnvironmentError};
@@ -58,6 +59,8 @@ pub(super) type FurnishedImages = Option<HashMap<String, String>>;
 /// What an image says of itself.
 pub(super) struct Said {
     pub(super) id: String,
+    /// The registry's digest of it with its name, or the id where no registry knows it.
+    pub(super) digest: String,
     /// The user that it names, or an ordinary one in the place of root.
     pub(super) user: User,
     /// What it sets, as `NAME=value`.
@@ -207,8 +210,10 @@ impl Docker {
         let inspected = self.engine.ask(self.engine.client.inspect_image(image)).await;
         let inspected = inspected.map_err(|failure| self.image_error("looking at the image", image, failure))?;
         let config = inspected.config.unwrap_or_default();
+        let id = inspected.id.unwrap_or_else(|| image.to_owned());
         Ok(Said {
-            id: inspected.id.unwrap_or_else(|| image.to_owned()),
+            digest: digest_of(image, &id, &inspected.repo_digests.unwrap_or_default()),
+            id,
             user: user::of_image(&config.user.unwrap_or_default()),
             variables: config.env.unwrap_or_default(),
         })

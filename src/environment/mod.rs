@@ -14,6 +14,7 @@ mod fingerprint; // what tells one file from another
 mod furnished; // images with it in them
 mod furniture; // what is laid into a container before it starts
 mod image; // present, pulled or built
+mod image_name; // by tag or by digest
 mod made_image; // images that are made of containers
 mod notation; // how an environment is written in the configuration
 mod progress; // what a pull or build is doing, in short lines
@@ -258,10 +259,12 @@ impl Config {
             ));
         }
         for (name, environment) in &self.environments {
-            if environment.image.trim().is_empty() || environment.image.contains(char::is_whitespace) {
+            if let Some(fault) = image_name::fault_of_name(&environment.image, "python:3.11-slim-bookworm") {
+                faults.push(format!("environments.{name}: {fault}"));
+            } else if environment.build.is_some() && image_name::is_by_digest(&environment.image) {
                 faults.push(format!(
-                    "environments.{name}: '{}' is not the name of an image; write one such as python:3.11-slim-bookworm",
-                    environment.image
+                    "environments.{name}: an image that is named by its digest is never built, since what is built has another one; \
+                     leave build out, or name the image by a tag"
                 ));
             }
         }

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::image_name::fault_of_name;
 use super::size::parse_size;
 
 /// Characters that a name of a host may have; also those of a container's name.
@@ -67,12 +68,8 @@ impl Service {
                 "services.{name}: '{name}' cannot be the name of a host; write small letters, digits and `-`, such as postgres"
             ));
         }
-        if self.image.trim().is_empty() || self.image.contains(char::is_whitespace) {
-            faults.push(format!(
-                "{}: '{}' is not the name of an image; write one such as postgres:17",
-                key("image"),
-                self.image
-            ));
+        if let Some(fault) = fault_of_name(&self.image, "postgres:17") {
+            faults.push(format!("{}: {fault}", key("image")));
         }
         for variable in self.env.keys() {
             if variable.is_empty() || variable.contains(['=', '\0']) {

@@ -85,7 +85,7 @@ impl Docker {
                 .or(furnished.id.as_deref()),
         };
         let (id, is_as_wanted) = Box::pin(self.bring_up(&container_name(start.run), recipe)).await?;
-        let container = self.container(id).with(companions);
+        let container = self.container(id).with(companions).of_image(said.digest);
         Ok(if is_as_wanted {
             container.of_place(place, kept.map(|kept| kept.done))
         } else {
@@ -133,7 +133,8 @@ impl Docker {
             .ask(self.engine.client.rename_container(warm.id(), options))
             .await;
         renamed.map_err(|failure| self.engine.error("taking a warm container", failure))?;
-        Ok(warm.with(companions).of_place(basis.place.clone(), None))
+        let container = warm.with(companions).of_image(basis.said.digest.clone());
+        Ok(container.of_place(basis.place.clone(), None))
     }
 
     /// Removes what there is under the names of the run's containers. Returns the names that its services will have.

@@ -65,6 +65,9 @@ pub enum Fact {
     EnvironmentStarted {
         environment: String,
         image: String,
+        /// The image's digest with its name, or its id where no registry knows it.
+        #[serde(default)]
+        digest: String,
         container: String,
         milliseconds: u64,
         /// It began where the same set-up had ended before.

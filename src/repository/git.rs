@@ -137,6 +137,12 @@ impl<'a> Git<'a> {
         self
     }
 
+    /// Has another program start the command. What is added to it afterwards gets lost.
+    pub(super) fn started_by(mut self, wrap: impl FnOnce(&std::process::Command) -> Command) -> Self {
+        self.command = wrap(self.command.as_std());
+        self
+    }
+
     pub(super) fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
         self.command.env(name, value);
         self

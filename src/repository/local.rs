@@ -7,6 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use chrono::Utc;
+use tokio::process::Command;
 use uuid::Uuid;
 
 use super::address::file_name;
@@ -18,6 +19,7 @@ use super::mirror::Mirror;
 use super::quarantine::alternate;
 use super::surroundings::{History, history, private_excludes, top_above};
 use super::{CommitId, Config, RepositoryError};
+use crate::private;
 
 /// A file that goes when it is dropped.
 struct Temporary(PathBuf);
@@ -187,7 +189,13 @@ impl Mirror {
                     ),
                 });
             }
-            if let Err(error) = apply().arg("--").arg(&patch).bytes().await {
+            if let Err(error) = apply()
+                .arg("--")
+                .arg(&patch)
+                .started_by(with_mask_of_user)
+                .bytes()
+                .await
+            {
                 return Err(RepositoryError::Unexpected {
                     what,
                     reason: format!(
@@ -268,6 +276,19 @@ impl Mirror {
             .env("GIT_WORK_TREE", folder)
             .current_directory(folder)
     }
+}
+
+/// Has the command write files with the modes that they would have in the hands of the user who started the program.
+fn with_mask_of_user(own: &std::process::Command) -> Command {
+    let mut command = Command::new("sh");
+    let mask = format!("{:03o}", private::mask_of_user());
+    command.args(["-c", "umask \"$0\"; exec \"$@\"", &mask]);
+    command.arg(own.get_program()).args(own.get_args()).env_clear();
+    command.envs(own.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    if let Some(directory) = own.get_current_dir() {
+        command.current_dir(directory);
+    }
+    command
 }
 
 fn unreadable(folder: &Path, error: &io::Error) -> RepositoryError {

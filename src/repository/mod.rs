@@ -23,6 +23,7 @@ mod listing;
 mod local;
 mod lock;
 mod pack;
+mod protected;
 mod quarantine;
 mod remote;
 mod rewrite;
@@ -52,26 +53,11 @@ pub struct Config {
     pub max_incoming_bytes: u64,
     /// Largest single file in a delivered commit.
     pub max_file_bytes: u64,
-    /// Files that are not changed without a person's word: what the forge runs with its own secrets, and what rules this program.
+    /// Files that are not changed without a person's word: what forges, editors and agents run or obey, and what rules this program.
     pub protected_paths: Vec<String>,
+    /// Files that may be changed although `protected_paths` names them.
+    pub unprotected_paths: Vec<String>,
 }
-
-const PROTECTED: [&str; 14] = [
-    ".github/workflows",
-    ".github/actions",
-    "action.yml",
-    ".gitlab-ci.yml",
-    ".gitlab/ci",
-    ".circleci",
-    "Jenkinsfile",
-    "azure-pipelines.yml",
-    "CODEOWNERS",
-    "AGENTS.md",
-    "CLAUDE.md",
-    ".github/copilot-instructions.md",
-    ".coding-agent-rules.*",
-    ".gitmodules",
-];
 
 impl Default for Config {
     fn default() -> Self {
@@ -82,7 +68,8 @@ impl Default for Config {
             timeout_seconds: 900,
             max_incoming_bytes: 512 * 1024 * 1024,
             max_file_bytes: 20 * 1024 * 1024,
-            protected_paths: PROTECTED.map(str::to_owned).into(),
+            protected_paths: protected::paths(),
+            unprotected_paths: protected::exceptions(),
         }
     }
 }

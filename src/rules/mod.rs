@@ -4,12 +4,14 @@
 //! module's business; it reads them, bounds them, and decides on tools and files.
 
 mod pattern;
+mod protection;
 mod settings;
 
 use serde::{Deserialize, Serialize};
 
 use pattern::{Patterns, TooLarge};
 
+pub use protection::Protection;
 pub use settings::{Malformed, Settings};
 
 /// The program's own servers, besides the workspace: to look and to ask is no part of the work, so it need not be allowed. It can be
@@ -70,6 +72,41 @@ impl Text {
 /// Tells whether a file of this name is a rule for the folder it lies in.
 pub fn is_nested_rule(name: &str) -> bool {
     name == "AGENTS.md"
+}
+
+impl Rules {
+    /// Takes over what the default branch's rules keep from being used or changed, where the rules are those of another branch: that may
+    /// be an old one, from before they were written.
+    pub fn restrict_by(&mut self, default: &Self) {
+        if !default.tools.denied.is_empty() {
+            add_source(&mut self.tools.source, &default.tools.source);
+            add(&mut self.tools.denied, &default.tools.denied);
+        }
+        if !default.files.exclude.is_empty() {
+            add_source(&mut self.files.source, &default.files.source);
+            add(&mut self.files.exclude, &default.files.exclude);
+        }
+        if self.files.include.is_empty() && !default.files.include.is_empty() {
+            add_source(&mut self.files.source, &default.files.source);
+            self.files.include.clone_from(&default.files.include);
+        }
+    }
+}
+
+fn add(own: &mut Vec<String>, others: &[String]) {
+    for other in others {
+        if !own.contains(other) {
+            own.push(other.clone());
+        }
+    }
+}
+
+fn add_source(own: &mut String, other: &str) {
+    if own.is_empty() {
+        other.clone_into(own);
+    } else if own != other {
+        *own = format!("{own} and {other}");
+    }
 }
 
 impl Tools {
@@ -187,6 +224,30 @@ mod tests {
         );
         assert_eq!(tools.refusal("repository/search"), None);
         assert_eq!(Tools::default().refusal("any/thing"), None);
+    }
+
+    #[test]
+    fn what_the_default_branch_forbids_holds_on_an_old_branch_too() {
+        let rules = |denied: &[&str], include: &[&str], exclude: &[&str]| Rules {
+            tools: Tools {
+                source: ".coding-agent-rules.yaml".to_owned(),
+                denied: texts(denied),
+                ..Tools::default()
+            },
+            files: Files {
+                source: ".coding-agent-rules.yaml".to_owned(),
+                include: texts(include),
+                exclude: texts(exclude),
+            },
+            ..Rules::default()
+        };
+        let mut old = Rules::default();
+        let default = rules(&["docs/*"], &["src"], &["*.pem"]);
+        old.restrict_by(&default);
+        assert_eq!(old, default);
+        let mut other = rules(&["docs/*", "a/b"], &["lib"], &["*.key"]);
+        other.restrict_by(&default);
+        assert_eq!(other, rules(&["docs/*", "a/b"], &["lib"], &["*.key", "*.pem"]));
     }
 
     #[test]

@@ -1,11 +1,12 @@
 //! What can be said about a secret that was found in a text, without saying the secret.
 
+use std::collections::HashSet;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::Redactor;
+use super::{Redactor, encoded};
 
 /// The name space of fingerprints. Never change it: what people allowed is remembered by fingerprint.
 const FINGERPRINTS: Uuid = Uuid::from_u128(0x5d2c_8a1e_7b94_4f06_9e3b_1c6d_f0a2_8e57);
@@ -36,6 +37,18 @@ impl Redactor {
             }
         });
         leaks.collect()
+    }
+
+    /// Returns every secret in the content of a file, whichever way its text is encoded.
+    pub fn leaks_in(&self, content: &[u8]) -> Vec<Leak> {
+        let (mut all, mut known) = (Vec::new(), HashSet::new());
+        for text in encoded::texts(content) {
+            let mut found = self.leaks(&text);
+            found.retain(|leak| !known.contains(&leak.fingerprint));
+            known.extend(found.iter().map(|leak| leak.fingerprint));
+            all.extend(found);
+        }
+        all
     }
 }
 

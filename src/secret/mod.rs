@@ -10,6 +10,7 @@
 
 mod assignment;
 mod cued;
+mod encoded;
 mod format;
 mod leak;
 mod spelling;

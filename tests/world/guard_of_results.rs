@@ -256,6 +256,49 @@ async fn unfinished_work_with_a_secret_is_not_shown_on_a_branch() {
 }
 
 #[tokio::test]
+async fn any_folder_of_settings_waits_for_a_word_and_ordinary_notes_do_not() {
+    for (command, label) in [
+        ("mkdir -p .Tool && echo run > .Tool/hook", "coding agent waiting"),
+        (
+            "mkdir -p .changeset && echo note > .changeset/a.md",
+            "coding agent done",
+        ),
+        (
+            "mkdir -p .pages && echo x > .pages/index.md && echo y > .gitignore",
+            "coding agent done",
+        ),
+    ] {
+        let mut world = World::start().await;
+        world.configure(|config| config["git"] = json!({"unprotected_paths": ["/.pages", "/.changeset"]}));
+        works(&world, &[command]);
+        let issue = world.github.open_issue("Do it").label("coding agent");
+        let ended = world.run().await;
+        assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+        assert_eq!(issue.labels(), [label], "{command}");
+        world.finish().await;
+    }
+}
+
+#[tokio::test]
+async fn a_secret_in_a_file_of_utf_16_waits_for_a_word() {
+    let world = World::start().await;
+    let program = format!("open('a.txt', 'wb').write('key = {}'.encode('utf-16'))", token());
+    works(&world, &[&format!("python3 -c \"{program}\"")]);
+    let issue = world.github.open_issue("Keep notes").label("coding agent");
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent waiting"]);
+    let told = issue.comments_of(world.github.bot()).pop().unwrap();
+    assert!(
+        told.contains("`a.txt`, line 1, holds what looks like a secret (github-token)"),
+        "{told}"
+    );
+    world.finish().await;
+}
+
+#[tokio::test]
 async fn nothing_is_protected_where_the_configuration_says_so() {
     let mut world = World::start().await;
     world.configure(|config| config["git"] = json!({"protected_paths": []}));

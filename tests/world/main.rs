@@ -43,6 +43,7 @@ mod many_tools;
 mod mcp_servers;
 mod marks;
 mod memory;
+mod modes;
 mod orphans;
 mod parking;
 mod passing;

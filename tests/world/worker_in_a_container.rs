@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use bollard::Docker;
 use serde_json::json;
 use tokio::io::copy_bidirectional;
 use tokio::net::{TcpListener, TcpStream};
@@ -61,12 +60,22 @@ for port in map(int, sys.argv[1:]):
 sys.exit(subprocess.call(['coding-agent', '--config', 'config.yaml', 'run']))
 ";
 
-/// Returns the address of this machine on the engine's usual network.
+/// Returns the address of this machine on the engine's usual network, as a container there sees it: the engine itself does not always
+/// name it, at its first start for one.
 async fn gateway() -> String {
-    let docker = Docker::connect_with_defaults().unwrap();
-    let network = docker.inspect_network("bridge", None).await.unwrap();
-    let mut pools = network.ipam.unwrap().config.unwrap().into_iter();
-    pools.find_map(|pool| pool.gateway).unwrap()
+    let mut command = Command::new("docker");
+    command.args([
+        "run",
+        "--rm",
+        "--add-host",
+        "host.docker.internal:host-gateway",
+        "--entrypoint",
+        "getent",
+        IMAGE,
+    ]);
+    let found = command.args(["hosts", "host.docker.internal"]).output().await.unwrap();
+    let found = String::from_utf8(found.stdout).unwrap();
+    found.split_whitespace().next().unwrap().to_owned()
 }
 
 /// Leads from a port of that address to the same port of loopback, as long as the test runs.
@@ -102,6 +111,18 @@ fn worker(world: &World, ports: &[u16]) -> Command {
             "run",
             "--rm",
             "--init",
+            // As the compose file has it.
+            "--cap-drop",
+            "ALL",
+            "--security-opt",
+            "no-new-privileges:true",
+            "--read-only",
+            "--tmpfs",
+            "/tmp",
+            "--memory",
+            "4g",
+            "--pids-limit",
+            "512",
             "--add-host",
             "host.docker.internal:host-gateway",
             "--dns",
@@ -134,6 +155,7 @@ async fn a_worker_in_a_container_lets_its_containers_out_to_what_is_named_and_no
     for port in ports {
         lead(&gateway, port).await;
     }
+    hardened(&worker(&world, &[]));
     let address = format!("host.docker.internal:{}", site.port());
     world.configure(|config| {
         config["command_executor"]["executor_path"] = json!(EXECUTOR);
@@ -195,4 +217,28 @@ async fn a_worker_in_a_container_lets_its_containers_out_to_what_is_named_and_no
     let state = Path::new(HOME).join("state");
     assert_eq!(World::containers_of(&state).await, [""; 0]);
     world.finish().await;
+}
+
+/// What the compose file takes away from the worker is taken away here as well.
+fn hardened(worker: &Command) {
+    let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docker-compose.yml")).unwrap();
+    let compose: serde_json::Value = serde_yaml::from_str(&text).unwrap();
+    let service = &compose["services"]["coding-agent"];
+    assert_eq!(service["cap_drop"], json!(["ALL"]));
+    assert_eq!(service["security_opt"], json!(["no-new-privileges:true"]));
+    assert_eq!(service["read_only"], json!(true));
+    assert_eq!(service["tmpfs"], json!(["/tmp"]));
+    let arguments: Vec<_> = worker
+        .as_std()
+        .get_args()
+        .map(|argument| argument.to_string_lossy())
+        .collect();
+    let given = |name: &str| {
+        arguments
+            .iter()
+            .position(|argument| argument == name)
+            .map(|place| &arguments[place + 1])
+    };
+    assert_eq!(given("--memory").unwrap(), service["mem_limit"].as_str().unwrap());
+    assert_eq!(given("--pids-limit").unwrap(), &service["pids_limit"].to_string());
 }

@@ -1,5 +1,7 @@
 //! One faked world: forges, model, a state folder, and the real program as a process of its own between them.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
@@ -181,6 +183,7 @@ impl World {
         let config = self.folder().join("config.yaml");
         // JSON is YAML.
         std::fs::write(&config, serde_json::to_string_pretty(&self.config).unwrap()).unwrap();
+        std::fs::set_permissions(&config, Permissions::from_mode(0o600)).unwrap();
         config
     }
 

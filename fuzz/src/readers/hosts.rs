@@ -1,8 +1,9 @@
-//! Hosts: what a container asks for, and what the lists of the configuration say.
+//! Hosts: what a container asks for, what the lists of the configuration say, and what a tunnel begins with.
 
 use std::net::IpAddr;
 
 use coding_agent::egress::address::{Range, range};
+use coding_agent::egress::hello::{self, Opening};
 use coding_agent::egress::pattern::Pattern;
 use coding_agent::egress::{Destination, Policy};
 
@@ -39,4 +40,25 @@ pub fn hosts(bytes: &[u8]) {
             assert!(refusal.sentence().len() < 1000);
         }
     }
+}
+
+/// The first bytes of a tunnel: once they are understood, more of them change nothing, and only what is listed gets through.
+pub fn client_hello(bytes: &[u8]) {
+    let bytes = &bytes[..bytes.len().min(hello::LONGEST)];
+    let whole = hello::read(bytes);
+    for part in 0..8 {
+        let before = hello::read(&bytes[..bytes.len() * part / 8]);
+        assert!(
+            before == Opening::Incomplete || before == whole,
+            "{before:?} became {whole:?}"
+        );
+    }
+    let policy = Policy::of_readable(&["listed.example".to_owned()], &[]);
+    let listed = Destination::parse("listed.example:443", None);
+    let Some(permit) = listed.clone().and_then(|listed| policy.judge(listed).ok()) else {
+        panic!("what is listed is not let through");
+    };
+    let is_for_it = matches!(&whole, Opening::Tls { name } if *name == listed.map(|listed| listed.host));
+    let is_let_through = policy.judge_inside(&permit, &whole).is_ok();
+    assert_eq!(is_let_through, is_for_it || whole == Opening::Http, "{whole:?}");
 }

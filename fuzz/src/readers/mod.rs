@@ -16,10 +16,11 @@ pub mod words;
 pub type Reader = fn(&[u8]);
 
 /// All of them, by the name of their fuzz target and of their folder in the corpus.
-pub const READERS: [(&str, Reader); 20] = [
+pub const READERS: [(&str, Reader); 21] = [
     ("added_objects", commits::added_objects),
     ("answer", model::answer),
     ("bodies", bodies::bodies),
+    ("client_hello", hosts::client_hello),
     ("comment_command", people::comment_command),
     ("commit_message", commits::message),
     ("configuration", configuration::configuration),

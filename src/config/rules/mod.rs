@@ -11,6 +11,7 @@ use url::Url;
 
 use super::Config;
 use super::fault::Faults;
+use crate::private;
 
 pub(super) fn check(config: &Config, folder: &Path, faults: &mut Faults) {
     source::check(config, folder, faults);
@@ -28,7 +29,21 @@ pub(super) fn doubts(config: &Config) -> Vec<String> {
         .map(|(key, _)| {
             format!("{key}: the secret goes over the network in plain http, where others can read it; use https")
         })
+        .chain(readable_secrets(config))
         .collect()
+}
+
+/// Names the files with secrets that other users of the machine can read. What a container engine mounts for one container below
+/// `/run/secrets` is readable by its users, and there are no others.
+fn readable_secrets(config: &Config) -> impl Iterator<Item = String> {
+    let open = config
+        .secret_files
+        .iter()
+        .filter(|file| !file.starts_with("/run/secrets") && private::is_open_to_others(file));
+    open.map(|file| {
+        let file = file.display();
+        format!("{file}: holds a secret, and other users of this machine can read it; chmod 600 {file}")
+    })
 }
 
 fn is_open_to_others(address: &str) -> bool {

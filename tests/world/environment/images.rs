@@ -83,6 +83,38 @@ async fn an_image_that_is_missing_is_pulled() {
 }
 
 #[tokio::test]
+async fn an_image_that_is_named_by_its_digest_is_pulled_by_it_and_gets_no_tag() {
+    on_engine(Config::default(), async |site| {
+        let registry = Registry::start(&site.instance).await;
+        let name = format!("{}/{}", registry.address, site.instance);
+        for image in [
+            format!("{name}@{}", registry.digest),
+            format!("{name}:1.0@{}", registry.digest),
+        ] {
+            let environment = Environment {
+                image: image.clone(),
+                recommended_for: String::new(),
+                libraries: String::new(),
+                build: None,
+                allow: None,
+                project_files: None,
+            };
+            site.docker.ensure_image(&environment, &|_| ()).await.unwrap();
+
+            assert!(site.docker.has_image(&image).await.unwrap());
+            let found = site.engine.inspect_image(&image).await.unwrap();
+            assert_eq!(found.repo_digests.unwrap(), [format!("{name}@{}", registry.digest)]);
+            assert_eq!(found.repo_tags.unwrap_or_default(), [""; 0]);
+        }
+        let other = format!("{name}@sha256:{}", "0".repeat(64));
+        assert!(!site.docker.has_image(&other).await.unwrap());
+        site.remove_image(&format!("{name}@{}", registry.digest)).await;
+        registry.server.abort();
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_build_that_fails_says_where() {
     on_engine(Config::default(), async |site| {
         let dockerfile = "ARG BASE_IMAGE\nFROM ${BASE_IMAGE}\nRUN echo the reason && exit 9\n";

@@ -13,6 +13,8 @@ use tokio::net::TcpListener;
 /// A registry with one image in it, of one layer with one file. Engines take loopback registries without TLS.
 pub(super) struct Registry {
     pub(super) address: SocketAddr,
+    /// That of the image.
+    pub(super) digest: String,
     pub(super) server: tokio::task::JoinHandle<()>,
 }
 
@@ -45,6 +47,7 @@ impl Registry {
             "layers": [part("image.rootfs.diff.tar", &layer)],
         });
         let manifest = serde_json::to_vec(&manifest).unwrap();
+        let own = digest(&manifest);
         let kept = [config, layer, manifest.clone()].map(|bytes| (digest(&bytes), bytes));
         // By digest, or by the one tag there is.
         let kept = kept.into_iter().chain([("latest".to_owned(), manifest)]);
@@ -64,7 +67,11 @@ impl Registry {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let server = tokio::spawn(async move { axum::serve(listener, routes).await.unwrap() });
-        Self { address, server }
+        Self {
+            address,
+            digest: own,
+            server,
+        }
     }
 }
 

@@ -1,0 +1,102 @@
+//! Who may read what this program writes: its own user and nobody else.
+//!
+//! Store, mirrors, journal, logs and outputs hold other people's source, conversations and private repositories, so the modes do not depend on
+//! the mask that a shell, cron or a service manager happens to give. What is written into a folder of the user's is the exception: it gets the
+//! modes that the user's other files get.
+
+use std::fs::Permissions;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::Path;
+use std::sync::OnceLock;
+
+use rustix::fs::Mode;
+use rustix::process::{geteuid, umask};
+
+/// The rights of the group and of others.
+const OTHERS: u32 = 0o077;
+
+/// Deeper folders than any that the program makes.
+const DEEPEST: usize = 64;
+
+/// What most systems begin with; used where nobody asked for the real one.
+const USUAL_MASK: u32 = 0o022;
+
+static MASK_OF_USER: OnceLock<u32> = OnceLock::new();
+
+/// Keeps everything that this process and its children write from now on to their user. To be called first of all, because the mask is
+/// that of the whole process.
+pub fn keep_to_user() {
+    let before = umask(Mode::RWXG | Mode::RWXO);
+    let _ = MASK_OF_USER.set(before.bits());
+}
+
+/// Returns the mask that the program was started with, for what it writes into folders of its user's.
+pub fn mask_of_user() -> u32 {
+    MASK_OF_USER.get().copied().unwrap_or(USUAL_MASK)
+}
+
+/// Takes away from the group and from others what they may do with `path` and everything below it, and returns how many files and
+/// folders were changed. What belongs to another user stays as it is, and so do links and what they lead to.
+///
+/// A folder that others cannot enter is not looked into, and each folder is closed last: so this costs nothing once it was done, and is
+/// begun again where it was broken off.
+pub fn close_to_others(path: &Path) -> usize {
+    close(path, DEEPEST)
+}
+
+fn close(path: &Path, deepest: usize) -> usize {
+    let Ok(found) = path.symlink_metadata() else {
+        return 0;
+    };
+    let is_own = found.uid() == geteuid().as_raw();
+    if found.is_symlink() || !is_own || found.mode() & OTHERS == 0 {
+        return 0;
+    }
+    let mut changed = 0;
+    if found.is_dir() && deepest > 0 {
+        for entry in std::fs::read_dir(path).into_iter().flatten().flatten() {
+            changed += close(&entry.path(), deepest - 1);
+        }
+    }
+    let closed = std::fs::set_permissions(path, Permissions::from_mode(found.mode() & 0o7700));
+    changed + usize::from(closed.is_ok())
+}
+
+/// Tells whether others than its user may read the file.
+pub fn is_open_to_others(path: &Path) -> bool {
+    path.metadata().is_ok_and(|found| found.mode() & 0o044 != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        path.symlink_metadata().unwrap().mode() & 0o777
+    }
+
+    #[test]
+    fn what_is_below_is_closed_once_and_what_links_lead_to_is_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let (top, outside) = (folder.path().join("top"), folder.path().join("outside"));
+        std::fs::create_dir_all(top.join("deep")).unwrap();
+        for (path, bits) in [
+            (top.join("deep/a"), 0o644),
+            (top.join("deep/run"), 0o755),
+            (outside.clone(), 0o644),
+        ] {
+            std::fs::write(&path, "x").unwrap();
+            std::fs::set_permissions(&path, Permissions::from_mode(bits)).unwrap();
+        }
+        std::os::unix::fs::symlink(&outside, top.join("link")).unwrap();
+        for path in [&top, &top.join("deep")] {
+            std::fs::set_permissions(path, Permissions::from_mode(0o755)).unwrap();
+        }
+        assert!(is_open_to_others(&outside));
+        assert_eq!(close_to_others(&top), 4);
+        assert_eq!([mode(&top), mode(&top.join("deep"))], [0o700; 2]);
+        assert_eq!([mode(&top.join("deep/a")), mode(&top.join("deep/run"))], [0o600, 0o700]);
+        assert_eq!(mode(&outside), 0o644);
+        assert_eq!(close_to_others(&top), 0);
+    }
+}

@@ -1,0 +1,144 @@
+//! Who else on the machine can read what the program writes: nobody, but for what it writes into a folder of the user's.
+
+use std::fs::Permissions;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::Mode;
+use serde_json::json;
+
+use crate::fake::model::Plan;
+use crate::world::World;
+
+/// Gives this process, and so the program, the mask that most systems begin with.
+fn with_the_usual_mask() {
+    rustix::process::umask(Mode::WGRP | Mode::WOTH);
+}
+
+fn mode(path: &Path) -> u32 {
+    path.symlink_metadata().unwrap().mode() & 0o777
+}
+
+/// Returns what is below the folders and open to others.
+fn open_to_others(folders: &[PathBuf]) -> Vec<String> {
+    let mut waiting = folders.to_vec();
+    let mut open = Vec::new();
+    while let Some(path) = waiting.pop() {
+        let found = path.symlink_metadata().unwrap();
+        if !found.is_symlink() && found.mode() & 0o077 != 0 {
+            open.push(format!("{} {:o}", path.display(), found.mode() & 0o777));
+        }
+        if found.is_dir() {
+            waiting.extend(std::fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+        }
+    }
+    open
+}
+
+fn writes_a_lot(world: &World) {
+    let command = json!({ "command": "seq 100000; echo Hello >> README.md" });
+    world
+        .model
+        .plans(Plan::of(&["greet"]).in_environment("python"))
+        .calls("workspace/execute_command", command)
+        .done("Greeted.");
+}
+
+#[tokio::test]
+async fn state_and_logs_are_closed_to_others_whatever_the_mask_and_what_was_open_is_closed_once() {
+    with_the_usual_mask();
+    let world = World::start().await;
+    let (state, logs) = (world.state_dir(), world.folder().join("logs"));
+    // As an older version left them, and beside it something that is not the program's.
+    std::fs::create_dir_all(state.join("mirrors/old.git/objects")).unwrap();
+    std::fs::write(state.join("mirrors/old.git/HEAD"), "ref: refs/heads/main\n").unwrap();
+    std::fs::create_dir_all(&logs).unwrap();
+    std::fs::write(logs.join("journal-2020-01-01.jsonl"), "").unwrap();
+    std::fs::write(logs.join("others.txt"), "").unwrap();
+    writes_a_lot(&world);
+    world.github.open_issue("Greet").label("coding agent");
+
+    let first = world.run().await;
+    let second = world.run().await;
+
+    assert_eq!(
+        first.stdout,
+        "github:acme/widgets#1: done\n",
+        "{first:?}\n{}",
+        world.story()
+    );
+    for folder in ["state", "logs"] {
+        let said = format!(
+            "in {} could be read by other users",
+            world.folder().join(folder).display()
+        );
+        assert!(first.stderr.contains(&said), "{}", first.stderr);
+    }
+    assert!(!second.stderr.contains("other users"), "{}", second.stderr);
+    assert_eq!(mode(&logs.join("others.txt")), 0o644, "it is somebody else's");
+    std::fs::remove_file(logs.join("others.txt")).unwrap();
+    std::fs::set_permissions(&logs, Permissions::from_mode(0o700)).unwrap();
+    assert!(logs.join("outputs").is_dir(), "{}", world.story());
+    assert_eq!(open_to_others(&[state, logs]), [""; 0]);
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn what_a_local_task_writes_into_the_users_folder_has_the_modes_of_the_users_files() {
+    with_the_usual_mask();
+    let world = World::start().await;
+    let folder = world.folder().join("project");
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::write(folder.join("a.txt"), "one\n").unwrap();
+    let command =
+        "echo two > a.txt; mkdir -p bin; printf '#!/bin/sh\\n' > bin/go.sh; chmod +x bin/go.sh; echo x > bin/x";
+    world
+        .model
+        .plans(Plan::of(&["tidy"]))
+        .calls("workspace/execute_command", json!({ "command": command }))
+        .done("Tidy.");
+
+    let ended = world
+        .command(&["run", "--task", "Tidy", "--root", folder.to_str().unwrap()])
+        .await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    let modes = ["a.txt", "bin", "bin/go.sh", "bin/x"].map(|name| mode(&folder.join(name)));
+    assert_eq!(modes.map(|mode| format!("{mode:o}")), ["644", "755", "755", "644"]);
+    assert_eq!(open_to_others(&[world.state_dir()]), [""; 0]);
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn files_with_secrets_that_others_can_read_are_named_with_the_mend() {
+    with_the_usual_mask();
+    let mut world = World::start().await;
+    let token = world.folder().join("token");
+    std::fs::write(&token, world.github.token()).unwrap();
+    std::fs::write(world.folder().join(".env"), "GITHUB_TOKEN=x\n").unwrap();
+    world.configure(|config| {
+        config["github"]["token"] = json!(null);
+        config["github"]["token_file"] = json!("token");
+        config["gitlab"]["token"] = json!("${GITLAB_TOKEN:-}");
+    });
+    let doubts = async || {
+        let checked = world.command(&["config", "check"]).await;
+        let own = |line: &&str| line.contains("other users of this machine can read it");
+        let doubts: Vec<String> = checked.stdout.lines().filter(own).map(str::to_owned).collect();
+        world.settled(&doubts.join("\n"))
+    };
+
+    // The world closes its own configuration, in which the key of the model stands.
+    insta::assert_snapshot!(doubts().await, @r"
+    doubtful: FOLDER/token: holds a secret, and other users of this machine can read it; chmod 600 FOLDER/token
+    doubtful: FOLDER/.env: holds a secret, and other users of this machine can read it; chmod 600 FOLDER/.env
+    ");
+    let examined = world.command(&["doctor"]).await;
+    let shown = world.settled(&examined.stdout);
+    assert!(shown.contains("chmod 600 FOLDER/token"), "{shown}");
+    for file in ["token", ".env"] {
+        std::fs::set_permissions(world.folder().join(file), Permissions::from_mode(0o600)).unwrap();
+    }
+    assert_eq!(doubts().await, "");
+    world.finish().await;
+}
