@@ -96,7 +96,10 @@ async fn an_app_is_told_what_it_should_not_have_and_what_it_lacks() {
     for name in ["contents", "statuses"] {
         world.github.leaves_unaccepted(name);
     }
-    insta::assert_snapshot!(told_by_doctor(&world, "GitHub App on").await, @"");
+    insta::assert_snapshot!(told_by_doctor(&world, "GitHub App on").await, @"
+    look GitHub App on acme/widgets the installation lacks contents (read and write), statuses (read-only)
+    -> give the App these repository permissions, and accept them on the page of the installation
+    ");
     world.finish().await;
 }
 

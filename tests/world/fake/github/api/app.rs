@@ -129,7 +129,9 @@ fn narrowed(state: &State, app: &App, fields: &Fields) -> Result<Narrow, Problem
     }
     let accepted = app.accepted();
     let mut permissions = accepted.clone();
-    if let Some(wanted) = fields.0.get("permissions").and_then(Value::as_object) {
+    let wanted = fields.0.get("permissions").and_then(Value::as_object);
+    // Clients send an empty object where nobody asked for less, and get what the installation has.
+    if let Some(wanted) = wanted.filter(|wanted| !wanted.is_empty()) {
         permissions.clear();
         for (name, access) in wanted {
             let access = access.as_str().unwrap_or_default();
