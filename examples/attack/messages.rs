@@ -45,7 +45,7 @@ pub fn all() -> Vec<Attempt> {
         ),
         message(
             "references",
-            "Greet\n\nSee !7, acme/other!7, &1, GH-7, acme/other#7 and ABC-12.",
+            "Greet\n\nSee !7, acme/other!7, GH-7, acme/other#7 and ABC-12.",
         ),
     ]
 }
@@ -77,7 +77,6 @@ fn effects_of(message: &str) -> Vec<&'static str> {
     });
     let refers = meets('#', |next| next.is_ascii_digit())
         || meets('!', |next| next.is_ascii_digit())
-        || meets('&', |next| next.is_ascii_digit())
         || [
             "gh-3",
             "gh-7",

@@ -59,7 +59,7 @@ impl Run {
 /// Returns the title of what may say no more than which issue it is for.
 pub fn neutral_title(number: Option<u64>) -> String {
     match number {
-        Some(number) => format!("Resolve #{number}"),
+        Some(number) => format!("Resolve issue {number}"),
         None => "Changes".to_owned(),
     }
 }

@@ -7,7 +7,7 @@
 
 use super::block::{Block, written};
 use super::code::{code, fenced};
-use super::escape::escaped;
+use super::escape::{escaped, push_code};
 use super::sanitize::{blocks, line};
 use super::visible;
 use crate::conversation::excerpt::middle_cut;
@@ -97,7 +97,7 @@ impl Line {
                 Piece::Code(text) => {
                     let text = clean(text);
                     // Of nothing a span cannot be made.
-                    out.push_str(&code(if text.trim().is_empty() { "?" } else { &text }));
+                    push_code(&mut out, if text.trim().is_empty() { "?" } else { &text });
                 }
                 Piece::Name(text) => {
                     let text: String = visible::line(&clean(text)).chars().take(LONGEST_NAME).collect();

@@ -249,7 +249,9 @@ fn last_of(token: &Token) -> Option<char> {
 }
 
 fn join(out: &mut String, text: &str) {
-    if out.ends_with(']') && text.starts_with(['(', '[', ':', '{']) {
+    let is_link = out.ends_with(']') && text.starts_with(['(', '[', ':', '{']);
+    let is_span = out.ends_with('`') && text.starts_with('`');
+    if is_link || is_span {
         out.push(GAP);
     }
     out.push_str(text);

@@ -44,7 +44,7 @@ fn nobody_is_called() {
     check("&#64;all &commat;all", "@¦all @¦all");
     check("\\`@all\\`", "\\`@¦all\\`");
     check("@*all*", "@*all*");
-    check("*@*all", "@¦all");
+    check("*@*all", "\\*@¦\\*all");
     check("bob@[example.org](x)", "bob@¦example.org (`x`)");
 }
 
@@ -90,7 +90,7 @@ fn nothing_is_hidden_or_loaded() {
         "\\[^¦1] and \\[x\\]: y\n\n\\[^¦1\\]: a note",
     );
     check("> [!NOTE]\n> x", "> \\[!NOTE]\n> x");
-    check("[[_TOC_]] {+ a +} {{x}}", "\\[\\[\\_TOC\\_]] \\{+ a +} \\{\\{x}}");
+    check("[[_TOC_]] {+ a +} {{x}}", "\\[\\[*TOC*]] \\{+ a +} \\{{x}}");
     check("$x$ and $`y`$", "`$x$` and `$`¦`y`¦`$`");
 }
 

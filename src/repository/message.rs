@@ -27,12 +27,7 @@ pub fn delivered(message: &str, run: &str) -> String {
         length += line.len() + 1;
         length <= MAX_MESSAGE
     });
-    let mut lines = without_foreign_trailers(lines);
-    let first = lines.iter().position(|line| !line.is_empty()).unwrap_or(lines.len());
-    lines.drain(..first);
-    while lines.last().is_some_and(String::is_empty) {
-        lines.pop();
-    }
+    let lines = without_foreign_trailers(lines);
     let subject = match lines.first() {
         Some(line) => shortened(line),
         None => "Changes without a message".to_owned(),
@@ -62,6 +57,9 @@ fn seen(text: &str) -> String {
         .collect()
 }
 
+/// More pairs do not fit around a directive.
+const DEEPEST_BRACKETS: usize = 32;
+
 /// Returns a line on which no forge acts.
 fn inert(line: &str) -> String {
     static DIRECTIVE: LazyLock<Regex> = LazyLock::new(|| pattern(r"\[([^\[\]]{1,60})\]"));
@@ -69,19 +67,30 @@ fn inert(line: &str) -> String {
     static STARS: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?i)\*{3,}\s*(no_?ci)\s*\*{3,}"));
     static CHECKS: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?i)\b(skip|request)-checks\s*:"));
     static REFERENCE: LazyLock<Regex> =
-        LazyLock::new(|| pattern(r"([#!&%$~])([0-9])|\b((?i:gh|gl)|[A-Z][A-Z0-9_]*)-([0-9])"));
+        LazyLock::new(|| pattern(r"([#!])([0-9])|\b((?i:gh|gl)|[A-Z][A-Z0-9_]*)-([0-9])"));
     static ADDRESS: LazyLock<Regex> =
-        LazyLock::new(|| pattern(r"://(\S*/(?:issues?|pull|pulls|merge_requests|work_items|epics|commit|commits|-)/)"));
-    let line = DIRECTIVE.replace_all(line, |found: &Captures<'_>| {
-        if COMMAND.is_match(&found[1]) {
-            format!("({})", &found[1])
-        } else {
-            found[0].to_owned()
+        LazyLock::new(|| pattern(r"\S*://\S*/(?:issues?|pulls?|merge_requests|work_items|epics|commits?|-)/\S*"));
+    static SCHEME: LazyLock<Regex> = LazyLock::new(|| pattern(r"://(\S)"));
+    let mut line = line.to_owned();
+    // One pair of brackets may stand in another.
+    for _ in 0..DEEPEST_BRACKETS {
+        let found = DIRECTIVE.replace_all(&line, |found: &Captures<'_>| {
+            if COMMAND.is_match(&found[1]) {
+                format!("({})", &found[1])
+            } else {
+                found[0].to_owned()
+            }
+        });
+        if found == line {
+            break;
         }
-    });
+        line = found.into_owned();
+    }
     let line = STARS.replace_all(&line, "$1");
     let line = CHECKS.replace_all(&line, "$1 checks:");
-    let line = ADDRESS.replace_all(&line, ":// $1");
+    let line = ADDRESS.replace_all(&line, |found: &Captures<'_>| {
+        SCHEME.replace_all(&found[0], ":// $1").into_owned()
+    });
     let line = REFERENCE.replace_all(&line, |found: &Captures<'_>| match (found.get(3), found.get(4)) {
         (Some(key), Some(_)) if STANDARDS.contains(&key.as_str()) => found[0].to_owned(),
         (Some(key), Some(number)) => format!("{} {}", key.as_str(), number.as_str()),
@@ -110,27 +119,36 @@ fn without_mentions(text: &str) -> String {
     safe
 }
 
-/// Leaves out what attributes the commit to somebody wherever it stands, and of the trailers all
-/// that are not known. A line that is indented goes on with the one before it.
+/// Leaves out what attributes the commit to somebody, wherever it stands, with the indented lines
+/// that go on with it. Of the last paragraph, where it is made of trailers only, those that are not
+/// known become prose.
 fn without_foreign_trailers(lines: Vec<String>) -> Vec<String> {
-    let end = lines
-        .iter()
-        .rposition(|line| !line.is_empty())
-        .map_or(0, |last| last + 1);
-    let start = lines[..end]
+    let mut is_dropped = false;
+    let mut kept: Vec<String> = Vec::with_capacity(lines.len());
+    for line in lines {
+        let continues = is_dropped && line.starts_with([' ', '\t']) && !line.trim().is_empty();
+        is_dropped = continues || key(&line).is_some_and(attributes);
+        let is_leading = kept.is_empty() && line.is_empty();
+        if !is_dropped && !is_leading {
+            kept.push(line);
+        }
+    }
+    while kept.last().is_some_and(String::is_empty) {
+        kept.pop();
+    }
+    let last = kept
         .iter()
         .rposition(String::is_empty)
-        .map_or(end, |empty| empty + 1);
-    let has_trailers = start > 0 && lines[start..end].iter().any(|line| key(line).is_some_and(is_token));
-    let mut is_dropped = false;
-    let mut kept = Vec::with_capacity(lines.len());
-    for (at, line) in lines.into_iter().enumerate() {
-        let continues = is_dropped && line.starts_with([' ', '\t']) && !line.trim().is_empty();
-        let is_trailer = has_trailers && (start..end).contains(&at);
-        is_dropped = continues
-            || key(&line).is_some_and(|key| attributes(key) || (is_trailer && is_token(key) && !is_known(key)));
-        if !is_dropped {
-            kept.push(line);
+        .map_or(kept.len(), |empty| empty + 1);
+    let is_trailer = |line: &String| key(line).is_some_and(is_token) || line.starts_with([' ', '\t']);
+    if kept[last..].iter().all(is_trailer) {
+        for line in &mut kept[last..] {
+            if let Some((key, value)) = line.split_once(':')
+                && is_token(key.trim())
+                && !is_known(key.trim())
+            {
+                *line = format!("{} - {}", key.trim(), value.trim());
+            }
         }
     }
     kept
@@ -233,10 +251,7 @@ mod tests {
                 "cc @ acme/everyone, bob@example.org",
             ),
             ("@@all", "@ @ all"),
-            (
-                "Greet [skip ci] [CI  Skip] [no ci]",
-                "Greet (skip ci) (CI  Skip) (no ci)",
-            ),
+            ("Greet [skip ci] [CI Skip] [no ci]", "Greet (skip ci) (CI Skip) (no ci)"),
             (
                 "Greet [skip actions] [azp skip] [ci-skip]",
                 "Greet (skip actions) (azp skip) (ci-skip)",
@@ -258,7 +273,7 @@ mod tests {
             "reviewed-by : Alice",
             "Approved-By: Alice\nChange-Id: I1234",
             "skip-checks: true\nCo-authored-by: A <a@b>",
-            "Anything-Else: at all",
+            "Coding-Agent-Run: 00000000\n\nAcked-by: B",
         ] {
             let message = delivered(&format!("Greet\n\nBecause.\n\n{text}\n"), "7");
             let is_left = message == "Greet\n\nBecause.\n\nCoding-Agent-Run: 7\n"
@@ -266,7 +281,15 @@ mod tests {
             assert!(is_left, "{message}");
         }
         let inside = delivered("Greet\n\nCo-authored-by: A <a@b>\n\nBecause: of this\nand that.\n", "7");
-        assert!(!inside.contains("Co-authored"), "{inside}");
+        assert_eq!(
+            inside,
+            "Greet\n\n\nBecause: of this\nand that.\n\nCoding-Agent-Run: 7\n"
+        );
+        let unknown = delivered("Greet\n\nRefs: a\nAnything-Else: at all\n", "7");
+        assert_eq!(
+            unknown,
+            "Greet\n\nRefs: a\nAnything-Else - at all\n\nCoding-Agent-Run: 7\n"
+        );
     }
 
     #[test]

@@ -167,7 +167,7 @@ async fn a_fork_without_permission_is_refused_before_anything_is_paid_for() {
     insta::assert_snapshot!(told(&world, &pull.comments_of(world.github.bot()).join("\n")), @"
     ### ❌ This could not be done
 
-    The branch `greeting` of GITHUB/mallory/widgets.git may not be pushed to by this program; let its owner allow edits by maintainers, or open the change from a branch of this repository.
+    The branch `greeting` of `GITHUB/mallory/widgets.git` may not be pushed to by this program; let its owner allow edits by maintainers, or open the change from a branch of this repository.
 
     To start a new run, put the label `coding agent` on again.
 
@@ -176,7 +176,7 @@ async fn a_fork_without_permission_is_refused_before_anything_is_paid_for() {
     insta::assert_snapshot!(told(&world, &merge.comments_of(world.gitlab.bot()).join("\n")), @"
     ### ❌ This could not be done
 
-    The branch `greeting` of GITLAB/mallory/widgets.git may not be pushed to by this program; let its owner allow edits by maintainers, or open the change from a branch of this repository.
+    The branch `greeting` of `GITLAB/mallory/widgets.git` may not be pushed to by this program; let its owner allow edits by maintainers, or open the change from a branch of this repository.
 
     To start a new run, put the label `coding agent` on again.
 

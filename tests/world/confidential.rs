@@ -83,7 +83,7 @@ async fn with_neutral_names_only_the_files_are_shown() {
     let merge = &world.gitlab.merge_requests()[0];
     assert_eq!(
         (merge.title(), merge.source()),
-        ("Resolve #1".to_owned(), "coding-agent/1".to_owned())
+        ("Resolve issue 1".to_owned(), "coding-agent/1".to_owned())
     );
     insta::assert_snapshot!(told(&world, &merge.text()), @"
     What this is about can be read in its issue, by those who may see it.
@@ -94,7 +94,7 @@ async fn with_neutral_names_only_the_files_are_shown() {
     ");
     let messages: Vec<String> = merge.commits().into_iter().map(|commit| commit.message).collect();
     assert_eq!(messages.len(), 1, "{messages:?}");
-    assert!(messages[0].starts_with("Resolve #1\n"), "{messages:?}");
+    assert!(messages[0].starts_with("Resolve issue 1\n"), "{messages:?}");
     assert_eq!(merge.file("README.md").as_deref(), Some("Hello\nBye\n"));
     world.finish().await;
 }

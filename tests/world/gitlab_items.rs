@@ -123,8 +123,8 @@ async fn what_does_not_pass_becomes_a_draft_that_says_so() {
     let merge = &world.gitlab.merge_requests()[0];
     assert!(merge.is_draft() && issue.is_open() && other.is_open());
     insta::assert_snapshot!(told(&world, &merge.text()), @r#"
-    Greeted. Fixes~ #1, closes~ #2.
-    \/close~
+    Greeted. Fixes #~1, closes #~2.
+    \/close
     cc @~all &lt;!--
 
     **How it was verified**
@@ -149,8 +149,8 @@ async fn what_does_not_pass_becomes_a_draft_that_says_so() {
     insta::assert_snapshot!(told(&world, issue.comments_of(world.gitlab.bot()).last().unwrap()), @r#"
     ### ⚠️ Done, but the checks do not pass: GITLAB/acme/widgets/-/merge_requests/1 is a draft
 
-    Greeted. Fixes~ #1, closes~ #2.
-    \/close~
+    Greeted. Fixes #~1, closes #~2.
+    \/close
     cc @~all &lt;!--
 
     **How it was verified**

@@ -129,7 +129,7 @@ async fn what_stays_away_is_tried_ever_more_rarely_and_given_up_in_the_end() {
     =====
     ### ❌ This could not be done
 
-    The Docker engine at unix:///no/such/docker.sock cannot be used: Socket not found: /no/such/docker.sock; start it, or set DOCKER_HOST; it was tried again and again for 3 hours (steering.give_up_hours).
+    The Docker engine at `unix:///no/such/docker.sock` cannot be used: Socket not found: /no/such/docker.sock; start it, or set DOCKER_HOST; it was tried again and again for 3 hours (steering.give_up_hours).
 
     > ⚠️ The plan selected no environment; the default `python` is used.
 

@@ -198,9 +198,9 @@ async fn three_refusals_in_a_row_end_the_run_and_none_of_them_repeats_a_secret()
 
     The model asked 3 times in a row for what rules forbid, and nothing else came of it:
 
-    - ``denied_tool 403: the project's rules deny workspace/undo_edit: denied_tools in .coding-agent-rules.yaml names `workspace/undo_edit`; do without it``
-    - `left_out 403: 'private/[redacted:github-token]' is left out by file_patterns in .coding-agent-rules.yaml; do without it`
-    - `path_escape 400: /etc/[redacted:github-token] leads out of the project; use a path inside it`
+    * ``denied_tool 403: the project's rules deny workspace/undo_edit: denied_tools in .coding-agent-rules.yaml names `workspace/undo_edit`; do without it``
+    * `left_out 403: 'private/[redacted:github-token]' is left out by file_patterns in .coding-agent-rules.yaml; do without it`
+    * `path_escape 400: /etc/[redacted:github-token] leads out of the project; use a path inside it`
 
     Allow what is really needed where the rule stands, or ask for something that does without it.
 

@@ -47,10 +47,13 @@ pub fn harmless(bytes: &[u8]) {
     let mut page = Page::default();
     page.said(&text);
     let shown = judged(&page);
-    // Written once more it says the same.
-    let mut again = Page::default();
-    again.said(&shown.markdown);
-    assert_eq!(shown.words(), judged(&again).words(), "{:?}", shown.markdown);
+    // Written once more it says the same; signs without width are taken out first, and what they
+    // kept apart would meet.
+    if !shown.markdown.contains('\u{200b}') {
+        let mut again = Page::default();
+        again.said(&shown.markdown);
+        assert_eq!(shown.words(), judged(&again).words(), "{:?}", shown.markdown);
+    }
     let mut line = Page::default();
     line.paragraph(Line::said(&text, 80));
     assert!(!judged(&line).markdown.contains(['\n', '\r']));

@@ -102,7 +102,7 @@ async fn without_an_engine_the_task_is_kept_until_there_is_one() {
     -----
     ### ⏳ Waiting until <time>
 
-    The Docker engine at unix:///nowhere/docker.sock cannot be used: Socket not found: /nowhere/docker.sock; start it, or set DOCKER_HOST.
+    The Docker engine at `unix:///nowhere/docker.sock` cannot be used: Socket not found: /nowhere/docker.sock; start it, or set DOCKER_HOST.
 
     Then it goes on by itself, and reads what was written here meanwhile. Put the label `coding agent` on to have it go on at once.
 

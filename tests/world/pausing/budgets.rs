@@ -89,7 +89,7 @@ async fn a_used_up_budget_of_dollars_pauses_the_run_and_says_what_it_cost() {
     insta::assert_snapshot!(last_comment(&world, &issue), @"
     ### ⏸️ Paused: a limit is reached
 
-    The budget of $1.50 is used up ($1.65 spent; budget.cost_usd).
+    The budget of `$1.50` is used up (`$1.65` spent; budget.cost_usd).
 
     `/agent budget 500k` allows 500,000 more tokens and lets it go on, `/agent stop` ends it.
 
