@@ -82,7 +82,7 @@ impl Run {
 
     /// # Errors
     /// At the end of the run's budget, and of the day's for all runs.
-    async fn check_limits(&self) -> Result<(), Setback> {
+    pub(super) async fn check_limits(&self) -> Result<(), Setback> {
         let settings = &self.workshop.settings;
         let allowance = self.record.allowance.as_ref();
         if let Some(text) = settings.budget.exceeded(settings.max_turns, &self.spent(), allowance) {

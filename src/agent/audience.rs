@@ -32,22 +32,27 @@ impl Run {
     /// somebody who may does not vouch for those before it.
     ///
     /// A round on the program's own change request has no label. Nobody vouched for its words but who wrote them, so all
-    /// changes count there.
-    pub(super) async fn require_vouched(&self, item: &Item) -> Result<(), Setback> {
+    /// changes count there; they refuse nothing, though, because what is to be done stands in comments and checks. Returns
+    /// whether the item's own words may be shown to the model.
+    pub(super) async fn require_vouched(&self, item: &Item) -> Result<bool, Setback> {
         let Thread::Item { forge, .. } = &self.thread else {
-            return Ok(());
+            return Ok(true);
         };
         let since = match (&self.record.trigger, &self.record.round) {
             (Some(trigger), _) => trigger.at,
             (None, Some(_)) => DateTime::UNIX_EPOCH,
-            (None, None) => return Ok(()),
+            (None, None) => return Ok(true),
         };
+        let is_round = self.record.trigger.is_none();
         let is_fork = item.change.as_ref().is_some_and(|change| change.is_fork);
         let mut edits = forge.edits_since(item, since).await?;
         // Whoever pushed to a branch of the repository itself could write to it, whatever they may do now.
         edits.retain(|edit| edit.what == Edited::Words || is_fork);
         for edit in &edits {
             if !self.may_change(forge.as_ref(), edit.deed.who()).await? {
+                if is_round {
+                    return Ok(false);
+                }
                 return Err(Setback::refused_by_policy(changed_by(edit)));
             }
         }
@@ -55,7 +60,7 @@ impl Run {
         if vouched.is_some_and(|vouched| vouched.words_changed_silently(item, &edits)) {
             return Err(Setback::refused_by_policy(CHANGED_SILENTLY));
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Refuses a fork's branch that moved after the label was accepted, unless its owner may write to the repository; notes

@@ -128,6 +128,8 @@ impl Run {
         let commands = [planned, self.record.installed.clone(), self.record.added_set_up.clone()].concat();
         let _let_out = bench.workspace.let_out();
         for command in &commands {
+            // There may be many of them, and each may take as long as a command may.
+            self.check_limits().await?;
             let output = self.execute_with(&bench.toolbox, command).await?;
             if output.is_error {
                 tracing::info!(task = %self.lease.task, "in the container for the checks `{command}` failed");

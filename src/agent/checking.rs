@@ -221,7 +221,9 @@ impl Run {
         {
             return Ok(Some(before.clone()));
         }
-        if checked.exit_code.is_none() {
+        // What the model itself added to the set-up could break the tests of the base, and so excuse those of the result.
+        let is_set_up_by_model = site.place == Some(CheckedIn::Fresh) && !self.record.added_set_up.is_empty();
+        if checked.exit_code.is_none() || is_set_up_by_model {
             return Ok(None);
         }
         let workspace = self.open_desk().await?.workspace.clone();
@@ -259,7 +261,15 @@ impl Run {
         site.place = Some(place);
         if place == CheckedIn::Fresh {
             let bench = self.bench_with(&mut site.bench, site.head).await?;
-            return Ok(ended(self.execute_at(bench, command).await?));
+            return match self.execute_at(bench, command).await {
+                Ok(output) => Ok(ended(output)),
+                // The check took its own container down. The one with the work is another, and the model is told.
+                Err(Setback::WorkspaceLost(reason)) => {
+                    self.close_bench(&mut site.bench).await;
+                    Ok(Ended::new(None, reason, PROJECT))
+                }
+                Err(setback) => Err(setback),
+            };
         }
         self.run_at_work(command).await
     }

@@ -66,6 +66,8 @@ impl Run {
     /// Has everything committed and judged, and saves what came of it. What is uncommitted goes
     /// under the title of the task.
     pub(super) async fn commit_result(&mut self) -> Result<CommitId, Setback> {
+        // A snapshot that is being made moves the branch back for a moment.
+        self.finish_keeping().await;
         let (message, files) = (self.record.title.clone(), self.record.rules.files.clone());
         let workspace = Arc::clone(&self.open_desk().await?.workspace);
         let accepted = workspace.take_back(&message, &files).await?.head;

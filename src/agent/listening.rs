@@ -280,7 +280,9 @@ impl Ear {
         let who = comment.who();
         let key = (who.login.to_owned(), who.id);
         let is_command = Said::of(&comment.body).command.is_some();
-        if let Some(may) = self.rights.get(&key).filter(|_| !is_command) {
+        // A right may have been taken away since, but whoever had none a moment ago still has none. Else a stranger's many
+        // commands would each cost a request, and the look would never come to what others said.
+        if let Some(may) = self.rights.get(&key).filter(|may| !**may || !is_command) {
             return Ok(*may);
         }
         let may = self.is_authorised(forge, who).await?;

@@ -77,7 +77,7 @@ async fn read_item(run: &mut Run, item: &Item) -> Result<Source, Setback> {
     let comments = forge.comments(&item.task).await?;
     let words = run.words_of_round(&comments).await?;
     let comments = run.begin_to_listen(comments).await;
-    run.require_vouched(item).await?;
+    let may_be_read = run.require_vouched(item).await?;
     let said = match &words {
         // A round is about what people said of its change, and that was sorted already.
         Some(_) => Said::default(),
@@ -96,7 +96,8 @@ async fn read_item(run: &mut Run, item: &Item) -> Result<Source, Setback> {
     let fence = prompt::fence(run.lease.run);
     let room = run.bytes_of_window(40);
     let mut text = match (&run.record.round, words) {
-        (Some(round), Some(words)) => following_up::task(&fence, item, round, &words, room),
+        (Some(round), Some(words)) if may_be_read => following_up::task(&fence, item, round, &words, room),
+        (Some(round), Some(words)) => following_up::task(&fence, &without_words(item), round, &words, room),
         (Some(_) | None, _) => prompt::task(&fence, item, &remarks, room),
     };
     text.push_str(&run.told(&memory, &fence));
@@ -109,6 +110,15 @@ async fn read_item(run: &mut Run, item: &Item) -> Result<Source, Setback> {
     run.record.base = Some(base);
     run.open_early(&files, &source.mirror);
     Ok(source)
+}
+
+/// Returns the item without its title and text, which somebody changed who may not write to the repository.
+fn without_words(item: &Item) -> Item {
+    Item {
+        title: String::new(),
+        body: String::new(),
+        ..item.clone()
+    }
 }
 
 async fn read_folder(run: &mut Run) -> Result<Source, Setback> {

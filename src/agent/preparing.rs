@@ -53,6 +53,7 @@ pub(super) async fn set_up(run: &mut Run) -> Result<Done, Setback> {
     let _let_out = run.open_desk().await?.workspace.let_out();
     let begun = Instant::now();
     for command in &commands {
+        run.check_limits().await?;
         let output = run.execute(command).await?;
         let verdict = if output.is_error { "failed" } else { "done" };
         let _ = writeln!(done.report, "- `{command}`: {verdict}");
@@ -68,7 +69,19 @@ pub(super) async fn set_up(run: &mut Run) -> Result<Done, Setback> {
         }
     }
     run.record.set_up_milliseconds = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
-    run.open_desk().await?.workspace.end_set_up().await?;
+    let undone = run.open_desk().await?.workspace.end_set_up().await?;
+    if !undone.trim().is_empty() {
+        let names: Vec<_> = undone
+            .lines()
+            .map(|name| format!("`{}`", name.escape_debug()))
+            .collect();
+        let _ = writeln!(
+            done.report,
+            "They also changed files of the project, and that was undone, because set-up is no part of the work: {}. Where the task \
+             needs such a change, make it yourself.",
+            names.join(", ")
+        );
+    }
     Ok(done)
 }
 

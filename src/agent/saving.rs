@@ -88,6 +88,8 @@ impl Run {
 
     /// Takes the commits out of the workspace unless that was done before.
     pub(super) async fn take_result(&mut self) {
+        // A snapshot that is being made moves the branch back for a moment.
+        self.finish_keeping().await;
         let Some(desk) = self.desk.as_ref().filter(|_| self.record.head.is_none()) else {
             return;
         };
@@ -180,16 +182,18 @@ impl Run {
                 return Ok(None);
             };
             let accepted = mirror.kept(&run).await?.filter(|accepted| *accepted != base.commit);
-            if accepted.is_none() {
-                return Ok(None);
-            }
+            let name = match (accepted, mirror.kept_wip(&run).await?) {
+                (Some(_), _) => "accepted",
+                (None, Some(_)) => "wip",
+                (None, None) => return Ok(None),
+            };
             let file = self.outputs.place(BUNDLE).await?;
             mirror.bundle(&run, &base.commit, &file).await?;
-            Ok::<_, anyhow::Error>(Some(file))
+            Ok::<_, anyhow::Error>(Some((file, name)))
         };
         match kept.await {
             Ok(file) => {
-                let file = file?;
+                let (file, name) = file?;
                 self.note(Fact::WorkKept {
                     place: file.display().to_string(),
                 });
@@ -197,7 +201,7 @@ impl Run {
                 let folder = self.workshop.settings.outputs_dir.file_name()?.display();
                 Some(Saved::Kept(Kept::File {
                     file: format!("{folder}/{run}/{BUNDLE}"),
-                    reference: format!("refs/coding-agent/{run}/accepted"),
+                    reference: format!("refs/coding-agent/{run}/{name}"),
                 }))
             }
             Err(error) => {

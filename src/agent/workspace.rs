@@ -224,9 +224,12 @@ impl Workspace {
         Ok(head)
     }
 
-    /// Has what the set-up commands left in the project count as nobody's work.
-    pub async fn end_set_up(&self) -> Result<(), Setback> {
-        self.arrange(END_SET_UP, &[]).await
+    /// Has what the set-up commands left in the project count as nobody's work, and undoes what they changed of the project's own
+    /// files. Returns the first of those, one on each line.
+    pub async fn end_set_up(&self) -> Result<String, Setback> {
+        let (printed, ending) = self.run_script(END_SET_UP, &[], 64 * 1024).await?;
+        succeeded("the set-up could not be ended in the container", &ending)?;
+        Ok(String::from_utf8_lossy(&printed).into_owned())
     }
 
     /// Shows the project as it was before anything was changed, until [`Self::undo_checks`]. The

@@ -124,6 +124,9 @@ pub enum Command {
     /// Run an MCP server that ends with this program (used by the program itself)
     #[command(hide = true)]
     McpGuard {
+        /// Mode mask of the server, in octal digits
+        #[arg(long, value_parser = |digits: &str| u32::from_str_radix(digits, 8))]
+        mask: Option<u32>,
         /// Program and arguments
         #[arg(required = true, last = true, value_name = "COMMAND")]
         command: Vec<OsString>,
@@ -263,8 +266,12 @@ mod tests {
     #[test]
     fn the_guard_takes_the_rest_of_the_line_as_it_is() {
         let expected = ["npx", "-y", "server", "--config", "x"].map(OsString::from).to_vec();
-        let line = "coding-agent mcp-guard -- npx -y server --config x";
-        assert_eq!(command(line), Command::McpGuard { command: expected });
+        let line = "coding-agent mcp-guard --mask 22 -- npx -y server --config x";
+        let guard = Command::McpGuard {
+            mask: Some(0o22),
+            command: expected,
+        };
+        assert_eq!(command(line), guard);
     }
 
     #[test]

@@ -60,7 +60,7 @@ pub fn main() -> ExitCode {
             Ok(()) => exit::SUCCESS.into(),
             Err(_) => exit::FAILED.into(),
         },
-        Command::McpGuard { command } => crate::tool::guard::run(&command),
+        Command::McpGuard { mask, command } => crate::tool::guard::run(&command, mask),
     }
 }
 

@@ -15,6 +15,9 @@ const HANDSHAKE: u8 = 22;
 const CLIENT_HELLO: u8 = 1;
 const SERVER_NAME: u16 = 0;
 const HOST_NAME: u8 = 0;
+/// Hides the name that is really asked for behind an outer one of the client's choice (draft-ietf-tls-esni), so what the lists
+/// allow could not be told.
+const ENCRYPTED_CLIENT_HELLO: u16 = 0xfe0d;
 
 /// Beginning of HTTP/2 without TLS. Its requests are binary.
 const HTTP_2: &[u8] = b"PRI * HTTP/2";
@@ -24,7 +27,7 @@ const HTTP_2: &[u8] = b"PRI * HTTP/2";
 pub enum Opening {
     /// More bytes are needed to tell.
     Incomplete,
-    /// A whole `ClientHello`, with the name that it asks for. With Encrypted Client Hello that is the outer name.
+    /// A whole `ClientHello`, with the name that it asks for.
     Tls {
         name: Option<Host>,
     },
@@ -124,6 +127,9 @@ fn client_hello(body: &[u8]) -> Result<Option<Host>, Broken> {
     while !extensions.is_empty() {
         let kind = extensions.number()?;
         let content = extensions.long()?;
+        if kind == ENCRYPTED_CLIENT_HELLO {
+            return Err(Broken);
+        }
         if kind == SERVER_NAME && found.replace(server_name(content)?).is_some() {
             return Err(Broken);
         }

@@ -42,6 +42,14 @@ impl Names {
 
 /// Erases the lines that mention one of `names`, and returns how many they were. What a crash leaves undone the next call does.
 pub fn erase(config: &LogConfig, names: &Names) -> io::Result<u64> {
+    // Two at once would write the same new file and put a mixture of both in the old one's place.
+    fs::create_dir_all(&config.directory)?;
+    let only = OpenOptions::new()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(config.directory.join("coding-agent.erasing.lock"))?;
+    lock(&only)?;
     let mut erased = 0;
     for _ in 0..ROUNDS {
         let mut found = 0;

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use super::address::file_name;
+use super::limits::Effort;
 use super::lock;
 use super::mirror::Mirror;
 use super::{Config, RepositoryError};
@@ -27,7 +28,8 @@ impl Mirror {
         let root = Self::at(config, state_dir, Path::new("")).path().clone();
         find(&root, DEEPEST, &mut found);
         let local = root.join("local");
-        found.retain(|path| !path.starts_with(&local));
+        // One that was only half made or half removed is none, and must not stand in the way of the others.
+        found.retain(|path| !path.starts_with(&local) && path.join("info").join("attributes").is_file());
         found.sort();
         let places = found.iter().filter_map(|path| path.strip_prefix(&root).ok());
         places.map(|place| Self::at(config, state_dir, place)).collect()
@@ -90,6 +92,7 @@ impl Mirror {
             Prune::Old => "1.hour.ago",
         };
         self.git("removing what nothing refers to")
+            .with(Effort::Transfer, self.config())
             .args(["-c", "gc.autoDetach=false", "gc", "--quiet"])
             .arg(format!("--prune={expire}"))
             .bytes()

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use super::address::Remote;
 use super::lock;
-use super::mirror::{Mirror, accepted_ref};
+use super::mirror::{Mirror, accepted_ref, wip_ref};
 use super::{CommitId, Config, RepositoryError};
 
 /// The mark of a mirror that is not only a fork's, in the folder `info`.
@@ -61,14 +61,22 @@ impl Mirror {
         Ok(true)
     }
 
-    /// Writes what was accepted of `run` after `base` into `file`, as a bundle that `git fetch` reads. Such a file is no
+    /// Writes what was accepted of `run` after `base`, and its work in progress, into `file`, as a bundle that `git fetch` reads. Such a file is no
     /// larger than what was taken in, whatever the commits unpack to.
     pub async fn bundle(&self, run: &str, base: &CommitId, file: &Path) -> Result<(), RepositoryError> {
-        let name = accepted_ref(run)?;
+        let mut names = Vec::new();
+        if self.kept(run).await?.is_some() {
+            names.push(accepted_ref(run)?);
+        }
+        // An interrupted run has nothing else, or something newer than what was accepted of it.
+        if self.kept_wip(run).await?.is_some() {
+            names.push(wip_ref(run)?);
+        }
         self.git("keeping the work in a file")
             .args(["bundle", "create", "--quiet"])
             .arg(file)
-            .args([name.as_str(), "--not", base.as_str()])
+            .args(&names)
+            .args(["--not", base.as_str()])
             .bytes()
             .await
             .map(drop)

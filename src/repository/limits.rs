@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use rustix::process::{Pid, Resource, Rlimit, prlimit};
+use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
 
 use super::Config;
 
@@ -41,6 +41,8 @@ const TRANSFER_MEMORY: u64 = 4 * 1024 * 1024 * 1024;
 /// Unpacking the largest pack that is taken (`max_incoming_bytes`) takes the tenth part of it.
 const RECEIVE_PROCESSOR_SECONDS: u64 = 300;
 const RECEIVE_MEMORY: u64 = 1024 * 1024 * 1024;
+/// Between the signal that says that the processor time is used up and the end.
+const KILL_AFTER_SECONDS: u64 = 5;
 /// What the tables of a large pack take, besides its largest object.
 const SMALLEST_ALLOCATION: u64 = 128 * 1024 * 1024;
 
@@ -87,9 +89,18 @@ impl Limits {
             (Resource::Core, 0),
         ];
         for (resource, most) in limits {
+            // A child has the worker's own hard limits, and may not be given more than those.
+            let own = getrlimit(resource).maximum;
+            let bounded = |most: u64| own.map_or(most, |own| own.min(most));
+            // Where both limits of processor time are the same, the kernel kills without the signal that says why.
+            let rest = if resource == Resource::Cpu {
+                KILL_AFTER_SECONDS
+            } else {
+                0
+            };
             let limit = Rlimit {
-                current: Some(most),
-                maximum: Some(most),
+                current: Some(bounded(most)),
+                maximum: Some(bounded(most.saturating_add(rest))),
             };
             match prlimit(Some(pid), resource, limit) {
                 Ok(_) | Err(rustix::io::Errno::SRCH) => {}

@@ -5,11 +5,12 @@
 //! away and made anew, once.
 
 use std::fs::File;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::address::{Address, Remote};
-use super::git::{Git, version};
+use super::git::{Ended, Git, version};
 use super::limits::Effort;
 use super::lock;
 use super::quarantine;
@@ -276,9 +277,18 @@ impl Mirror {
             .git("checking the mirror")
             .with(Effort::Transfer, &self.config)
             .args(["fsck", "--connectivity-only", "--no-dangling", "--no-progress"])
-            .bytes()
+            .each(|_| ControlFlow::Continue(()))
             .await;
-        checked.is_ok()
+        // Only what the check itself found counts. One that was ended, or had no memory, found nothing, and the mirror holds the
+        // kept work of runs that wait.
+        match checked {
+            Ok(Ended {
+                code: Some(code),
+                complaint,
+                ..
+            }) => code == 0 || complaint.to_lowercase().contains("memory"),
+            Ok(_) | Err(_) => true,
+        }
     }
 }
 

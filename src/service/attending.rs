@@ -36,6 +36,10 @@ impl Service {
         let begun = Instant::now();
         let mut waiting = store.set_aside().await?;
         waiting.extend(store.parked(Utc::now()).await?);
+        // A round may end before its last run, so that it must not always begin with the same one.
+        let now = usize::try_from(Utc::now().timestamp_subsec_micros()).unwrap_or_default();
+        let first = now % waiting.len().max(1);
+        waiting.rotate_left(first);
         for run in waiting {
             // What is put back may be so because the forge does not answer; the others are looked after next time.
             if self.stop.asked.is_cancelled() || begun.elapsed() > LONGEST_ROUND {

@@ -137,22 +137,28 @@ impl Service {
             if self.stop.asked.is_cancelled() {
                 break;
             }
-            let mut is_needed = false;
-            for name in mirror.kept_runs().await? {
-                let run = match name.parse::<RunId>() {
-                    Ok(run) => self.workshop.store.run(run).await?,
-                    Err(_) => None,
-                };
-                match run {
-                    Some(run) => is_needed |= !run.state.is_final(),
-                    None => mirror.forget(&name).await?,
-                }
-            }
-            if !is_needed && mirror.remove_unused(unused).await? {
-                removed += 1;
+            // One broken mirror must not keep the others from being looked after.
+            match self.tidy_mirror(&mirror, unused).await {
+                Ok(is_removed) => removed += usize::from(is_removed),
+                Err(error) => tracing::warn!(mirror = %mirror.path().display(), "it could not be tidied: {error:#}"),
             }
         }
         Ok(removed)
+    }
+
+    async fn tidy_mirror(&self, mirror: &Mirror, unused: Duration) -> anyhow::Result<bool> {
+        let mut is_needed = false;
+        for name in mirror.kept_runs().await? {
+            let run = match name.parse::<RunId>() {
+                Ok(run) => self.workshop.store.run(run).await?,
+                Err(_) => None,
+            };
+            match run {
+                Some(run) => is_needed |= !run.state.is_final(),
+                None => mirror.forget(&name).await?,
+            }
+        }
+        Ok(!is_needed && mirror.remove_unused(unused).await?)
     }
 
     /// Erases everything that is stored of a finished task and of the requests that were opened for it. What a crash leaves

@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 /// Messages that are taken at once, and in each second that passes.
 const MESSAGES: f64 = 1_000.0;
-const MESSAGES_PER_SECOND: f64 = 10.0;
+const MESSAGES_PER_SECOND: f64 = 200.0;
 /// Bytes likewise; four calls at once may each be answered with the longest message.
 const BYTES: f64 = 64.0 * 1024.0 * 1024.0;
 const BYTES_PER_SECOND: f64 = 256.0 * 1024.0;
@@ -131,8 +131,8 @@ mod tests {
         let begun = left.at;
         assert!(left.take(1_000, 3_000, begun));
         assert!(!left.clone().take(1, 3, begun));
-        assert!(left.clone().take(10, 30, begun + Duration::from_secs(1)));
-        assert!(!left.clone().take(11, 33, begun + Duration::from_secs(1)));
+        assert!(left.clone().take(200, 600, begun + Duration::from_secs(1)));
+        assert!(!left.clone().take(201, 603, begun + Duration::from_secs(1)));
         assert!(!left.take(1_001, 3_000, begun + Duration::from_hours(1)));
     }
 

@@ -28,10 +28,14 @@ pub const LEAVING_TIME: Duration = Duration::from_secs(3);
 /// Between TERM and KILL.
 pub const GRACE: Duration = Duration::from_secs(2);
 
-/// Runs `command` until it ends or stdin does, and leaves nothing of it behind. Exits with the command's code.
+/// Runs `command` until it ends or stdin does, and leaves nothing of it behind. Exits with the command's code. With `mask` its files
+/// get the modes that this mask leaves them: the program's own is for itself alone, and a server writes what others may need.
 ///
 /// Blocks; call it before any runtime is started.
-pub fn run(command: &[OsString]) -> ExitCode {
+pub fn run(command: &[OsString], mask: Option<u32>) -> ExitCode {
+    if let Some(mask) = mask {
+        rustix::process::umask(rustix::fs::Mode::from_bits_truncate(mask));
+    }
     let ending = start(command).and_then(wait_for);
     let everything_ended = end_descendants(std::process::id(), GRACE);
     match (ending, everything_ended) {

@@ -20,6 +20,7 @@ use tokio::time::timeout;
 use super::McpServerConfig;
 use super::connect::{Connect, Connection};
 use super::guard::{GRACE, LEAVING_TIME};
+use crate::private::mask_of_user;
 use crate::process::ending::end_descendants;
 
 /// What every program may know of the worker's environment.
@@ -57,7 +58,7 @@ impl StdioServer {
         let kept = KEPT.iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
         let configured = self.env.iter().map(|(name, value)| (name, value.expose_secret()));
         Command::new(&self.guard)
-            .args(["mcp-guard", "--"])
+            .args(["mcp-guard", "--mask", &format!("{:o}", mask_of_user()), "--"])
             .args(&self.command)
             .env_clear()
             .envs(kept)

@@ -60,7 +60,9 @@ impl GitLab {
                 "the label {} was renamed or changed after it was put on, so nobody is known to have asked for work",
                 self.labels.trigger
             );
+            // An account that is allowed by its id is recognised without its name.
             deed.by = String::new();
+            deed.by_id = None;
         }
         Ok(Some(deed))
     }
