@@ -55,7 +55,7 @@ impl Line {
 
     /// Numbers and their units. Of other signs than those of figures nothing is left.
     pub fn figures(text: &str) -> Self {
-        let is_of_figures = |letter: &char| letter.is_ascii_alphanumeric() || " .,:·()$%-".contains(*letter);
+        let is_of_figures = |letter: &char| letter.is_ascii_alphanumeric() || " .,:;·()$%-".contains(*letter);
         Self(vec![Piece::Figures(text.chars().filter(is_of_figures).collect())])
     }
 

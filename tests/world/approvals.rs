@@ -177,7 +177,7 @@ async fn the_reason_of_a_denial_is_told_and_remembered() {
     insta::assert_snapshot!(told(&world, issue.comments_of(world.gitlab.bot()).last().unwrap()), @"
     ### ⏹️ Stopped
 
-    As @alice asked.
+    As alice asked.
 
     The result was not approved: We build elsewhere, @~bob knows.
 

@@ -120,7 +120,7 @@ async fn strikes(shared: &Shared, part: &[u8]) -> bool {
     let is_removal = line.starts_with("DELETE ") && line.contains("/containers/");
     let makes_executor = line.starts_with("POST ")
         && line.contains("/exec ")
-        && String::from_utf8_lossy(part).contains(r#""coding-agent-executor","--root""#);
+        && String::from_utf8_lossy(part).contains(r#"coding-agent-executor","--root""#);
     let trouble = {
         let mut armed = shared.trouble.lock().unwrap();
         let is_its = match *armed {

@@ -54,7 +54,7 @@ async fn logs_and_status_tell_the_story_of_a_run() {
     let raw = world.command(&["logs", "--raw", "github:acme/widgets#1"]).await;
 
     insta::with_settings!({ filters => CHANGING }, {
-        insta::assert_snapshot!(logs.stdout, @r"
+        insta::assert_snapshot!(logs.stdout, @"
         [time]  admitted  title: Greet the reader
         [time]  claimed
         [time]  stage changed  from: queued  to: planning
@@ -62,14 +62,16 @@ async fn logs_and_status_tell_the_story_of_a_run() {
         [time]  planned  environment: python  subtasks: 1
         [time]  stage changed  from: planning  to: preparing
         [time]  commented  marker: [run]:progress
-        [time]  environment started  container: [id]  environment: python  has_waited: false  image: coding-agent-executor-python:latest  is_set_up: false  milliseconds: [n]
+        [time]  environment started  container: [id]  digest: sha256:[id]  environment: python  has_waited: false  image: coding-agent-executor-python:latest  is_set_up: false  milliseconds: [n]
         [time]  stage changed  from: preparing  to: working
         [time]  model called  cached: [n]  input: [n]  milliseconds: [n]  output: [n]  turn: 2
         [time]  tool called  about: echo Hello > README.md  bytes: [n]  is_error: false  milliseconds: [n]  tool: workspace/execute_command
         [time]  model called  cached: [n]  input: [n]  milliseconds: [n]  output: [n]  turn: 3
         [time]  stage changed  from: working  to: verifying
+        [time]  check environment started  container: [id]  environment: python  has_waited: false  is_set_up: false  milliseconds: [n]
         [time]  tool called  about: grep -q Hello README.md  bytes: [n]  is_error: false  milliseconds: [n]  tool: workspace/execute_command
         [time]  verified  command: grep -q Hello README.md  exit_code: 0  passed: true
+        [time]  environment removed  container: [id]
         [time]  stage changed  from: verifying  to: delivering
         [time]  pushed  branch: coding-agent/1-greet-the-reader  commit: [id]
         [time]  change opened  number: 2  url: http://[forge]/acme/widgets/pull/2
@@ -235,7 +237,7 @@ async fn a_secret_that_the_tools_print_goes_nowhere() {
 
     assert_eq!(
         ended.stdout,
-        "github:acme/widgets#1: done\n",
+        "github:acme/widgets#1: done, but not verified\n",
         "{ended:?}\n{}",
         world.story()
     );

@@ -131,7 +131,7 @@ async fn a_program_that_the_model_planted_makes_nothing_pass() {
 
     assert_eq!(
         ended.stdout,
-        "github:acme/widgets#1: done\n",
+        "github:acme/widgets#1: done, but not verified\n",
         "{ended:?}\n{}",
         world.story()
     );
