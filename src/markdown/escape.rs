@@ -170,11 +170,10 @@ impl Writing<'_> {
 /// Tells whether this, before a `-` and a number, is the key of a project in an issue tracker
 /// (`ABC-12`, `GH-7`).
 fn is_key(before: &str) -> bool {
-    let start = before
-        .rfind(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_')
-        .map_or(0, |at| at + 1);
-    let key = before[start..].to_ascii_uppercase();
-    let is_capital = key == before[start..] || ["GH", "GL"].contains(&key.as_str());
+    let other = before.trim_end_matches(|letter: char| letter.is_ascii_alphanumeric() || letter == '_');
+    let word = &before[other.len()..];
+    let key = word.to_ascii_uppercase();
+    let is_capital = key == word || ["GH", "GL"].contains(&key.as_str());
     // Where nothing stands before the sign, the key may be in emphasis.
     key.is_empty()
         || (is_capital
@@ -246,7 +245,7 @@ mod tests {
             "Fixes #7, acme/other#7, !7 and &1",
             "Fixes #¦7, acme/other#¦7, !¦7 and &¦1",
         );
-        check("GH-7 JIRA-12 gh-3 a-3", "GH-¦7 JIRA-¦12 gh-¦3 a-3");
+        check("GH-7 JIRA-12 gh-3 a-3 𑨀GH-7", "GH-¦7 JIRA-¦12 gh-¦3 a-3 𑨀GH-¦7");
         check("%1 %\"a b\" ~bug ^alert#1", "%¦1 %¦\"a b\" \\~¦bug ^¦alert#¦1");
         check("*iteration:1 [vulnerability:1]", "\\*iteration:1 \\[vulnerability:1]");
     }

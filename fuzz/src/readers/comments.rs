@@ -277,7 +277,9 @@ fn calls_somebody(text: &str) -> bool {
 fn refers(text: &str) -> bool {
     text.match_indices(['#', '!', '&', '%', '$', '~'])
         .any(|(at, _)| text[at + 1..].starts_with(|next: char| next.is_ascii_digit()) && !text[at..].starts_with("$0."))
-        || text.contains("GH-7")
+        || text
+            .match_indices("GH-7")
+            .any(|(at, _)| !text[..at].ends_with(|before: char| before.is_ascii_alphanumeric() || before == '_'))
 }
 
 /// Tells whether a line outside of blocks of code begins with a command.
