@@ -61,7 +61,6 @@ cd /workspace/project
 handed_in=$(git rev-parse -q --verify refs/coding-agent/handed-in) || exit 0
 git -c core.quotePath=false diff --name-only "$handed_in" -- | head -n 20
 git read-tree -u --reset "$handed_in"
-if [ "$(git rev-parse HEAD)" != "$handed_in" ]; then git read-tree HEAD; fi
 created=.git/coding-agent-created
 git -c core.quotePath=false ls-files --others --exclude-standard > "$created"
 if [ "$(wc -l < "$created")" -gt 2000 ]; then
@@ -71,6 +70,8 @@ elif [ -s "$created" ]; then
 fi
 sed 's/[][*?\\]/\\&/g; s/ $/\\ /; s|^|/|' "$created" >> .git/info/exclude
 rm -f "$created"
+# Only now: until here what was handed in uncommitted is told from what the set-up created.
+if [ "$(git rev-parse HEAD)" != "$handed_in" ]; then git read-tree HEAD; fi
 "#;
 
 /// Brings back what was committed, whatever ran since: branch, index and files. `$work` is the

@@ -336,7 +336,7 @@ async fn rules_that_cannot_be_read_are_named_and_the_run_goes_on_without_them() 
 
     > ⚠️ `.coding-agent-rules.md` is not used, because there is also `.coding-agent-rules.yaml`; join the two.
 
-    > ⚠️ The project's rules cannot be read, and the run goes on without them: .coding-agent-rules.yaml, line 3: allowed_tools: invalid type: string "workspace/*", expected a sequence; it takes the keys system_prompt_extension, allowed_tools, denied_tools, file_patterns (a text, two lists, and a section with the lists include and exclude).
+    > ⚠️ The project's rules cannot be read, and the run goes on without them: .coding-agent-rules.yaml, line 3: allowed_tools: invalid type: string "workspace/\*", expected a sequence; it takes the keys system_prompt_extension, allowed_tools, denied_tools, file_patterns (a text, two lists, and a section with the lists include and exclude).
 
     > ⚠️ `AGENTS.md` has 32012 bytes, and rules get 16384 of the model's window here; only its beginning and end are given to the model.
 

@@ -99,7 +99,9 @@ async fn an_edited_comment_reaches_the_model_again() {
 
 #[tokio::test]
 async fn words_that_come_while_the_result_is_checked_send_the_model_back_to_work() {
-    let world = world().await;
+    let mut world = world().await;
+    // Both checks wait for the same file.
+    world.configure(|config| config["planning"]["verification"]["environment"] = json!("same"));
     let long = mark();
     let check = format!("sleep {long} & until test -f /tmp/go; do sleep 0.1; done; kill $!");
     world
