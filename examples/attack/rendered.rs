@@ -25,6 +25,36 @@ pub fn effects(text: &str, own: u64) -> Vec<String> {
     found
 }
 
+/// Returns the source without its code, as a reader of Markdown finds it: backticks may stand in code, too.
+pub fn without_code(text: &str) -> String {
+    let mut options = Options::default();
+    options.extension.table = true;
+    let arena = Arena::new();
+    let mut lines: Vec<Vec<u8>> = text.lines().map(|line| line.as_bytes().to_vec()).collect();
+    for node in parse_document(&arena, text, &options).descendants() {
+        let node = node.data.borrow();
+        if !matches!(node.value, NodeValue::Code(_) | NodeValue::CodeBlock(_)) {
+            continue;
+        }
+        let (start, end) = (node.sourcepos.start, node.sourcepos.end);
+        for number in start.line..=end.line {
+            let Some(line) = number.checked_sub(1).and_then(|at| lines.get_mut(at)) else {
+                continue;
+            };
+            let first = if number == start.line {
+                start.column.saturating_sub(1)
+            } else {
+                0
+            };
+            let last = if number == end.line { end.column } else { line.len() };
+            let last = last.min(line.len());
+            line[first.min(last)..last].fill(b' ');
+        }
+    }
+    let lines = lines.iter().map(|line| String::from_utf8_lossy(line).into_owned());
+    lines.collect::<Vec<_>>().join("\n")
+}
+
 fn look(text: &str, own: u64, is_gitlab: bool, found: &mut Vec<String>) {
     let mut options = Options::default();
     options.extension.table = true;

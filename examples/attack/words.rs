@@ -46,7 +46,7 @@ pub fn written(site: &Site, target: &Target, breaches: &mut Vec<Breach>) {
 
 fn effects(text: &str, target: &Target) -> Vec<&'static str> {
     let own = format!("Closes #{}", target.item.place().2);
-    let prose = prose(text).replace(&own, "");
+    let prose = rendered::without_code(text).replace(&own, "");
     let holds = |words: &[&str]| words.iter().any(|word| prose.contains(word));
     let commands = prose.lines().any(|line| {
         let line = line.trim_start();
@@ -71,25 +71,4 @@ fn effects(text: &str, target: &Target) -> Vec<&'static str> {
         .filter(|(is_so, _)| *is_so)
         .map(|(_, what)| what)
         .collect()
-}
-
-/// Returns what of a Markdown text is no code.
-fn prose(text: &str) -> String {
-    let mut prose = String::new();
-    let mut fence: Option<&str> = None;
-    for line in text.lines() {
-        let start = line.trim_start();
-        let mark = ["```", "~~~"].into_iter().find(|mark| start.starts_with(mark));
-        match (fence, mark) {
-            (None, Some(mark)) => fence = Some(mark),
-            (Some(open), Some(mark)) if open == mark => fence = None,
-            (Some(_), _) => {}
-            (None, None) => {
-                // Every other piece between backticks is code.
-                prose.extend(line.split('`').step_by(2));
-                prose.push('\n');
-            }
-        }
-    }
-    prose
 }
