@@ -84,7 +84,7 @@ fn known() -> Vec<Attempt> {
 
 /// Returns the attacks that were not carried out, and that nobody missed.
 fn idle(site: &Site) -> Vec<String> {
-    let idle = site.targets.iter().skip(2);
+    let idle = site.targets.iter().skip(3);
     let unmissed = idle.filter(|target| carried::missing(site, target).is_none());
     unmissed
         .map(|target| format!("not tried: {}", target.attempt.name))
@@ -123,7 +123,7 @@ async fn sabotage(site: &Site) -> anyhow::Result<tokio::process::Child> {
     let mirror = mirrors.iter().find(is_own).context("there is no mirror")?;
     judge::git(mirror, &["update-ref", "refs/heads/planted", &base]);
     // A branch of a fork in the repository that it was made of.
-    let asked = site.targets.get(1).context("there is no request of a fork")?;
+    let asked = site.targets.get(2).context("there is no request of a fork")?;
     let fork = site.forge.repository(&fork_of(asked)).git();
     asked
         .repository
