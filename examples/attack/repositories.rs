@@ -33,7 +33,9 @@ pub fn all() -> Vec<Attempt> {
         })
         .short(),
         attempt("attributes", |repository, mark| {
-            let attributes = "* filter=evil diff=evil merge=evil ident text=auto working-tree-encoding=UTF-16\n";
+            // Not for every file: git could not read its own attributes any more, and would commit all files anew.
+            let attributes =
+                "* filter=evil diff=evil merge=evil ident text=auto\n/config working-tree-encoding=UTF-16\n";
             let config = format!(
                 "[filter \"evil\"]\n\tclean = touch {mark}\n\tsmudge = touch {mark}\n\tprocess = touch {mark}\n[diff \"evil\"]\n\ttextconv = touch \
                  {mark}\n\tcommand = touch {mark}\n[merge \"evil\"]\n\tdriver = touch {mark}\n"
