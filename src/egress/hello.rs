@@ -286,6 +286,10 @@ mod tests {
             ),
             ("a message that ends before its record", longer),
             ("SSLv2", vec![0x80, 0x2e, 1, 3, 1, 0, 0]),
+            (
+                "an encrypted hello",
+                with_extensions(&[server_name(&["good.example"]), vec![0xfe, 0x0d, 0, 1, 0]].concat()),
+            ),
         ] {
             assert_eq!(read(&bytes), Opening::BrokenTls, "{what}");
         }
