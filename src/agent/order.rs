@@ -90,7 +90,7 @@ pub fn for_model(comment: &Comment) -> Option<Comment> {
         return None;
     }
     Some(Comment {
-        body: said.words.to_owned(),
+        body: said.words.into_owned(),
         ..comment.clone()
     })
 }

@@ -1,5 +1,6 @@
 //! What people may tell a run from its thread or from the command line.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
@@ -13,8 +14,8 @@ const WORD: &str = "/agent";
 pub struct Said<'a> {
     /// The command on its first line, if that is one.
     pub command: Option<Command>,
-    /// The lines for the model: all of them, or those below the command.
-    pub words: &'a str,
+    /// The lines for the model: all of them, or those below the command. The reason of a `deny` is among them.
+    pub words: Cow<'a, str>,
 }
 
 impl<'a> Said<'a> {
@@ -33,12 +34,16 @@ impl<'a> Said<'a> {
         if !word.eq_ignore_ascii_case(WORD) {
             return Self {
                 command: None,
-                words: body,
+                words: Cow::Borrowed(body),
             };
         }
         let command = Command::read(rest.trim());
         let below = below.trim_end();
-        let words = if below.trim().is_empty() { "" } else { below };
+        let words = match &command {
+            Command::Deny(Some(reason)) => Cow::Owned(format!("{reason}\n{below}").trim_end().to_owned()),
+            _ if below.trim().is_empty() => Cow::Borrowed(""),
+            _ => Cow::Borrowed(below),
+        };
         Self {
             command: Some(command),
             words,
@@ -188,8 +193,8 @@ mod tests {
                 "\n/agent resume\r\n\r\nMake it blue.\n  Not red.\n",
                 "\r\nMake it blue.\n  Not red.",
             ),
-            ("/agent deny too big", ""),
-            ("/agent deny too big\nSplit it.", "Split it."),
+            ("/agent deny too big", "too big"),
+            ("/agent deny too big\nSplit it.", "too big\nSplit it."),
             ("/agent dance\nMake it blue.", "Make it blue."),
             ("Make it blue.\n/agent stop", "Make it blue.\n/agent stop"),
             ("    /agent stop", "    /agent stop"),
