@@ -140,7 +140,6 @@ impl Run {
                 reason: reason.unwrap_or_default().to_owned(),
             });
         }
-        self.record.is_denial_in_thread = !matches!(order.origin, Origin::Request(_));
         self.record.denial = reason.map(|reason| self.workshop.redactor.clean(reason).into_string());
         Ok(())
     }

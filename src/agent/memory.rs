@@ -97,9 +97,7 @@ fn story(run: &StoredRun) -> String {
     if let Some(failure) = &record.failure {
         let _ = writeln!(text, "Why it failed: {}", failure.text.trim());
     }
-    if record.denial.is_some() && record.is_denial_in_thread {
-        text.push_str("People did not approve its result; their comments say why.\n");
-    } else if let Some(reason) = &record.denial {
+    if let Some(reason) = &record.denial {
         let _ = writeln!(text, "People did not approve its result: {}", reason.trim());
     }
     if let Some(summary) = record.summary.as_deref().filter(|summary| !summary.trim().is_empty()) {

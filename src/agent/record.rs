@@ -108,8 +108,6 @@ pub struct Record {
     pub approval: Option<Grant>,
     /// Why a person did not allow it.
     pub denial: Option<String>,
-    /// That reason stands in a comment, where the next run reads it anyway.
-    pub is_denial_in_thread: bool,
     pub change: Option<Change>,
     /// Comments by marker: `None` means that one was about to be written when this was saved.
     pub comments: BTreeMap<String, Option<CommentId>>,

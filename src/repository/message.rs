@@ -147,7 +147,7 @@ fn without_foreign_trailers(lines: Vec<String>) -> Vec<String> {
                 && is_token(key.trim())
                 && !is_known(key.trim())
             {
-                *line = format!("{} - {}", key.trim(), value.trim());
+                *line = format!("{} - {}", key.trim(), value.trim()).trim_end().to_owned();
             }
         }
     }

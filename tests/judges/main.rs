@@ -5,7 +5,6 @@
 mod fake;
 
 mod git;
-mod markdown;
 mod octocrab;
 mod python;
 mod trouble;
