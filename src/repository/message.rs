@@ -147,7 +147,8 @@ fn without_foreign_trailers(lines: Vec<String>) -> Vec<String> {
                 && is_token(key.trim())
                 && !is_known(key.trim())
             {
-                *line = format!("{} - {}", key.trim(), value.trim()).trim_end().to_owned();
+                let prose = format!("{} - {}", key.trim(), value.trim());
+                prose.trim_end().clone_into(line);
             }
         }
     }
