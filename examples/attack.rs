@@ -1,12 +1,14 @@
 //! Attacks the program as a stranger would, and counts what got through. `make attack` runs it.
 //!
-//! The real program runs as a process of its own between the fakes of the tests, with real containers and real git. Each attack is
-//! an item with a repository of its own, and a model that does what the attacker wants it to. Afterwards everything that the
-//! program wrote or sent is looked at, by rules that share no code with the program, and each attack has to prove that it was
-//! carried out. At the end the rules themselves are tried: for each of them something is done that it must notice.
+//! The real program runs as a process of its own between the fakes of the tests, with real
+//! containers and real git. Each attack is an item with a repository of its own, and a model that
+//! does what the attacker wants it to. Afterwards everything that the program wrote or sent is
+//! looked at, by rules that share no code with the program, and each attack has to prove that it
+//! was carried out. At the end the rules themselves are tried: for each of them something is done
+//! that it must notice.
 //!
-//! `SHORT=1 ROUNDS=3 cargo run --example attack -- commit item:mention` plays the short form of one class, and one attack of
-//! another, three times; `self` tries the rules only.
+//! `SHORT=1 ROUNDS=3 cargo run --example attack -- commit item:mention` plays the short form of one
+//! class, and one attack of another, three times; `self` tries the rules only.
 #![allow(
     clippy::allow_attributes,
     clippy::print_stdout,
@@ -173,7 +175,8 @@ async fn attack(wanted: &[String]) -> anyhow::Result<usize> {
     report::show(&rows, &judge, begun.elapsed())
 }
 
-/// Plays all attacks of a class at once: one program works on all of them, each in a repository of its own.
+/// Plays all attacks of a class at once: one program works on all of them, each in a repository of
+/// its own.
 async fn play((class, kind, attempts): (Class, Kind, Vec<Attempt>)) -> anyhow::Result<Row> {
     let begun = std::time::Instant::now();
     eprintln!("attack: {}, on {kind:?} ...", class.describe());

@@ -1,8 +1,10 @@
-//! Measures what the program itself costs: its time for a turn, its memory, its requests. `make bench` runs it.
+//! Measures what the program itself costs: its time for a turn, its memory, its requests. `make
+//! bench` runs it.
 //!
-//! The real program runs as a process of its own between the fakes of the tests, with the real Docker engine, and a model
-//! that answers at once. Every time is a ratio as well: to a floor that is measured between the program's own turns, so
-//! that a busy machine slows both. A measurement that cannot be made fails the bench; a slow one never does.
+//! The real program runs as a process of its own between the fakes of the tests, with the real
+//! Docker engine, and a model that answers at once. Every time is a ratio as well: to a floor that
+//! is measured between the program's own turns, so that a busy machine slows both. A measurement
+//! that cannot be made fails the bench; a slow one never does.
 //!
 //! `cargo run --example bench -- idle turns` makes only the measurements with these names.
 #![allow(

@@ -1,12 +1,15 @@
-//! Runs tasks while things go wrong, and looks whether anything was lost or done twice. `make chaos` runs it.
+//! Runs tasks while things go wrong, and looks whether anything was lost or done twice. `make
+//! chaos` runs it.
 //!
-//! The real program runs as a process of its own between the fakes of the tests, with the real Docker engine. It is ended with
-//! KILL at the boundaries of its steps and at random moments, or the world around it breaks in one of several ways; it is
-//! started again until the task is finished, and then everything is counted. Every choice comes from the seed, which is
-//! printed; what the machine does between two of them does not.
+//! The real program runs as a process of its own between the fakes of the tests, with the real
+//! Docker engine. It is ended with KILL at the boundaries of its steps and at random moments, or
+//! the world around it breaks in one of several ways; it is started again until the task is
+//! finished, and then everything is counted. Every choice comes from the seed, which is printed;
+//! what the machine does between two of them does not.
 //!
-//! `ROUNDS=12 SEED=7 cargo run --example chaos -- kill clock:3` plays the rounds with KILL and the third jump of the clock;
-//! `SOAK=100` works on a hundred tasks in one long-running program instead.
+//! `ROUNDS=12 SEED=7 cargo run --example chaos -- kill clock:3` plays the rounds with KILL and the
+//! third jump of the clock; `SOAK=100` works on a hundred tasks in one long-running program
+//! instead.
 #![allow(
     clippy::allow_attributes,
     clippy::print_stdout,

@@ -1,10 +1,13 @@
-//! Works on tasks with a real model on a real server, and looks at what passes between the two. `make test-model` runs it.
+//! Works on tasks with a real model on a real server, and looks at what passes between the two.
+//! `make test-model` runs it.
 //!
-//! Scripted models prove what the program makes of a reply; they cannot prove that a real server takes the requests, counts as it is
-//! believed to count, and refuses in the words that are listened for. So the real program, with real containers and the fake forge of the
-//! tests, is put before llama.cpp's own server with the smallest model there is, and before Ollama where `OLLAMA_HOST` names one. Such a
-//! model gets nothing done. What must be right whatever it says: every request is taken, every reply read or its failure told, the
-//! counts are the server's, too long and too slow are noticed, and each task has an honest end.
+//! Scripted models prove what the program makes of a reply; they cannot prove that a real server
+//! takes the requests, counts as it is believed to count, and refuses in the words that are
+//! listened for. So the real program, with real containers and the fake forge of the tests, is put
+//! before llama.cpp's own server with the smallest model there is, and before Ollama where
+//! `OLLAMA_HOST` names one. Such a model gets nothing done. What must be right whatever it says:
+//! every request is taken, every reply read or its failure told, the counts are the server's, too
+//! long and too slow are noticed, and each task has an honest end.
 //!
 //! `cargo run --example real_model -- task window` plays only these.
 #![allow(

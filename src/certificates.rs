@@ -1,6 +1,7 @@
 //! The authorities that this machine trusts, read once for all HTTP clients.
 //!
-//! Reading them takes more than anything else that a start does, and each client by itself would read all of them again.
+//! Reading them takes more than anything else that a start does, and each client by itself would
+//! read all of them again.
 
 use std::sync::LazyLock;
 
@@ -16,7 +17,8 @@ static SHARED: LazyLock<Option<ClientConfig>> = LazyLock::new(|| {
     Some(config)
 });
 
-/// Returns a client to be set up, which trusts whom this machine trusts. Needs a default provider of rustls.
+/// Returns a client to be set up, which trusts whom this machine trusts. Needs a default provider
+/// of rustls.
 pub fn client() -> ClientBuilder {
     let builder = reqwest::Client::builder();
     match &*SHARED {

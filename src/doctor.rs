@@ -1,4 +1,5 @@
-//! Is everything there that a run needs? One finding for each thing, with the mend. Changes nothing.
+//! Is everything there that a run needs? One finding for each thing, with the mend. Changes
+//! nothing.
 
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
@@ -248,7 +249,8 @@ async fn model(config: &Config, check: ModelCheck) -> Vec<Finding> {
     };
     let (finding, answers) = match model.examine().await {
         Ok(said) => (good("model", said), true),
-        // What the server cannot tell about itself, the reply may: unless there is nobody to give it.
+        // What the server cannot tell about itself, the reply may: unless there is nobody to give
+        // it.
         Err(error) => (
             no_model("model", &error),
             !matches!(error, LlmError::Unreachable { .. } | LlmError::TooFar { .. }),
@@ -387,7 +389,8 @@ fn bad(subject: impl Into<String>, detail: impl Display, mend: impl Display) -> 
     }
 }
 
-/// Our errors say what is wrong and, after a semicolon, how to mend it. The `usual` mend is for those that do not.
+/// Our errors say what is wrong and, after a semicolon, how to mend it. The `usual` mend is for
+/// those that do not.
 fn told_apart(subject: impl Into<String>, error: impl Display, usual: &str) -> Finding {
     let error = error.to_string();
     match error.split_once("; ") {

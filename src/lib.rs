@@ -1,8 +1,8 @@
 //! A self-hosted coding agent: from a label on an issue to a verified pull request.
 //!
 //! The modules are listed from the bottom up. Reading order is import order: a module imports only
-//! what stands above it here, and the neighbours do not import one another. `tests/architecture.rs` fails
-//! on an arrow that points the other way.
+//! what stands above it here, and the neighbours do not import one another. `tests/architecture.rs`
+//! fails on an arrow that points the other way.
 
 // The language: plain data and decisions. No I/O, no async.
 pub mod conversation; // messages, turns and how they are read out of a model's reply

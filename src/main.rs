@@ -5,7 +5,8 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     // Before anything is written or started.
     coding_agent::private::keep_to_user();
-    // Tools of the configuration run as the same user, and tokens are in memory and in the environment. No kernel refuses this.
+    // Tools of the configuration run as the same user, and tokens are in memory and in the
+    // environment. No kernel refuses this.
     let _ = coding_agent::process::keep_private();
     coding_agent::cli::main()
 }

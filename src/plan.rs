@@ -1,8 +1,9 @@
 //! The plan a model makes before it works, and what makes one valid.
 //!
-//! Reading is lenient where nothing is lost by it: ids may be numbers, lists may be single values, optional sections
-//! may be missing, unknown fields are ignored, and a malformed environment is a note, not an error. What cannot be
-//! worked with (no subtasks, an unknown dependency, a circle) is named to the model, all faults at once.
+//! Reading is lenient where nothing is lost by it: ids may be numbers, lists may be single values,
+//! optional sections may be missing, unknown fields are ignored, and a malformed environment is a
+//! note, not an error. What cannot be worked with (no subtasks, an unknown dependency, a circle) is
+//! named to the model, all faults at once.
 
 mod check;
 pub mod form;
@@ -22,7 +23,8 @@ const FORM: &str = "Reply with exactly one JSON object: {\"phase\":\"planning\",
     \"action_plan\":{\"execution_order\":[...]},\"selected_environment\":{\"name\":...,\"reasoning\":...},\
     \"verification\":[{\"command\":...}],\"comment\":...}.";
 
-/// What the model understood, what it will do in which order and where, and how to see that it worked.
+/// What the model understood, what it will do in which order and where, and how to see that it
+/// worked.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Plan {
@@ -126,8 +128,9 @@ pub struct Choice {
     pub note: Option<String>,
 }
 
-/// Returns the plan that `reply` holds. Several plans in one reply are drafts of one another: the last one counts, since
-/// nothing is run by reading it. An object with a command is not a plan but a look at the repository.
+/// Returns the plan that `reply` holds. Several plans in one reply are drafts of one another: the
+/// last one counts, since nothing is run by reading it. An object with a command is not a plan but
+/// a look at the repository.
 pub fn read(reply: &Reply) -> Result<Plan, Unreadable> {
     let objects = decode::objects(&reply.text);
     let Some(Value::Object(object)) = objects.into_iter().rfind(is_plan) else {
@@ -179,7 +182,8 @@ fn from_object(mut object: Map<String, Value>) -> Result<Plan, String> {
 }
 
 impl Plan {
-    /// Returns the subtasks in the order they can be worked on: the plan's own order, but never before a dependency.
+    /// Returns the subtasks in the order they can be worked on: the plan's own order, but never
+    /// before a dependency.
     pub fn ordered(&self) -> Vec<&Subtask> {
         let mut ordered: Vec<&Subtask> = Vec::new();
         let mut waiting = self.wished_order();
@@ -219,7 +223,8 @@ impl Plan {
     }
 }
 
-/// Returns the environment to use: the plan's where it is one of `known`, else `default` with a note that says why.
+/// Returns the environment to use: the plan's where it is one of `known`, else `default` with a
+/// note that says why.
 pub fn choose_environment(plan: &Plan, known: &[&str], default: &str) -> Choice {
     let note = match (&plan.selected_environment, &plan.environment_flaw) {
         (Some(selected), _) if known.contains(&selected.name.as_str()) => {

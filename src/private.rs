@@ -1,8 +1,9 @@
 //! Who may read what this program writes: its own user and nobody else.
 //!
-//! Store, mirrors, journal, logs and outputs hold other people's source, conversations and private repositories, so the modes do not depend on
-//! the mask that a shell, cron or a service manager happens to give. What is written into a folder of the user's is the exception: it gets the
-//! modes that the user's other files get.
+//! Store, mirrors, journal, logs and outputs hold other people's source, conversations and private
+//! repositories, so the modes do not depend on the mask that a shell, cron or a service manager
+//! happens to give. What is written into a folder of the user's is the exception: it gets the modes
+//! that the user's other files get.
 
 use std::fs::Permissions;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -23,23 +24,25 @@ const USUAL_MASK: u32 = 0o022;
 
 static MASK_OF_USER: OnceLock<u32> = OnceLock::new();
 
-/// Keeps everything that this process and its children write from now on to their user. To be called first of all, because the mask is
-/// that of the whole process.
+/// Keeps everything that this process and its children write from now on to their user. To be
+/// called first of all, because the mask is that of the whole process.
 pub fn keep_to_user() {
     let before = umask(Mode::RWXG | Mode::RWXO);
     let _ = MASK_OF_USER.set(before.bits());
 }
 
-/// Returns the mask that the program was started with, for what it writes into folders of its user's.
+/// Returns the mask that the program was started with, for what it writes into folders of its
+/// user's.
 pub fn mask_of_user() -> u32 {
     MASK_OF_USER.get().copied().unwrap_or(USUAL_MASK)
 }
 
-/// Takes away from the group and from others what they may do with `path` and everything below it, and returns how many files and
-/// folders were changed. What belongs to another user stays as it is, and so do links and what they lead to.
+/// Takes away from the group and from others what they may do with `path` and everything below it,
+/// and returns how many files and folders were changed. What belongs to another user stays as it
+/// is, and so do links and what they lead to.
 ///
-/// A folder that others cannot enter is not looked into, and each folder is closed last: so this costs nothing once it was done, and is
-/// begun again where it was broken off.
+/// A folder that others cannot enter is not looked into, and each folder is closed last: so this
+/// costs nothing once it was done, and is begun again where it was broken off.
 pub fn close_to_others(path: &Path) -> usize {
     close(path, DEEPEST)
 }

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The floors, from the bottom up. Modules of one floor do not import one another, but for the exceptions below.
+/// The floors, from the bottom up. Modules of one floor do not import one another, but for the
+/// exceptions below.
 const FLOORS: [&[&str]; 5] = [
     &[
         "conversation",
@@ -113,10 +114,12 @@ fn reading_order_is_import_order() {
     );
 }
 
-/// A run's stages are methods of `Run`, and `Run` holds the desk that they work at: one thing in several files.
+/// A run's stages are methods of `Run`, and `Run` holds the desk that they work at: one thing in
+/// several files.
 const ONE_THING: [&str; 5] = ["ask", "desk", "keeping", "preparing", "run"];
 
-/// Returns the files of each folder, by folder and name, with the neighbours in it that they import.
+/// Returns the files of each folder, by folder and name, with the neighbours in it that they
+/// import.
 fn neighbours() -> BTreeMap<(PathBuf, String), BTreeSet<String>> {
     let files = all_sources();
     let name = |path: &Path| path.file_stem().unwrap().to_str().unwrap().to_owned();
@@ -243,4 +246,19 @@ fn only_the_top_floor_reads_the_environment_and_prints() {
         }
     }
     assert!(wrong.is_empty(), "these read the environment or print: {wrong:?}");
+}
+
+#[test]
+fn no_comment_is_wider_than_a_hundred_columns() {
+    let wide: Vec<_> = all_sources()
+        .into_iter()
+        .flat_map(|(_, path, text)| {
+            let lines = text.lines().enumerate();
+            lines
+                .filter(|(_, line)| line.trim_start().starts_with("//") && line.chars().count() > 100)
+                .map(|(number, _)| format!("{}:{}", path.display(), number + 1))
+                .collect::<Vec<_>>()
+        })
+        .collect();
+    assert!(wide.is_empty(), "comments past column 100:\n{}", wide.join("\n"));
 }

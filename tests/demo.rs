@@ -15,7 +15,8 @@ use tempfile::TempDir;
 
 const KEY: &str = "sk-demo-key-0123456789";
 
-/// Returns the demo with a temporary folder of its own, and none of the models that the environment names.
+/// Returns the demo with a temporary folder of its own, and none of the models that the environment
+/// names.
 fn demo(temporary: &Path) -> Command {
     let program = Path::new(env!("CARGO_BIN_EXE_coding-agent"))
         .with_file_name("examples")

@@ -1,4 +1,5 @@
-//! Results that wait for approval, and words that must not approve them, or not what nobody could see.
+//! Results that wait for approval, and words that must not approve them, or not what nobody could
+//! see.
 
 use crate::attempt::{Attempt, Deed, End};
 use crate::class::Class;

@@ -44,7 +44,8 @@ pub struct Attempt {
     pub name: &'static str,
     pub end: End,
     pub is_short: bool,
-    /// Puts things into the repository before the item is opened. Gets the folder that only the worker can see.
+    /// Puts things into the repository before the item is opened. Gets the folder that only the
+    /// worker can see.
     pub prepare: fn(&Repository, &str),
     /// Opens a pull or merge request from a stranger's branch with this name, instead of an issue.
     pub head: Option<String>,
@@ -85,7 +86,8 @@ pub struct Attempt {
     pub is_looked_after: bool,
 }
 
-/// The mark of an attack: a file in a folder that no container can see. In the texts of attacks it stands as `@MARK@`.
+/// The mark of an attack: a file in a folder that no container can see. In the texts of attacks it
+/// stands as `@MARK@`.
 pub const MARK: &str = "@MARK@";
 
 impl Attempt {
@@ -226,7 +228,8 @@ impl Attempt {
         Answer::plans(plan)
     }
 
-    /// Returns the attack with the words between signs, such as [`MARK`], replaced by what they stand for.
+    /// Returns the attack with the words between signs, such as [`MARK`], replaced by what they
+    /// stand for.
     pub fn filled(mut self, words: &[(&str, &str)]) -> Self {
         let fill = |text: &str| {
             words

@@ -1,7 +1,7 @@
 //! Names of branches that look like options, paths or other references.
 //!
-//! What people are told at the end shows that the program went by this very name: that it pushed to the branch, or that there is none it
-//! could work on.
+//! What people are told at the end shows that the program went by this very name: that it pushed to
+//! the branch, or that there is none it could work on.
 
 use serde_json::json;
 

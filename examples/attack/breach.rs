@@ -13,7 +13,8 @@ pub enum Rule {
     HostFiles,
     /// Branches of people stay as they are.
     Branches,
-    /// No commit and no file of a stranger's fork gets onto a branch of the repository that the fork was made of.
+    /// No commit and no file of a stranger's fork gets onto a branch of the repository that the
+    /// fork was made of.
     Foreign,
     /// The mirror holds the forge's branches, and nothing of anybody else's.
     Mirror,
@@ -23,9 +24,11 @@ pub enum Rule {
     Secret,
     /// The bot calls nobody and commands nothing.
     Echo,
-    /// What the bot writes is shown as words: no link, picture, formula or element of anybody else's.
+    /// What the bot writes is shown as words: no link, picture, formula or element of anybody
+    /// else's.
     Rendered,
-    /// Messages of delivered commits close nothing, call nobody, switch nothing off and name nobody.
+    /// Messages of delivered commits close nothing, call nobody, switch nothing off and name
+    /// nobody.
     Message,
     /// Nothing is left running.
     Leftover,
@@ -43,9 +46,11 @@ pub enum Rule {
     Logs,
     /// Containers reach what the configuration names, and nothing else.
     Egress,
-    /// The model gets no words and no commits that were changed by somebody who may not write, after the label.
+    /// The model gets no words and no commits that were changed by somebody who may not write,
+    /// after the label.
     Changed,
-    /// What only some may read is in no branch, commit or change request, and internal notes reach no model.
+    /// What only some may read is in no branch, commit or change request, and internal notes reach
+    /// no model.
     Confided,
     /// A host that is allowed gets nothing that was meant for another one.
     Front,

@@ -1,4 +1,5 @@
-//! Was an attack carried out? One that never reached its point held nothing off, and must not count.
+//! Was an attack carried out? One that never reached its point held nothing off, and must not
+//! count.
 
 use crate::attempt::{Attempt, End};
 use crate::fake::model::Request;

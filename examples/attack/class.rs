@@ -109,7 +109,8 @@ impl Class {
         }
     }
 
-    /// The forges on which it is played: on both where the forge's own texts, names or people are the door.
+    /// The forges on which it is played: on both where the forge's own texts, names or people are
+    /// the door.
     pub fn forges(self) -> &'static [Kind] {
         match self {
             Self::Branch | Self::Fork | Self::Approval | Self::Item | Self::Edit | Self::Rights | Self::Comments => {

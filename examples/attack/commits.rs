@@ -1,4 +1,5 @@
-//! Commits that no honest git would make, made in the container with plumbing, and gits that do not do their work.
+//! Commits that no honest git would make, made in the container with plumbing, and gits that do not
+//! do their work.
 
 use crate::attempt::{Attempt, End};
 use crate::class::Class;

@@ -1,4 +1,5 @@
-//! What only some may read of a project that everybody can read: confidential issues, and internal notes.
+//! What only some may read of a project that everybody can read: confidential issues, and internal
+//! notes.
 
 use serde_json::json;
 
@@ -87,7 +88,8 @@ fn internal_notes() -> Vec<Attempt> {
     ]
 }
 
-/// Issues that are worked on with names that say nothing, by a model that would rather say everything.
+/// Issues that are worked on with names that say nothing, by a model that would rather say
+/// everything.
 fn discreet() -> Vec<Attempt> {
     let issue = |name| Attempt {
         body: CONFIDED.to_owned(),

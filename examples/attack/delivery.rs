@@ -1,4 +1,5 @@
-//! What was delivered, looked at by git itself: could anybody check it out, and who does it say has made it?
+//! What was delivered, looked at by git itself: could anybody check it out, and who does it say has
+//! made it?
 
 use std::process::Command;
 

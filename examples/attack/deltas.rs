@@ -1,4 +1,5 @@
-//! Packs whose few bytes describe a great many, made in the container and fetched out of it by the program.
+//! Packs whose few bytes describe a great many, made in the container and fetched out of it by the
+//! program.
 
 use crate::attempt::{Attempt, End};
 use crate::class::Class;

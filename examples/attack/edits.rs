@@ -116,7 +116,8 @@ fn heads() -> Vec<Attempt> {
     ]
 }
 
-/// People whom only GitLab lets change what others wrote, and its silence about a text with a ticked box.
+/// People whom only GitLab lets change what others wrote, and its silence about a text with a
+/// ticked box.
 fn on_gitlab() -> Vec<Attempt> {
     const BOX: &str = "- [ ] I searched\n\nPlease greet the reader.";
     const TICKED: &str = "- [x] I searched\n\nCHANGEDORDER";

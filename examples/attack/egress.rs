@@ -1,7 +1,8 @@
-//! A container that wants out: to this machine, to its neighbours, to the cloud it runs in, to anybody who asks for names.
+//! A container that wants out: to this machine, to its neighbours, to the cloud it runs in, to
+//! anybody who asks for names.
 //!
-//! A site listens on every address of this machine; no request may reach it. Another one is allowed, and shows that there is a
-//! way out at all.
+//! A site listens on every address of this machine; no request may reach it. Another one is
+//! allowed, and shows that there is a way out at all.
 
 use crate::attempt::{Attempt, End};
 use crate::class::Class;
@@ -26,7 +27,8 @@ fn out(name: &'static str, commands: &str) -> Attempt {
         .works()
 }
 
-/// Names and addresses that lead to where nobody allowed, for a program that takes no notice of `NO_PROXY`.
+/// Names and addresses that lead to where nobody allowed, for a program that takes no notice of
+/// `NO_PROXY`.
 fn addresses() -> Vec<Attempt> {
     let through_proxy = |name, addresses: &[&str]| {
         let asks: Vec<String> = addresses
@@ -143,7 +145,8 @@ fn others() -> Vec<Attempt> {
             "raw-sockets",
             "python3 -c \"import socket as s\nfor a in ((s.AF_PACKET, s.SOCK_RAW, 3), (s.AF_INET, s.SOCK_RAW, 1), (s.AF_NETLINK, s.SOCK_RAW, 0), (40, s.SOCK_STREAM, 0)):\n    try: print(a, s.socket(*a))\n    except OSError as e: print(a, e)\"; ip link add x type dummy; unshare -Urn ip addr; nsenter -t 1 -n ip addr",
         ),
-        // The streams that the worker reads belong to the container's user: it can write what it likes into them.
+        // The streams that the worker reads belong to the container's user: it can write what it
+        // likes into them.
         out(
             "forged-frames",
             "for p in $(pgrep -f '[e]xecutor tunnel'); do head -c 200000 /dev/urandom > /proc/$p/fd/1; printf '\\0\\0\\0\\1\\377\\377\\377\\377\\377\\377\\377\\377' > /proc/$p/fd/1; done; pkill -f '[e]xecutor tunnel'; until curl -sS -m 5 http://@ALLOWED@/back; do sleep 0.2; done",

@@ -1,4 +1,5 @@
-//! Files that run or are obeyed elsewhere than in the project, and what other users of the worker's machine could read.
+//! Files that run or are obeyed elsewhere than in the project, and what other users of the worker's
+//! machine could read.
 
 use crate::attempt::{Attempt, End};
 use crate::class::Class;

@@ -14,7 +14,8 @@ pub const MEMBER: &str = "alice";
 /// Could write once.
 pub const FORMER_MEMBER: &str = "bertha";
 
-/// Was given up by somebody whom the configuration lets have the program work, and belongs to an attacker now.
+/// Was given up by somebody whom the configuration lets have the program work, and belongs to an
+/// attacker now.
 pub const TAKEN_LOGIN: &str = "olivia";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -107,7 +108,8 @@ impl Forge {
         }
     }
 
-    /// Has something happen between the admission of an item and its planning: when its first label is changed.
+    /// Has something happen between the admission of an item and its planning: when its first label
+    /// is changed.
     pub fn once_admitted(&self, item: &Item, act: impl FnOnce(&Item) + Send + 'static) {
         let (place, _, number) = item.place();
         let own = item.clone();

@@ -1,7 +1,8 @@
-//! Requests from a stranger's fork, labelled by somebody who may write, whose work cannot or must not be delivered.
+//! Requests from a stranger's fork, labelled by somebody who may write, whose work cannot or must
+//! not be delivered.
 //!
-//! The stranger decides when: by pushing once more, or by having the model stop half-way. Whatever it is, nothing of the fork may
-//! appear on a branch of the repository that the request is made to.
+//! The stranger decides when: by pushing once more, or by having the model stop half-way. Whatever
+//! it is, nothing of the fork may appear on a branch of the repository that the request is made to.
 
 use serde_json::json;
 

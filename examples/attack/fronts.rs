@@ -1,7 +1,8 @@
-//! A way out to a host that is allowed, and inside of it the name of one that is not: what a network with many customers behind the same
-//! addresses would take for them.
+//! A way out to a host that is allowed, and inside of it the name of one that is not: what a
+//! network with many customers behind the same addresses would take for them.
 //!
-//! The allowed host keeps every byte that it gets. No byte of a connection to anybody else may be among them.
+//! The allowed host keeps every byte that it gets. No byte of a connection to anybody else may be
+//! among them.
 
 use crate::attempt::{Attempt, End};
 use crate::class::Class;
@@ -14,7 +15,8 @@ pub const FRONT_PORT: &str = "@FRONTPORT@";
 /// What stands in everything that must not arrive.
 pub const MARKED: &str = "evil";
 
-/// Makes each `ClientHello` by hand, and sends bytes through a tunnel to the allowed host. Every hello has the mark in it, whatever name it asks for.
+/// Makes each `ClientHello` by hand, and sends bytes through a tunnel to the allowed host. Every
+/// hello has the mark in it, whatever name it asks for.
 const HANDS: &str = r"
 import socket, time
 def u8(b): return bytes([len(b)]) + b

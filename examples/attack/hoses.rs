@@ -3,7 +3,8 @@
 use crate::attempt::{Attempt, End};
 use crate::class::Class;
 
-/// Runs `try` for the number `p` of each process of the program's own in the container, and fails where there is none or where it succeeds.
+/// Runs `try` for the number `p` of each process of the program's own in the container, and fails
+/// where there is none or where it succeeds.
 fn held_off(name: &'static str, tries: &str) -> Attempt {
     let command = format!(
         "n=0; for d in /proc/[0-9]*; do [ \"$(cat $d/comm 2>/dev/null)\" = coding-agent-ex ] || continue; p=${{d#/proc/}}; n=$((n+1)); \

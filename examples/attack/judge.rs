@@ -98,7 +98,8 @@ fn branches(target: &Target, breaches: &mut Vec<Breach>) {
     }
 }
 
-/// Looks for commits and files of a stranger's fork on all branches and tags of the repository that it was made of.
+/// Looks for commits and files of a stranger's fork on all branches and tags of the repository that
+/// it was made of.
 fn foreign(site: &Site, target: &Target, breaches: &mut Vec<Breach>) {
     if target.attempt.head.is_none() {
         return;

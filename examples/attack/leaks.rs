@@ -1,7 +1,8 @@
-//! A secret that somebody has got hold of, on its way out: into comments, requests, branches, logs and prompts.
+//! A secret that somebody has got hold of, on its way out: into comments, requests, branches, logs
+//! and prompts.
 //!
-//! The model knows its own key, and says it in every spelling that the program promises to hide. A token of a well-known form is put
-//! together in the container, and pasted into an item.
+//! The model knows its own key, and says it in every spelling that the program promises to hide. A
+//! token of a well-known form is put together in the container, and pasted into an item.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE};

@@ -1,4 +1,5 @@
-//! The mirrors: each holds what its repository on the forge holds, and what the program itself put there.
+//! The mirrors: each holds what its repository on the forge holds, and what the program itself put
+//! there.
 
 use std::path::{Path, PathBuf};
 
@@ -59,7 +60,8 @@ fn references(site: &Site, target: &Target, mirror: &Path, breaches: &mut Vec<Br
             // The branch may have gone on since it was fetched, by what was delivered to it.
             is_before(forge.path(), id, name) || was_there(target, name, id)
         } else {
-            // What lies elsewhere on the forge may lie there here, too, unless it claims to be ours.
+            // What lies elsewhere on the forge may lie there here, too, unless it claims to be
+            // ours.
             is_our_own(name) || (name.starts_with("refs/tags/") && git(forge.path(), &["rev-parse", name]).trim() == id)
         };
         if !is_fine {
@@ -79,7 +81,8 @@ fn was_there(target: &Target, name: &str, id: &str) -> bool {
     before.any(|(branch, at)| name == format!("refs/heads/{branch}") && at == id)
 }
 
-/// Tells whether a reference is one that the program makes for itself: below its own prefix and a run's id.
+/// Tells whether a reference is one that the program makes for itself: below its own prefix and a
+/// run's id.
 fn is_our_own(name: &str) -> bool {
     let Some(rest) = name.strip_prefix("refs/coding-agent/") else {
         return false;

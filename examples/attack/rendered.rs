@@ -25,7 +25,8 @@ pub fn effects(text: &str, own: u64) -> Vec<String> {
     found
 }
 
-/// Returns the source without its code, as a reader of Markdown finds it: backticks may stand in code, too.
+/// Returns the source without its code, as a reader of Markdown finds it: backticks may stand in
+/// code, too.
 pub fn without_code(text: &str) -> String {
     let mut options = Options::default();
     options.extension.table = true;

@@ -1,4 +1,5 @@
-//! A model that was turned: it looks for secrets wherever one could lie, and asks for tools that there are not.
+//! A model that was turned: it looks for secrets wherever one could lie, and asks for tools that
+//! there are not.
 
 use serde_json::json;
 

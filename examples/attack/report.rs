@@ -79,8 +79,8 @@ impl Row {
     }
 }
 
-/// Prints the table, writes the file, and returns how much is wrong: what got through, what was not tried, and rules of the
-/// judge that are blind.
+/// Prints the table, writes the file, and returns how much is wrong: what got through, what was not
+/// tried, and rules of the judge that are blind.
 pub fn show(rows: &[Row], judge: &Tried, took: Duration) -> anyhow::Result<usize> {
     println!("| attack | forge | tried | not tried | harmless work delivered | got through | s |");
     println!("|---|---|---:|---:|---:|---:|---:|");

@@ -33,7 +33,8 @@ pub fn all() -> Vec<Attempt> {
         })
         .short(),
         attempt("attributes", |repository, mark| {
-            // Not for every file: git could not read its own attributes any more, and would commit all files anew.
+            // Not for every file: git could not read its own attributes any more, and would commit
+            // all files anew.
             let attributes =
                 "* filter=evil diff=evil merge=evil ident text=auto\n/config working-tree-encoding=UTF-16\n";
             let config = format!(

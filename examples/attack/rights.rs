@@ -1,6 +1,7 @@
 //! People without rights, or with rights they had once, and comments that only look like commands.
 //!
-//! The comments stand there a moment before the label is put on, so they are meant for the run as much as later ones.
+//! The comments stand there a moment before the label is put on, so they are meant for the run as
+//! much as later ones.
 
 use crate::attempt::{Attempt, End};
 use crate::class::Class;

@@ -38,7 +38,8 @@ pub fn look(site: &Site, breaches: &mut Vec<Breach>) {
     }
 }
 
-/// What lies in a repository or was made in a container, and can be disguised there; as it is it must get no further.
+/// What lies in a repository or was made in a container, and can be disguised there; as it is it
+/// must get no further.
 const PLAINLY: [&str; 3] = [canary::REPOSITORY, canary::PASTED, canary::FRESH];
 
 struct Search<'site> {
@@ -67,7 +68,8 @@ impl<'site> Search<'site> {
         self.accuse(target, place, plainly_in(text, plainly).chain(found));
     }
 
-    /// The model's key is sent with every request, and its own words come back to it: there it is no leak.
+    /// The model's key is sent with every request, and its own words come back to it: there it is
+    /// no leak.
     fn look_in_prompt(&mut self, target: Option<&Target>, text: &str) {
         let mut found = canary::found_in(text, &self.never);
         found.retain(|canary| canary != canary::MODEL_KEY);

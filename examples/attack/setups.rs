@@ -1,5 +1,6 @@
-//! Set-ups that leave something for the runs to come. Each is played on a branch of the attacker's; then another item of the same
-//! repository is worked on with the same commands, and looks whether anything is there.
+//! Set-ups that leave something for the runs to come. Each is played on a branch of the attacker's;
+//! then another item of the same repository is worked on with the same commands, and looks whether
+//! anything is there.
 
 use serde_json::json;
 

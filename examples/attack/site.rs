@@ -34,7 +34,8 @@ const IMAGE: &str = "coding-agent-executor-python:latest";
 /// Longest time until all attacks of a class are over.
 const PATIENCE: Duration = Duration::from_mins(10);
 
-/// What a container's side may take with a git of its own before it is given up. An attack can wait it out a few times.
+/// What a container's side may take with a git of its own before it is given up. An attack can wait
+/// it out a few times.
 const GIT_SECONDS: u64 = 10;
 
 /// Tokens that a run may use; far more than any attack needs that does not want to use them up.
@@ -76,7 +77,8 @@ impl Site {
         Self::with(kind, "sound", attempts).await
     }
 
-    /// Makes a site whose tool server does what it is told, and which lets containers out to where they must not get.
+    /// Makes a site whose tool server does what it is told, and which lets containers out to where
+    /// they must not get.
     pub async fn weak(attempts: Vec<Attempt>) -> anyhow::Result<Self> {
         Self::with(Kind::GitHub, "weak", attempts).await
     }
@@ -198,7 +200,8 @@ impl Site {
         self.folder().join("state")
     }
 
-    /// Runs the program until nothing is left to be done, and once more after what people do then; says whether it came to that.
+    /// Runs the program until nothing is left to be done, and once more after what people do then;
+    /// says whether it came to that.
     pub async fn run(&self) -> anyhow::Result<bool> {
         if let Some(target) = self.targets.iter().find(|target| target.attempt.is_killed) {
             let mut program = self.start()?;
@@ -462,7 +465,8 @@ pub fn fork_of(target: &Target) -> String {
     format!("{STRANGER}/{}", target.attempt.name)
 }
 
-/// What the model says: the plan, then one reply of the attack after the other, then that it is done.
+/// What the model says: the plan, then one reply of the attack after the other, then that it is
+/// done.
 fn answer(attempts: &[Attempt], stages: &[Stage], request: &Request) -> Answer {
     let task = request.first_user_message();
     let mut left = attempts.iter().filter(|attempt| attempt.is_looked_after);

@@ -13,7 +13,8 @@ const LARGEST_LOGS: u64 = 10 * 1024 * 1024;
 const LONGEST_SEARCH: u64 = 25_000;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
 
-/// Waits until a program ends; returns whether it did in time, and the most memory that it and each process below it ever had.
+/// Waits until a program ends; returns whether it did in time, and the most memory that it and each
+/// process below it ever had.
 pub async fn watched(child: &mut Child, patience: Duration) -> (bool, u64) {
     let end = Instant::now() + patience;
     let worker = child.id();
@@ -44,7 +45,8 @@ fn high_water(process: u32) -> Option<u64> {
     Some(own.max(below.unwrap_or(0)))
 }
 
-/// Most memory that is no breach: where patterns, streams or packs are what is tried, less than where large things are worked on.
+/// Most memory that is no breach: where patterns, streams or packs are what is tried, less than
+/// where large things are worked on.
 fn most_memory(site: &Site) -> u64 {
     let megabytes = match site.targets.first().map(|target| target.attempt.class) {
         Some(Class::Pattern | Class::Hose) => 300,

@@ -1,5 +1,6 @@
-//! Does the judge notice? For each of its rules something is done that it must count: by the real program with a configuration
-//! that lets attacks succeed, and by hand. A judge that notices nothing would print the same zeros.
+//! Does the judge notice? For each of its rules something is done that it must count: by the real
+//! program with a configuration that lets attacks succeed, and by hand. A judge that notices
+//! nothing would print the same zeros.
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
@@ -52,9 +53,9 @@ pub async fn tried() -> anyhow::Result<Tried> {
     })
 }
 
-/// Attacks of which we know that they succeed: a tool server that runs on the worker what the model wants, and a way out that leads to
-/// where it must not, and one whose words the program does not take for confidential. The others are not carried out, which must be
-/// noticed as well.
+/// Attacks of which we know that they succeed: a tool server that runs on the worker what the model
+/// wants, and a way out that leads to where it must not, and one whose words the program does not
+/// take for confidential. The others are not carried out, which must be noticed as well.
 fn known() -> Vec<Attempt> {
     let attack = |name| Attempt::new(Class::Reply, name, End::Delivered);
     vec![

@@ -8,7 +8,8 @@ use crate::items::HIDDEN;
 use crate::rendered;
 use crate::site::{Site, Target};
 
-/// Looks for what the page does not show, and for what strangers said, in the requests to the model.
+/// Looks for what the page does not show, and for what strangers said, in the requests to the
+/// model.
 pub fn prompts(site: &Site, breaches: &mut Vec<Breach>) {
     let hidden = [HIDDEN.to_owned()];
     for request in site.model.requests() {

@@ -1,6 +1,6 @@
-//! The program against its peer, mini-swe-agent: the same scripted model, the same image with the same limits, the same
-//! commands. Ten turns of the one, then ten of the other, so that a busy machine slows both; each stands still while the other
-//! is measured.
+//! The program against its peer, mini-swe-agent: the same scripted model, the same image with the
+//! same limits, the same commands. Ten turns of the one, then ten of the other, so that a busy
+//! machine slows both; each stands still while the other is measured.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -25,7 +25,8 @@ const TASK: &str = "Stand still";
 /// Said with every call, so that both conversations hold the same words of the model.
 const COMMENT: &str = "Standing still.";
 
-/// How many turns one makes before the other goes on. One by one, each would find the processor's caches full of the other's.
+/// How many turns one makes before the other goes on. One by one, each would find the processor's
+/// caches full of the other's.
 const BLOCK: usize = 10;
 
 /// How many replies a run gets that only starts and ends.
@@ -81,7 +82,8 @@ async fn session(peer: &Peer, scale: Scale) -> anyhow::Result<Vec<Figure>> {
     Ok(figures)
 }
 
-/// Counts the same session with a model that takes no native calls: calls and results are text in it.
+/// Counts the same session with a model that takes no native calls: calls and results are text in
+/// it.
 async fn written() -> anyhow::Result<Sent> {
     let replies = AtomicUsize::new(0);
     let model = Model::answering(move |_| match replies.fetch_add(1, Ordering::Relaxed) {
@@ -96,7 +98,8 @@ async fn written() -> anyhow::Result<Sent> {
     Sent::of(&model.requests(), 1)
 }
 
-/// Makes the model of our session, in which the peer makes the next turns before ours are begun, with the same work in them.
+/// Makes the model of our session, in which the peer makes the next turns before ours are begun,
+/// with the same work in them.
 fn pacing(baton: Baton, turns: usize, enough: Instant) -> impl Fn(&Request) -> Answer + Send + Sync + 'static {
     let replies = AtomicUsize::new(0);
     // Dropped at the end, which tells the peer.
@@ -155,7 +158,8 @@ fn turns(exchanges: &[Exchange], before: usize) -> Vec<f64> {
         .collect()
 }
 
-/// Measures the time from the start of the process to its first request to the model, of one after the other.
+/// Measures the time from the start of the process to its first request to the model, of one after
+/// the other.
 async fn starts(peer: &Peer, runs: usize) -> anyhow::Result<Figure> {
     let replies = Arc::new(AtomicUsize::new(0));
     let ours = Model::answering(move |_| match replies.fetch_add(1, Ordering::Relaxed) % REPLIES {

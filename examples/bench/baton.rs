@@ -1,4 +1,5 @@
-//! Two conversations that take turns: the model of the one lets the other go on for one turn, and waits for it.
+//! Two conversations that take turns: the model of the one lets the other go on for one turn, and
+//! waits for it.
 
 use std::sync::{Mutex, PoisonError, mpsc};
 use std::time::Duration;
@@ -46,7 +47,8 @@ impl Baton {
 }
 
 impl Runner {
-    /// Says that the runner is back and waits for the number of its next turn; `None` when there is none.
+    /// Says that the runner is back and waits for the number of its next turn; `None` when there is
+    /// none.
     pub fn next(&self) -> Option<usize> {
         self.arrived.try_send(()).ok()?;
         let go = self.go.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,7 +1,7 @@
 //! Many runs at once in one service, while the model thinks for two seconds before each reply.
 //!
-//! Only the steady state is measured: from the moment when each run has its container and has had a turn, for a while in which none
-//! of them ends. Until then those that are ready go on turning.
+//! Only the steady state is measured: from the moment when each run has its container and has had a
+//! turn, for a while in which none of them ends. Until then those that are ready go on turning.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,4 +1,5 @@
-//! A long conversation: what it costs to save one more message, with the real store, and to write the request of all of them.
+//! A long conversation: what it costs to save one more message, with the real store, and to write
+//! the request of all of them.
 
 use std::time::{Duration, Instant};
 

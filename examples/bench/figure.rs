@@ -101,7 +101,8 @@ impl Figure {
         self
     }
 
-    /// Returns how much of each target is used up, with what the target is for: 1 is just met, more is a miss.
+    /// Returns how much of each target is used up, with what the target is for: 1 is just met, more
+    /// is a miss.
     pub fn used(&self) -> Vec<(&'static str, f64)> {
         let shares = [
             self.target.map(|target| ("median", self.median / target)),

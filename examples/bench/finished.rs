@@ -1,5 +1,6 @@
-//! What runs that are over cost the next: `coding-agent run` with nothing to do, on a store that holds many of them, against one
-//! that holds a single one. Both are asked in turns, so that a busy machine slows both.
+//! What runs that are over cost the next: `coding-agent run` with nothing to do, on a store that
+//! holds many of them, against one that holds a single one. Both are asked in turns, so that a busy
+//! machine slows both.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -22,7 +23,8 @@ const ROUNDS: usize = 20;
 /// What the model says in one run.
 const REPLIES: usize = 3;
 
-/// Copies the only run there is, its conversation and the pull request it opened, `$1` times under ids that are older than its own.
+/// Copies the only run there is, its conversation and the pull request it opened, `$1` times under
+/// ids that are older than its own.
 const COPIES: [&str; 3] = [
     "INSERT INTO runs (id, task, title, state, record, created_at, updated_at, finished_at)
      SELECT printf('00000000-0000-7000-8000-%012x', number), 'github:acme/widgets#' || (number + 1000), title, state, record,
@@ -55,7 +57,8 @@ pub async fn measure(scale: Scale) -> anyhow::Result<Vec<Figure>> {
     eprintln!("bench:   {copies} finished runs are {:.0} MB", megabytes(size));
     let (with_few, with_many) = (fresh.command()?, old.command()?);
     let (mut few, mut many) = (Vec::new(), Vec::new());
-    // The first one of each finds its files cold, and the store's log still full of what was copied.
+    // The first one of each finds its files cold, and the store's log still full of what was
+    // copied.
     for round in 0..=rounds {
         let (one, other) = (used(&with_few)?, used(&with_many)?);
         if round > 0 {

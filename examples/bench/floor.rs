@@ -1,7 +1,8 @@
-//! The floor of a turn: one HTTP exchange and one call of the executor over an attached stream, in a bare loop.
+//! The floor of a turn: one HTTP exchange and one call of the executor over an attached stream, in
+//! a bare loop.
 //!
-//! It is asked for between two turns of the program, from the thread that plays the model: so both are measured in the
-//! same moments, and neither runs while the other is measured.
+//! It is asked for between two turns of the program, from the thread that plays the model: so both
+//! are measured in the same moments, and neither runs while the other is measured.
 
 use std::collections::HashSet;
 use std::sync::Mutex;
@@ -25,8 +26,9 @@ use tokio::sync::oneshot;
 
 use crate::site::{IMAGE, executor};
 
-/// The command of every turn: it does nothing, so what is left is the way there and back. The program gets it with a number
-/// behind it, because it stops a model that makes the same call again and again.
+/// The command of every turn: it does nothing, so what is left is the way there and back. The
+/// program gets it with a number behind it, because it stops a model that makes the same call again
+/// and again.
 pub const COMMAND: &str = "true";
 
 /// The bare loop, waiting to be asked.
@@ -79,7 +81,8 @@ impl Floor {
         })
     }
 
-    /// Makes a turn whenever it is asked to, until the one who asks is gone; then leaves nothing behind.
+    /// Makes a turn whenever it is asked to, until the one who asks is gone; then leaves nothing
+    /// behind.
     pub async fn serve(
         self,
         mut asked: tokio::sync::mpsc::Receiver<Value>,
@@ -153,7 +156,8 @@ fn config() -> Config {
     }
 }
 
-/// Starts a server that answers every request with a short document, as a model does, and returns its address.
+/// Starts a server that answers every request with a short document, as a model does, and returns
+/// its address.
 async fn answering() -> anyhow::Result<String> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let address = format!("http://{}/", listener.local_addr()?);

@@ -47,7 +47,8 @@ pub async fn measure(scale: Scale) -> anyhow::Result<Vec<Figure>> {
     Ok(figures)
 }
 
-/// Returns the peak in megabytes of a run that makes one call of `command` in a repository that `prepare` has changed.
+/// Returns the peak in megabytes of a run that makes one call of `command` in a repository that
+/// `prepare` has changed.
 async fn peak(command: &'static str, prepare: impl FnOnce(&Site) -> anyhow::Result<()>) -> anyhow::Result<f64> {
     let replies = AtomicUsize::new(0);
     let model = Model::answering(move |_| match replies.fetch_add(1, Ordering::Relaxed) {
@@ -71,7 +72,8 @@ pub fn grow(site: &Site, by: &Size) -> anyhow::Result<()> {
         repository.git().path().to_owned(),
         project.to_string_lossy().into_owned(),
     );
-    // Noise does not compress and no piece of it is like another: trying is most of what git would do here.
+    // Noise does not compress and no piece of it is like another: trying is most of what git would
+    // do here.
     git(&bare, &["config", "core.compression", "0"])?;
     git(site.folder(), &["clone", "-q", &bare.to_string_lossy(), &clone])?;
     let noise = File::open("/dev/urandom")?;

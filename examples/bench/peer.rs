@@ -1,5 +1,6 @@
-//! The peer: mini-swe-agent, as a process of its own. It is installed by `scripts/setup peer`, in the versions of
-//! `scripts/peer.txt`; where that is not possible, there is no peer, and nothing is made up in its place.
+//! The peer: mini-swe-agent, as a process of its own. It is installed by `scripts/setup peer`, in
+//! the versions of `scripts/peer.txt`; where that is not possible, there is no peer, and nothing is
+//! made up in its place.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -60,7 +61,8 @@ impl Peer {
     }
 
     async fn run_in(&self, folder: &Path, label: &str, address: &str, task: &str) -> anyhow::Result<Ran> {
-        // Its environment has a command of its own, which the image's entry point would take for arguments.
+        // Its environment has a command of its own, which the image's entry point would take for
+        // arguments.
         let own = ["--rm", "--entrypoint=", "--label", label];
         let shared = LIMITS
             .iter()
@@ -108,8 +110,8 @@ impl Peer {
     }
 }
 
-/// Waits until the containers with this label have gone. The peer removes its own, in the background and after its end; one that
-/// was cut short does not.
+/// Waits until the containers with this label have gone. The peer removes its own, in the
+/// background and after its end; one that was cut short does not.
 async fn removed(label: &str) -> anyhow::Result<()> {
     for _ in 0..LOOKS {
         let listed = Command::new("docker")

@@ -12,7 +12,8 @@ use wait4::Wait4;
 /// The first argument that makes this program a meter.
 pub const METER: &str = "meter";
 
-/// Between two looks at a process' peak. The kernel keeps the peak, so only what comes after the last look is missed.
+/// Between two looks at a process' peak. The kernel keeps the peak, so only what comes after the
+/// last look is missed.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
 /// What one process has used from its start to its end.
@@ -24,7 +25,8 @@ pub struct Used {
     pub peak_bytes: u64,
 }
 
-/// Runs `command` below a meter and returns what it has used. What it prints is shown when it fails.
+/// Runs `command` below a meter and returns what it has used. What it prints is shown when it
+/// fails.
 pub fn used(command: &Command) -> anyhow::Result<Used> {
     let mut meter = Command::new(std::env::current_exe()?);
     meter.arg(METER).arg(command.get_program()).args(command.get_args());
@@ -48,8 +50,9 @@ pub fn used(command: &Command) -> anyhow::Result<Used> {
     Ok(used)
 }
 
-/// The meter: a small process between the bench and the program. The kernel counts the memory of the process that
-/// starts another as that one's own first peak, and the bench is larger than what it measures.
+/// The meter: a small process between the bench and the program. The kernel counts the memory of
+/// the process that starts another as that one's own first peak, and the bench is larger than what
+/// it measures.
 pub fn meter(command: &[String]) -> ExitCode {
     match metered(command) {
         Ok(used) => {
@@ -96,7 +99,8 @@ pub fn peak_bytes(process: u32) -> JoinHandle<u64> {
 /// Returns the processor time that a process and all of its threads have used so far.
 pub fn processor_now(process: u32) -> anyhow::Result<Duration> {
     let text = std::fs::read_to_string(format!("/proc/{process}/stat"))?;
-    // The name before may hold anything, brackets too. Behind it `utime` is the 12th field and `stime` the 13th.
+    // The name before may hold anything, brackets too. Behind it `utime` is the 12th field and
+    // `stime` the 13th.
     let fields = text.rsplit_once(')').map(|(_, fields)| fields.split_whitespace());
     let ticks = fields.into_iter().flatten().skip(11).take(2).map(str::parse::<u64>);
     let ticks: u64 = ticks.sum::<Result<_, _>>().context("the kernel tells no times")?;
@@ -109,7 +113,8 @@ pub fn resident_now(process: u32) -> anyhow::Result<u64> {
     bytes_of(Path::new(&format!("/proc/{process}/status")), "VmRSS:").context("the process has ended")
 }
 
-/// Returns the memory that a process has now and that is its own: without the files it has open, its own text among them.
+/// Returns the memory that a process has now and that is its own: without the files it has open,
+/// its own text among them.
 pub fn own_now(process: u32) -> anyhow::Result<u64> {
     bytes_of(Path::new(&format!("/proc/{process}/status")), "RssAnon:").context("the process has ended")
 }

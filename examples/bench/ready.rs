@@ -1,5 +1,6 @@
-//! How long people wait for an environment: from the moment the plan's reply has left to the start of the first command in
-//! the container. The floor is what the engine's own command line needs for a bare container with the same limits.
+//! How long people wait for an environment: from the moment the plan's reply has left to the start
+//! of the first command in the container. The floor is what the engine's own command line needs for
+//! a bare container with the same limits.
 
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};

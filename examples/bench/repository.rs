@@ -1,5 +1,5 @@
-//! A repository of a gigabyte: how long it takes to fetch it, to hand it in and to take the work back, and how much of it the program
-//! ever holds in memory.
+//! A repository of a gigabyte: how long it takes to fetch it, to hand it in and to take the work
+//! back, and how much of it the program ever holds in memory.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -27,7 +27,8 @@ const SMALL: Size = Size {
     small_files: 20,
 };
 
-/// In the short extent it is a small one: a large one fills the disk with five gigabytes for a while.
+/// In the short extent it is a small one: a large one fills the disk with five gigabytes for a
+/// while.
 pub async fn measure(scale: Scale) -> anyhow::Result<Vec<Figure>> {
     let replies = AtomicUsize::new(0);
     let model = Model::answering(move |_| match replies.fetch_add(1, Ordering::Relaxed) {
@@ -65,7 +66,8 @@ pub async fn measure(scale: Scale) -> anyhow::Result<Vec<Figure>> {
     ])
 }
 
-/// Does by hand what handing in consists of, on this machine and without a container: a pack is written, read and checked out.
+/// Does by hand what handing in consists of, on this machine and without a container: a pack is
+/// written, read and checked out.
 fn clone(site: &Site) -> anyhow::Result<Duration> {
     let (copy, bare) = (site.folder().join("copy"), site.github.default_repository());
     let (from, to) = (

@@ -1,4 +1,5 @@
-//! What a service costs while nobody wants anything: `coding-agent serve`, with the intervals it has by itself.
+//! What a service costs while nobody wants anything: `coding-agent serve`, with the intervals it
+//! has by itself.
 
 use std::time::{Duration, Instant};
 

@@ -8,7 +8,8 @@ use crate::prompts::{messages, percent_not_repeated};
 /// The turns of a session, as many as a usual task takes.
 pub const SESSION: usize = 60;
 
-/// Bytes of a token, about, in English with code. No tokenizer: each model has another, and what is wrong here is wrong for both.
+/// Bytes of a token, about, in English with code. No tokenizer: each model has another, and what is
+/// wrong here is wrong for both.
 const BYTES_PER_TOKEN: f64 = 4.0;
 
 /// What was sent in the first sixty requests of the work, and in those before it.
@@ -22,7 +23,8 @@ pub struct Sent {
 }
 
 impl Sent {
-    /// Counts a session whose first `planning` requests belong to another conversation; they are in the sums.
+    /// Counts a session whose first `planning` requests belong to another conversation; they are in
+    /// the sums.
     pub fn of(requests: &[Request], planning: usize) -> anyhow::Result<Self> {
         let session = requests.get(..planning + SESSION);
         let Some((planned, work)) = session.map(|session| session.split_at(planning)) else {
@@ -56,7 +58,8 @@ impl Sent {
         .collect()
     }
 
-    /// Returns the figure of a session in which calls and results are text, beside the peer's, who has native calls only.
+    /// Returns the figure of a session in which calls and results are text, beside the peer's, who
+    /// has native calls only.
     pub fn in_json_beside(&self, peer: &Self) -> anyhow::Result<Figure> {
         Ok(Figure::of("60 turns in JSON, all requests", "tokens", &[self.tokens])?.beside(&[peer.tokens]))
     }
@@ -68,7 +71,8 @@ impl Sent {
     }
 }
 
-/// Returns how many tokens the model reads with a request: what was said, and the tools that are described beside it.
+/// Returns how many tokens the model reads with a request: what was said, and the tools that are
+/// described beside it.
 fn tokens(request: &Request) -> f64 {
     let tools = request.body.get("tools").map_or(0, |tools| tools.to_string().len());
     (count(request.seen.len() + tools) / BYTES_PER_TOKEN).round()

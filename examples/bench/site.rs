@@ -93,7 +93,8 @@ impl Site {
         Ok(Self { github, folder })
     }
 
-    /// Has the program make native calls, for which it writes calls and results out as JSON otherwise.
+    /// Has the program make native calls, for which it writes calls and results out as JSON
+    /// otherwise.
     pub fn with_native_calls(self) -> anyhow::Result<Self> {
         self.configured(|config| config["llm"]["function_calling"] = json!(true))
     }

@@ -1,5 +1,5 @@
-//! Program time for a turn: from the moment the model's reply has left to the moment the next request is there, a
-//! command that does nothing included.
+//! Program time for a turn: from the moment the model's reply has left to the moment the next
+//! request is there, a command that does nothing included.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -12,7 +12,8 @@ use crate::floor::{Asking, COMMAND, Floor, Turn};
 use crate::scale::Scale;
 use crate::site::Site;
 
-/// Turns before the first that counts: connections are opened and files are read for the first time.
+/// Turns before the first that counts: connections are opened and files are read for the first
+/// time.
 pub const WARMING: usize = 10;
 
 /// What the model has seen so far.
@@ -44,7 +45,8 @@ pub async fn measure(scale: Scale) -> anyhow::Result<Vec<Figure>> {
     site.github.open_issue("Stand still").label("coding agent");
     site.deliver().await?;
 
-    // The first reply is the plan, the second changes a file; from there on each is a turn of the command.
+    // The first reply is the plan, the second changes a file; from there on each is a turn of the
+    // command.
     let exchanges = model.exchanges();
     let first = 2 + WARMING;
     let took: Vec<f64> = exchanges
@@ -79,7 +81,8 @@ pub async fn measure(scale: Scale) -> anyhow::Result<Vec<Figure>> {
     ])
 }
 
-/// Plans, changes a file, runs the command again and again with a turn of the floor before each reply, and ends.
+/// Plans, changes a file, runs the command again and again with a turn of the floor before each
+/// reply, and ends.
 fn answer(seen: &mut Seen, request: &Request, wanted: usize, asking: &Asking) -> Answer {
     seen.replies += 1;
     match seen.replies {

@@ -11,7 +11,8 @@ use crate::fault::{Fault, Moment};
 use crate::job::Kind;
 use crate::site::Needs;
 
-/// How far an undisturbed task of each sort gets; a boundary behind its end is not reached, and counted as missed.
+/// How far an undisturbed task of each sort gets; a boundary behind its end is not reached, and
+/// counted as missed.
 const FORGE_REQUESTS: usize = 34;
 const MODEL_REQUESTS: usize = 5;
 const FACTS: usize = 20;
@@ -251,8 +252,8 @@ fn mixed(seed: u64, class: Class, number: usize) -> u64 {
     hasher.finish()
 }
 
-/// Returns the rounds to be played: about `rounds` with KILL, and some of every other class. `wanted` names classes, or
-/// single rounds such as `clock:3`.
+/// Returns the rounds to be played: about `rounds` with KILL, and some of every other class.
+/// `wanted` names classes, or single rounds such as `clock:3`.
 pub fn plans(rounds: usize, seed: u64, wanted: &[String]) -> anyhow::Result<Vec<Plan>> {
     for name in wanted {
         let class = name.split(':').next().unwrap_or_default();

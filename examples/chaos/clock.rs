@@ -1,5 +1,5 @@
-//! The program's clock, set by libfaketime: what other processes and the kernel see is not touched. Monotonic time goes on
-//! as it does when somebody sets a machine's clock.
+//! The program's clock, set by libfaketime: what other processes and the kernel see is not touched.
+//! Monotonic time goes on as it does when somebody sets a machine's clock.
 
 use std::path::{Path, PathBuf};
 

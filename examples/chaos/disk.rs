@@ -1,4 +1,5 @@
-//! A small disk of its own for state and logs, which can be filled to the last byte. Making one needs root or sudo.
+//! A small disk of its own for state and logs, which can be filled to the last byte. Making one
+//! needs root or sudo.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};

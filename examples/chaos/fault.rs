@@ -14,7 +14,8 @@ use crate::site::Site;
 /// How often what can be counted is counted.
 const LOOK_AGAIN: Duration = Duration::from_millis(1);
 
-/// The moment at which a fault strikes, counted from the one before or from the start of the program.
+/// The moment at which a fault strikes, counted from the one before or from the start of the
+/// program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Moment {
     /// The forge has heard that many requests, those of git too, and has not answered the last one.
@@ -40,7 +41,8 @@ pub enum Fault {
     Model(ModelTrouble, usize),
     /// All connections to the Docker engine are cut, and none are taken for so long.
     DockerGone(Duration),
-    /// The engine itself is restarted by the command in `ENGINE_RESTART`, and its containers end with it.
+    /// The engine itself is restarted by the command in `ENGINE_RESTART`, and its containers end
+    /// with it.
     EngineRestarted,
     /// The run's container is killed.
     ContainerKilled,
@@ -129,7 +131,8 @@ impl Fault {
     }
 }
 
-/// Everybody's containers end with it, so nobody but the owner of the machine can say how, and that it may be done.
+/// Everybody's containers end with it, so nobody but the owner of the machine can say how, and that
+/// it may be done.
 async fn restart_engine() -> anyhow::Result<()> {
     let command = std::env::var("ENGINE_RESTART").context("ENGINE_RESTART holds no command")?;
     let ended = tokio::process::Command::new("sh")

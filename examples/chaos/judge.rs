@@ -11,7 +11,8 @@ use crate::job::Job;
 use crate::model::{files, subject};
 use crate::site::Site;
 
-/// Guards end their servers when they notice that their worker is gone, and git gives a dead connection up.
+/// Guards end their servers when they notice that their worker is gone, and git gives a dead
+/// connection up.
 const LAST_BREATH: Duration = Duration::from_secs(15);
 
 /// Returns what is wrong with a task that should be finished.
@@ -94,7 +95,8 @@ fn comments(told: &[String], wrong: &mut Vec<String>) {
     }
 }
 
-/// Every call is answered once, by the message behind it, and what the model saw last is what is stored.
+/// Every call is answered once, by the message behind it, and what the model saw last is what is
+/// stored.
 fn conversation(stored: &[Message], site: &Site, name: &str, wrong: &mut Vec<String>) {
     if !matches!(stored, [Message::System { .. }, Message::User { .. }, ..]) {
         wrong.push("the conversation does not begin with the system prompt and the task".to_owned());

@@ -1,6 +1,7 @@
-//! What the model does with a task: it commits one file, asks a tool server for the time, writes another file without
-//! committing it, and says that it is done. Everything it needs it finds in the conversation, as a real model does, so any
-//! number of tasks at once and any interruption are fine.
+//! What the model does with a task: it commits one file, asks a tool server for the time, writes
+//! another file without committing it, and says that it is done. Everything it needs it finds in
+//! the conversation, as a real model does, so any number of tasks at once and any interruption are
+//! fine.
 
 use serde_json::{Value, json};
 
@@ -11,7 +12,8 @@ pub const TITLE: &str = "Paint the ";
 
 const DONE: &str = "Both walls are painted.";
 
-/// A server with one tool, in the protocol's own words. Its last argument is there to be found among the processes.
+/// A server with one tool, in the protocol's own words. Its last argument is there to be found
+/// among the processes.
 pub const CLOCK: &str = r#"
 import json, sys
 for line in sys.stdin:
@@ -78,7 +80,8 @@ fn command(command: &str) -> Answer {
     Answer::calls("workspace/execute_command", json!({ "command": command }))
 }
 
-/// Where the model has to begin again: behind the news of another container, and behind a `done` that was not accepted.
+/// Where the model has to begin again: behind the news of another container, and behind a `done`
+/// that was not accepted.
 fn begin(messages: &[Said]) -> usize {
     let is_break = |said: &Said| match said {
         Said::Assistant(text, calls) => text.contains(DONE) || calls.iter().any(|call| holds(&call.arguments, DONE)),

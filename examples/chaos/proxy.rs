@@ -1,5 +1,6 @@
-//! A unix socket before the Docker engine's own: it can cut all connections and refuse new ones, as an engine does that is
-//! restarted with live-restore. The engine itself, which others use as well, notices nothing.
+//! A unix socket before the Docker engine's own: it can cut all connections and refuse new ones, as
+//! an engine does that is restarted with live-restore. The engine itself, which others use as well,
+//! notices nothing.
 
 use std::path::{Path, PathBuf};
 

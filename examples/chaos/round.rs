@@ -126,7 +126,8 @@ async fn played(site: &Site, plan: &Plan, outcome: &mut Outcome) -> anyhow::Resu
     if let Some(clock) = &site.clock {
         clock.set(0)?;
     }
-    // One more, as cron would: it sweeps what a KILL at the very end has left, and does nothing else.
+    // One more, as cron would: it sweeps what a KILL at the very end has left, and does nothing
+    // else.
     let before = (job.labels(), job.told(site).len());
     go_on(site, &job).await?;
     let mut program = site.start(&["run"])?;

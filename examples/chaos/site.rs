@@ -141,7 +141,8 @@ impl Site {
         self.disk.as_ref().map_or(self.folder(), Disk::path)
     }
 
-    /// Starts `coding-agent` with this command. What it says goes to a file; it is killed when dropped.
+    /// Starts `coding-agent` with this command. What it says goes to a file; it is killed when
+    /// dropped.
     pub fn start(&self, arguments: &[&str]) -> anyhow::Result<Child> {
         let said = std::fs::OpenOptions::new()
             .create(true)
@@ -205,7 +206,8 @@ impl Site {
         Ok(names.map(|name| name.trim_start_matches('/').to_owned()).collect())
     }
 
-    /// Returns the processes, besides the program given, that bear this site's folder in their command line.
+    /// Returns the processes, besides the program given, that bear this site's folder in their
+    /// command line.
     pub fn processes(&self) -> Vec<String> {
         let folder = self.folder().display().to_string();
         let mut found = Vec::new();

@@ -1,8 +1,8 @@
-//! Many tasks in one long-running `serve` with eight consumers, on the real engine, while things go wrong; and how much
-//! memory the program has meanwhile.
+//! Many tasks in one long-running `serve` with eight consumers, on the real engine, while things go
+//! wrong; and how much memory the program has meanwhile.
 //!
-//! The first half is disturbed by KILL as well. The program that works on the second half is never killed, so that its memory
-//! can be compared at different ages.
+//! The first half is disturbed by KILL as well. The program that works on the second half is never
+//! killed, so that its memory can be compared at different ages.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};

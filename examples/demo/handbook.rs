@@ -1,5 +1,6 @@
-//! A small MCP server over stdio, such as a team brings for its own rules: the second tool server of the demo, besides the
-//! workspace in the container. It runs on the worker, behind the program's guard.
+//! A small MCP server over stdio, such as a team brings for its own rules: the second tool server
+//! of the demo, besides the workspace in the container. It runs on the worker, behind the program's
+//! guard.
 
 use std::process::ExitCode;
 

@@ -1,9 +1,10 @@
 //! `make demo`: an issue becomes a pull request, on this machine, before your eyes.
 //!
-//! Everything that the program does here is real: it is the program itself, started as a process, with a real container,
-//! real tool calls, a real push over HTTP and a real pull request. Only the forge is a stand-in: the tests' own GitHub,
-//! which speaks its REST API on the loopback interface before a real git repository. The model is yours if one answers,
-//! else recorded replies. Nothing is left behind: no file, no container, no process, however the demo ends.
+//! Everything that the program does here is real: it is the program itself, started as a process,
+//! with a real container, real tool calls, a real push over HTTP and a real pull request. Only the
+//! forge is a stand-in: the tests' own GitHub, which speaks its REST API on the loopback interface
+//! before a real git repository. The model is yours if one answers, else recorded replies. Nothing
+//! is left behind: no file, no container, no process, however the demo ends.
 
 #[path = "../../tests/world/fake/mod.rs"]
 mod fake;

@@ -1,4 +1,5 @@
-//! Whose model it is: the user's own, if one is named by the usual variables and answers, else recorded replies.
+//! Whose model it is: the user's own, if one is named by the usual variables and answers, else
+//! recorded replies.
 
 use std::fmt;
 use std::time::Duration;
@@ -14,7 +15,8 @@ use crate::recorded;
 /// How long a model server may take to say that it is there.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The variables that say that there is a model, most decisive first, as the program itself reads them.
+/// The variables that say that there is a model, most decisive first, as the program itself reads
+/// them.
 const VARIABLES: [&str; 4] = ["OPENAI_API_KEY", "OPENAI_BASE_URL", "OLLAMA_HOST", "LMSTUDIO_BASE_URL"];
 
 /// The model of this run, and why it is the one.
@@ -73,7 +75,8 @@ impl fmt::Display for Choice {
     }
 }
 
-/// Returns the configuration of the model that `variable` names, and its name for people; or why it cannot be used.
+/// Returns the configuration of the model that `variable` names, and its name for people; or why it
+/// cannot be used.
 async fn own(variable: &str) -> Result<(Value, String), String> {
     let family = variable.split('_').next().unwrap_or_default();
     // The program's own reading of the variables, of this provider alone.

@@ -83,7 +83,8 @@ impl Program {
             .stdin(Stdio::null())
             .stdout(said.try_clone()?)
             .stderr(said)
-            // Ctrl-C reaches this program alone, which then asks that one to stop: it would take two requests for haste.
+            // Ctrl-C reaches this program alone, which then asks that one to stop: it would take
+            // two requests for haste.
             .process_group(0)
             .kill_on_drop(true)
             .spawn()
@@ -114,7 +115,8 @@ impl Program {
 
     /// Sees to it that neither the process nor a container is left.
     pub(crate) async fn stop(&mut self) -> anyhow::Result<()> {
-        // The first request is for the safe point, the second for haste; then nothing is asked any more.
+        // The first request is for the safe point, the second for haste; then nothing is asked any
+        // more.
         for patience in [GRACE + Duration::from_secs(2), Duration::from_secs(3)] {
             self.ask_to_end();
             if tokio::time::timeout(patience, self.child.wait()).await.is_ok() {

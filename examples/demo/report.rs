@@ -1,4 +1,5 @@
-//! What people see at the end: the history, the pull request, its diff, and how it was verified.
+//! What people see at the end: the history, the pull request, its diff, and how it was
+//! verified.
 
 use std::process::ExitCode;
 use std::time::Duration;

@@ -125,7 +125,8 @@ async fn window(server: &Server) -> anyhow::Result<String> {
     looked_at(site, told)
 }
 
-/// A prompt longer than the window is refused by the server, and the refusal ends the task with both numbers.
+/// A prompt longer than the window is refused by the server, and the refusal ends the task with
+/// both numbers.
 async fn overflow(server: &Server) -> anyhow::Result<String> {
     let site = Site::behind(Trouble::None, server, 8 * WINDOW).await?;
     let told = async {

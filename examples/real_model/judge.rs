@@ -7,8 +7,9 @@ use crate::fake::github::Item;
 use crate::relay::Exchange;
 use crate::site::{Ended, Site, TRIGGER};
 
-/// Part of a prompt, in percent, that the next request of the same conversation finds in the server's cache.
-/// The server reads the end of the last reply once more: a text may be cut into other tokens than it was written in.
+/// Part of a prompt, in percent, that the next request of the same conversation finds in the
+/// server's cache. The server reads the end of the last reply once more: a text may be cut into
+/// other tokens than it was written in.
 const FOUND: u64 = 90;
 
 /// How a task may end when nothing went wrong but the model, with the exit code of each end.
@@ -27,7 +28,8 @@ pub struct Counts {
     pub cached: u64,
 }
 
-/// The task has one end that fits the exit code, a comment says so, and nothing is left over. Returns the label.
+/// The task has one end that fits the exit code, a comment says so, and nothing is left over.
+/// Returns the label.
 pub async fn ended_honestly(site: &Site, issue: &Item, ended: &Ended) -> anyhow::Result<String> {
     let labels = issue.labels();
     let [label] = labels.as_slice() else {
@@ -49,8 +51,8 @@ pub async fn ended_honestly(site: &Site, issue: &Item, ended: &Ended) -> anyhow:
     Ok(label.trim_start_matches("coding agent ").to_owned())
 }
 
-/// Every request was taken, and every reply has the ending and the counts that the protocol names; the journal has the same counts.
-/// Returns how many replies there were, and their tokens.
+/// Every request was taken, and every reply has the ending and the counts that the protocol names;
+/// the journal has the same counts. Returns how many replies there were, and their tokens.
 pub fn counted_as_the_server_does(site: &Site) -> anyhow::Result<(usize, Counts)> {
     let exchanges = site.relay.exchanges();
     ensure!(!exchanges.is_empty(), "nothing was asked");
@@ -82,8 +84,8 @@ pub fn counted_as_the_server_does(site: &Site) -> anyhow::Result<(usize, Counts)
     Ok((of_server.len(), all))
 }
 
-/// A request that goes on with a conversation finds its beginning in the server's cache, and never asks for another window.
-/// Returns how many did; `None` where the server does not tell.
+/// A request that goes on with a conversation finds its beginning in the server's cache, and never
+/// asks for another window. Returns how many did; `None` where the server does not tell.
 pub fn found_in_the_cache(site: &Site) -> anyhow::Result<Option<usize>> {
     let exchanges = site.relay.exchanges();
     let mut found = 0;
@@ -112,7 +114,8 @@ pub fn found_in_the_cache(site: &Site) -> anyhow::Result<Option<usize>> {
     Ok(Some(found))
 }
 
-/// Replies that came to their own end are the JSON that the form asks for. Returns how many were cut at the length limit.
+/// Replies that came to their own end are the JSON that the form asks for. Returns how many were
+/// cut at the length limit.
 pub fn held_to_their_form(site: &Site) -> anyhow::Result<usize> {
     let exchanges = site.relay.exchanges();
     let (whole, cut): (Vec<&Exchange>, Vec<_>) = exchanges.iter().partition(|exchange| ending(exchange) == "stop");

@@ -1,4 +1,5 @@
-//! Stands between program and server, and keeps what passes. It can drop the beginning of prompts as some servers do, and be slow.
+//! Stands between program and server, and keeps what passes. It can drop the beginning of prompts
+//! as some servers do, and be slow.
 
 use std::net::TcpListener;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,4 +1,5 @@
-//! The servers: llama.cpp's, which is started here and ends with this program, and an Ollama that runs already.
+//! The servers: llama.cpp's, which is started here and ends with this program, and an Ollama that
+//! runs already.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -10,7 +11,8 @@ use tokio::process::{Child, Command};
 
 use crate::site::folder_of_the_build;
 
-/// The window of both, in tokens: the smallest that the program takes, since every token of it costs time.
+/// The window of both, in tokens: the smallest that the program takes, since every token of it
+/// costs time.
 pub const WINDOW: u64 = 4_096;
 
 const STARTER: &str = "examples/real_model/server.py";
@@ -65,7 +67,8 @@ impl Server {
         })
     }
 
-    /// Returns the Ollama that `OLLAMA_HOST` names, with the model of `OLLAMA_MODEL` or the smallest it has.
+    /// Returns the Ollama that `OLLAMA_HOST` names, with the model of `OLLAMA_MODEL` or the
+    /// smallest it has.
     pub async fn ollama() -> anyhow::Result<Option<Self>> {
         let Some(host) = std::env::var("OLLAMA_HOST").ok().filter(|host| !host.is_empty()) else {
             return Ok(None);
@@ -96,7 +99,8 @@ impl Server {
         format!("{name} with {} and a window of {WINDOW} tokens:", self.model)
     }
 
-    /// Returns the section `llm` of a configuration that reaches the server at `address`, through the relay, and believes in this window.
+    /// Returns the section `llm` of a configuration that reaches the server at `address`, through
+    /// the relay, and believes in this window.
     pub fn section(&self, address: &str, window: u64) -> Value {
         let model = &self.model;
         match self.kind {

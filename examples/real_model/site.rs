@@ -45,7 +45,8 @@ impl Site {
         Self::behind(Trouble::None, server, WINDOW).await
     }
 
-    /// Returns a site whose line to the server has this trouble, and which is told that the window is `window`.
+    /// Returns a site whose line to the server has this trouble, and which is told that the window
+    /// is `window`.
     pub async fn behind(trouble: Trouble, server: &Server, window: u64) -> anyhow::Result<Self> {
         let relay = Relay::start(&server.address, trouble)?;
         let github = GitHub::start().await;

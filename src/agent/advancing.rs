@@ -16,7 +16,8 @@ use crate::task::state::{Signal, State};
 const MOST_LOSSES: u32 = 3;
 
 impl Run {
-    /// Works on the run until it ends, waits for somebody, or the program stops. The lease is given back in every case.
+    /// Works on the run until it ends, waits for somebody, or the program stops. The lease is given
+    /// back in every case.
     pub async fn advance(mut self) -> Ending {
         let _listening = (
             AbortOnDropHandle::new(tokio::spawn(NearEar::listen(Arc::clone(&self.near_ear)))),
@@ -50,7 +51,8 @@ impl Run {
                     self.warn(format!("The container was lost ({reason}); a new one took its place."));
                     self.leave().await;
                 }
-                // The token that was cancelled may have been the run's own: the mailbox knows who did it.
+                // The token that was cancelled may have been the run's own: the mailbox knows who
+                // did it.
                 Err(Setback::Interrupted) => break self.mailbox.verdict().unwrap_or(Setback::Interrupted),
                 Err(setback) => break setback,
             }

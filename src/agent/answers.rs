@@ -1,4 +1,5 @@
-//! What people read in answer to what they said, and when a run waits for them. See also [`super::talk`].
+//! What people read in answer to what they said, and when a run waits for them. See also
+//! [`super::talk`].
 
 use super::record::{Held, PausedBy, Record, Saved};
 use super::talk::{grouped, new_run, sentence, spent, work_so_far};
@@ -31,7 +32,8 @@ pub const NOTHING_TO_APPROVE: &str = "Nothing waits for approval.";
 /// To `resume` while the pause file is there.
 pub const ALL_PAUSED: &str = "All work is paused by the operator; it goes on when that ends.";
 
-/// Answers an `approve` that counts. Words below it change nothing of what is delivered, and that is said.
+/// Answers an `approve` that counts. Words below it change nothing of what is delivered, and that
+/// is said.
 pub fn approved(has_words: bool) -> Page {
     if has_words { APPROVED_AS_SHOWN } else { RESUMED }.into()
 }
@@ -101,7 +103,8 @@ pub fn not_denied(refusal: Refusal) -> Page {
     page
 }
 
-/// Returns the comment on a run that waits for people; `None` where the progress comment says enough.
+/// Returns the comment on a run that waits for people; `None` where the progress comment says
+/// enough.
 pub fn set_aside(record: &Record, settings: &Settings) -> Option<Page> {
     let paused = record.paused.as_ref()?;
     let mut page = Page::default();

@@ -104,7 +104,8 @@ impl Run {
 
     /// Hears an approval; returns whether the run goes on, and what is answered.
     pub(super) fn hear_approval(&mut self, order: &Order, given: Option<&Beginning>) -> (bool, Page) {
-        // A run that an earlier version of the program set aside has no question yet, and is asked anew.
+        // A run that an earlier version of the program set aside has no question yet, and is asked
+        // anew.
         let Some(question) = self.open_question().cloned() else {
             return (true, answers::approved(order.has_words()));
         };
@@ -151,9 +152,9 @@ impl Run {
         }
     }
 
-    /// Tells whether an order was certainly given after the question was put. Clocks of forge and worker differ, so comments are told
-    /// apart by their numbers, which the forge gives in the order in which they are written; other kinds than plain comments
-    /// have numbers of their own.
+    /// Tells whether an order was certainly given after the question was put. Clocks of forge and
+    /// worker differ, so comments are told apart by their numbers, which the forge gives in the
+    /// order in which they are written; other kinds than plain comments have numbers of their own.
     fn is_later(&self, order: &Order, question: &Question) -> bool {
         match order.origin {
             Origin::Request(request) => {

@@ -16,10 +16,12 @@ use crate::llm::chat::Chat;
 const RE_ASKS: u32 = 5;
 
 impl Run {
-    /// Gets the next reply and reads it with `read`; what cannot be read is asked again with the exact error.
+    /// Gets the next reply and reads it with `read`; what cannot be read is asked again with the
+    /// exact error.
     ///
     /// # Errors
-    /// After five unreadable replies in a row, at the end of the budget or of the allowed turns, and what the model's server causes.
+    /// After five unreadable replies in a row, at the end of the budget or of the allowed turns,
+    /// and what the model's server causes.
     pub(super) async fn ask<T>(
         &mut self,
         chat: &mut Chat,

@@ -25,8 +25,9 @@ pub enum Attended {
 }
 
 impl Run {
-    /// Hears what people say to the run, and lets it go on or ends it. One that is put back until `not_before` goes on
-    /// earlier only when somebody says so. The lease is given back in every case.
+    /// Hears what people say to the run, and lets it go on or ends it. One that is put back until
+    /// `not_before` goes on earlier only when somebody says so. The lease is given back in every
+    /// case.
     pub async fn attend(mut self, not_before: Option<DateTime<Utc>>) -> Attended {
         let put_back = not_before.filter(|until| *until > Utc::now() && !self.state.is_set_aside());
         self.ear.lock().await.open(self.record.heard.clone());

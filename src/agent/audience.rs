@@ -1,7 +1,8 @@
 //! Whose words the model is given: those of people who may decide here.
 //!
-//! The item's own text, and the commits of a change request, are read by whoever puts the label on, and so vouched for, be
-//! they a stranger's; what a stranger changes later is not. Comments of others are left out, or quoted where the operator wants it.
+//! The item's own text, and the commits of a change request, are read by whoever puts the label on,
+//! and so vouched for, be they a stranger's; what a stranger changes later is not. Comments of
+//! others are left out, or quoted where the operator wants it.
 
 use std::sync::Arc;
 
@@ -28,12 +29,13 @@ pub(super) struct Said {
 }
 
 impl Run {
-    /// Refuses an item that was changed by somebody who may not, after the label was put on. Each change is judged: one by
-    /// somebody who may does not vouch for those before it.
+    /// Refuses an item that was changed by somebody who may not, after the label was put on. Each
+    /// change is judged: one by somebody who may does not vouch for those before it.
     ///
-    /// A round on the program's own change request has no label. Nobody vouched for its words but who wrote them, so all
-    /// changes count there; they refuse nothing, though, because what is to be done stands in comments and checks. Returns
-    /// whether the item's own words may be shown to the model.
+    /// A round on the program's own change request has no label. Nobody vouched for its words but
+    /// who wrote them, so all changes count there; they refuse nothing, though, because what is to
+    /// be done stands in comments and checks. Returns whether the item's own words may be shown to
+    /// the model.
     pub(super) async fn require_vouched(&self, item: &Item) -> Result<bool, Setback> {
         let Thread::Item { forge, .. } = &self.thread else {
             return Ok(true);
@@ -46,7 +48,8 @@ impl Run {
         let is_round = self.record.trigger.is_none();
         let is_fork = item.change.as_ref().is_some_and(|change| change.is_fork);
         let mut edits = forge.edits_since(item, since).await?;
-        // Whoever pushed to a branch of the repository itself could write to it, whatever they may do now.
+        // Whoever pushed to a branch of the repository itself could write to it, whatever they may
+        // do now.
         edits.retain(|edit| edit.what == Edited::Words || is_fork);
         for edit in &edits {
             if !self.may_change(forge.as_ref(), edit.deed.who()).await? {
@@ -63,8 +66,9 @@ impl Run {
         Ok(true)
     }
 
-    /// Refuses a fork's branch that moved after the label was accepted, unless its owner may write to the repository; notes
-    /// for people where a branch moved by those who may. Only they can move a branch of the repository itself.
+    /// Refuses a fork's branch that moved after the label was accepted, unless its owner may write
+    /// to the repository; notes for people where a branch moved by those who may. Only they can
+    /// move a branch of the repository itself.
     pub(super) async fn require_vouched_head(&mut self, item: &Item, commit: &CommitId) -> Result<(), Setback> {
         let (Some(change), Some(vouched), Thread::Item { forge, .. }) =
             (&item.change, &self.record.vouched, &self.thread)
@@ -87,7 +91,8 @@ impl Run {
         Ok(())
     }
 
-    /// Tells whether somebody's change of an item counts as that of people who may write: the program's own does.
+    /// Tells whether somebody's change of an item counts as that of people who may write: the
+    /// program's own does.
     async fn may_change(&self, forge: &dyn Forge, who: Who<'_>) -> Result<bool, Setback> {
         let is_own = !who.login.is_empty() && forge.bot_name().await?.eq_ignore_ascii_case(who.login);
         Ok(is_own || self.is_authorised(forge, who).await?)
@@ -130,8 +135,8 @@ impl Run {
     }
 }
 
-/// Tells whether a comment was there, as it is, when the label was put on: whoever did so has seen it. Of a review's own text
-/// nobody can tell.
+/// Tells whether a comment was there, as it is, when the label was put on: whoever did so has seen
+/// it. Of a review's own text nobody can tell.
 fn stood_before(comment: &Comment, trigger: DateTime<Utc>) -> bool {
     comment.created_at < trigger && comment.updated_at < trigger && comment.key.kind != CommentKind::Review
 }

@@ -55,8 +55,8 @@ impl Budget {
         )
     }
 
-    /// Returns the sentence that says which limit is reached, if one is. What was allowed takes the place of the limit on
-    /// tokens, and from that moment all limits count anew.
+    /// Returns the sentence that says which limit is reached, if one is. What was allowed takes the
+    /// place of the limit on tokens, and from that moment all limits count anew.
     pub fn exceeded(&self, max_turns: u32, spent: &Spent, allowance: Option<&Allowance>) -> Option<String> {
         let since = allowance.map_or(Spent::default(), |allowance| allowance.spent);
         let spent = spent.since(&since);
@@ -88,7 +88,8 @@ impl Budget {
 }
 
 impl PerDay {
-    /// Returns the sentence that says which limit of the day is reached, if one is. `budget` has the prices.
+    /// Returns the sentence that says which limit of the day is reached, if one is. `budget` has
+    /// the prices.
     pub fn exceeded(&self, budget: &Budget, usage: &Usage) -> Option<String> {
         let tokens = usage.input + usage.output;
         if let Some(limit) = self.tokens.filter(|limit| tokens >= *limit) {

@@ -1,4 +1,5 @@
-//! Runs the tool calls of one reply: those that only read beside one another, all others one after the other.
+//! Runs the tool calls of one reply: those that only read beside one another, all others one after
+//! the other.
 
 use std::time::Instant;
 
@@ -57,20 +58,23 @@ impl Called {
 }
 
 impl Run {
-    /// Runs `calls` in their order; what fails is told to the model, a lost workspace is not. Those that only read run beside
-    /// one another as far as they stand together: one that may write waits for all before it, and all behind it wait for it.
+    /// Runs `calls` in their order; what fails is told to the model, a lost workspace is not. Those
+    /// that only read run beside one another as far as they stand together: one that may write
+    /// waits for all before it, and all behind it wait for it.
     pub(super) async fn call_all(&self, toolbox: &Toolbox, calls: Vec<ToolCall>) -> Result<Called, Setback> {
         let mut called = Called {
             results: Vec::with_capacity(calls.len()),
             refused: Vec::new(),
         };
-        // However many calls a reply has, their outputs together leave room for what was said before.
+        // However many calls a reply has, their outputs together leave room for what was said
+        // before.
         let most = self.most_bytes(calls.len());
         for together in calls.chunk_by(|one, next| toolbox.only_reads(one) && toolbox.only_reads(next)) {
             // What was refused before these calls is no news of them.
             let _ = self.refused_just_now();
             let ended = self.side_by_side(toolbox, together).await?;
-            // More than one are only together where they read, and reading asks for no host: it was something in the background.
+            // More than one are only together where they read, and reading asks for no host: it was
+            // something in the background.
             let mut refused = self.refused_just_now();
             for (place, (call, ended)) in together.iter().zip(ended).enumerate() {
                 let news = refused.take_if(|_| place + 1 == together.len());
@@ -114,8 +118,9 @@ impl Run {
         Ok((ended, Some(fact)))
     }
 
-    /// Returns what the model is told of a call: its output cut to `most` bytes, and which hosts the container was `refused` meanwhile,
-    /// which counts against the call where it `may_be_its` doing.
+    /// Returns what the model is told of a call: its output cut to `most` bytes, and which hosts
+    /// the container was `refused` meanwhile, which counts against the call where it `may_be_its`
+    /// doing.
     async fn weighed(
         &self,
         (output, mut refusal): Ended,
@@ -141,7 +146,8 @@ impl Run {
         (ToolOutput { text, ..output }, refusal)
     }
 
-    /// Waits for one call and returns its output, cleaned of secrets and as long as the tool gives it.
+    /// Waits for one call and returns its output, cleaned of secrets and as long as the tool gives
+    /// it.
     pub(super) async fn call_whole(
         &self,
         calling: impl Future<Output = Result<ToolOutput, ToolError>>,
@@ -194,7 +200,8 @@ impl Run {
         Ok(((ToolOutput { text, ..output }, outcome.refusal), fact))
     }
 
-    /// Returns what tells this call from others of the same tool: its command, its path, or its first text.
+    /// Returns what tells this call from others of the same tool: its command, its path, or its
+    /// first text.
     fn about(&self, call: &ToolCall) -> String {
         let named = TELLING.iter().find_map(|name| call.args.get(*name)?.as_str());
         let text = named.or_else(|| call.args.values().find_map(Value::as_str));

@@ -1,8 +1,9 @@
-//! Runs the checks of a result: the plan's commands and the project's own tests, each once for each state of the work.
+//! Runs the checks of a result: the plan's commands and the project's own tests, each once for each
+//! state of the work.
 //!
-//! A check of the plan must pass. The project's own tests may fail where they failed before: when they fail, they are run once more on
-//! what was there before the change. What fails in a new container is also run in the model's own,
-//! so that it can be told where it passes.
+//! A check of the plan must pass. The project's own tests may fail where they failed before: when
+//! they fail, they are run once more on what was there before the change. What fails in a new
+//! container is also run in the model's own, so that it can be told where it passes.
 
 use super::bench::Bench;
 use super::record::{CheckedIn, Work};
@@ -89,8 +90,9 @@ impl Run {
         Ok(())
     }
 
-    /// Returns the results that need not be asked for again: all of them where the model has not been heard since, else those that passed
-    /// on the same files. What failed may depend on what is installed.
+    /// Returns the results that need not be asked for again: all of them where the model has not
+    /// been heard since, else those that passed on the same files. What failed may depend on what
+    /// is installed.
     fn still_true(&mut self, work: &Work) -> Vec<Checked> {
         let Some(before) = self
             .record
@@ -140,8 +142,8 @@ impl Run {
         Ok(wanted)
     }
 
-    /// Returns the commands that run the project's own tests: one that is named, or guesses, the best first. None where nothing was
-    /// changed: they would say nothing of the work.
+    /// Returns the commands that run the project's own tests: one that is named, or guesses, the
+    /// best first. None where nothing was changed: they would say nothing of the work.
     async fn tests(&mut self, head: &CommitId) -> Result<Vec<(String, Whose)>, Setback> {
         let configured = self
             .workshop
@@ -210,8 +212,8 @@ impl Run {
         Ok(checked)
     }
 
-    /// Returns what the project's tests gave before anything was changed; run at the first need. Without an end there is nothing to
-    /// compare.
+    /// Returns what the project's tests gave before anything was changed; run at the first need.
+    /// Without an end there is nothing to compare.
     async fn before(&mut self, checked: &Checked, site: &mut Site<'_>) -> Result<Option<Before>, Setback> {
         if let Some(before) = self
             .record
@@ -221,7 +223,8 @@ impl Run {
         {
             return Ok(Some(before.clone()));
         }
-        // What the model itself added to the set-up could break the tests of the base, and so excuse those of the result.
+        // What the model itself added to the set-up could break the tests of the base, and so
+        // excuse those of the result.
         let is_set_up_by_model = site.place == Some(CheckedIn::Fresh) && !self.record.added_set_up.is_empty();
         if checked.exit_code.is_none() || is_set_up_by_model {
             return Ok(None);
@@ -263,7 +266,8 @@ impl Run {
             let bench = self.bench_with(&mut site.bench, site.head).await?;
             return match self.execute_at(bench, command).await {
                 Ok(output) => Ok(ended(output)),
-                // The check took its own container down. The one with the work is another, and the model is told.
+                // The check took its own container down. The one with the work is another, and the
+                // model is told.
                 Err(Setback::WorkspaceLost(reason)) => {
                     self.close_bench(&mut site.bench).await;
                     Ok(Ended::new(None, reason, PROJECT))

@@ -1,7 +1,8 @@
 //! A branch that showed unfinished work beside the item's own goes when that work was delivered.
 //!
-//! What the run itself showed was half of what it delivers. What an earlier run left is delivered only where every file it
-//! changed is now as it had it. The other side compares and deletes in one step, so that commits of others stay.
+//! What the run itself showed was half of what it delivers. What an earlier run left is delivered
+//! only where every file it changed is now as it had it. The other side compares and deletes in one
+//! step, so that commits of others stay.
 
 use std::collections::BTreeSet;
 
@@ -56,7 +57,8 @@ impl Run {
         }
     }
 
-    /// Deletes the branch where it is at one of `commits`: else it is gone already, or somebody else goes on there.
+    /// Deletes the branch where it is at one of `commits`: else it is gone already, or somebody
+    /// else goes on there.
     async fn clear(
         &self,
         mirror: &Mirror,

@@ -10,7 +10,8 @@ use crate::llm::chat::Chat;
 
 /// Part of the window, in percent, at which the older part is summed up.
 const THRESHOLD: u64 = 70;
-/// Part of the window, in percent, at which there is no room for the question and the summary behind the whole.
+/// Part of the window, in percent, at which there is no room for the question and the summary
+/// behind the whole.
 const FULL: u64 = 90;
 /// Part of the window, in percent, that the newest turns may keep.
 const KEPT: u64 = 30;
@@ -18,8 +19,9 @@ const KEPT: u64 = 30;
 const LONGEST_SUMMARY: usize = 16 * 1024;
 
 impl Run {
-    /// Replaces the older part of the conversation by a summary when the window is nearly full. A summary that does not come
-    /// destroys nothing: the conversation stays as it is and is tried again at the next turn.
+    /// Replaces the older part of the conversation by a summary when the window is nearly full. A
+    /// summary that does not come destroys nothing: the conversation stays as it is and is tried
+    /// again at the next turn.
     pub(super) async fn compact_if_needed(&mut self, chat: &mut Chat) -> Result<(), Setback> {
         if chat.fullness() < THRESHOLD {
             return Ok(());
@@ -28,8 +30,9 @@ impl Run {
         let Some(replaces) = compaction::older_part(chat.messages(), kept) else {
             return Ok(());
         };
-        // Asked aside, so that the question does not stay in the conversation; the same beginning keeps the provider's cache warm.
-        // Where the whole does not fit any more, the part that is to go is all that is asked about.
+        // Asked aside, so that the question does not stay in the conversation; the same beginning
+        // keeps the provider's cache warm. Where the whole does not fit any more, the part that is
+        // to go is all that is asked about.
         let mut aside = if chat.fullness() < FULL {
             chat.clone()
         } else {

@@ -1,7 +1,8 @@
 //! The workspace's file tools, kept to the files that the project's rules leave.
 //!
-//! Guaranteed: no file tool reads, lists or changes a file that is left out. Not guaranteed, and not to be had by looking at
-//! arguments: that a command does not; so what is delivered is judged once more.
+//! Guaranteed: no file tool reads, lists or changes a file that is left out. Not guaranteed, and
+//! not to be had by looking at arguments: that a command does not; so what is delivered is judged
+//! once more.
 
 use async_trait::async_trait;
 use serde_json::{Map, Value};
@@ -79,7 +80,8 @@ pub(super) fn left_out(path: &str, files: &Files) -> ToolError {
     }
 }
 
-/// Returns `path` as it is written in patterns: from the project's root, without `.` and `..`. `None` where it leads out.
+/// Returns `path` as it is written in patterns: from the project's root, without `.` and `..`.
+/// `None` where it leads out.
 pub(super) fn within_project(path: &str) -> Option<String> {
     let path = path.strip_prefix(PROJECT).unwrap_or(path);
     let mut parts: Vec<&str> = Vec::new();
@@ -93,7 +95,8 @@ pub(super) fn within_project(path: &str) -> Option<String> {
     Some(parts.join("/"))
 }
 
-/// Returns the lines of a listing that the filter leaves. Folders have a slash at their end, links an at sign.
+/// Returns the lines of a listing that the filter leaves. Folders have a slash at their end, links
+/// an at sign.
 fn shown(listing: &str, folder: &str, filter: &Filter) -> String {
     let is_shown = |line: &&str| {
         if line.starts_with("[cut after ") || *line == "[empty folder]" {

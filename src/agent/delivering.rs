@@ -1,4 +1,5 @@
-//! The last stage: the result becomes a branch and a pull/merge request, or a change of the local folder.
+//! The last stage: the result becomes a branch and a pull/merge request, or a change of the local
+//! folder.
 
 use std::sync::Arc;
 
@@ -86,7 +87,8 @@ async fn push(run: &mut Run, item: &Item) -> Result<(), Setback> {
         base: base.branch,
         is_draft: !run.record.is_verified(),
     };
-    // A forge may need a minute to see the branch. Opening looks first for one that is open, so it may be given up.
+    // A forge may need a minute to see the branch. Opening looks first for one that is open, so it
+    // may be given up.
     let opening = forge.open_change(&run.lease.task, &new);
     let change = run.unless_stopped(opening).await?;
     run.note(Fact::ChangeOpened {
@@ -95,7 +97,8 @@ async fn push(run: &mut Run, item: &Item) -> Result<(), Setback> {
     });
     run.record.change = Some(change);
     run.save().await?;
-    // Now, so that a run of the pull/merge request's own that is asked for from here on waits for this one to end.
+    // Now, so that a run of the pull/merge request's own that is asked for from here on waits for
+    // this one to end.
     run.have_it_followed().await
 }
 

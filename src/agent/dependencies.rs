@@ -1,8 +1,10 @@
-//! What the set-up of a project depends on, so that it need not be done again while that is the same.
+//! What the set-up of a project depends on, so that it need not be done again while that is the
+//! same.
 //!
-//! Commands that only install what lists of dependencies name depend on those lists. Any other command may run or read any file of the
-//! project, so the whole tree is its key; so it is for every command where the lists themselves point at other files of the project.
-//! Which commands only install is decided in [`super::installing`].
+//! Commands that only install what lists of dependencies name depend on those lists. Any other
+//! command may run or read any file of the project, so the whole tree is its key; so it is for
+//! every command where the lists themselves point at other files of the project. Which commands
+//! only install is decided in [`super::installing`].
 
 use uuid::Uuid;
 
@@ -38,7 +40,8 @@ pub struct Project<'a> {
     pub repository: &'a str,
     pub files: &'a [Entry],
     pub tree: CommitId,
-    /// The contents of the files that [`super::lists::may_lead_elsewhere`] names; `None` for one that could not be read as text.
+    /// The contents of the files that [`super::lists::may_lead_elsewhere`] names; `None` for one
+    /// that could not be read as text.
     pub pointers: Vec<Option<String>>,
 }
 
@@ -58,7 +61,8 @@ impl Dependencies {
         }
     }
 
-    /// Makes the whole tree the key of every set-up: nobody vouches for the files of a folder, whatever branch they are of.
+    /// Makes the whole tree the key of every set-up: nobody vouches for the files of a folder,
+    /// whatever branch they are of.
     #[must_use]
     pub fn by_whole_tree(self) -> Self {
         Self {
@@ -89,7 +93,8 @@ impl Dependencies {
         digest(&format!("{}\n{}", self.repository, self.lists)).to_string()
     }
 
-    /// Returns a name for a set-up by `commands`: the same name, the same result. `None` where nothing is set up.
+    /// Returns a name for a set-up by `commands`: the same name, the same result. `None` where
+    /// nothing is set up.
     pub fn set_up_by(&self, commands: &[String]) -> Option<String> {
         let commands: Vec<&str> = commands.iter().map(|command| command.trim()).collect();
         if commands.iter().all(|command| command.is_empty()) {

@@ -1,5 +1,5 @@
-//! What the model works at: the workspace, the tools and the conversation of one run. Opened at the first need in each
-//! process, so that a run goes on after a restart as it does after a pause.
+//! What the model works at: the workspace, the tools and the conversation of one run. Opened at the
+//! first need in each process, so that a run goes on after a restart as it does after a pause.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -64,8 +64,8 @@ impl Desk {
 }
 
 impl Run {
-    /// Opens workspace and tools unless they are open: takes over the container an earlier process left, or starts one
-    /// and hands the project in, with the unfinished work that was kept.
+    /// Opens workspace and tools unless they are open: takes over the container an earlier process
+    /// left, or starts one and hands the project in, with the unfinished work that was kept.
     pub(super) async fn open_desk(&mut self) -> Result<&mut Desk, Setback> {
         if self.desk.is_none() {
             // Boxed: opening is rare, and its large future would be carried by every stage.
@@ -111,7 +111,8 @@ impl Run {
                 desk.specs = specs;
             }
             if is_replacement {
-                // What the commands set up went with the container that was there before. Boxed: they need the desk.
+                // What the commands set up went with the container that was there before. Boxed:
+                // they need the desk.
                 Box::pin(preparing::set_up(self)).await?;
                 self.record.is_replacement = true;
                 self.note_container();
@@ -123,7 +124,8 @@ impl Run {
             .ok_or_else(|| Setback::failed("the desk was not opened"))
     }
 
-    /// Notes down which container is complete, so that a process that takes over knows it from half a one.
+    /// Notes down which container is complete, so that a process that takes over knows it from half
+    /// a one.
     pub(super) fn note_container(&mut self) {
         self.record.container = self.desk.as_ref().map(|desk| desk.workspace.container().to_owned());
     }
@@ -219,13 +221,15 @@ impl Run {
         }
     }
 
-    /// Returns the name of the set-up that the plan asks for. What was worked on already may want another one than the project did.
+    /// Returns the name of the set-up that the plan asks for. What was worked on already may want
+    /// another one than the project did.
     fn set_up_wanted(&self) -> Option<String> {
         let dependencies = self.record.dependencies.as_ref().filter(|_| !self.is_prepared())?;
         dependencies.set_up_by(&self.set_up_commands())
     }
 
-    /// Keeps the environment after its set-up, for the next run with the same project. A failure costs only the next run's time.
+    /// Keeps the environment after its set-up, for the next run with the same project. A failure
+    /// costs only the next run's time.
     pub(super) async fn keep_set_up(&self) {
         let (Some(desk), Some(done)) = (&self.desk, self.set_up_wanted()) else {
             return;
@@ -279,7 +283,8 @@ impl Run {
         self.ledger.close();
     }
 
-    /// Removes the container of an earlier process that this one had no use for; the sweep of a later start would, too.
+    /// Removes the container of an earlier process that this one had no use for; the sweep of a
+    /// later start would, too.
     pub(super) async fn remove_left_container(&self) {
         let removed = async { self.workshop.docker().await?.remove(self.lease.run).await };
         if let Err(error) = removed.await {
@@ -305,8 +310,9 @@ impl Run {
         Ok((name, environment))
     }
 
-    /// Runs a shell command of the program's own in the workspace, and returns its whole output. One that the stop of the program cuts short says nothing
-    /// of the work, so it is no result: it is run again by the next process.
+    /// Runs a shell command of the program's own in the workspace, and returns its whole output.
+    /// One that the stop of the program cuts short says nothing of the work, so it is no result: it
+    /// is run again by the next process.
     pub(super) async fn execute(&mut self, command: &str) -> Result<ToolOutput, Setback> {
         if self.stop.asked.is_cancelled() {
             return Err(Setback::Interrupted);

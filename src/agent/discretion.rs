@@ -1,8 +1,8 @@
 //! Work on what not everybody may read who can read the repository.
 //!
-//! A confidential issue is seen by few, a branch, its commits and a change request by all who can read the project. Whoever
-//! lets such issues be worked on gets names that say nothing. An issue may become confidential while it is worked on, so
-//! it is asked again before anything is pushed.
+//! A confidential issue is seen by few, a branch, its commits and a change request by all who can
+//! read the project. Whoever lets such issues be worked on gets names that say nothing. An issue
+//! may become confidential while it is worked on, so it is asked again before anything is pushed.
 
 use super::run::Run;
 use super::setback::Setback;
@@ -18,7 +18,8 @@ const BECAME_CONFIDENTIAL: &str = "the issue became confidential while it was wo
     than the issue, so nothing of the work was pushed; what was done so far is kept by the worker";
 
 impl Run {
-    /// Refuses an item that may not be worked on, and takes names that say nothing where it may be worked on discreetly.
+    /// Refuses an item that may not be worked on, and takes names that say nothing where it may be
+    /// worked on discreetly.
     pub(super) fn keep_discretion(&mut self, item: &Item) -> Result<(), Setback> {
         match item.discretion {
             Discretion::NotNeeded => Ok(()),
@@ -45,8 +46,8 @@ impl Run {
         branch_name(&self.lease.task, if self.record.is_discreet { "" } else { title })
     }
 
-    /// Returns the commit that shows an accepted result: where its words may not be shown, one commit with a message that
-    /// says nothing, in the place of all that were made.
+    /// Returns the commit that shows an accepted result: where its words may not be shown, one
+    /// commit with a message that says nothing, in the place of all that were made.
     pub(super) async fn shown_as(&self, mirror: &Mirror, accepted: CommitId) -> Result<CommitId, Setback> {
         let Some(base) = self.record.base.as_ref().filter(|_| self.record.is_discreet) else {
             return Ok(accepted);

@@ -1,7 +1,9 @@
-//! An environment that is opened while the model still plans, because the project's files tell which one the plan will choose.
+//! An environment that is opened while the model still plans, because the project's files tell
+//! which one the plan will choose.
 //!
-//! Nothing depends on it: where the plan chose another environment or another branch it is thrown away, and where it could not be opened
-//! it is opened again when it is needed, so that what went wrong is said in one place.
+//! Nothing depends on it: where the plan chose another environment or another branch it is thrown
+//! away, and where it could not be opened it is opened again when it is needed, so that what went
+//! wrong is said in one place.
 
 use tokio::task::JoinHandle;
 
@@ -9,7 +11,8 @@ use super::opening::{Opened, Opening};
 use super::record::Base;
 use super::setback::Setback;
 
-/// What was begun early. It must be taken or discarded: dropping it leaves a container for the next sweep.
+/// What was begun early. It must be taken or discarded: dropping it leaves a container for the next
+/// sweep.
 pub(super) struct Early {
     name: String,
     base: Base,

@@ -7,7 +7,8 @@ use super::record::FailureKind;
 /// How the work on a run ended, for the exit code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ending {
-    /// `is_verified` where every check passed and no test was taken away; else the result is a draft that says so.
+    /// `is_verified` where every check passed and no test was taken away; else the result is a
+    /// draft that says so.
     Done {
         is_verified: bool,
     },
@@ -26,7 +27,8 @@ pub enum Ending {
     Interrupted,
     /// Another worker has it.
     Disowned,
-    /// The store could not be written: the run goes on from what it holds, when it can be written again.
+    /// The store could not be written: the run goes on from what it holds, when it can be written
+    /// again.
     Unsaved,
 }
 

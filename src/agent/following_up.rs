@@ -15,8 +15,8 @@ use crate::forge::{Comment, Item};
 use crate::markdown::visible;
 
 impl Run {
-    /// Returns what people who may write said since the last run: what the round was begun for, and what came since.
-    /// `None` for a run that is no such round.
+    /// Returns what people who may write said since the last run: what the round was begun for, and
+    /// what came since. `None` for a run that is no such round.
     pub(super) async fn words_of_round(&mut self, comments: &[Comment]) -> Result<Option<Vec<Comment>>, Setback> {
         let (Some(mut round), Thread::Item { forge, .. }) = (self.record.round.clone(), &self.thread) else {
             return Ok(None);

@@ -1,4 +1,5 @@
-//! Looks at a result before it leaves the worker: for secrets, in every commit of it, and for files that are protected.
+//! Looks at a result before it leaves the worker: for secrets, in every commit of it, and for files
+//! that are protected.
 
 use std::collections::HashSet;
 
@@ -16,8 +17,8 @@ use crate::secret::Leak;
 const MOST_LEAKS: usize = 1000;
 
 impl Run {
-    /// Tells whether a person has to allow the delivery, and puts the question. Of a local task people see the result before
-    /// anything leaves their machine, so they are only told.
+    /// Tells whether a person has to allow the delivery, and puts the question. Of a local task
+    /// people see the result before anything leaves their machine, so they are only told.
     pub(super) async fn needs_a_word(&mut self) -> Result<bool, Setback> {
         let (Some(base), Some(head)) = (self.record.base.clone(), self.record.head.clone()) else {
             return Ok(false);

@@ -6,7 +6,8 @@ use crate::task::id::TaskId;
 /// Whether somebody is heard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hears {
-    /// The operator names them. Of bots forges do not tell what they may do, so only that word counts.
+    /// The operator names them. Of bots forges do not tell what they may do, so only that word
+    /// counts.
     Always,
     /// The forge is asked for their rights.
     IfMayWrite,

@@ -1,9 +1,12 @@
-//! Which commands only install what lists of dependencies name, without running a file of the project.
+//! Which commands only install what lists of dependencies name, without running a file of the
+//! project.
 //!
-//! The answer decides what a kept set-up is keyed by, so a command counts only where all of its words are known: its options come from a
-//! short list, and each other word is a package of an index or a list whose content is in the key. Refusing known dangers instead was tried
-//! before and missed most of them: `npm ci` runs the project's own scripts, `bundle install` evaluates its Gemfile, `./gradlew` is a file of
-//! the project, `python -m pip` imports from the folder it is started in, and `pip install .` runs whatever builds the project.
+//! The answer decides what a kept set-up is keyed by, so a command counts only where all of its
+//! words are known: its options come from a short list, and each other word is a package of an
+//! index or a list whose content is in the key. Refusing known dangers instead was tried before and
+//! missed most of them: `npm ci` runs the project's own scripts, `bundle install` evaluates its
+//! Gemfile, `./gradlew` is a file of the project, `python -m pip` imports from the folder it is
+//! started in, and `pip install .` runs whatever builds the project.
 
 use super::lists::{is_archive, is_list};
 
@@ -92,7 +95,8 @@ const fn conda(words: &'static [&'static str]) -> Installer {
     }
 }
 
-/// Tells whether a shell command does nothing but install what lists of dependencies or its own words name.
+/// Tells whether a shell command does nothing but install what lists of dependencies or its own
+/// words name.
 pub(super) fn only_installs(command: &str) -> bool {
     // Anything the shell would take apart, replace or redirect is not looked into.
     let is_plain = |character: char| character.is_ascii_alphanumeric() || " -_./:=@~^+,[]<>!'\"&".contains(character);
@@ -139,7 +143,8 @@ impl Installer {
     }
 }
 
-/// Splits a step as a shell does, quotes around whole words only; `None` for anything more involved.
+/// Splits a step as a shell does, quotes around whole words only; `None` for anything more
+/// involved.
 fn words(step: &str) -> Option<Vec<String>> {
     let mut words = Vec::new();
     for word in step.split_whitespace() {
@@ -157,8 +162,8 @@ fn words(step: &str) -> Option<Vec<String>> {
     Some(words)
 }
 
-/// Tells whether the brackets of a word are those of a package's extras, as in `requests[socks]==2.31`. As a pattern of the shell it
-/// could only match a file of that very name.
+/// Tells whether the brackets of a word are those of a package's extras, as in
+/// `requests[socks]==2.31`. As a pattern of the shell it could only match a file of that very name.
 fn is_extra(word: &str) -> bool {
     !word.contains(['<', '>', '!']) && word.matches('[').count() == 1 && word.matches(']').count() == 1
 }
@@ -169,7 +174,8 @@ fn names_list(path: &str) -> bool {
     is_inside && !path.contains(':') && is_list(path)
 }
 
-/// Tells whether a word can only be the name of a package of an index, with its versions: no option, path, address or file.
+/// Tells whether a word can only be the name of a package of an index, with its versions: no
+/// option, path, address or file.
 fn is_package(word: &str) -> bool {
     let name = match word.strip_prefix('@').and_then(|scoped| scoped.split_once('/')) {
         Some((_, name)) => name,

@@ -1,8 +1,8 @@
-//! The work is kept in the mirror every few turns and before the checks, so that a container that dies by itself costs a
-//! few turns and not all of them.
+//! The work is kept in the mirror every few turns and before the checks, so that a container that
+//! dies by itself costs a few turns and not all of them.
 //!
-//! It happens while the model thinks: a snapshot takes a few hundred milliseconds, and the model takes longer. The next
-//! tool call waits for it, so that a snapshot never sees half a change.
+//! It happens while the model thinks: a snapshot takes a few hundred milliseconds, and the model
+//! takes longer. The next tool call waits for it, so that a snapshot never sees half a change.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,5 @@
-//! Listens for a run while it works: to its thread on the forge, to the store, and to the pause file.
+//! Listens for a run while it works: to its thread on the forge, to the store, and to the pause
+//! file.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -52,7 +53,8 @@ pub struct Ear {
     /// What was heard already; `None` until the comments that begin the task were read.
     heard: Option<BTreeMap<CommentKey, Uuid>>,
     looked_at: Option<Instant>,
-    /// Who may write, by login and id. It counts for one look at the thread, in which one person may have said many things.
+    /// Who may write, by login and id. It counts for one look at the thread, in which one person
+    /// may have said many things.
     rights: HashMap<(String, Option<u64>), bool>,
     /// Whether the item was seen with the label of a run at work, and assigned to the bot.
     was_shown: bool,
@@ -90,20 +92,22 @@ impl Ear {
         self.heard.get_or_insert(heard);
     }
 
-    /// Tells whether a comment has a command to this run and was not heard to its end yet: the command, or the words below it.
+    /// Tells whether a comment has a command to this run and was not heard to its end yet: the
+    /// command, or the words below it.
     pub fn is_new_command(&self, comment: &Comment, heard: &BTreeMap<CommentKey, Uuid>) -> bool {
         let before = heard.get(&comment.key);
         let is_known = before == Some(&Heard::of(comment).fingerprint);
         !is_known && self.is_meant(comment, before.is_some()) && Said::of(&comment.body).command.is_some()
     }
 
-    /// Tells whether a command in the comment can be meant for this run: it was written or edited since. The time of the last
-    /// change would not do: on GitLab a reaction moves it.
+    /// Tells whether a command in the comment can be meant for this run: it was written or edited
+    /// since. The time of the last change would not do: on GitLab a reaction moves it.
     fn is_meant(&self, comment: &Comment, was_heard_before: bool) -> bool {
         was_heard_before || comment.created_at >= self.since
     }
 
-    /// Puts the next look at the thread off by a whole interval, because somebody else has just looked.
+    /// Puts the next look at the thread off by a whole interval, because somebody else has just
+    /// looked.
     pub fn has_looked(&mut self) {
         self.looked_at = Some(Instant::now());
     }
@@ -124,7 +128,8 @@ impl Ear {
         }
     }
 
-    /// Looks at the item and at what people wrote below it. A forge that does not answer is passed over.
+    /// Looks at the item and at what people wrote below it. A forge that does not answer is passed
+    /// over.
     pub async fn look_at_thread(&mut self) {
         self.look_at(true).await;
     }
@@ -269,8 +274,8 @@ impl Ear {
         });
     }
 
-    /// Tells whether the words of a comment count. For a command the forge is asked each time, for words once in each look: a
-    /// right that was taken away counts at once.
+    /// Tells whether the words of a comment count. For a command the forge is asked each time, for
+    /// words once in each look: a right that was taken away counts at once.
     pub(super) async fn hears(&mut self, forge: &dyn Forge, comment: &Comment) -> Result<bool, ForgeError> {
         match Hears::whom(forge, comment) {
             Hears::Always => return Ok(true),
@@ -280,8 +285,9 @@ impl Ear {
         let who = comment.who();
         let key = (who.login.to_owned(), who.id);
         let is_command = Said::of(&comment.body).command.is_some();
-        // A right may have been taken away since, but whoever had none a moment ago still has none. Else a stranger's many
-        // commands would each cost a request, and the look would never come to what others said.
+        // A right may have been taken away since, but whoever had none a moment ago still has none.
+        // Else a stranger's many commands would each cost a request, and the look would never come
+        // to what others said.
         if let Some(may) = self.rights.get(&key).filter(|may| !**may || !is_command) {
             return Ok(*may);
         }
@@ -309,8 +315,8 @@ impl Ear {
     }
 }
 
-/// Listens to what is near: requests in the store, and the pause file. Apart from [`Ear`], so that a forge that hangs does
-/// not keep the operator from being heard.
+/// Listens to what is near: requests in the store, and the pause file. Apart from [`Ear`], so that
+/// a forge that hangs does not keep the operator from being heard.
 pub struct NearEar {
     workshop: Arc<Workshop>,
     run: RunId,

@@ -1,4 +1,5 @@
-//! The files in which projects name their dependencies, and what such files may send an installer on to.
+//! The files in which projects name their dependencies, and what such files may send an installer
+//! on to.
 
 /// Files that name dependencies or how they are installed, wherever they lie.
 const LISTS: [&str; 48] = [
@@ -52,7 +53,8 @@ const LISTS: [&str; 48] = [
     "yarn.lock",
 ];
 
-/// Files with which a project tells its package managers what to run: `.npmrc` names the programs `node` and `git` are started with.
+/// Files with which a project tells its package managers what to run: `.npmrc` names the programs
+/// `node` and `git` are started with.
 const STEERING: [&str; 4] = [".npmrc", ".pnpmfile.cjs", ".pnpmfile.mjs", "pip.conf"];
 
 fn name(path: &str) -> &str {
@@ -69,17 +71,20 @@ pub(super) fn is_list(path: &str) -> bool {
     LISTS.contains(&name(path)) || is_requirements(path)
 }
 
-/// Tells whether pip reads such a file: `requirements.txt`, `dev-requirements.in`, `requirements/test.txt`, `constraints.txt`.
+/// Tells whether pip reads such a file: `requirements.txt`, `dev-requirements.in`,
+/// `requirements/test.txt`, `constraints.txt`.
 fn is_requirements(path: &str) -> bool {
     path.contains("requirements") || path.contains("constraints")
 }
 
-/// Tells whether a file may send the installer on to other files of the project, so that its content has to be looked at.
+/// Tells whether a file may send the installer on to other files of the project, so that its
+/// content has to be looked at.
 pub(super) fn may_lead_elsewhere(path: &str) -> bool {
     is_requirements(path)
 }
 
-/// Tells whether a file of requirements names anything but packages of an index and other files of requirements.
+/// Tells whether a file of requirements names anything but packages of an index and other files of
+/// requirements.
 pub(super) fn points_elsewhere(text: &str) -> bool {
     text.lines().any(|line| {
         let line = line.split(" #").next().unwrap_or_default().trim();
@@ -100,7 +105,8 @@ fn is_index(line: &str) -> bool {
     address.is_some_and(|address| address.trim().starts_with("https://"))
 }
 
-/// Tells whether a line is a package with its versions (and the hashes behind it), or the name of another list.
+/// Tells whether a line is a package with its versions (and the hashes behind it), or the name of
+/// another list.
 fn is_plain(line: &str) -> bool {
     let of_list = ["-r ", "--requirement ", "-c ", "--constraint "];
     if let Some(path) = of_list.iter().find_map(|option| line.strip_prefix(option)) {

@@ -1,4 +1,5 @@
-//! The tools the planner looks with: they read one commit of the bare mirror and can change nothing.
+//! The tools the planner looks with: they read one commit of the bare mirror and can change
+//! nothing.
 
 use async_trait::async_trait;
 use schemars::JsonSchema;

@@ -1,4 +1,5 @@
-//! What comes in for a run while it works: a listening task puts it in, the run takes it out at its next safe point.
+//! What comes in for a run while it works: a listening task puts it in, the run takes it out at its
+//! next safe point.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -1,7 +1,8 @@
 //! The workspace's file tools, kept from writing redaction marks over what the marks stand for.
 //!
-//! The model reads files through the redactor, so a secret reaches it as a mark; written back, the mark would take the
-//! secret's place. A mark may be written only where the file itself holds it. Not guaranteed: that a command does not.
+//! The model reads files through the redactor, so a secret reaches it as a mark; written back, the
+//! mark would take the secret's place. A mark may be written only where the file itself holds it.
+//! Not guaranteed: that a command does not.
 
 use std::sync::Arc;
 
@@ -13,7 +14,8 @@ use crate::secret::Redactor;
 use crate::tool::mcp::McpServer;
 use crate::tool::{ToolError, ToolOutput, ToolServer};
 
-/// The tools of the workspace that change nothing. A command is none of them: no look at its text tells what it does.
+/// The tools of the workspace that change nothing. A command is none of them: no look at its text
+/// tells what it does.
 const READING: [&str; 2] = ["list_files", "read_file"];
 
 /// The workspace's tool server, whose edits are looked through.
@@ -27,8 +29,8 @@ impl Marked {
         Self { server, redactor }
     }
 
-    /// Returns the file as it is, or nothing where it cannot be read. Of a long file it is the beginning: a mark that
-    /// stands behind that is taken for the program's.
+    /// Returns the file as it is, or nothing where it cannot be read. Of a long file it is the
+    /// beginning: a mark that stands behind that is taken for the program's.
     async fn file(&self, path: Option<&Value>) -> Result<String, ToolError> {
         let args = Map::from_iter([("path".to_owned(), path.cloned().unwrap_or_default())]);
         match self.server.call("read_file", &args).await {

@@ -1,6 +1,8 @@
-//! What the model is told of earlier runs on the same item: what they planned, what they said, how they ended.
+//! What the model is told of earlier runs on the same item: what they planned, what they said, how
+//! they ended.
 //!
-//! The newest count most; the last three are told. Their words are models' and strangers' words, so they stand in a data block.
+//! The newest count most; the last three are told. Their words are models' and strangers' words, so
+//! they stand in a data block.
 
 use std::fmt::Write as _;
 
@@ -44,7 +46,8 @@ impl Run {
 }
 
 impl Memory {
-    /// Takes the last finished ones of `runs`, which come newest first, but for the run that remembers.
+    /// Takes the last finished ones of `runs`, which come newest first, but for the run that
+    /// remembers.
     fn of(runs: Vec<StoredRun>, own: RunId) -> Self {
         let earlier = runs.into_iter().filter(|run| run.id != own && run.state.is_final());
         let mut runs: Vec<StoredRun> = earlier.take(MOST_RUNS).collect();

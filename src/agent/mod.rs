@@ -1,7 +1,8 @@
 //! One run, from plan to delivery.
 //!
-//! `Run::advance` (in `advancing`) is the heart: one stage after the other, each result saved before the next begins. The
-//! stages are one file each; what they share is above them in this list.
+//! `Run::advance` (in `advancing`) is the heart: one stage after the other, each result saved
+//! before the next begins. The stages are one file each; what they share is above them in this
+//! list.
 
 pub mod budget; // what a run may use
 pub mod round; // what follows on an own pull/merge request
@@ -115,9 +116,11 @@ impl Default for Replanning {
 pub struct Steering {
     /// How often the thread of a running task is looked at, in seconds.
     pub interval_seconds: u64,
-    /// What becomes of comments by people who may not write to the repository and are not among the `allowed_users`.
+    /// What becomes of comments by people who may not write to the repository and are not among the
+    /// `allowed_users`.
     pub other_comments: OtherComments,
-    /// After how many hours of waiting for a model, a forge or Docker that does not answer the run fails.
+    /// After how many hours of waiting for a model, a forge or Docker that does not answer the run
+    /// fails.
     pub give_up_hours: u32,
     /// After how many days a run that waits for a person is closed.
     pub expire_days: u32,
@@ -129,7 +132,8 @@ pub struct Steering {
 pub enum OtherComments {
     /// The model never sees them.
     Ignore,
-    /// Those that stood there, unchanged, before the label was put on are quoted to the model as what strangers say.
+    /// Those that stood there, unchanged, before the label was put on are quoted to the model as
+    /// what strangers say.
     Quote,
 }
 
@@ -148,13 +152,15 @@ impl Default for Steering {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Verification {
-    /// Runs the plan's verification commands and the project's own tests, and looks at what was changed.
+    /// Runs the plan's verification commands and the project's own tests, and looks at what was
+    /// changed.
     pub enabled: bool,
     /// How often the model may try to repair one failure.
     pub max_rounds: u32,
     /// The failure with this number is not repaired any more.
     pub max_failures: u32,
-    /// How the project's own tests are run: a command; `auto` for the one that the plan names or the project's files show; `none`.
+    /// How the project's own tests are run: a command; `auto` for the one that the plan names or
+    /// the project's files show; `none`.
     pub test_command: String,
     pub environment: VerificationEnvironment,
     /// A set-up that took more seconds is not repeated in a new container: the checks run where the

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use crate::approval::extent::rank;
 use crate::markdown::code::code;
 
-/// One reason why the program does not push a result by itself. It never holds the value it is about.
+/// One reason why the program does not push a result by itself. It never holds the value it is
+/// about.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "reason")]
 pub enum Objection {
@@ -21,14 +22,16 @@ pub enum Objection {
         /// Such as `github-token`; none for a value of the configuration.
         kind: Option<String>,
     },
-    /// The name of a file or a folder looks like a secret; `folder` is where it lies, empty for the topmost.
+    /// The name of a file or a folder looks like a secret; `folder` is where it lies, empty for the
+    /// topmost.
     Name { folder: String, kind: Option<String> },
 }
 
 /// Most objections that are told one by one.
 const MOST_SHOWN: usize = 20;
 
-/// All that stands against pushing a result: the first of it one by one, and how much more there is.
+/// All that stands against pushing a result: the first of it one by one, and how much more there
+/// is.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Objections {
     pub shown: Vec<Objection>,

@@ -1,5 +1,5 @@
-//! A container with the project in it and the tools at hand. Nothing of it is the run's own, so that it can be opened while the run
-//! still plans.
+//! A container with the project in it and the tools at hand. Nothing of it is the run's own, so
+//! that it can be opened while the run still plans.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -63,7 +63,8 @@ pub(super) struct Opened {
     pub(super) has_waited: bool,
 }
 
-/// A container without the project. What is not at hand in it yet is opened; all of it is where it waited for the run.
+/// A container without the project. What is not at hand in it yet is opened; all of it is where it
+/// waited for the run.
 struct Begun {
     container: Container,
     inner_end: Option<InnerEnd>,
@@ -94,7 +95,8 @@ enum Flaw {
 }
 
 impl Opening {
-    /// Tells whether the images are here, so that opening takes no longer than a container takes to start.
+    /// Tells whether the images are here, so that opening takes no longer than a container takes to
+    /// start.
     pub(super) async fn is_at_hand(&self) -> Result<bool, EnvironmentError> {
         let docker = self.workshop.docker().await?;
         Ok(docker.has_image(&self.environment.image).await? && docker.has_companions(&self.name).await?)
@@ -124,8 +126,8 @@ impl Opening {
         })
     }
 
-    /// Starts a container, or takes one that waits, and hands the project in, with the unfinished work that was kept. The images must be
-    /// here.
+    /// Starts a container, or takes one that waits, and hands the project in, with the unfinished
+    /// work that was kept. The images must be here.
     pub(super) async fn open(&self) -> Result<Opened, Setback> {
         let settings = &self.workshop.settings;
         let docker = self.workshop.docker().await?;
@@ -147,7 +149,8 @@ impl Opening {
         match self.complete(docker, &start, begun, parcel).await {
             Ok(opened) => Ok(opened),
             Err(Flaw::OfContainer(setback)) if has_waited && !self.stop.is_cancelled() => {
-                // The engine was started again, say. What is wrong with a new one, too, is said of that.
+                // The engine was started again, say. What is wrong with a new one, too, is said of
+                // that.
                 tracing::info!(task = %self.task, "a container that waited cannot be used: {setback:?}");
                 self.workshop.warm.distrust(&self.name);
                 let begun = Begun::new(docker.start(&start).await?);
@@ -275,7 +278,8 @@ impl Opening {
         }
     }
 
-    /// Opens the way out where the configuration gives containers one, at the inner end that waited if there is one.
+    /// Opens the way out where the configuration gives containers one, at the inner end that waited
+    /// if there is one.
     async fn way_out(
         &self,
         container: &Container,
@@ -321,7 +325,8 @@ impl Flaw {
 }
 
 impl Opened {
-    /// Tells whether it can be worked in where `set_up` is wanted. One that was not begun with any has everything still to come.
+    /// Tells whether it can be worked in where `set_up` is wanted. One that was not begun with any
+    /// has everything still to come.
     pub(super) fn serves(&self, set_up: &SetUp) -> bool {
         let begun_with = self.workspace.set_up();
         begun_with.is_none() || matches!(set_up, SetUp::Known(wanted) if wanted.as_deref() == begun_with)

@@ -23,7 +23,8 @@ impl Heard {
         }
     }
 
-    /// Returns the mark of a comment whose command was obeyed while the words below it are still to be read.
+    /// Returns the mark of a comment whose command was obeyed while the words below it are still to
+    /// be read.
     pub fn obeyed(comment: &Comment) -> Self {
         let whole = Self::of(comment).fingerprint;
         Self {
@@ -77,7 +78,8 @@ pub struct Words {
 }
 
 impl Words {
-    /// Tells whether they answer a question of the model's: whoever asks for a pause does not want it to go on.
+    /// Tells whether they answer a question of the model's: whoever asks for a pause does not want
+    /// it to go on.
     pub fn is_answer(&self) -> bool {
         self.below != Some(Command::Pause)
     }

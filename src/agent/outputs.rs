@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// Most bytes that one run keeps in one process; a command that is run a thousand times must not fill the disk.
+/// Most bytes that one run keeps in one process; a command that is run a thousand times must not
+/// fill the disk.
 const MOST_BYTES: u64 = 256 * 1024 * 1024;
 
 /// The outputs of one run. The folder goes with the logs of its day.
@@ -28,7 +29,8 @@ impl Outputs {
         Ok(self.folder.join(name))
     }
 
-    /// Keeps `text`, which is clean already. What cannot be kept is only missed by people, so the work goes on.
+    /// Keeps `text`, which is clean already. What cannot be kept is only missed by people, so the
+    /// work goes on.
     pub(super) async fn keep(&self, turn: u32, text: &str) {
         let length = text.len() as u64;
         if self.bytes.fetch_add(length, Ordering::Relaxed) + length > MOST_BYTES {

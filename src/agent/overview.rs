@@ -1,12 +1,13 @@
-//! The project's files at a glance: all of them where they are few, and else the upper folders with the number of what is
-//! in them.
+//! The project's files at a glance: all of them where they are few, and else the upper folders with
+//! the number of what is in them.
 
 use std::fmt::Write as _;
 
 /// Deeper folders are counted and not shown, in the largest projects.
 const DEEPEST: usize = 12;
 
-/// Returns the overview of `paths`, which come in the order of a tree, in at most about `max_bytes`.
+/// Returns the overview of `paths`, which come in the order of a tree, in at most about
+/// `max_bytes`.
 pub(super) fn overview(paths: &[String], max_bytes: usize) -> String {
     let depth_of = |path: &String| path.matches('/').count() + 1;
     let deepest = paths.iter().map(depth_of).max().unwrap_or(1).min(DEEPEST);

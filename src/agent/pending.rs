@@ -24,7 +24,8 @@ impl Pending {
         }
     }
 
-    /// Takes it back; one that is on its way already arrives first, so that it does not overtake what comes next.
+    /// Takes it back; one that is on its way already arrives first, so that it does not overtake
+    /// what comes next.
     pub(super) async fn take_back(self) {
         self.stop.cancel();
         // One that takes longer is cut off by the drop.

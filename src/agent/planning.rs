@@ -31,7 +31,8 @@ use crate::secret::Redactor;
 use crate::task::state::{Signal, State};
 use crate::tool::toolbox::Toolbox;
 
-/// Part of the window, in percent, for the list of the project's files, and the most it takes in the largest windows.
+/// Part of the window, in percent, for the list of the project's files, and the most it takes in
+/// the largest windows.
 const FILES_SHARE: u64 = 4;
 const MOST_FILES_BYTES: usize = 16 * 1024;
 
@@ -64,7 +65,8 @@ pub(super) async fn plan(run: &mut Run) -> Result<Signal, Setback> {
 }
 
 async fn read_item(run: &mut Run, item: &Item) -> Result<Source, Setback> {
-    // The producer swapped the labels already, unless it was interrupted: the store decides, the labels follow.
+    // The producer swapped the labels already, unless it was interrupted: the store decides, the
+    // labels follow.
     run.show_label(State::Planning, Some(&item.labels)).await?;
     run.take_trigger_off(item).await?;
     let rule = run.workshop.model.local_only_rule(item.task.repository(), &item.labels);
@@ -112,7 +114,8 @@ async fn read_item(run: &mut Run, item: &Item) -> Result<Source, Setback> {
     Ok(source)
 }
 
-/// Returns the item without its title and text, which somebody changed who may not write to the repository.
+/// Returns the item without its title and text, which somebody changed who may not write to the
+/// repository.
 fn without_words(item: &Item) -> Item {
     Item {
         title: String::new(),
@@ -141,9 +144,11 @@ async fn read_folder(run: &mut Run) -> Result<Source, Setback> {
     Ok(source)
 }
 
-/// Tells whether a run begins with what the project itself says it is: the tip of its default branch. Only such runs keep their set-up and
-/// begin with a kept one. On any other branch a stranger, or a model in an earlier run, may have written what the set-up runs, and what that
-/// leaves (programs in front of the search path, ignored files) would be there in the next run on the default branch.
+/// Tells whether a run begins with what the project itself says it is: the tip of its default
+/// branch. Only such runs keep their set-up and begin with a kept one. On any other branch a
+/// stranger, or a model in an earlier run, may have written what the set-up runs, and what that
+/// leaves (programs in front of the search path, ignored files) would be there in the next run on
+/// the default branch.
 async fn is_default_tip(item: &Item, base: &Base, mirror: &Mirror) -> Result<bool, Setback> {
     let Some(branch) = item.default_branch.as_deref() else {
         return Ok(false);
@@ -152,7 +157,8 @@ async fn is_default_tip(item: &Item, base: &Base, mirror: &Mirror) -> Result<boo
     Ok(is_untouched && mirror.branch(branch).await?.as_ref() == Some(&base.commit))
 }
 
-/// Returns the files that the work begins from and the rules leave, and notes what the set-up will depend on.
+/// Returns the files that the work begins from and the rules leave, and notes what the set-up will
+/// depend on.
 async fn files(
     run: &mut Run,
     mirror: &Mirror,
@@ -174,8 +180,8 @@ async fn files(
     Ok(paths.filter(|path| filter.takes(path)).collect())
 }
 
-/// Reads the lists of dependencies that may send an installer on to other files. One that is too large, or one too many, counts as one
-/// that does.
+/// Reads the lists of dependencies that may send an installer on to other files. One that is too
+/// large, or one too many, counts as one that does.
 async fn pointers(mirror: &Mirror, commit: &CommitId, files: &[Entry]) -> Result<Vec<Option<String>>, Setback> {
     let mut pointers = Vec::new();
     for file in files.iter().filter(|file| may_lead_elsewhere(&file.path)) {
@@ -210,7 +216,8 @@ async fn make_plan(run: &mut Run, source: Source) -> Result<Plan, Setback> {
     // Looking is no part of the work: what is only not allowed for that may be used here.
     let toolbox = Toolbox::new(vec![Arc::new(look)], rules.tools.clone());
     let system = planning_prompt(run, &toolbox).await?;
-    // JSON in the text for every provider: the reply is a document, and the few tools need no native calls.
+    // JSON in the text for every provider: the reply is a document, and the few tools need no
+    // native calls.
     let mut chat = run.model().chat(Arc::from([]), false, run.stop.asked.clone());
     chat.send_system_prompt(&run.workshop.redactor.clean(&system));
     chat.send_user_message(&run.workshop.redactor.clean(&run.record.task_text));
@@ -300,8 +307,9 @@ fn form_of_step(run: &Run, tools: &[ToolSpec]) -> Value {
     plan::form::step(tools, &environments, settings.planning.max_subtasks)
 }
 
-/// Starts from the branch the plan names, where the task asks for another one than the default. A branch that exists
-/// already, that of a pull/merge request or of an earlier run, is gone on with whatever the plan says.
+/// Starts from the branch the plan names, where the task asks for another one than the default. A
+/// branch that exists already, that of a pull/merge request or of an earlier run, is gone on with
+/// whatever the plan says.
 async fn choose_base(run: &mut Run, mirror: &Mirror) -> Result<(), Setback> {
     let named = run.record.plan.as_ref().and_then(|plan| plan.base_branch.clone());
     let (Some(named), Some(base), None) = (named, &run.record.base, &run.record.local) else {
@@ -327,7 +335,8 @@ async fn choose_base(run: &mut Run, mirror: &Mirror) -> Result<(), Setback> {
     Ok(())
 }
 
-/// Applies the environment rules: what a person named wins; an unknown or missing name gives way to the default, and people are told.
+/// Applies the environment rules: what a person named wins; an unknown or missing name gives way to
+/// the default, and people are told.
 fn choose_environment(run: &mut Run) {
     let config = &run.workshop.settings.environments;
     let default = config.default_environment.clone();

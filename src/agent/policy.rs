@@ -1,9 +1,10 @@
-//! What rules refuse to the model: each refusal is an answer, is in the journal, and counts. Three replies in a row to which nothing
-//! but refusals came end the run.
+//! What rules refuse to the model: each refusal is an answer, is in the journal, and counts. Three
+//! replies in a row to which nothing but refusals came end the run.
 //!
-//! Replies are counted and not calls, since a model that asks for five things at once has not read the first answer yet. What
-//! succeeds begins the count anew; what fails for another reason leaves it as it is. A file that is not there, not UTF-8 or too
-//! large is no matter of policy: the same tool, or a command, may be used for another.
+//! Replies are counted and not calls, since a model that asks for five things at once has not read
+//! the first answer yet. What succeeds begins the count anew; what fails for another reason leaves
+//! it as it is. A file that is not there, not UTF-8 or too large is no matter of policy: the same
+//! tool, or a command, may be used for another.
 
 use serde_json::Value;
 
@@ -22,7 +23,8 @@ const MOST: usize = 3;
 pub(super) const EGRESS: &str = "egress";
 /// The planner's own server, whose tools are about files as well.
 const REPOSITORY: &str = "repository";
-/// Numbers with which the file tools refuse by a rule: a path or an extension that is not allowed, a file that is left out.
+/// Numbers with which the file tools refuse by a rule: a path or an extension that is not allowed,
+/// a file that is left out.
 const BY_RULE: [u16; 2] = [400, 403];
 
 /// Of a file tool that failed without a number.
@@ -45,8 +47,8 @@ pub(super) struct Outcome {
 }
 
 impl Outcome {
-    /// Reads what a tool answered. Only the program's own file tools are believed: what another server or a command prints may
-    /// look like anything.
+    /// Reads what a tool answered. Only the program's own file tools are believed: what another
+    /// server or a command prints may look like anything.
     pub(super) fn of(call: &ToolCall, output: &ToolOutput) -> Self {
         let is_command = output
             .structured
@@ -128,8 +130,8 @@ impl Run {
         });
     }
 
-    /// Counts what rules refused of the calls of one reply. Ends the run whose model does not stop asking for what is
-    /// forbidden, and warns it before.
+    /// Counts what rules refused of the calls of one reply. Ends the run whose model does not stop
+    /// asking for what is forbidden, and warns it before.
     pub(super) fn heed_refusals(
         &mut self,
         chat: &mut Chat,

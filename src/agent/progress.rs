@@ -1,7 +1,9 @@
-//! The one progress comment of a run: written once, then edited in place, at most once in five seconds.
+//! The one progress comment of a run: written once, then edited in place, at most once in five
+//! seconds.
 //!
-//! What comes earlier waits, and what comes after that takes its place, so that the newest is shown in the end. Only the last
-//! edit, when the work on the run ends for now or for good, is made at once: nobody waits for it.
+//! What comes earlier waits, and what comes after that takes its place, so that the newest is shown
+//! in the end. Only the last edit, when the work on the run ends for now or for good, is made at
+//! once: nobody waits for it.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -91,8 +93,9 @@ impl Run {
         }
     }
 
-    /// Returns the text of the progress comment; a terminal has none. A round on an own pull/merge request has one only if it has
-    /// to wait: else the reviewers see a reaction and the label, and what came of it is one comment, not two.
+    /// Returns the text of the progress comment; a terminal has none. A round on an own pull/merge
+    /// request has one only if it has to wait: else the reviewers see a reaction and the label, and
+    /// what came of it is one comment, not two.
     fn progress_text(&self, state: State) -> Option<Page> {
         let Thread::Item { labels, .. } = &self.thread else {
             return None;
@@ -138,8 +141,9 @@ impl Run {
         }));
     }
 
-    /// Shows what the model does now: at once on a terminal, on the item ever more rarely the longer the run lasts (at
-    /// most every 5 s), so that a long run does not cost hundreds of requests. A forge that does not answer is passed over.
+    /// Shows what the model does now: at once on a terminal, on the item ever more rarely the
+    /// longer the run lasts (at most every 5 s), so that a long run does not cost hundreds of
+    /// requests. A forge that does not answer is passed over.
     pub(super) async fn say_what_is_going_on(&mut self, comment: &str) {
         self.record.doing = self.workshop.redactor.clean(comment.trim()).into_string();
         if matches!(self.thread, Thread::Terminal { .. }) {

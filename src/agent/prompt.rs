@@ -87,7 +87,8 @@ pub fn work(prompt: &WorkPrompt<'_>) -> anyhow::Result<String> {
     )
 }
 
-/// Returns what can be reached from containers of `environment`, in a sentence; empty where everything can.
+/// Returns what can be reached from containers of `environment`, in a sentence; empty where
+/// everything can.
 pub fn network(config: &environment::Config, environment: &environment::Environment) -> String {
     /// More names help nobody, and cost in every request.
     const MOST: usize = 20;
@@ -147,7 +148,8 @@ fn tool_lines(specs: &[ToolSpec]) -> Vec<ToolLine> {
         .collect()
 }
 
-/// Returns the arguments of a JSON Schema in one short line: `{path: string, mode?: create|overwrite}`.
+/// Returns the arguments of a JSON Schema in one short line: `{path: string, mode?:
+/// create|overwrite}`.
 fn signature(schema: &Value) -> String {
     let required: Vec<&str> = schema["required"]
         .as_array()
@@ -190,8 +192,8 @@ fn type_of(property: &Value) -> String {
     }
 }
 
-/// Returns the tag around text from outside. It depends on the run, which no stranger can know beforehand, so that no
-/// text can close its block.
+/// Returns the tag around text from outside. It depends on the run, which no stranger can know
+/// beforehand, so that no text can close its block.
 pub fn fence(run: RunId) -> String {
     let id = run.0.simple().to_string();
     format!("data-{}", &id[id.len() - 8..])
@@ -207,8 +209,8 @@ pub struct Remarks<'a> {
     pub since: Option<DateTime<Utc>>,
 }
 
-/// Returns the task as the model is shown it: title, labels, body and all comments in order, at most about `max_bytes`. Of all
-/// that people wrote only what they see is told.
+/// Returns the task as the model is shown it: title, labels, body and all comments in order, at
+/// most about `max_bytes`. Of all that people wrote only what they see is told.
 pub fn task(fence: &str, item: &Item, remarks: &Remarks<'_>, max_bytes: usize) -> String {
     let kind = if item.change.is_some() {
         "change request"
@@ -257,7 +259,8 @@ pub(super) fn branches(change: &ChangeHead) -> String {
     format!("Branch: {head} into {base}\n")
 }
 
-/// Returns one comment with its author, its time and its place in the changes; one that was written after `since` is marked.
+/// Returns one comment with its author, its time and its place in the changes; one that was written
+/// after `since` is marked.
 pub(super) fn comment(comment: &Comment, since: Option<DateTime<Utc>>) -> String {
     let place = comment
         .place
@@ -277,12 +280,14 @@ pub(super) fn comment(comment: &Comment, since: Option<DateTime<Utc>>) -> String
     )
 }
 
-/// Returns the task of the command line as the model is shown it. Its author is the operator, so it needs no block.
+/// Returns the task of the command line as the model is shown it. Its author is the operator, so it
+/// needs no block.
 pub fn local_task(text: &str) -> String {
     format!("The task:\n{text}\n")
 }
 
-/// Returns the first message of the working conversation. `setup` tells what became of the plan's set-up commands.
+/// Returns the first message of the working conversation. `setup` tells what became of the plan's
+/// set-up commands.
 pub fn assignment(task: &str, plan: Option<&Plan>, setup: &str, branch: &str) -> String {
     let mut text = task.to_owned();
     if let Some(plan) = plan {

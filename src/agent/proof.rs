@@ -1,4 +1,5 @@
-//! What people read of the evidence: how the checks went, why repairing ended, and what a reviewer should look at.
+//! What people read of the evidence: how the checks went, why repairing ended, and what a reviewer
+//! should look at.
 
 use super::Verification;
 use super::record::{CheckedIn, Record};
@@ -115,7 +116,8 @@ fn why_nothing_was_checked(record: &Record, settings: &Verification) -> &'static
     }
 }
 
-/// Tells whether a failing check's output is worth reading: one that could not be started has only said that.
+/// Tells whether a failing check's output is worth reading: one that could not be started has only
+/// said that.
 pub(super) fn has_something_to_say(check: &Checked) -> bool {
     !check.passed() && check.excuse != Some(Excuse::DidNotStart)
 }

@@ -1,4 +1,5 @@
-//! How a run is put down when it cannot go on: nothing is lost, people are told, the lease is given back.
+//! How a run is put down when it cannot go on: nothing is lost, people are told, the lease is given
+//! back.
 
 use chrono::{DateTime, TimeDelta, Utc};
 
@@ -17,12 +18,14 @@ use crate::task::state::{Signal, State};
 
 /// Longest time between two tries, unless the outside names a later one.
 const LONGEST_WAIT_MINUTES: i64 = 60;
-/// How long a run waits whose store could not be written, so that the model is not paid for the same step again and again.
+/// How long a run waits whose store could not be written, so that the model is not paid for the
+/// same step again and again.
 const UNSAVED_WAIT_MINUTES: i64 = 2;
 
 /// Ends the work on the run for now or for good.
 pub(super) async fn put_down(run: Run, setback: Setback) -> Ending {
-    // Boxed: it is rare, and its large future would be carried by everything that may have to do it.
+    // Boxed: it is rare, and its large future would be carried by everything that may have to do
+    // it.
     Box::pin(act_on(run, setback)).await
 }
 
@@ -62,7 +65,8 @@ async fn release(run: &Run, until: Option<DateTime<Utc>>) {
     }
 }
 
-/// The container holds more than the store knows, so it stays for whoever takes the run up. A local task's has no heir.
+/// The container holds more than the store knows, so it stays for whoever takes the run up. A local
+/// task's has no heir.
 async fn unsaved(run: &mut Run) -> Ending {
     if run.record.local.is_none() {
         run.leave_container().await;
@@ -70,7 +74,8 @@ async fn unsaved(run: &mut Run) -> Ending {
     Ending::Unsaved
 }
 
-/// Keeps the work for the next process. A local task has none: it ends with the command that gave it.
+/// Keeps the work for the next process. A local task has none: it ends with the command that gave
+/// it.
 async fn interrupt(run: &mut Run) -> Ending {
     if run.record.local.is_some() {
         return conclude(run, Signal::StopAsked, Ending::Interrupted).await;
@@ -110,7 +115,8 @@ async fn postpone(run: &mut Run, until: DateTime<Utc>, reason: &str) -> Ending {
         until,
         reason: reason.to_owned(),
     });
-    // Nobody is called for what passes by itself: no comment but the one that is there, and the label.
+    // Nobody is called for what passes by itself: no comment but the one that is there, and the
+    // label.
     if let Err(setback) = run.show_parked().await {
         tracing::warn!(task = %run.lease.task, "it could not be shown that the run waits: {setback:?}");
     }
@@ -196,7 +202,8 @@ async fn stop(run: &mut Run, order: &Order) -> Ending {
     conclude(run, Signal::StopAsked, Ending::Stopped).await
 }
 
-/// The item was closed, deleted or taken back: what was done is kept on a branch only if somebody can still see it.
+/// The item was closed, deleted or taken back: what was done is kept on a branch only if somebody
+/// can still see it.
 async fn withdraw(run: &mut Run, reason: &str, item_exists: bool) -> Ending {
     run.note(Fact::Warned {
         text: format!("stopped: {reason}"),

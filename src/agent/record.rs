@@ -33,14 +33,16 @@ pub struct Record {
     pub trigger: Option<Deed>,
     /// The item as it was when the label was accepted.
     pub vouched: Option<Vouched>,
-    /// Whether more people can read what is pushed than the item: then nothing of its words may be in it.
+    /// Whether more people can read what is pushed than the item: then nothing of its words may be
+    /// in it.
     pub is_discreet: bool,
     /// Set for a run that follows on a pull/merge request of this program's own.
     pub round: Option<Round>,
     /// Set for a task from the command line, which has no forge.
     pub local: Option<LocalTask>,
     pub started_at: Option<DateTime<Utc>>,
-    /// The clone address of the fork that the run works in; `None` where it works in the item's own repository.
+    /// The clone address of the fork that the run works in; `None` where it works in the item's own
+    /// repository.
     pub fork: Option<String>,
     /// Where the work starts.
     pub base: Option<Base>,
@@ -66,10 +68,11 @@ pub struct Record {
     pub native: Option<bool>,
     /// What the model said last.
     pub doing: String,
-    /// The container that holds the whole project, set-up commands included. One that is there and is not this one was left by
-    /// a process that did not get that far.
+    /// The container that holds the whole project, set-up commands included. One that is there and
+    /// is not this one was left by a process that did not get that far.
     pub container: Option<String>,
-    /// Whether it took the place of another one that the model worked in, and the model was not told yet.
+    /// Whether it took the place of another one that the model worked in, and the model was not
+    /// told yet.
     pub is_replacement: bool,
     /// How many containers were lost.
     pub losses: u32,
@@ -92,7 +95,8 @@ pub struct Record {
     pub checked: Option<Work>,
     /// Where they were run.
     pub checked_in: Option<CheckedIn>,
-    /// What the project's own tests gave before anything was changed; run once, and only when they fail afterwards.
+    /// What the project's own tests gave before anything was changed; run once, and only when they
+    /// fail afterwards.
     pub before: Option<Before>,
     pub repair: Repairs,
     /// How many turns the model had taken when it was last sent back to work.
@@ -128,8 +132,8 @@ pub struct Record {
     pub shown: Option<String>,
     /// What a person allowed beyond the configured budget.
     pub allowance: Option<Allowance>,
-    /// Branches that unfinished work was pushed to, the run's own or one beside it, with the commits that were put there or were
-    /// about to be, newest last.
+    /// Branches that unfinished work was pushed to, the run's own or one beside it, with the
+    /// commits that were put there or were about to be, newest last.
     pub unfinished: BTreeMap<String, Vec<CommitId>>,
     /// Subtasks that the model called finished.
     pub finished_subtasks: BTreeSet<String>,
@@ -311,7 +315,8 @@ impl Record {
         self.findings.iter().any(|finding| finding.kind.takes_tests_away())
     }
 
-    /// Tells whether there is something accepted to deliver: changed by this run, or by an earlier one that was cut short.
+    /// Tells whether there is something accepted to deliver: changed by this run, or by an earlier
+    /// one that was cut short.
     pub fn has_changes(&self) -> bool {
         match (&self.base, &self.head) {
             (Some(base), Some(head)) => base.holds_work || base.commit != *head,

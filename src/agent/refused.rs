@@ -1,7 +1,7 @@
 //! What people read of the hosts that a container asked for and did not get.
 //!
-//! The names are a stranger's words: made of letters, digits and few signs, but the stranger's. They stand in spans of code, and
-//! not more than a few of them.
+//! The names are a stranger's words: made of letters, digits and few signs, but the stranger's.
+//! They stand in spans of code, and not more than a few of them.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,8 @@ use crate::markdown::compose::{Line, Page};
 /// Most hosts that are named in one text.
 const MOST: usize = 10;
 
-/// Names them, each with the line of configuration that would allow it; nothing where there are none.
+/// Names them, each with the line of configuration that would allow it; nothing where there are
+/// none.
 pub(super) fn list(page: &mut Page, refused: &BTreeSet<Refusal>) {
     if refused.is_empty() {
         return;

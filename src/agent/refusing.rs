@@ -1,4 +1,5 @@
-//! What a run does with the hosts that its container asked for in vain: the model is told, and the record keeps them.
+//! What a run does with the hosts that its container asked for in vain: the model is told, and the
+//! record keeps them.
 
 use super::run::Run;
 use crate::egress::Refusal;
@@ -7,7 +8,8 @@ use crate::egress::Refusal;
 const MOST_TO_THE_MODEL: usize = 3;
 
 impl Run {
-    /// Returns what the model is told after a call during which the container was refused something.
+    /// Returns what the model is told after a call during which the container was refused
+    /// something.
     pub(super) fn refused_just_now(&self) -> Option<String> {
         let refused = self.ledger.take_recent();
         let sentences: Vec<String> = refused

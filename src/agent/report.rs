@@ -1,4 +1,5 @@
-//! What a person at the terminal reads at the end of a local task: what was changed, how it was verified, what it cost.
+//! What a person at the terminal reads at the end of a local task: what was changed, how it was
+//! verified, what it cost.
 
 use std::fmt::Write as _;
 use std::path::Path;

@@ -30,8 +30,8 @@ impl Run {
         self.record.former_plans.len() < self.workshop.settings.planning.replanning.max_revisions
     }
 
-    /// Asks for a better plan, aside, and goes on with it; does nothing where it was revised often enough. A plan that
-    /// cannot be read changes nothing: the old one stays.
+    /// Asks for a better plan, aside, and goes on with it; does nothing where it was revised often
+    /// enough. A plan that cannot be read changes nothing: the old one stays.
     pub(super) async fn revise_plan(&mut self, chat: &mut Chat, reason: &str) -> Result<(), Setback> {
         let Some(old) = self.record.plan.clone().filter(|_| self.may_revise_plan()) else {
             return Ok(());

@@ -1,6 +1,8 @@
-//! What follows on a pull/merge request of this program's own: rounds of work on what reviewers and checks say.
+//! What follows on a pull/merge request of this program's own: rounds of work on what reviewers and
+//! checks say.
 //!
-//! Plain data, and the decision what to do next. Asking the forge and beginning a run is for `service::following`.
+//! Plain data, and the decision what to do next. Asking the forge and beginning a run is for
+//! `service::following`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -18,11 +20,13 @@ use crate::task::id::TaskId;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct FollowUp {
-    /// Works on what people who may write to the repository say of the pull/merge request, and on checks that fail.
+    /// Works on what people who may write to the repository say of the pull/merge request, and on
+    /// checks that fail.
     pub enabled: bool,
     /// How long the reviewers must have been silent before the work on their comments begins.
     pub debounce_seconds: u32,
-    /// Most rounds of work on reviews; then a comment says that people are needed. 0 leaves reviews alone.
+    /// Most rounds of work on reviews; then a comment says that people are needed. 0 leaves reviews
+    /// alone.
     pub max_review_rounds: u32,
     /// Most rounds of work on checks that fail. 0 leaves checks alone.
     pub max_ci_rounds: u32,
@@ -85,7 +89,8 @@ pub struct Round {
 /// What is remembered of a pull/merge request between two looks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Notes {
-    /// The task it was opened for; while that one is worked on again, nobody else touches the branch.
+    /// The task it was opened for; while that one is worked on again, nobody else touches the
+    /// branch.
     pub origin: TaskId,
     /// Rounds are counted from here: people asked for work then.
     pub since: DateTime<Utc>,
@@ -123,13 +128,13 @@ pub struct ChecksOf {
     pub has_ended: bool,
 }
 
-/// For so long after its last change a pull/merge request is looked at each time: GitLab does not move the time of the last
-/// change for each comment, and clocks differ.
+/// For so long after its last change a pull/merge request is looked at each time: GitLab does not
+/// move the time of the last change for each comment, and clocks differ.
 const UNREST: TimeDelta = TimeDelta::minutes(5);
 /// Longest time between two looks at checks that do not come to an end.
 const LONGEST_PAUSE: TimeDelta = TimeDelta::minutes(10);
-/// How often checks that came to an end are looked at again, because a person may have had one run again: not before the shorter,
-/// ever more rarely, and after the longer in any case.
+/// How often checks that came to an end are looked at again, because a person may have had one run
+/// again: not before the shorter, ever more rarely, and after the longer in any case.
 const RERUN_PAUSES: (TimeDelta, TimeDelta) = (TimeDelta::minutes(10), TimeDelta::hours(6));
 /// After so long, what has no checks will not have any.
 const CHECKS_BEGIN: TimeDelta = TimeDelta::hours(1);
@@ -158,7 +163,8 @@ impl Notes {
             .is_none_or(|read| read.is_waiting || read.updated_at != updated_at || read.at < updated_at + UNREST)
     }
 
-    /// Tells whether the checks of `commit` are worth a look: ever more rarely the longer they take.
+    /// Tells whether the checks of `commit` are worth a look: ever more rarely the longer they
+    /// take.
     pub fn may_have_checks(&self, commit: &str, now: DateTime<Utc>) -> bool {
         match &self.checks {
             Some(checks) if checks.commit == commit => {

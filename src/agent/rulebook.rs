@@ -1,7 +1,9 @@
-//! The project's rules, found on the base branch: never on the branch that is worked on, whose author may be anyone.
+//! The project's rules, found on the base branch: never on the branch that is worked on, whose
+//! author may be anyone.
 //!
-//! They come from people who may write to that branch, so they are the model's rules and not data; they are bounded all the
-//! same. What cannot be used is said in the comments, and the run goes on without it.
+//! They come from people who may write to that branch, so they are the model's rules and not data;
+//! they are bounded all the same. What cannot be used is said in the comments, and the run goes on
+//! without it.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -199,8 +201,8 @@ impl Run {
     }
 }
 
-/// Returns the project's rules as the model is shown them; empty where there are none. They are no data, but their blocks
-/// keep them apart from the program's own rules, and from one another.
+/// Returns the project's rules as the model is shown them; empty where there are none. They are no
+/// data, but their blocks keep them apart from the program's own rules, and from one another.
 fn shown(run: RunId, rules: &Rules) -> String {
     let mark = prompt::fence(run).replace("data-", "rules-");
     let mut text = String::new();
@@ -233,8 +235,8 @@ pub(super) fn outside_the_rules(paths: &str, files: &Files) -> String {
     )
 }
 
-/// Returns the files whose texts are rules, those that count most first: the whole project's, then those of folders, from
-/// the root down.
+/// Returns the files whose texts are rules, those that count most first: the whole project's, then
+/// those of folders, from the root down.
 fn rule_files(files: &[Entry]) -> Vec<&Entry> {
     let of_root = ROOT_FILES
         .iter()

@@ -110,7 +110,8 @@ impl Run {
         }
     }
 
-    /// Takes up a run that broke off by a fault of this program. It is not tried again: it would only break off again.
+    /// Takes up a run that broke off by a fault of this program. It is not tried again: it would
+    /// only break off again.
     pub fn broken(workshop: Arc<Workshop>, lease: Arc<Lease>, stored: &StoredRun, thread: Thread, stop: &Stop) -> Self {
         let mut run = Self::new(workshop, lease, stored, thread, stop);
         run.record.failure.get_or_insert(Failure {
@@ -142,7 +143,8 @@ impl Run {
         Ok(())
     }
 
-    /// Gives `work` up when the program is asked to stop: for what may take long and is simply done again.
+    /// Gives `work` up when the program is asked to stop: for what may take long and is simply done
+    /// again.
     pub(super) async fn unless_stopped<T, E: Into<Setback>>(
         &self,
         work: impl Future<Output = Result<T, E>>,
@@ -192,7 +194,8 @@ impl Run {
 
     /// Notes something people should know, in the journal and for the comments.
     pub(super) fn warn(&mut self, text: impl Into<String>) {
-        // The record is shown to people, and what is made fit for them later must not hide a secret from the redactor.
+        // The record is shown to people, and what is made fit for them later must not hide a secret
+        // from the redactor.
         let text = self.workshop.redactor.clean(&text.into()).into_string();
         self.note(Fact::Warned { text: text.clone() });
         if !self.record.notes.contains(&text) {
@@ -200,7 +203,8 @@ impl Run {
         }
     }
 
-    /// Closes what is open; the container goes. So does the one an earlier process left, when nobody needs it any more.
+    /// Closes what is open; the container goes. So does the one an earlier process left, when
+    /// nobody needs it any more.
     pub(super) async fn leave(&mut self) {
         if self.state == State::Done {
             self.forget_commits().await;
@@ -220,8 +224,8 @@ impl Run {
     }
 }
 
-/// Returns the record of a run whose own cannot be read: one that only fails, visibly. To begin anew would comment, pay and
-/// perhaps push a second time.
+/// Returns the record of a run whose own cannot be read: one that only fails, visibly. To begin
+/// anew would comment, pay and perhaps push a second time.
 fn unreadable(stored: &StoredRun, error: &serde_json::Error) -> Record {
     Record {
         title: stored.title.clone(),

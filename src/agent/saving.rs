@@ -1,7 +1,8 @@
 //! Unfinished work goes where people can see it, and where another container can go on with it.
 //!
-//! Work that began in a fork goes to no branch: below it lie the fork's commits, and on a branch of the item's own repository
-//! they would be run with that repository's secrets. It is kept with the program, and people are told so.
+//! Work that began in a fork goes to no branch: below it lie the fork's commits, and on a branch of
+//! the item's own repository they would be run with that repository's secrets. It is kept with the
+//! program, and people are told so.
 
 use std::time::Duration;
 
@@ -23,7 +24,8 @@ const UNFINISHED: &str = "Work in progress";
 const BUNDLE: &str = "work.bundle";
 
 impl Run {
-    /// Keeps the workspace in the mirror, so that another container can go on with it, and shows the work on a branch.
+    /// Keeps the workspace in the mirror, so that another container can go on with it, and shows
+    /// the work on a branch.
     pub(super) async fn set_work_aside(&mut self) -> Option<Saved> {
         if !self.keep_work().await {
             return None;
@@ -50,8 +52,8 @@ impl Run {
         tokio::time::timeout(RESCUE_TIME, shown).await.ok().flatten()
     }
 
-    /// Keeps the workspace in the mirror. Returns whether there was something to keep and it is kept; else the container
-    /// stays for whoever takes the run up.
+    /// Keeps the workspace in the mirror. Returns whether there was something to keep and it is
+    /// kept; else the container stays for whoever takes the run up.
     pub(super) async fn keep_work(&mut self) -> bool {
         let is_worth_it = match self.state {
             State::Working | State::AwaitingAnswer | State::Verifying => true,
@@ -72,8 +74,8 @@ impl Run {
         false
     }
 
-    /// Pushes what was done so far to a branch of the program's own, so that an end before delivery loses nothing. What was
-    /// done on a fork is put into a file instead.
+    /// Pushes what was done so far to a branch of the program's own, so that an end before delivery
+    /// loses nothing. What was done on a fork is put into a file instead.
     pub(super) async fn rescue(&mut self) -> Option<Saved> {
         let rescued = async {
             self.take_result().await;
@@ -109,8 +111,8 @@ impl Run {
         }
     }
 
-    /// Pushes `head` to the run's own branch; where somebody else's commits are on it, beside it. A pull/merge request's
-    /// branch gets finished work only.
+    /// Pushes `head` to the run's own branch; where somebody else's commits are on it, beside it. A
+    /// pull/merge request's branch gets finished work only.
     async fn show_work(&mut self, head: &CommitId) -> Option<Saved> {
         let base = self.record.base.clone()?;
         if *head == base.commit {
@@ -144,7 +146,8 @@ impl Run {
         let last_resort = format!("{beside}-{}", self.lease.run);
         for branch in own.into_iter().chain([beside, last_resort]) {
             let known = self.record.unfinished.get(&branch).cloned().unwrap_or_default();
-            // Saved before the push, so that a process that takes over after a crash knows the branch for its own.
+            // Saved before the push, so that a process that takes over after a crash knows the
+            // branch for its own.
             let shown = self.record.unfinished.entry(branch.clone()).or_default();
             shown.push(head.clone());
             if self.save().await.is_err() {
@@ -172,7 +175,8 @@ impl Run {
         None
     }
 
-    /// Puts what was accepted of a run on a fork into a file below its outputs: the mirror goes when the run is over.
+    /// Puts what was accepted of a run on a fork into a file below its outputs: the mirror goes
+    /// when the run is over.
     async fn put_into_file(&mut self) -> Option<Saved> {
         let (base, fork) = (self.record.base.clone()?, self.record.fork.clone()?);
         let run = self.lease.run.to_string();
@@ -197,7 +201,8 @@ impl Run {
                 self.note(Fact::WorkKept {
                     place: file.display().to_string(),
                 });
-                // For people: where the folder of outputs lies is nobody's business but the operator's.
+                // For people: where the folder of outputs lies is nobody's business but the
+                // operator's.
                 let folder = self.workshop.settings.outputs_dir.file_name()?.display();
                 Some(Saved::Kept(Kept::File {
                     file: format!("{folder}/{run}/{BUNDLE}"),
@@ -212,8 +217,9 @@ impl Run {
     }
 }
 
-/// Points a branch of the program's own to a commit. It is at one of the commits that were put there before, of which the new one
-/// need not be a descendant, or it goes forward, or it is new; `Moved` where somebody else has put something there.
+/// Points a branch of the program's own to a commit. It is at one of the commits that were put
+/// there before, of which the new one need not be a descendant, or it goes forward, or it is new;
+/// `Moved` where somebody else has put something there.
 pub(super) async fn put(
     pushable: &Pushable,
     login: Option<&Login>,

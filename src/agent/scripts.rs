@@ -1,5 +1,5 @@
-//! What the program itself runs in the container to bring the project in and the work out. Arguments are passed as such, and never
-//! become a part of the text.
+//! What the program itself runs in the container to bring the project in and the work out.
+//! Arguments are passed as such, and never become a part of the text.
 //!
 //! Two notes are kept in the project's own `.git`. `refs/coding-agent/work` is there from the
 //! commit that is verified until the model goes on: whatever is found changed then was not changed
@@ -9,10 +9,11 @@
 /// Where the project lies in the container.
 pub(super) const PROJECT: &str = "/workspace/project";
 
-/// Receives the project on stdin: a line each for branch, its commit, base branch's name and commit, commit of unfinished work or nothing;
-/// the settings, up to an empty line; the pack. None of it is an argument, so that the process can be there before the project is known. The
-/// shell reads lines from a pipe byte by byte, and leaves the pack to git. Each git takes some milliseconds that somebody waits for, so
-/// there are as few as can be.
+/// Receives the project on stdin: a line each for branch, its commit, base branch's name and
+/// commit, commit of unfinished work or nothing; the settings, up to an empty line; the pack. None
+/// of it is an argument, so that the process can be there before the project is known. The shell
+/// reads lines from a pipe byte by byte, and leaves the pack to git. Each git takes some
+/// milliseconds that somebody waits for, so there are as few as can be.
 pub(super) const HAND_IN: &str = r#"
 set -e
 cd /workspace/project

@@ -32,7 +32,8 @@ pub enum Setback {
     NoNativeCalls(String),
     /// Another worker has the run: touch nothing, say nothing.
     Disowned(StoreError),
-    /// The store cannot be written: the work stays where it is, and goes on from what the store holds.
+    /// The store cannot be written: the work stays where it is, and goes on from what the store
+    /// holds.
     Unsaved(StoreError),
 }
 

@@ -14,7 +14,8 @@ use crate::store::Run as StoredRun;
 use crate::task::id::TaskId;
 use crate::task::state::State;
 
-/// How long a finished run waits for a mirror that another one is fetching; what is not forgotten is only litter.
+/// How long a finished run waits for a mirror that another one is fetching; what is not forgotten
+/// is only litter.
 const FORGETTING_TIME: Duration = Duration::from_secs(10);
 
 /// The repository of a run.
@@ -25,8 +26,9 @@ pub struct Source {
 }
 
 impl Run {
-    /// Returns the repository of the item, fetched once in each process; for a local task the snapshot made of its folder.
-    /// Nothing later needs it fresher: a push is refused where the branch has moved.
+    /// Returns the repository of the item, fetched once in each process; for a local task the
+    /// snapshot made of its folder. Nothing later needs it fresher: a push is refused where the
+    /// branch has moved.
     pub(super) async fn source(&mut self, item: Option<&Item>) -> Result<Source, Setback> {
         let remote = match item {
             Some(item) => Some(self.remote(item).await?),
@@ -47,8 +49,9 @@ impl Run {
         Ok(Source { mirror, remote })
     }
 
-    /// Notes the fork that the run works in, before anything of it is on the disk. A run that began in one repository does not
-    /// go on in another: what lies below its commits is that of the first.
+    /// Notes the fork that the run works in, before anything of it is on the disk. A run that began
+    /// in one repository does not go on in another: what lies below its commits is that of the
+    /// first.
     async fn note_fork(&mut self, item: &Item) -> Result<(), Setback> {
         let fork = fork_of(item)?;
         if self.record.fork == fork {
@@ -114,8 +117,8 @@ impl Run {
         Ok(moved(branch, mirror.branch(branch).await?.is_some()))
     }
 
-    /// Returns why a run that was taken up again cannot go on with the branch of its pull/merge request, if it cannot: what it
-    /// would make could not be pushed.
+    /// Returns why a run that was taken up again cannot go on with the branch of its pull/merge
+    /// request, if it cannot: what it would make could not be pushed.
     pub(super) async fn why_not_there(&self, item: &Item, mirror: &Mirror) -> Result<Option<Setback>, Setback> {
         let (Some(_), Some(base), None) = (&item.change, &self.record.base, &self.record.head) else {
             return Ok(None);
@@ -133,7 +136,8 @@ impl Run {
         self.remote_at(url, item).await
     }
 
-    /// Returns the repository the item itself lives in, which for a change from a fork is not where its branch is.
+    /// Returns the repository the item itself lives in, which for a change from a fork is not where
+    /// its branch is.
     pub(super) async fn home(&self, item: &Item) -> Result<Remote, Setback> {
         self.remote_at(&item.clone_url, item).await
     }
@@ -225,8 +229,9 @@ impl Run {
         .await
     }
 
-    /// Takes a free branch name, or goes on with the branch of an earlier run whose work is still wanted: it has an open
-    /// pull/merge request, or the run before this one left unfinished work on it.
+    /// Takes a free branch name, or goes on with the branch of an earlier run whose work is still
+    /// wanted: it has an open pull/merge request, or the run before this one left unfinished work
+    /// on it.
     async fn choose_branch(&self, item: &Item, mirror: &Mirror, base: Base) -> Result<Base, Setback> {
         let Thread::Item { forge, .. } = &self.thread else {
             return Ok(base);
@@ -270,10 +275,12 @@ impl Run {
     }
 }
 
-/// Returns the clone address of the fork that the item's branch is in; `None` where the branch is in the item's own repository.
+/// Returns the clone address of the fork that the item's branch is in; `None` where the branch is
+/// in the item's own repository.
 fn fork_of(item: &Item) -> Result<Option<String>, Setback> {
     match &item.change {
-        // Of a fork that was deleted or hidden the forge tells the address of the item's own repository.
+        // Of a fork that was deleted or hidden the forge tells the address of the item's own
+        // repository.
         Some(change) if change.is_fork && change.head_clone_url == item.clone_url => Err(Setback::failed(
             "the fork that this request comes from was deleted, or this program may not see it; its branch cannot be worked on",
         )),
@@ -293,7 +300,8 @@ fn moved(branch: &str, is_there: bool) -> Setback {
     })
 }
 
-/// Refuses a change whose branch this program may not push to, before anything is fetched or paid for.
+/// Refuses a change whose branch this program may not push to, before anything is fetched or paid
+/// for.
 pub(super) fn may_be_pushed(item: &Item) -> Result<(), Setback> {
     match &item.change {
         Some(change) if !change.may_push => Err(Setback::refused_by_policy(format!(
@@ -321,7 +329,8 @@ pub(super) fn branch_name(task: &TaskId, title: &str) -> String {
     let number = task
         .number()
         .map_or_else(|| "local".to_owned(), |number| number.to_string());
-    // A title without a Latin letter or digit leaves no slug; the number alone names the branch then.
+    // A title without a Latin letter or digit leaves no slug; the number alone names the branch
+    // then.
     if slug.is_empty() {
         format!("coding-agent/{number}")
     } else {

@@ -15,9 +15,9 @@ use crate::secret::Clean;
 use crate::task::command::Command;
 
 impl Run {
-    /// Takes the comments that begin the task as heard, and listens to the thread from here on. Returns what the model is to
-    /// read of them: commands to the program are left out, and those that are still to be obeyed are left to the ear with the
-    /// words below them.
+    /// Takes the comments that begin the task as heard, and listens to the thread from here on.
+    /// Returns what the model is to read of them: commands to the program are left out, and those
+    /// that are still to be obeyed are left to the ear with the words below them.
     pub(super) async fn begin_to_listen(&mut self, comments: Vec<Comment>) -> Vec<Comment> {
         let mut ear = self.ear.lock().await;
         let mut has_commands = false;
@@ -55,7 +55,8 @@ impl Run {
         self.mailbox.has_words()
     }
 
-    /// Obeys what was ordered and gives what was said to the model, each once. Returns the message with the words, if there were any.
+    /// Obeys what was ordered and gives what was said to the model, each once. Returns the message
+    /// with the words, if there were any.
     pub(super) async fn hear(&mut self, chat: &mut Chat) -> Result<Option<Clean>, Setback> {
         let mail = self.mailbox.take();
         for order in mail.orders {
@@ -74,7 +75,8 @@ impl Run {
         Ok(Some(text))
     }
 
-    /// Takes what is said while the task is planned into the task, for the planner and for the work.
+    /// Takes what is said while the task is planned into the task, for the planner and for the
+    /// work.
     pub(super) async fn hear_while_planning(&mut self, chat: &mut Chat) -> Result<(), Setback> {
         if let Some(text) = self.hear(chat).await? {
             self.record.task_text.push('\n');

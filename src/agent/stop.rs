@@ -2,7 +2,8 @@
 
 use tokio_util::sync::CancellationToken;
 
-/// Two degrees of urgency. The program has one, and each run a child of it that stops that run alone.
+/// Two degrees of urgency. The program has one, and each run a child of it that stops that run
+/// alone.
 #[derive(Debug, Clone, Default)]
 pub struct Stop {
     /// Reach the next safe point: a model call is given up at once, a tool call may finish.

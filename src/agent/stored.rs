@@ -1,16 +1,17 @@
 //! What the store gets: no secrets, whoever wrote them down.
 //!
-//! Tools' outputs are cleaned before anybody sees them. What a person pasted into an item, and what the model said by itself, is worked
-//! with as it is, since a command must run as it was said; but what lies on the disk for months, and is read again by a later process that may
-//! speak to another provider, is cleaned.
+//! Tools' outputs are cleaned before anybody sees them. What a person pasted into an item, and what
+//! the model said by itself, is worked with as it is, since a command must run as it was said; but
+//! what lies on the disk for months, and is read again by a later process that may speak to another
+//! provider, is cleaned.
 
 use serde_json::Value;
 
 use crate::conversation::{Message, ToolCall, ToolResult};
 use crate::secret::Redactor;
 
-/// The parts of a record that people's and the model's own words stand in. The others are cleaned where they are made, or are names by
-/// which something is found again.
+/// The parts of a record that people's and the model's own words stand in. The others are cleaned
+/// where they are made, or are names by which something is found again.
 const WORDS: [&str; 8] = [
     "title",
     "task_text",

@@ -1,7 +1,9 @@
-//! What people read on the item: each text is one function, so that all of them can be seen in one place.
+//! What people read on the item: each text is one function, so that all of them can be seen in one
+//! place.
 //!
-//! A text is a [`Page`] of parts. The program's own words are Markdown that GitHub and GitLab render alike; what a model, a
-//! stranger or a command said can only be put in as what it is, and does nothing there.
+//! A text is a [`Page`] of parts. The program's own words are Markdown that GitHub and GitLab
+//! render alike; what a model, a stranger or a command said can only be put in as what it is, and
+//! does nothing there.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -27,7 +29,8 @@ const LONGEST_SUBTASK: usize = 1000;
 /// Most characters of a reason that stands within a sentence.
 const LONGEST_REASON: usize = 1000;
 
-/// Tells whoever put the label on that they may not; where nobody can tell who it was, it tells all.
+/// Tells whoever put the label on that they may not; where nobody can tell who it was, it tells
+/// all.
 pub fn turned_away(by: Option<&str>, trigger: &str) -> Page {
     let mut page = Page::default();
     page.paragraph(match by.filter(|by| !visible::line(by).is_empty()) {
@@ -58,7 +61,8 @@ pub fn confidential(trigger: &str) -> Page {
     page
 }
 
-/// Returns the one progress comment. At the end of the run it folds up: the final comment below it says what counts.
+/// Returns the one progress comment. At the end of the run it folds up: the final comment below it
+/// says what counts.
 pub fn progress(run: RunId, state: State, record: &Record, settings: &Settings, labels: &Labels) -> Page {
     let parked = record
         .parked
@@ -310,7 +314,8 @@ pub fn change_body(record: &Record, settings: &Settings, closes: Option<u64>, ru
     page
 }
 
-/// Returns the text of a pull/merge request whose item fewer people may read than the request itself.
+/// Returns the text of a pull/merge request whose item fewer people may read than the request
+/// itself.
 fn discreet_body(closes: Option<u64>, run: RunId) -> Page {
     let mut page = Page::from("What this is about can be read in its issue, by those who may see it.");
     if let Some(number) = closes {

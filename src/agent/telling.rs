@@ -1,4 +1,5 @@
-//! Tells people: comments and labels on the item, or lines on the terminal. The progress comment is in [`super::progress`].
+//! Tells people: comments and labels on the item, or lines on the terminal. The progress comment is
+//! in [`super::progress`].
 
 use std::sync::Arc;
 
@@ -24,7 +25,8 @@ impl Run {
             });
         }
         let carries = |label: &String| item.labels.contains(label);
-        // A process that was killed when the final label was set already left the rest of the delivery to be done.
+        // A process that was killed when the final label was set already left the rest of the
+        // delivery to be done.
         let is_delivered = self.state == State::Delivering && carries(&labels.done);
         let is_shown = [&labels.processing, &labels.trigger, &labels.paused, &labels.waiting]
             .into_iter()
@@ -73,13 +75,15 @@ impl Run {
             return match again {
                 Again::Leave => Ok(()),
                 Again::Edit => match forge.edit_comment(&task, comment, &post).await {
-                    // Whoever deleted it did not want to see it. If the item itself is gone, the next look at it says so.
+                    // Whoever deleted it did not want to see it. If the item itself is gone, the
+                    // next look at it says so.
                     Err(ForgeError::Gone { .. }) => Ok(()),
                     edited => Ok(edited?),
                 },
             };
         }
-        // Saved before the write, so that a process that takes over after a crash searches before it writes.
+        // Saved before the write, so that a process that takes over after a crash searches before
+        // it writes.
         self.record.comments.insert(marker.clone(), None);
         self.save().await?;
         let comment = forge.comment(&task, &post).await?;
@@ -96,8 +100,8 @@ impl Run {
         };
         let task = &self.lease.task;
         let wanted = labels.showing(state);
-        // What the item carries is known after a look at it; else it is what this program showed, of which the last may not
-        // have been saved.
+        // What the item carries is known after a look at it; else it is what this program showed,
+        // of which the last may not have been saved.
         let shown = self.record.shown.clone().unwrap_or_else(|| labels.processing.clone());
         let is_there = carried.map_or(shown == wanted, |carried| carried.iter().any(|label| label == wanted));
         let last_shown = [labels.processing.clone(), shown];
@@ -140,7 +144,8 @@ impl Run {
         }
     }
 
-    /// Takes the trigger label off where it still is, so that only a person's new request starts another run.
+    /// Takes the trigger label off where it still is, so that only a person's new request starts
+    /// another run.
     pub(super) async fn take_trigger_off(&self, item: &Item) -> Result<(), Setback> {
         let Thread::Item { forge, labels } = &self.thread else {
             return Ok(());

@@ -13,7 +13,8 @@ pub enum Thread {
         forge: Arc<dyn Forge>,
         labels: Labels,
     },
-    /// Is told what is going on at this moment. What came of it is for the command to say, at the end.
+    /// Is told what is going on at this moment. What came of it is for the command to say, at the
+    /// end.
     Terminal {
         show: Arc<dyn Fn(&Clean) + Send + Sync>,
     },

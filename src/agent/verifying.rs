@@ -13,8 +13,8 @@ use crate::task::state::Signal;
 /// Most of a difference that is looked through.
 const LARGEST_DIFFERENCE: usize = 4 * 1024 * 1024;
 
-/// Leaves the outcome of every check in the record; sends the model back to work while it may still repair, and once for what its
-/// changes show besides.
+/// Leaves the outcome of every check in the record; sends the model back to work while it may still
+/// repair, and once for what its changes show besides.
 pub(super) async fn verify(run: &mut Run) -> Result<Signal, Setback> {
     let settings = run.workshop.settings.planning.verification.clone();
     if !settings.enabled {
@@ -25,7 +25,8 @@ pub(super) async fn verify(run: &mut Run) -> Result<Signal, Setback> {
         // The model was told, and the process ended before that was saved as the next stage.
         return Ok(Signal::RepairNeeded);
     }
-    // The checks are the program's heaviest commands; a container that they take down must not take the work along.
+    // The checks are the program's heaviest commands; a container that they take down must not take
+    // the work along.
     run.keep_before_checks().await?;
     // Committed first: what passes is what is delivered, and nothing that the checks leave behind.
     let head = run.commit_result().await?;

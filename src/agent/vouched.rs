@@ -1,7 +1,9 @@
-//! What whoever put the label on has vouched for: the item's words, and the commit at the head of a change request.
+//! What whoever put the label on has vouched for: the item's words, and the commit at the head of a
+//! change request.
 //!
-//! Forges tell of edits, but not of all of them on every version, and only of some who pushed them. So a digest of the words and the
-//! head's commit are noted when the label is accepted, and compared before anything is planned.
+//! Forges tell of edits, but not of all of them on every version, and only of some who pushed them.
+//! So a digest of the words and the head's commit are noted when the label is accepted, and
+//! compared before anything is planned.
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -29,7 +31,8 @@ impl Vouched {
         }
     }
 
-    /// Tells whether the words of `item` are others than they were, without any of `edits` that would have changed them.
+    /// Tells whether the words of `item` are others than they were, without any of `edits` that
+    /// would have changed them.
     pub(super) fn words_changed_silently(&self, item: &Item, edits: &[Edit]) -> bool {
         let is_told = |edit: &Edit| edit.what == Edited::Words && edit.deed.at >= self.at;
         words(item) != self.words && !edits.iter().any(is_told)

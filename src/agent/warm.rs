@@ -1,7 +1,9 @@
-//! Containers that wait for runs: started, with way out and tools at hand, so that only the project is missing.
+//! Containers that wait for runs: started, with way out and tools at hand, so that only the project
+//! is missing.
 //!
-//! A run takes one where it has in it what a new one would have; everything about it can be missing or broken, and then a new one is
-//! started as ever. They go with the process, or with the sweep after it was killed.
+//! A run takes one where it has in it what a new one would have; everything about it can be missing
+//! or broken, and then a new one is started as ever. They go with the process, or with the sweep
+//! after it was killed.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

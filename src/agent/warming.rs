@@ -16,17 +16,19 @@ use crate::journal::fact::{Fact, Subject};
 use crate::tool::ToolServer;
 use crate::tool::mcp::McpServer;
 
-/// From the moment a run has its container to the start of the next that waits, which would take the processor from its first command.
+/// From the moment a run has its container to the start of the next that waits, which would take
+/// the processor from its first command.
 const SETTLING: Duration = Duration::from_secs(1);
 
-/// How long one waits at most. An engine or a firewall may have closed its streams meanwhile without a word, and its age counts as the
-/// age of the run's container.
+/// How long one waits at most. An engine or a firewall may have closed its streams meanwhile
+/// without a word, and its age counts as the age of the run's container.
 const LONGEST: Duration = Duration::from_mins(30);
 
 /// Between two looks for such.
 const LOOK: Duration = Duration::from_mins(5);
 
-/// Between two tries where one could not be started, doubled each time: an image that cannot be had may be pulled or built for each.
+/// Between two tries where one could not be started, doubled each time: an image that cannot be had
+/// may be pulled or built for each.
 const FIRST_PAUSE: Duration = Duration::from_mins(1);
 const LONGEST_PAUSE: Duration = Duration::from_hours(1);
 
@@ -63,7 +65,8 @@ pub async fn keep_full(workshop: &Workshop, stop: &CancellationToken) {
     join_all(pool.all().into_iter().map(discard)).await;
 }
 
-/// Fills up each environment; where one of them cannot be had, the others are filled up all the same.
+/// Fills up each environment; where one of them cannot be had, the others are filled up all the
+/// same.
 async fn fill(pool: &Pool, workshop: &Workshop, stop: &CancellationToken) -> Result<(), EnvironmentError> {
     let config = &workshop.settings.environments;
     let mut filled = Ok(());

@@ -1,4 +1,5 @@
-//! Container and gateway together: the stream between the two is opened, and opened again when it is lost.
+//! Container and gateway together: the stream between the two is opened, and opened again when it
+//! is lost.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -51,8 +52,8 @@ impl WayOut {
         }
     }
 
-    /// Lets this container out while set-up commands run in it, until what is returned is dropped. Where the configuration lets
-    /// containers out always, it changes nothing.
+    /// Lets this container out while set-up commands run in it, until what is returned is dropped.
+    /// Where the configuration lets containers out always, it changes nothing.
     pub(super) fn during_set_up(&self) -> HeldOpen {
         self.gate.hold_open()
     }
@@ -113,7 +114,8 @@ impl InnerEnd {
     }
 }
 
-/// Serves, and begins again when the stream is lost: a process in the container ended it, or the engine was away.
+/// Serves, and begins again when the stream is lost: a process in the container ended it, or the
+/// engine was away.
 async fn keep_open(container: Container, gateway: Arc<Gateway>, first: InnerEnd) {
     let (mut next, mut tries, mut pause) = (Some(first), 0, FIRST_PAUSE);
     while tries < MOST_TRIES {

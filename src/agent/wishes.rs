@@ -1,7 +1,7 @@
 //! The tools that talk to the program itself: tick a subtask, ask people, ask for a better plan.
 //!
-//! They are tools and no fields of the reply, so that JSON and native calls say them alike. A call only notes the wish;
-//! the run sees to it when all calls of the reply are through.
+//! They are tools and no fields of the reply, so that JSON and native calls say them alike. A call
+//! only notes the wish; the run sees to it when all calls of the reply are through.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};

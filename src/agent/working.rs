@@ -115,7 +115,8 @@ async fn converse(run: &mut Run, chat: &mut Chat) -> Result<Signal, Setback> {
 }
 
 impl Run {
-    /// Tells the model, a few times, that its changes reach files which the project's rules leave out; returns whether it did.
+    /// Tells the model, a few times, that its changes reach files which the project's rules leave
+    /// out; returns whether it did.
     async fn reminds_of_the_rules(&mut self, chat: &mut Chat) -> Result<bool, Setback> {
         if self.record.reminders >= MOST_REMINDERS {
             return Ok(false);
@@ -220,8 +221,8 @@ impl Run {
         self.record.set_aside += 1;
     }
 
-    /// Stores what was said since the last call, and what it has cost. Nothing is stored before the first reply: a conversation that the
-    /// provider refused whole is begun again.
+    /// Stores what was said since the last call, and what it has cost. Nothing is stored before the
+    /// first reply: a conversation that the provider refused whole is begun again.
     pub(super) async fn save_conversation(&mut self, chat: &mut Chat) -> Result<(), Setback> {
         let has_reply = chat
             .messages()
@@ -238,7 +239,8 @@ impl Run {
         Ok(())
     }
 
-    /// Answers what the model said last and nobody heard, so that it can be asked again, and says what became of its container.
+    /// Answers what the model said last and nobody heard, so that it can be asked again, and says
+    /// what became of its container.
     fn close_gap(&self, chat: &mut Chat, is_replacement: bool) {
         let reason = if is_replacement { NEW_CONTAINER } else { RESTARTED };
         let Some(Message::Assistant { text, calls }) = chat.messages().last() else {

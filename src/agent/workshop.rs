@@ -47,7 +47,8 @@ impl Workshop {
         self.docker.get().is_some_and(Docker::has_litter)
     }
 
-    /// Returns the connection to the engine, made at the first need; an engine that did not answer is asked again.
+    /// Returns the connection to the engine, made at the first need; an engine that did not answer
+    /// is asked again.
     pub async fn docker(&self) -> Result<&Docker, EnvironmentError> {
         let settings = &self.settings;
         let connect = || {

@@ -1,5 +1,5 @@
-//! Container and repository together: history goes in as a pack, commits come out as a pack. Between the two only
-//! streams; the worker's disk sees the bare mirror and nothing else.
+//! Container and repository together: history goes in as a pack, commits come out as a pack.
+//! Between the two only streams; the worker's disk sees the bare mirror and nothing else.
 
 use std::time::Duration;
 
@@ -151,7 +151,8 @@ impl Workspace {
         self
     }
 
-    /// Lets the container out while set-up commands run in it, until what is returned is dropped; `None` where it has no way out.
+    /// Lets the container out while set-up commands run in it, until what is returned is dropped;
+    /// `None` where it has no way out.
     pub fn let_out(&self) -> Option<HeldOpen> {
         self.way_out.as_ref().map(WayOut::during_set_up)
     }
@@ -162,14 +163,15 @@ impl Workspace {
             container: container.clone(),
             config: config.clone(),
         };
-        // The executor enforces the command's own time-out inside; this one is for a stream that says nothing any more.
+        // The executor enforces the command's own time-out inside; this one is for a stream that
+        // says nothing any more.
         let patience = Duration::from_secs(config.timeout_seconds + 30);
         McpServer::new(WORKSPACE, None, None, patience, Box::new(connect))
     }
 
-    /// Commits what is left, takes all new commits out and has them judged, by the rules of the project as well: nothing of
-    /// a change that reaches files which they leave out goes anywhere. What is in the container
-    /// from then on is no work, until [`Self::bring_back`].
+    /// Commits what is left, takes all new commits out and has them judged, by the rules of the
+    /// project as well: nothing of a change that reaches files which they leave out goes anywhere.
+    /// What is in the container from then on is no work, until [`Self::bring_back`].
     pub async fn take_back(&self, message: &str, files: &Files) -> Result<Accepted, Setback> {
         let head = self.print_commit(&scripts::commit(), &[message]).await?;
         let incoming = self.receive(&head).await?;
@@ -190,8 +192,9 @@ impl Workspace {
         Ok(accepted)
     }
 
-    /// Returns what the work so far changes although the rules leave it out, for the model; `None` where there is nothing.
-    /// It is the container's word: good enough for a reminder, while what is delivered is judged outside.
+    /// Returns what the work so far changes although the rules leave it out, for the model; `None`
+    /// where there is nothing. It is the container's word: good enough for a reminder, while what
+    /// is delivered is judged outside.
     pub async fn outside_the_rules(&self, files: &Files) -> Result<Option<String>, Setback> {
         if !files.leave_something_out() {
             return Ok(None);
@@ -212,7 +215,8 @@ impl Workspace {
         }
     }
 
-    /// Keeps the work as it is, uncommitted changes included, in the mirror, so that another container can go on with it.
+    /// Keeps the work as it is, uncommitted changes included, in the mirror, so that another
+    /// container can go on with it.
     pub async fn keep(&self) -> Result<CommitId, Setback> {
         let mut kept = self.kept.lock().await;
         let before = kept.as_ref().map_or("", CommitId::as_str);
@@ -224,8 +228,8 @@ impl Workspace {
         Ok(head)
     }
 
-    /// Has what the set-up commands left in the project count as nobody's work, and undoes what they changed of the project's own
-    /// files. Returns the first of those, one on each line.
+    /// Has what the set-up commands left in the project count as nobody's work, and undoes what
+    /// they changed of the project's own files. Returns the first of those, one on each line.
     pub async fn end_set_up(&self) -> Result<String, Setback> {
         let (printed, ending) = self.run_script(END_SET_UP, &[], 64 * 1024).await?;
         succeeded("the set-up could not be ended in the container", &ending)?;

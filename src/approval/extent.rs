@@ -43,7 +43,8 @@ const RUN_BY_THE_FORGE: [&str; 19] = [
 /// The last of them count in every folder.
 const IN_EVERY_FOLDER: usize = 3;
 
-/// Tells how early a file is shown: 0 what a forge runs first, 1 what programs on people's machines run or read unasked, 2 the rest.
+/// Tells how early a file is shown: 0 what a forge runs first, 1 what programs on people's machines
+/// run or read unasked, 2 the rest.
 pub fn rank(path: &str) -> u8 {
     let path = path.to_ascii_lowercase();
     let name = path.rsplit('/').next().unwrap_or_default();
@@ -57,7 +58,8 @@ pub fn rank(path: &str) -> u8 {
     }
 }
 
-/// Sorts files as they are shown: those that were objected to first, in each half what the forge runs first.
+/// Sorts files as they are shown: those that were objected to first, in each half what the forge
+/// runs first.
 pub fn in_order(mut files: Vec<Touched>, is_objected: impl Fn(&str) -> bool) -> Vec<Touched> {
     files.sort_by_cached_key(|file| (!is_objected(&file.path), rank(&file.path), file.path.clone()));
     files

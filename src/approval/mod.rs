@@ -1,7 +1,8 @@
 //! What people are asked to allow, and whether their word counts.
 //!
-//! A question names a digest of all that an approval would cover, shown or not. What was approved is known by that digest alone:
-//! where it is another one at the moment of acting, the approval is void, and the question is put anew.
+//! A question names a digest of all that an approval would cover, shown or not. What was approved
+//! is known by that digest alone: where it is another one at the moment of acting, the approval is
+//! void, and the question is put anew.
 
 pub mod digest; // names what is approved
 pub mod extent; // what of a result is shown, and how much is not
@@ -59,8 +60,8 @@ impl Question {
         }
     }
 
-    /// Tells whether a word answers the question. The digest can be known from the question only, so a word that names it
-    /// counts whenever it was said.
+    /// Tells whether a word answers the question. The digest can be known from the question only,
+    /// so a word that names it counts whenever it was said.
     pub fn takes(&self, word: Word<'_>) -> Result<(), Refusal> {
         match word.digest {
             Some(beginning) if self.digest.begins_with(beginning) => Ok(()),

@@ -28,14 +28,15 @@ struct Arguments {
     /// Largest file, in bytes, that is read or written.
     #[arg(long, default_value_t = 512 * 1024)]
     max_file_bytes: usize,
-    /// Files that may be written: an end of their name such as `.py`, or a whole name such as `Makefile`. Repeat it for more.
+    /// Files that may be written: an end of their name such as `.py`, or a whole name such as
+    /// `Makefile`. Repeat it for more.
     #[arg(long = "allow-extension")]
     allowed_extensions: Vec<String>,
 }
 
 fn main() -> ExitCode {
-    // Whatever else runs in the container has the same user, and could write answers into the stream of this process. No kernel
-    // refuses this.
+    // Whatever else runs in the container has the same user, and could write answers into the
+    // stream of this process. No kernel refuses this.
     let _ = coding_agent::process::keep_private();
     // Before the options are looked at: this happens with every command, and has to be quick.
     let mut words = std::env::args_os().skip(1);

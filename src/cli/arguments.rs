@@ -87,7 +87,8 @@ pub enum Command {
     Approve {
         #[arg(help = TASK_HELP)]
         task: String,
-        /// The beginning of the digest that the question names, 8 to 64 digits; without it, what waits now
+        /// The beginning of the digest that the question names, 8 to 64 digits; without it, what
+        /// waits now
         digest: Option<Beginning>,
     },
     /// Refuse a result that waits for approval
@@ -190,8 +191,8 @@ pub struct Logs {
 
 #[derive(Debug, Clone, PartialEq, Eq, Args)]
 pub struct Doctor {
-    /// Also ask the model for a reply, and send it a prompt as long as its window to see whether all of it
-    /// arrives; with a paid model this costs as much as that prompt
+    /// Also ask the model for a reply, and send it a prompt as long as its window to see whether
+    /// all of it arrives; with a paid model this costs as much as that prompt
     #[arg(long)]
     pub model: bool,
 }
@@ -207,7 +208,8 @@ pub enum ConfigCommand {
 /// Wrong usage, in the numbering of sysexits.h.
 pub const WRONG_USAGE: u8 = 64;
 
-/// Reads the command line. Where it only asks for help or is wrong, the answer is printed and the exit code returned.
+/// Reads the command line. Where it only asks for help or is wrong, the answer is printed and the
+/// exit code returned.
 pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments, u8> {
     Arguments::try_parse_from(arguments).map_err(|error| {
         // A closed terminal is no reason to fail differently.

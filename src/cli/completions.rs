@@ -18,7 +18,8 @@ pub fn write(shell: Shell, output: &mut dyn Write) -> io::Result<()> {
     output.write_all(&script)
 }
 
-/// Returns the command line without what only the program itself calls: generators offer hidden commands, too.
+/// Returns the command line without what only the program itself calls: generators offer hidden
+/// commands, too.
 fn offered() -> Command {
     let all = Arguments::command();
     let shown = all.get_subcommands().filter(|command| !command.is_hide_set());

@@ -40,7 +40,8 @@ pub fn of(ending: &Ending) -> u8 {
     }
 }
 
-/// Returns the code for several runs: the gravest, where a plain failure is graver than a refusal and that than unreadable replies.
+/// Returns the code for several runs: the gravest, where a plain failure is graver than a refusal
+/// and that than unreadable replies.
 pub fn of_all<'a>(endings: impl Iterator<Item = &'a Ending>) -> ExitCode {
     let codes: Vec<u8> = endings.map(of).collect();
     let gravest = [FAILED, REFUSED, UNREADABLE]

@@ -1,4 +1,5 @@
-//! `run --task`: work on a folder, without a forge. stdout has the difference and nothing else; all words go to stderr.
+//! `run --task`: work on a folder, without a forge. stdout has the difference and nothing else; all
+//! words go to stderr.
 
 use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
@@ -129,7 +130,8 @@ fn from_stdin() -> Result<String, ExitCode> {
     }
 }
 
-/// Shows what came of it: first the difference, then the report, which a person so finds at the end.
+/// Shows what came of it: first the difference, then the report, which a person so finds at the
+/// end.
 fn conclude(outcome: &LocalOutcome) -> ExitCode {
     let diff = outcome.diff.as_str();
     if std::io::stdout().is_terminal() {
@@ -144,10 +146,12 @@ fn conclude(outcome: &LocalOutcome) -> ExitCode {
     }
 }
 
-/// Reads the configuration file if there is one; else takes the defaults and the model the environment names.
+/// Reads the configuration file if there is one; else takes the defaults and the model the
+/// environment names.
 ///
-/// A file in the folder that is worked on is part of the work: what a stranger's repository calls `config.yaml` may belong to
-/// something else, or name programs to be started here. It counts only if it was named.
+/// A file in the folder that is worked on is part of the work: what a stranger's repository calls
+/// `config.yaml` may belong to something else, or name programs to be started here. It counts only
+/// if it was named.
 fn local_configuration(path: Option<&Path>, folder: &Path) -> Result<Config, ExitCode> {
     if let Some(path) = Config::find_outside(path, folder, &environment) {
         return configuration(Some(&path));

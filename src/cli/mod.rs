@@ -1,4 +1,5 @@
-//! The command line: reads what was asked, hands it on, and says how it went. The only place that prints.
+//! The command line: reads what was asked, hands it on, and says how it went. The only place that
+//! prints.
 
 pub mod arguments;
 pub mod completions;

@@ -1,4 +1,5 @@
-//! What a local task is doing, on stderr: a spinner where a person looks, plain lines where a file or a log does.
+//! What a local task is doing, on stderr: a spinner where a person looks, plain lines where a file
+//! or a log does.
 
 use std::fmt::Display;
 use std::io::IsTerminal;
@@ -49,8 +50,8 @@ fn one_line(text: &str) -> String {
     harmless(&words.join(" "))
 }
 
-/// Returns `text` with visible signs in the place of control characters: a model, or a file it wrote, could steer the terminal
-/// with them.
+/// Returns `text` with visible signs in the place of control characters: a model, or a file it
+/// wrote, could steer the terminal with them.
 pub fn harmless(text: &str) -> String {
     let visible = |character: char| match character {
         '\n' | '\t' => character,

@@ -1,4 +1,5 @@
-//! What every command that works needs: configuration, logs, journal, service; and what it leaves in order at its end.
+//! What every command that works needs: configuration, logs, journal, service; and what it leaves
+//! in order at its end.
 
 use std::future::Future;
 use std::io::Write;
@@ -66,7 +67,8 @@ pub fn on_runtime(command: impl Future<Output = ExitCode>) -> ExitCode {
     match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => {
             let code = runtime.block_on(command);
-            // Blocking work that hangs, a name that does not resolve say, does not keep the program from ending.
+            // Blocking work that hangs, a name that does not resolve say, does not keep the program
+            // from ending.
             runtime.shutdown_timeout(Duration::from_secs(1));
             code
         }
@@ -77,7 +79,8 @@ pub fn on_runtime(command: impl Future<Output = ExitCode>) -> ExitCode {
     }
 }
 
-/// Reads the configuration file; each fault is said, and the code says that it is the configuration's.
+/// Reads the configuration file; each fault is said, and the code says that it is the
+/// configuration's.
 pub fn configuration(path: Option<&Path>) -> Result<Config, ExitCode> {
     let Some(path) = Config::find(path, &environment) else {
         complain(
@@ -88,8 +91,8 @@ pub fn configuration(path: Option<&Path>) -> Result<Config, ExitCode> {
     Config::load(&path, &environment).map_err(|faults| refuse(&faults))
 }
 
-/// Reads the configuration file if there is one, else takes the defaults that `run --task` works with: for commands that
-/// look at what it did, or at what it needs.
+/// Reads the configuration file if there is one, else takes the defaults that `run --task` works
+/// with: for commands that look at what it did, or at what it needs.
 pub fn configuration_or_defaults(path: Option<&Path>) -> Result<Config, ExitCode> {
     if Config::find(path, &environment).is_some() {
         return configuration(path);
@@ -118,14 +121,16 @@ pub fn refuse(faults: &[crate::config::fault::Fault]) -> ExitCode {
 /// Returns what the program knows of the machine it runs on.
 pub fn host() -> Host {
     Host {
-        // The name it was started by does where the kernel does not say: the guard is then looked for on the PATH.
+        // The name it was started by does where the kernel does not say: the guard is then looked
+        // for on the PATH.
         program: std::env::current_exe().unwrap_or_else(|_| "coding-agent".into()),
         docker_host: environment("DOCKER_HOST").filter(|host| !host.is_empty()),
         upstream: Arc::new(Upstream::from_variables(&environment)),
     }
 }
 
-/// A panic's message can hold whatever was being read at that moment: it goes through the redactor like all that is written.
+/// A panic's message can hold whatever was being read at that moment: it goes through the redactor
+/// like all that is written.
 fn say_panics_without_secrets(redactor: Arc<Redactor>) {
     std::panic::set_hook(Box::new(move |panic| {
         let text = redactor.clean(&format!("a fault of this program, please report it: {panic}"));
@@ -134,9 +139,11 @@ fn say_panics_without_secrets(redactor: Arc<Redactor>) {
     }));
 }
 
-/// Takes away from other users of the machine what an older version of the program, or somebody's hand, let them read.
+/// Takes away from other users of the machine what an older version of the program, or somebody's
+/// hand, let them read.
 ///
-/// Only what bears a name of the program's is touched: either folder may be one that other things lie in as well.
+/// Only what bears a name of the program's is touched: either folder may be one that other things
+/// lie in as well.
 fn close_to_others(config: &Config) {
     for (folder, names) in [(&config.state_dir, &STATE[..]), (&config.logs.directory, &LOGS[..])] {
         let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();

@@ -154,7 +154,8 @@ async fn until_stopped(config: Option<&Path>, work: Work) -> ExitCode {
         .await
 }
 
-/// A container that could not be removed at the end of its run does not stay until the next start: it is tried again soon.
+/// A container that could not be removed at the end of its run does not stay until the next start:
+/// it is tried again soon.
 async fn sweep_again_and_again(service: &Service, stop: &Stop, pause: Duration) {
     let mut swept_at = Instant::now();
     loop {

@@ -73,7 +73,8 @@ impl Faults {
         }
     }
 
-    /// Adds a fault, unless something is already wrong at `path`, above or below it: one mistake, one sentence.
+    /// Adds a fault, unless something is already wrong at `path`, above or below it: one mistake,
+    /// one sentence.
     pub(super) fn add(&mut self, path: KeyPath, reason: impl Into<String>) {
         let is_known = |(known, _): &(KeyPath, Fault)| known.starts_with(&path) || path.starts_with(known);
         if self.found.iter().any(is_known) {

@@ -1,8 +1,9 @@
 //! The configuration file.
 //!
-//! Composes the sections that the modules own. Guarantees: a [`Config`] that was loaded can be worked with; what is
-//! wrong is told as whole sentences with line and column, all of it at once, and before anything is touched.
-//! Does not ask the outside: whether a token is good or an image is there, `doctor` finds out.
+//! Composes the sections that the modules own. Guarantees: a [`Config`] that was loaded can be
+//! worked with; what is wrong is told as whole sentences with line and column, all of it at once,
+//! and before anything is touched. Does not ask the outside: whether a token is good or an image is
+//! there, `doctor` finds out.
 
 mod document;
 pub mod fault;
@@ -56,7 +57,8 @@ pub struct Config {
     pub budget: Budget,
     /// Tools besides the built-in ones.
     pub mcp_servers: Vec<McpServerConfig>,
-    /// Above so many bytes of descriptions and schemas, their tools are listed by name and described on demand.
+    /// Above so many bytes of descriptions and schemas, their tools are listed by name and
+    /// described on demand.
     pub mcp_schema_bytes: usize,
     /// The containers in which the work is done.
     pub command_executor: environment::Config,
@@ -107,8 +109,9 @@ pub type Variables<'a> = &'a dyn Fn(&str) -> Option<String>;
 const LARGEST_FILE: u64 = 1024 * 1024;
 
 impl Config {
-    /// Returns the file to load: the one that was asked for, else `CODING_AGENT_CONFIG`, else `./config.yaml`, else
-    /// `/etc/coding-agent/config.yaml`. `None` if none was asked for and neither of the last two is there.
+    /// Returns the file to load: the one that was asked for, else `CODING_AGENT_CONFIG`, else
+    /// `./config.yaml`, else `/etc/coding-agent/config.yaml`. `None` if none was asked for and
+    /// neither of the last two is there.
     pub fn find(asked_for: Option<&Path>, environment: Variables<'_>) -> Option<PathBuf> {
         let from_environment = || environment("CODING_AGENT_CONFIG").filter(|path| !path.is_empty());
         asked_for
@@ -136,8 +139,8 @@ impl Config {
         Self::parse(&text, &Origin::File(path.to_owned()), folder, environment)
     }
 
-    /// Returns the configuration for a local task on a machine without a file: the defaults, and the model that the
-    /// usual variables name.
+    /// Returns the configuration for a local task on a machine without a file: the defaults, and
+    /// the model that the usual variables name.
     pub fn from_environment(environment: Variables<'_>) -> Result<Self, Vec<Fault>> {
         let mut faults = Faults::new(&Origin::Environment);
         let value = usual_variable::as_file(environment);
@@ -211,8 +214,8 @@ impl Config {
 
     /// Returns what the redactor must know.
     ///
-    /// Of an MCP server's variables only those whose name speaks of a secret: to blot out each `HOME=/root` would
-    /// make every text unreadable.
+    /// Of an MCP server's variables only those whose name speaks of a secret: to blot out each
+    /// `HOME=/root` would make every text unreadable.
     pub fn secrets(&self) -> Vec<SecretString> {
         let tokens = [&self.github.token, &self.gitlab.token];
         let keys = [&self.llm.openai.api_key, &self.llm.anthropic.api_key];
@@ -235,7 +238,8 @@ impl Config {
         rules::doubts(self)
     }
 
-    /// Returns what is wrong if tasks are to be taken from a forge and no source is named. Not part of loading, because a local task needs none.
+    /// Returns what is wrong if tasks are to be taken from a forge and no source is named. Not part
+    /// of loading, because a local task needs none.
     pub fn missing_source(&self) -> Option<String> {
         self.task_sources.is_empty().then(|| {
             "task_sources: no source of tasks is named; write `task_sources: [github]` or `[gitlab]` and fill in that section"

@@ -1,7 +1,8 @@
 //! Where in the text a key stands.
 //!
-//! The YAML library tells places only in errors. So a key is found by reading the text once more and failing on
-//! purpose when the key is reached: slow, exact, and only done when something is wrong.
+//! The YAML library tells places only in errors. So a key is found by reading the text once more
+//! and failing on purpose when the key is reached: slow, exact, and only done when something is
+//! wrong.
 
 use std::fmt;
 

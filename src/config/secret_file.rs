@@ -19,8 +19,9 @@ pub(super) const SECRETS: [(&[&str], &str); 4] = [
 const ENDING: &str = "_file";
 const LARGEST_FILE: u64 = 64 * 1024;
 
-/// Returns the files below `folder` that hold secrets: those that `<key>_file` names, and the key of a GitHub App. The paths are those of
-/// the text, before variables are replaced, so a path that a variable holds is not among them.
+/// Returns the files below `folder` that hold secrets: those that `<key>_file` names, and the key
+/// of a GitHub App. The paths are those of the text, before variables are replaced, so a path that
+/// a variable holds is not among them.
 pub(super) fn named(value: &Value, folder: &Path) -> Vec<PathBuf> {
     let in_sections = SECRETS.iter().filter_map(|(section, key)| {
         let section = value.pointer(&format!("/{}", section.join("/")))?;
@@ -67,7 +68,8 @@ pub(super) fn speaks_of_a_secret(name: &str) -> bool {
         .any(|word| name.contains(word))
 }
 
-/// Puts the content of each `<key>_file` into the place of `<key>`; and leaves out secrets that are empty.
+/// Puts the content of each `<key>_file` into the place of `<key>`; and leaves out secrets that are
+/// empty.
 pub(super) fn read_all(value: &mut Value, folder: &Path, faults: &mut Faults) {
     for (section, key) in SECRETS {
         let Some(map) = value
@@ -114,7 +116,8 @@ fn read(map: &mut Map<String, Value>, key: &str, section: &[String], folder: &Pa
         }
         Err(reason) => {
             faults.add(path_of(&file_key), format!("the file {} {reason}", file.display()));
-            // So that it is not told to be missing, too. Nobody gets to see a configuration with faults.
+            // So that it is not told to be missing, too. Nobody gets to see a configuration with
+            // faults.
             map.insert(key.to_owned(), "unreadable".into());
         }
     }

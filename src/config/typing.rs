@@ -1,7 +1,9 @@
-//! Compares a configuration with its schema: unknown and missing keys, and values of the wrong type.
+//! Compares a configuration with its schema: unknown and missing keys, and values of the wrong
+//! type.
 //!
-//! Reading straight into the types would stop at the first mistake. Here all are collected, and each is taken out, so that
-//! the rest can be read and checked further. Knows the few words of JSON Schema that our own schema uses.
+//! Reading straight into the types would stop at the first mistake. Here all are collected, and
+//! each is taken out, so that the rest can be read and checked further. Knows the few words of JSON
+//! Schema that our own schema uses.
 
 use serde_json::Map;
 use serde_json::Value;

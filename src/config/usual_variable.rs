@@ -1,7 +1,7 @@
 //! The variables that users of language models have set anyway, for a local task without a file.
 //!
-//! `OPENAI_API_KEY` or `OPENAI_BASE_URL`, `OLLAMA_HOST`, `LMSTUDIO_BASE_URL`, `ANTHROPIC_API_KEY`: the first that is set
-//! decides, and Ollama on this machine if none is.
+//! `OPENAI_API_KEY` or `OPENAI_BASE_URL`, `OLLAMA_HOST`, `LMSTUDIO_BASE_URL`, `ANTHROPIC_API_KEY`:
+//! the first that is set decides, and Ollama on this machine if none is.
 
 use serde_json::Map;
 use serde_json::Value;
@@ -33,7 +33,8 @@ const PROVIDERS: [(&str, &[(&str, &str)]); 4] = [
         ],
     ),
 ];
-/// A variable for one of these keys says that the provider is there; a model's name or an address one may share does not.
+/// A variable for one of these keys says that the provider is there; a model's name or an address
+/// one may share does not.
 const DECISIVE: [&str; 5] = [
     "OPENAI_API_KEY",
     "OPENAI_BASE_URL",

@@ -1,8 +1,10 @@
-//! Notices a model that is stuck: the same call with the same result again and again, two in turn, a longer round in which
-//! nothing new comes to light, or looking around for ever without doing anything.
+//! Notices a model that is stuck: the same call with the same result again and again, two in turn,
+//! a longer round in which nothing new comes to light, or looking around for ever without doing
+//! anything.
 //!
-//! The first time the model is told, the second time it is enough; some steady work in between, and it is forgiven. A call whose
-//! result changes is no circle: whoever waits for a build to finish asks the same thing, too.
+//! The first time the model is told, the second time it is enough; some steady work in between, and
+//! it is forgiven. A call whose result changes is no circle: whoever waits for a build to finish
+//! asks the same thing, too.
 
 use std::collections::{HashSet, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -13,9 +15,11 @@ use super::ToolResult;
 const REPETITIONS: usize = 3;
 /// Longest circle that is recognised by its steps, in replies.
 const LONGEST: usize = 2;
-/// After how many replies in a row whose calls and results were all there before it is a circle, however long.
+/// After how many replies in a row whose calls and results were all there before it is a circle,
+/// however long.
 const STALE_REPLIES: u32 = 9;
-/// After how many replies in a row that only looked at files, or only failed, nothing seems to come of it.
+/// After how many replies in a row that only looked at files, or only failed, nothing seems to come
+/// of it.
 const IDLE_REPLIES: u32 = 40;
 /// After how many replies in a row that did something new a warning is forgotten.
 const FORGIVING: u32 = 5;
@@ -137,7 +141,8 @@ fn fingerprint(results: &[ToolResult]) -> u64 {
     hasher.finish()
 }
 
-/// The executor ends its answer with a line such as `[exit code 1, 12 ms]`, of which only the time differs.
+/// The executor ends its answer with a line such as `[exit code 1, 12 ms]`, of which only the time
+/// differs.
 fn without_duration(output: &str) -> &str {
     match output.rsplit_once(", ") {
         Some((before, last)) if last.ends_with("s]") => before,

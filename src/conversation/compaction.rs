@@ -1,7 +1,9 @@
-//! A conversation that outgrows the window: its older part gives way to a summary, once, at a threshold.
+//! A conversation that outgrows the window: its older part gives way to a summary, once, at a
+//! threshold.
 //!
-//! System prompt and task (the head) and the newest turns stay word for word, and no result is parted from its call. What is
-//! stored is never rewritten: the summary is one more stored message, and [`folded`] lets it take the place of what it replaces.
+//! System prompt and task (the head) and the newest turns stay word for word, and no result is
+//! parted from its call. What is stored is never rewritten: the summary is one more stored message,
+//! and [`folded`] lets it take the place of what it replaces.
 
 use super::{Message, excerpt};
 
@@ -10,18 +12,20 @@ pub const HEAD: usize = 2;
 /// Below this a summary costs more than it saves.
 const FEWEST_REPLACED: usize = 4;
 
-/// Returns how many messages behind the head a summary may replace, so that about `kept_tokens` of the newest stay, and the
-/// last reply in any case; `None` where that would gain next to nothing.
+/// Returns how many messages behind the head a summary may replace, so that about `kept_tokens` of
+/// the newest stay, and the last reply in any case; `None` where that would gain next to nothing.
 pub fn older_part(messages: &[Message], kept_tokens: u64) -> Option<usize> {
     let mut tokens = 0;
     let mut cut = None;
     for (place, message) in messages.iter().enumerate().skip(HEAD).rev() {
         tokens += tokens_of(message);
-        // The last reply stays with its results even where these alone are more: what comes before them can still go.
+        // The last reply stays with its results even where these alone are more: what comes before
+        // them can still go.
         if tokens > kept_tokens && cut.is_some() {
             break;
         }
-        // Before a reply of the model: its calls and their results stay together on the one side or the other.
+        // Before a reply of the model: its calls and their results stay together on the one side or
+        // the other.
         if matches!(message, Message::Assistant { .. }) {
             cut = Some(place);
         }

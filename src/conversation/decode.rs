@@ -1,12 +1,13 @@
 //! Reads JSON out of whatever a model wrote around it.
 //!
-//! A working reply is one JSON object, `{"comment", "command": {"tool", "args"}}` or `{"comment", "done": true}`, or
-//! native calls. Guaranteed: what is returned was said by the model and is not an echo of the prompt's example, which
-//! names its tool `server/tool` and comments `why`.
+//! A working reply is one JSON object, `{"comment", "command": {"tool", "args"}}` or `{"comment",
+//! "done": true}`, or native calls. Guaranteed: what is returned was said by the model and is not
+//! an echo of the prompt's example, which names its tool `server/tool` and comments `why`.
 //!
-//! Two *different* answers in one reply are refused, not chosen from. The last one would be wrong where a small model
-//! plays both sides (it writes a command, invents the output and calls itself done); the first one would be wrong
-//! where it drafts and then decides; running all of them would run the draft. Asking again costs one call.
+//! Two *different* answers in one reply are refused, not chosen from. The last one would be wrong
+//! where a small model plays both sides (it writes a command, invents the output and calls itself
+//! done); the first one would be wrong where it drafts and then decides; running all of them would
+//! run the draft. Asking again costs one call.
 
 mod lenient;
 mod search;
@@ -71,8 +72,9 @@ pub fn turn(reply: &Reply) -> Result<Turn, Unreadable> {
     Ok(native_turn(reply))
 }
 
-/// Returns the JSON objects found in `text`, in order: string-aware, in fences, prose, after `<think>…</think>`,
-/// with trailing commas and single quotes mended. Nested objects are not listed apart.
+/// Returns the JSON objects found in `text`, in order: string-aware, in fences, prose, after
+/// `<think>…</think>`, with trailing commas and single quotes mended. Nested objects are not listed
+/// apart.
 pub fn objects(text: &str) -> Vec<Value> {
     let found = search::search(text);
     found
@@ -87,7 +89,8 @@ pub fn without_thinking(text: &str) -> String {
     search::search(text).said.trim().to_owned()
 }
 
-/// Returns the object that `text` is, as a whole: the arguments of a native call; else what is wrong with them.
+/// Returns the object that `text` is, as a whole: the arguments of a native call; else what is
+/// wrong with them.
 pub fn arguments(text: &str) -> Result<Map<String, Value>, String> {
     let start = text.len() - text.trim_start().len();
     if text.trim().is_empty() {
@@ -139,7 +142,8 @@ fn fault_in(reply: &Reply, found: &search::Found) -> Option<String> {
 fn written_turn(reply: &Reply) -> Result<Turn, String> {
     let found = search::search(&reply.text);
     let mut answer: Option<(usize, Turn)> = None;
-    // With its place, which is written out once only: counting the lines up to each of thousands would take for ever.
+    // With its place, which is written out once only: counting the lines up to each of thousands
+    // would take for ever.
     let mut problem: Option<(Option<usize>, String)> = None;
     for (start, object) in &found.objects {
         if object.contains_key("previous_output") {
@@ -259,7 +263,8 @@ fn is_example(turn: &Turn) -> bool {
 fn native_turn(reply: &Reply) -> Turn {
     let (done, calls): (Vec<_>, Vec<_>) = reply.calls.iter().cloned().partition(|call| call.tool == DONE);
     let found = search::search(&reply.text);
-    // A model that was shown the JSON form may write it besides its native calls; the calls count, the comment is kept.
+    // A model that was shown the JSON form may write it besides its native calls; the calls count,
+    // the comment is kept.
     let written = found
         .objects
         .iter()

@@ -95,7 +95,8 @@ pub struct Reply {
     pub text: String,
     /// Native tool calls, names already in the form `server/tool`.
     pub calls: Vec<ToolCall>,
-    /// One sentence for each native call whose arguments could not be read. Then nothing of the reply is to be run.
+    /// One sentence for each native call whose arguments could not be read. Then nothing of the
+    /// reply is to be run.
     pub broken_calls: Vec<String>,
     /// The provider ended the reply at its length limit.
     pub cut: bool,

@@ -1,7 +1,9 @@
-//! Which addresses are the world's, which are somebody's own network, and which nobody in a container has any business with.
+//! Which addresses are the world's, which are somebody's own network, and which nobody in a
+//! container has any business with.
 //!
-//! What is not known to be public is not public: of IPv6 only the part that is given out (`2000::/3`) can be. Forms that carry
-//! an IPv4 address inside are judged by it, or refused where a machine on the way would take it out again.
+//! What is not known to be public is not public: of IPv6 only the part that is given out
+//! (`2000::/3`) can be. Forms that carry an IPv4 address inside are judged by it, or refused where
+//! a machine on the way would take it out again.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -9,7 +11,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Range {
     Public,
-    /// This machine or a network of the operator's; reached only by an exception that names the host.
+    /// This machine or a network of the operator's; reached only by an exception that names the
+    /// host.
     Private,
     /// Never reached; says in a few words what it is.
     Forbidden(&'static str),
@@ -30,7 +33,8 @@ pub fn range(address: IpAddr) -> Range {
 
 fn of_4(address: Ipv4Addr) -> Range {
     match address.octets() {
-        // Azure's is a public address, Alibaba's one of carriers, Oracle's one of the protocol's own.
+        // Azure's is a public address, Alibaba's one of carriers, Oracle's one of the protocol's
+        // own.
         [168, 63, 129, 16] | [100, 100, 100, 200] | [192, 0, 0, 192] | [169, 254, ..] => {
             Forbidden(LINK_LOCAL_OR_METADATA)
         }
@@ -51,8 +55,8 @@ fn of_6(address: Ipv6Addr) -> Range {
     }
     match address.segments() {
         [0, 0, 0, 0, 0, 0, 0, 0] => Forbidden("unspecified"),
-        // NAT64: the machine that translates would reach its own network. There is nothing to except: the address inside
-        // can be named itself.
+        // NAT64: the machine that translates would reach its own network. There is nothing to
+        // except: the address inside can be named itself.
         [0x64, 0xff9b, 0, 0, 0, 0, high, low] => match of_4(v4(high, low)) {
             Public => Public,
             Private | Forbidden(_) => Forbidden("a translated address that is not public"),

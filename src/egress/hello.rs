@@ -1,7 +1,9 @@
-//! The first bytes of a tunnel: whether they are TLS, which name a `ClientHello` asks for, or a request in plain HTTP.
+//! The first bytes of a tunnel: whether they are TLS, which name a `ClientHello` asks for, or a
+//! request in plain HTTP.
 //!
-//! Reads strictly. Whatever two readers might take differently (a name that is there twice, a message that does not fill its record, a
-//! record of another kind in front) is broken and not guessed at, because the server at the other end would be the second reader.
+//! Reads strictly. Whatever two readers might take differently (a name that is there twice, a
+//! message that does not fill its record, a record of another kind in front) is broken and not
+//! guessed at, because the server at the other end would be the second reader.
 
 use super::Host;
 
@@ -15,8 +17,8 @@ const HANDSHAKE: u8 = 22;
 const CLIENT_HELLO: u8 = 1;
 const SERVER_NAME: u16 = 0;
 const HOST_NAME: u8 = 0;
-/// Hides the name that is really asked for behind an outer one of the client's choice (draft-ietf-tls-esni), so what the lists
-/// allow could not be told.
+/// Hides the name that is really asked for behind an outer one of the client's choice
+/// (draft-ietf-tls-esni), so what the lists allow could not be told.
 const ENCRYPTED_CLIENT_HELLO: u16 = 0xfe0d;
 
 /// Beginning of HTTP/2 without TLS. Its requests are binary.

@@ -1,8 +1,10 @@
-//! What a container may reach: a name against the lists, and then the addresses that the name stands for.
+//! What a container may reach: a name against the lists, and then the addresses that the name
+//! stands for.
 //!
-//! Two questions, because the answer to the first says nothing about the second: whoever owns a name that is on the list decides where
-//! it points to, and may let it point into the operator's own network. So a [`Permit`] is not yet a way: only
-//! [`Permit::choose`] gives addresses, and what is connected to is one of those, never the name again.
+//! Two questions, because the answer to the first says nothing about the second: whoever owns a
+//! name that is on the list decides where it points to, and may let it point into the operator's
+//! own network. So a [`Permit`] is not yet a way: only [`Permit::choose`] gives addresses, and what
+//! is connected to is one of those, never the name again.
 
 pub mod address;
 pub mod hello; // the first bytes of a tunnel
@@ -54,7 +56,8 @@ pub struct Policy {
     private: Vec<Pattern>,
 }
 
-/// A destination that the lists let through; where it leads is not known yet. Only [`Policy::judge`] makes one.
+/// A destination that the lists let through; where it leads is not known yet. Only
+/// [`Policy::judge`] makes one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Permit {
     destination: Destination,
@@ -73,7 +76,8 @@ pub enum Inside {
 }
 
 impl Destination {
-    /// Reads `host:port`, or a host alone where `usual_port` says which port is meant; `None` for what is neither.
+    /// Reads `host:port`, or a host alone where `usual_port` says which port is meant; `None` for
+    /// what is neither.
     pub fn parse(authority: &str, usual_port: Option<u16>) -> Option<Self> {
         let (host, port) = match authority.strip_prefix('[') {
             Some(rest) => {
@@ -162,8 +166,9 @@ impl Policy {
 
     /// Decides by the first bytes that a program sends through a tunnel to `permit`'s destination.
     ///
-    /// Networks that serve many customers from the same addresses choose the customer by the name inside TLS or by the `Host` of a
-    /// request. So that name must be one that the lists allow, too: otherwise one allowed host opens the way to every host beside it.
+    /// Networks that serve many customers from the same addresses choose the customer by the name
+    /// inside TLS or by the `Host` of a request. So that name must be one that the lists allow,
+    /// too: otherwise one allowed host opens the way to every host beside it.
     pub fn judge_inside(&self, permit: &Permit, opening: &Opening) -> Result<Inside, Refusal> {
         let Destination { host, port } = &permit.destination;
         let refused = |reason| {
@@ -206,7 +211,8 @@ impl Permit {
         &self.destination
     }
 
-    /// Returns the refusal of what the lists allow, where the way out is closed because set-up has ended.
+    /// Returns the refusal of what the lists allow, where the way out is closed because set-up has
+    /// ended.
     pub fn after_set_up(&self) -> Refusal {
         Refusal {
             destination: self.destination.clone(),
@@ -214,8 +220,9 @@ impl Permit {
         }
     }
 
-    /// Returns those of `resolved` that may be connected to, in their order; refuses where there are some and none may be. `own` are
-    /// the addresses of the worker's machine: what listens there often lies behind a firewall that such a connection would not pass.
+    /// Returns those of `resolved` that may be connected to, in their order; refuses where there
+    /// are some and none may be. `own` are the addresses of the worker's machine: what listens
+    /// there often lies behind a firewall that such a connection would not pass.
     pub fn choose(&self, resolved: &[IpAddr], own: &[IpAddr]) -> Result<Vec<IpAddr>, Refusal> {
         let (mut chosen, mut refused) = (Vec::new(), None);
         for address in resolved {

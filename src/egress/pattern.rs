@@ -1,7 +1,8 @@
 //! One entry of a list of hosts, as it stands in the configuration.
 //!
-//! `example.com` is that host, `*.example.com` (or `.example.com`) every host below it and not itself; both on the ports of HTTP and
-//! HTTPS. `example.com:8080` is that port alone. An address is written like a name, one of IPv6 in `[...]`.
+//! `example.com` is that host, `*.example.com` (or `.example.com`) every host below it and not
+//! itself; both on the ports of HTTP and HTTPS. `example.com:8080` is that port alone. An address
+//! is written like a name, one of IPv6 in `[...]`.
 
 use std::fmt;
 use std::str::FromStr;

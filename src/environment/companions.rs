@@ -59,7 +59,8 @@ impl Docker {
         Ok(true)
     }
 
-    /// Starts the services of `start`'s environment beside `main`, side by side. They go with it, those that a failure left as well.
+    /// Starts the services of `start`'s environment beside `main`, side by side. They go with it,
+    /// those that a failure left as well.
     pub async fn start_companions(
         &self,
         start: &Start<'_>,

@@ -1,7 +1,7 @@
 //! One running container and the streams into it.
 //!
-//! A container that died is told apart from a process that failed: the first is [`EnvironmentError::ContainerLost`],
-//! and a new container can take its place; the second is an [`Ending`].
+//! A process that failed is an [`Ending`]. A container that died is
+//! [`EnvironmentError::ContainerLost`]: a new one can take its place.
 
 use std::future::Future;
 use std::pin::pin;
@@ -27,14 +27,16 @@ const ENDING_LIMIT: Duration = Duration::from_secs(10);
 /// Longest time between the end of a process and the end of the container that died with it.
 const DYING_LIMIT: Duration = Duration::from_millis(500);
 
-/// Bytes that are read of an attached process at once. The client clears as many before each look whether there is something to read, so
-/// that with 64 KiB this was the tenth part of all that the program did in a turn; larger parts are read all the same.
+/// Bytes that are read of an attached process at once. The client clears as many before each look
+/// whether there is something to read, so that with 64 KiB this was the tenth part of all that the
+/// program did in a turn; larger parts are read all the same.
 const READ_AT_ONCE: usize = 16 * 1024;
 
 /// Longest time until the engine has taken a container away.
 const REMOVAL_LIMIT: Duration = Duration::from_mins(1);
 
-/// A started container. Dropping it does not remove it: [`Container::remove`] does, or the sweep after a crash.
+/// A started container. Dropping it does not remove it: [`Container::remove`] does, or the sweep
+/// after a crash.
 #[derive(Clone, Debug)]
 pub struct Container {
     engine: Engine,
@@ -53,7 +55,8 @@ pub struct Container {
 
 /// A process in the container with its streams attached.
 ///
-/// Dropping `stdin` and `stdout` lets go of the process without ending it: only the container's removal is sure to.
+/// Dropping `stdin` and `stdout` lets go of the process without ending it: only the container's
+/// removal is sure to.
 pub struct Attached {
     /// Shutting it down is the end of the process' input; dropping it alone is not.
     pub stdin: Box<dyn AsyncWrite + Send + Unpin>,
@@ -104,13 +107,12 @@ impl Container {
         self.place.as_deref()
     }
 
-    /// Returns the name of the kept set-up that it began with, if it did: what that did is done in it already.
+    /// Returns the name of the kept set-up that this container was started from, if any.
     pub fn set_up(&self) -> Option<&str> {
         self.set_up.as_deref()
     }
 
-    /// Returns the digest of its environment's image, with the image's name where a registry knows it; empty for a container that was
-    /// taken over.
+    /// Returns the digest of the environment's image; empty for a container that was taken over.
     pub fn digest(&self) -> &str {
         &self.digest
     }
@@ -120,8 +122,8 @@ impl Container {
         &self.id
     }
 
-    /// Starts `command` as the container's user in `/workspace` with its streams attached; `environment` as
-    /// `NAME=value`.
+    /// Starts `command` as the container's user in `/workspace` with its streams attached;
+    /// `environment` as `NAME=value`.
     ///
     /// A program that the image does not have is a process that ends with 126 or 127.
     pub async fn attach(&self, command: &[&str], environment: &[&str]) -> Result<Attached, EnvironmentError> {
@@ -154,11 +156,12 @@ impl Container {
         })
     }
 
-    /// Runs `command` with `input` as its stdin, streamed; returns its stdout (at most `max_output` bytes, more is an
-    /// error) and ending.
+    /// Runs `command` with `input` as its stdin, streamed; returns its stdout (at most `max_output`
+    /// bytes, more is an error) and ending.
     ///
-    /// Gives up when nothing was taken in for longer than one command may take. What comes out counts for nothing: one byte
-    /// now and then would hold the run for as long as the container likes.
+    /// Gives up when nothing was taken in for longer than one command may take. What comes out
+    /// counts for nothing: one byte now and then would hold the run for as long as the container
+    /// likes.
     pub async fn run(
         &self,
         command: &[&str],
@@ -204,12 +207,12 @@ impl Container {
         Ok((output, ending.await?))
     }
 
-    /// Removes the container and its services by force, and waits until they are gone. One that is gone already is no error.
+    /// Removes the container and its services, if they still exist, and waits until they are gone.
     pub async fn remove(&self) -> Result<(), EnvironmentError> {
         remove_all(&self.engine, [&self.id].into_iter().chain(&self.companions)).await
     }
 
-    /// Copies `input` to the process. A process that ends without reading everything is no fault; its ending tells.
+    /// Copies `input` to the process; one that ends before it has read everything is no error.
     async fn feed(
         mut input: impl AsyncRead + Unpin,
         mut stdin: impl AsyncWrite + Unpin,
@@ -256,8 +259,7 @@ impl Container {
 
     async fn ending(self, process: String, stderr: Arc<Mutex<Tail>>) -> Result<Ending, EnvironmentError> {
         let exit_code = self.exit_code(&process).await?;
-        // 126 is a command that could not start, 137 one that was killed: both are what a dying container leaves
-        // behind.
+        // A dying container leaves 126 (could not start) or 137 (killed) behind.
         if !(0..126).contains(&exit_code) {
             self.require_surviving().await?;
         }
@@ -265,8 +267,7 @@ impl Container {
         Ok(Ending { exit_code, stderr })
     }
 
-    /// The streams end a moment before the engine knows the exit code, and it sends no word of it: asking again is
-    /// the only way.
+    /// Polls for the exit code: the streams end before the engine knows it, and no event tells.
     async fn exit_code(&self, process: &str) -> Result<i64, EnvironmentError> {
         let what = "asking how a command in the container ended";
         let deadline = Instant::now() + ENDING_LIMIT;
@@ -286,8 +287,9 @@ impl Container {
         }
     }
 
-    /// Like [`Self::require_alive`], for a moment at which the container may be about to die: the engine can know of
-    /// the end of a process before it knows of the end of the container that took the process with it.
+    /// Like [`Self::require_alive`], for a moment at which the container may be about to die: the
+    /// engine can know of the end of a process before it knows of the end of the container that
+    /// took the process with it.
     async fn require_surviving(&self) -> Result<(), EnvironmentError> {
         let options = WaitContainerOptionsBuilder::default().condition("not-running").build();
         let mut waiting = pin!(self.engine.client.wait_container(&self.id, Some(options)));
@@ -315,8 +317,8 @@ impl Container {
         )))
     }
 
-    /// Like [`Self::ask`], for what needs a running container: where one died this moment the engine has many ways to refuse,
-    /// so what the container is decides, and not the words.
+    /// Like [`Self::ask`], for what needs a running container: where one died this moment the
+    /// engine has many ways to refuse, so what the container is decides, and not the words.
     async fn ask_of_the_living<T>(
         &self,
         what: &str,
@@ -369,7 +371,7 @@ pub(super) async fn remove_all(
     removed.into_iter().collect()
 }
 
-/// Removes the container with this id or name, and waits until it is gone. One that is gone already is no error.
+/// Removes the container with this id or name, if it still exists, and waits until it is gone.
 pub(super) async fn remove(engine: &Engine, container: &str) -> Result<(), EnvironmentError> {
     let options = RemoveContainerOptionsBuilder::default().force(true).v(true).build();
     let removed = engine
@@ -391,7 +393,6 @@ async fn until_gone(engine: &Engine, container: &str) -> Result<(), Failure> {
     let options = WaitContainerOptionsBuilder::default().condition("removed").build();
     let mut waiting = pin!(engine.client.wait_container(container, Some(options)));
     match engine.next(&mut waiting, REMOVAL_LIMIT).await {
-        // How it ended is no matter.
         Ok(_) | Err(Failure::Other(_)) => Ok(()),
         Err(failure) if failure.is_absent() => Ok(()),
         Err(failure) => Err(failure),

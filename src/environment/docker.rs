@@ -1,7 +1,8 @@
 //! The engine: containers started, found again and swept.
 //!
-//! Every container is known by its labels, or by its name where it waited for its run, so that a later process finds what an earlier
-//! one left. Of several installations on one engine each sees its own containers only.
+//! Every container is known by its labels, or by its name where it waited for its run, so that a
+//! later process finds what an earlier one left. Of several installations on one engine each sees
+//! its own containers only.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -56,7 +57,8 @@ pub enum Wanted<'a> {
     Newest,
 }
 
-/// The ids of the furnished images that are known, by what was put into which; `None` once the engine would make none.
+/// The ids of the furnished images that are known, by what was put into which; `None` once the
+/// engine would make none.
 pub(super) type FurnishedImages = Option<HashMap<String, String>>;
 
 /// What an image says of itself.
@@ -81,8 +83,9 @@ struct Shared {
 }
 
 impl Docker {
-    /// Connects to `docker_host` (unix socket or tcp) or the default socket (API 1.41 and later). `instance` names this
-    /// installation, e.g. by its state directory: only containers that bear it are ever found or swept.
+    /// Connects to `docker_host` (unix socket or tcp) or the default socket (API 1.41 and later).
+    /// `instance` names this installation, e.g. by its state directory: only containers that bear
+    /// it are ever found or swept.
     pub async fn connect(config: &Config, docker_host: Option<&str>, instance: &str) -> Result<Self, EnvironmentError> {
         let (engine, facts) = Engine::connect(docker_host).await?;
         let shared = Shared {
@@ -196,9 +199,9 @@ impl Docker {
         self.list(Vec::new()).await
     }
 
-    /// Removes those of `found` whose run is not in `keep`, and those older than `cleanup.stale_hours`; returns how many.
-    /// What is to be kept must be asked for after the containers were listed, or a run that begins between the two loses
-    /// its container.
+    /// Removes those of `found` whose run is not in `keep`, and those older than
+    /// `cleanup.stale_hours`; returns how many. What is to be kept must be asked for after the
+    /// containers were listed, or a run that begins between the two loses its container.
     pub async fn sweep(&self, found: Vec<Found>, keep: &HashSet<RunId>) -> Result<usize, EnvironmentError> {
         let stale_hours = i64::try_from(self.shared.config.cleanup.stale_hours).unwrap_or(i64::MAX);
         let oldest = Utc::now()
@@ -342,7 +345,8 @@ impl Found {
         self.run.is_some_and(|run| keep.contains(&run)) && self.created >= oldest
     }
 
-    /// Returns what it is to be removed by: its name where it waits, since a run that takes it at this moment gives it another.
+    /// Returns what it is to be removed by: its name where it waits, since a run that takes it at
+    /// this moment gives it another.
     fn handle(&self) -> &str {
         if self.waits_with().is_some() {
             &self.name
@@ -352,7 +356,8 @@ impl Found {
     }
 }
 
-/// Tells whether the engine complains of a runtime: `unknown or invalid runtime name: runsc`, `Unknown runtime specified runsc`.
+/// Tells whether the engine complains of a runtime: `unknown or invalid runtime name: runsc`,
+/// `Unknown runtime specified runsc`.
 fn is_about_runtime(complaint: &str) -> bool {
     let complaint = complaint.to_ascii_lowercase();
     complaint.contains("unknown") && complaint.contains("runtime")

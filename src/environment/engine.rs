@@ -1,6 +1,7 @@
 //! One connection to the engine: every call has a time-out, and every failure says who must act.
 //!
-//! No version is put into requests: an engine answers with its own, and everything asked of it exists since 1.41.
+//! No version is put into requests: an engine answers with its own, and everything asked of it
+//! exists since 1.41.
 
 use std::fmt;
 use std::future::Future;
@@ -74,7 +75,8 @@ impl Engine {
         };
         let client = bollard::Docker::connect_with_host(&address)
             .map_err(|error| no_docker(why_not_connected(&error)))?
-            // Calls are bounded here, with a limit that also covers the body; bollard's own covers the head alone.
+            // Calls are bounded here, with a limit that also covers the body; bollard's own covers
+            // the head alone.
             .with_timeout(Duration::from_hours(24));
         let identify = async {
             let client = client.negotiate_version().await?;
@@ -159,7 +161,8 @@ impl Failure {
         matches!(self, Self::Refused { status: 404, .. })
     }
 
-    /// Tells whether the thing is in a state in which this cannot be done, e.g. a container that does not run.
+    /// Tells whether the thing is in a state in which this cannot be done, e.g. a container that
+    /// does not run.
     pub(super) fn is_conflict(&self) -> bool {
         matches!(self, Self::Refused { status: 409, .. })
     }
@@ -212,8 +215,8 @@ fn api_number(text: &str) -> Option<(u32, u32)> {
     Some((major.parse().ok()?, minor.parse().ok()?))
 }
 
-/// Which storage drivers can bound a container's writable layer. Whether xfs was mounted with `pquota` shows only
-/// when trying.
+/// Which storage drivers can bound a container's writable layer. Whether xfs was mounted with
+/// `pquota` shows only when trying.
 fn can_limit_disk(driver: Option<&str>, status: &[Vec<String>]) -> bool {
     match driver {
         Some("overlay2") => status

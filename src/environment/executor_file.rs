@@ -1,7 +1,9 @@
-//! The file that is copied into containers as `coding-agent-executor`: where it is, and whether it can run there.
+//! The file that is copied into containers as `coding-agent-executor`: where it is, and whether it
+//! can run there.
 //!
-//! It must be static: an image brings its own libc, an older one than ours, or none. That is seen in the file itself,
-//! before a container is made, because inside the only sign would be "no such file or directory".
+//! It must be static: an image brings its own libc, an older one than ours, or none. That is seen
+//! in the file itself, before a container is made, because inside the only sign would be "no such
+//! file or directory".
 
 use std::fs::File;
 use std::io::Read;
@@ -9,8 +11,8 @@ use std::path::{Path, PathBuf};
 
 use super::Config;
 
-/// Looked for beside the program, in this order. `cargo build` writes a dynamic program under the second name, so a
-/// static one beside it needs a name of its own.
+/// Looked for beside the program, in this order. `cargo build` writes a dynamic program under the
+/// second name, so a static one beside it needs a name of its own.
 const NAMES: [&str; 2] = ["coding-agent-executor-static", "coding-agent-executor"];
 
 const HOW_TO_BUILD: &str = "`make build` or `make install` puts a static one beside the program; or set \
@@ -50,7 +52,8 @@ fn judge(path: &Path) -> Result<(), String> {
     judge_head(&head).map_err(|reason| format!("the executor {} {reason}; {HOW_TO_BUILD}", path.display()))
 }
 
-/// Reads the ELF header and the program headers: little-endian, 64 bits, as on every machine we run on.
+/// Reads the ELF header and the program headers: little-endian, 64 bits, as on every machine we run
+/// on.
 fn judge_head(head: &[u8]) -> Result<(), String> {
     const BROKEN: &str = "is not a Linux program";
     const INTERPRETER: u32 = 3;

@@ -12,7 +12,8 @@ const MOST_BYTES: u64 = 2 * 1024 * 1024;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct FileTools {
-    /// Files that may be written: an extension such as `.py`, or a whole name such as `Makefile`. All where there is none.
+    /// Files that may be written: an extension such as `.py`, or a whole name such as `Makefile`.
+    /// All where there is none.
     pub allowed_extensions: Vec<String>,
     /// Largest file that is read or written.
     pub max_bytes: u64,

@@ -1,4 +1,5 @@
-//! What tells the content of a file from another one's, worked out anew only where the file was changed.
+//! What tells the content of a file from another one's, worked out anew only where the file was
+//! changed.
 
 use std::hash::{DefaultHasher, Hasher};
 use std::io;
@@ -17,7 +18,8 @@ pub(super) struct Fingerprints {
     last: Mutex<Option<(Stamp, u64)>>,
 }
 
-/// Tells a file from what takes its place: whoever writes to it or puts another one there cannot leave the time of change as it was.
+/// Tells a file from what takes its place: whoever writes to it or puts another one there cannot
+/// leave the time of change as it was.
 #[derive(Debug, PartialEq, Eq)]
 struct Stamp {
     file: PathBuf,
@@ -29,7 +31,8 @@ struct Stamp {
 }
 
 impl Fingerprints {
-    /// Returns a number that tells this file's content from another one's. Both are the operator's own: nobody makes two that collide.
+    /// Returns a number that tells this file's content from another one's. Both are the operator's
+    /// own: nobody makes two that collide.
     pub(super) async fn of(&self, file: &Path) -> io::Result<u64> {
         let stamp = Stamp::of(file).await?;
         let mut last = self.last.lock().await;

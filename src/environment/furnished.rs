@@ -1,7 +1,8 @@
 //! Images with the furniture in them, so that it is copied once and not into every container.
 //!
-//! One is made of a container that never ran, so nothing is in it but the image and the furniture. It bears no name: `docker image prune`
-//! takes it along, and it is made again. Installations on the same engine share it.
+//! One is made of a container that never ran, so nothing is in it but the image and the furniture.
+//! It bears no name: `docker image prune` takes it along, and it is made again. Installations on
+//! the same engine share it.
 
 use std::path::Path;
 use std::time::Duration;
@@ -24,7 +25,8 @@ pub(super) const LABEL_FURNISHED: &str = "coding-agent.furnished";
 /// The name of the image that it was put into.
 pub(super) const LABEL_OF: &str = "coding-agent.furnished.of";
 
-/// One that another one has taken the place of goes after so many days; another installation may still want it.
+/// One that another one has taken the place of goes after so many days; another installation may
+/// still want it.
 const KEPT_DAYS: i64 = 7;
 
 /// Most bytes of an image's list of users that are read.
@@ -35,8 +37,8 @@ const PIECE: usize = 256 * 1024;
 
 /// An image with the furniture in it.
 pub(super) struct Furnished {
-    /// The image's id. Two processes that make one at the same time make two, and either may be found. `None` where the engine makes
-    /// none, so that each container has to be furnished.
+    /// The image's id. Two processes that make one at the same time make two, and either may be
+    /// found. `None` where the engine makes none, so that each container has to be furnished.
     pub(super) id: Option<String>,
     /// Names what is in it: the same for all that are made alike.
     pub(super) content: String,
@@ -124,7 +126,8 @@ impl Docker {
         made
     }
 
-    /// Removes what was made of the same image some time ago. What is still in use stays, and nothing depends on it.
+    /// Removes what was made of the same image some time ago. What is still in use stays, and
+    /// nothing depends on it.
     async fn remove_replaced(&self, image: &str, by: &str) {
         let replaced = match self.images_with(vec![format!("{LABEL_OF}={image}")]).await {
             Ok(replaced) => replaced,
@@ -155,7 +158,8 @@ impl Docker {
         uploaded.map_err(|failure| self.engine.error("furnishing a container", failure))
     }
 
-    /// A name says nothing about numbers, and nothing runs in the container yet that could be asked: its file is read.
+    /// A name says nothing about numbers, and nothing runs in the container yet that could be
+    /// asked: its file is read.
     async fn look_up(&self, id: &str, user: &User) -> Result<Owner, EnvironmentError> {
         let what = format!("looking for the image's user '{}'", user.name);
         let options = DownloadFromContainerOptionsBuilder::default()

@@ -1,5 +1,5 @@
-//! What is laid into a container before it starts, and what is read out of it then: archives, because nothing runs in
-//! there yet that could be asked.
+//! What is laid into a container before it starts, and what is read out of it then: archives,
+//! because nothing runs in there yet that could be asked.
 
 use std::io::{self, Read};
 
@@ -12,8 +12,8 @@ use super::user::Owner;
 /// Size of a tar block; what is shorter is filled up, and two empty ones are the end.
 const BLOCK: u64 = 512;
 
-/// Reads as the archive that is laid over the container's files before it starts: the workspace and the executor, whose
-/// bytes pass through and are never held as a whole.
+/// Reads as the archive that is laid over the container's files before it starts: the workspace and
+/// the executor, whose bytes pass through and are never held as a whole.
 pub(super) fn furniture(
     executor: impl AsyncRead + Send + Unpin + 'static,
     size: u64,

@@ -1,7 +1,7 @@
 //! Images: present, else pulled, else built if the environment says how.
 //!
-//! A build uses the engine's classic builder, which every supported engine has. Its context is the Dockerfile's
-//! folder, with a bound on its size, and without regard to a `.dockerignore`.
+//! A build uses the engine's classic builder, which every supported engine has. Its context is the
+//! Dockerfile's folder, with a bound on its size, and without regard to a `.dockerignore`.
 
 use std::collections::{HashMap, VecDeque};
 use std::io::{self, Write};
@@ -30,8 +30,8 @@ const CONTEXT_LIMIT: usize = 64 * 1024 * 1024;
 const LINE_INTERVAL: Duration = Duration::from_secs(1);
 
 impl Docker {
-    /// Sees to it that the image is there: present, else pulled, else built if the environment says how.
-    /// `progress` gets short lines for people.
+    /// Sees to it that the image is there: present, else pulled, else built if the environment says
+    /// how. `progress` gets short lines for people.
     pub async fn ensure_image(
         &self,
         environment: &Environment,
@@ -171,7 +171,8 @@ fn how_to_get(image: &str) -> String {
     }
 }
 
-/// Packs the folder in which the Dockerfile lies. Links are packed as links: nothing outside the folder is sent.
+/// Packs the folder in which the Dockerfile lies. Links are packed as links: nothing outside the
+/// folder is sent.
 fn pack(dockerfile: &Path) -> io::Result<Vec<u8>> {
     std::fs::metadata(dockerfile)?;
     let folder = dockerfile.parent().filter(|folder| !folder.as_os_str().is_empty());
@@ -181,7 +182,8 @@ fn pack(dockerfile: &Path) -> io::Result<Vec<u8>> {
     Ok(archive.into_inner()?.bytes)
 }
 
-/// A buffer that refuses to grow without end: a Dockerfile in a home directory must not send the home directory.
+/// A buffer that refuses to grow without end: a Dockerfile in a home directory must not send the
+/// home directory.
 #[derive(Default)]
 struct Bounded {
     bytes: Vec<u8>,

@@ -3,8 +3,8 @@
 /// What stands between the name of an image and the digest by which it is named.
 const BY_DIGEST: &str = "@sha256:";
 
-/// Returns the digest of an image, with its name: that of the registry which `image` names, of another one, or the id of an image that
-/// never was in any.
+/// Returns the digest of an image, with its name: that of the registry which `image` names, of
+/// another one, or the id of an image that never was in any.
 pub(super) fn digest_of(image: &str, id: &str, repo_digests: &[String]) -> String {
     let is_of = |digest: &&String| {
         let name = digest.split('@').next().unwrap_or_default();

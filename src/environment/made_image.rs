@@ -1,4 +1,5 @@
-//! Images that the program makes of containers: made, found by their labels, and removed. They bear no names.
+//! Images that the program makes of containers: made, found by their labels, and removed. They bear
+//! no names.
 
 use std::collections::HashMap;
 
@@ -10,8 +11,8 @@ use super::docker::Docker;
 use super::engine::Failure;
 
 impl Docker {
-    /// Makes an image of a container and returns its id. It inherits the container's labels but for `labels`. Nothing runs in the container
-    /// meanwhile where it is to `pause`.
+    /// Makes an image of a container and returns its id. It inherits the container's labels but for
+    /// `labels`. Nothing runs in the container meanwhile where it is to `pause`.
     pub(super) async fn make_image(
         &self,
         container: &str,
@@ -44,7 +45,8 @@ impl Docker {
 
     /// Removes an image, and that one only, unless a container uses it.
     pub(super) async fn remove_image(&self, id: &str) {
-        // No pruning: the engine would take along what it was made of, where that bears no name and nothing else was made of it.
+        // No pruning: the engine would take along what it was made of, where that bears no name and
+        // nothing else was made of it.
         let options = RemoveImageOptionsBuilder::default().noprune(true).build();
         let removing = self.engine.client.remove_image(id, Some(options), None);
         if let Err(failure) = self.engine.ask(removing).await {

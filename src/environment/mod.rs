@@ -1,7 +1,9 @@
-//! Containers, through the Docker engine. Knows images, containers and streams; nothing of repositories or tools.
+//! Containers, through the Docker engine. Knows images, containers and streams; nothing of
+//! repositories or tools.
 //!
-//! Guarantees: what runs in a container has no capability, no more memory, processors and processes than configured, no
-//! mount, no way to the engine and, unless the configuration opens it, no network; every container carries labels by which a later process finds and removes it.
+//! Guarantees: what runs in a container has no capability, no more memory, processors and processes
+//! than configured, no mount, no way to the engine and, unless the configuration opens it, no
+//! network; every container carries labels by which a later process finds and removes it.
 //! Deliberately absent: what is said over the streams, and any decision about a run.
 
 mod companions; // the services beside a container
@@ -42,21 +44,24 @@ use resources::Resources;
 use service::Service;
 use set_up::Snapshots;
 
-/// Most containers of one environment that wait for runs. Each takes some 10 MB of the engine's memory.
+/// Most containers of one environment that wait for runs. Each takes some 10 MB of the engine's
+/// memory.
 const MOST_WARM: usize = 32;
 
 /// Execution environments and their limits.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Name: image, or name: {image, `recommended_for`, libraries, build}. Takes the place of the five that ship.
+    /// Name: image, or name: {image, `recommended_for`, libraries, build}. Takes the place of the
+    /// five that ship.
     #[serde(deserialize_with = "notation::environments")]
     pub environments: BTreeMap<String, Environment>,
     /// Used when the plan names none, or one that does not exist.
     pub default_environment: String,
     pub resources: Resources,
     pub network: Network,
-    /// Name of the engine's runtime, such as `runsc` (gVisor) or a name of Kata's; empty for the engine's usual one.
+    /// Name of the engine's runtime, such as `runsc` (gVisor) or a name of Kata's; empty for the
+    /// engine's usual one.
     pub runtime: String,
     /// What the projects' tests need: side containers, by the name under which they are reached.
     pub services: BTreeMap<String, Service>,
@@ -66,12 +71,15 @@ pub struct Config {
     pub max_output_bytes: u64,
     /// The tools that read and write single files.
     pub files: FileTools,
-    /// Environments that are kept after a plan's set-up commands, for the next run with the same project.
+    /// Environments that are kept after a plan's set-up commands, for the next run with the same
+    /// project.
     pub snapshots: Snapshots,
-    /// Environment: how many of its containers a service keeps started, so that a run need not wait for one.
+    /// Environment: how many of its containers a service keeps started, so that a run need not wait
+    /// for one.
     pub warm: BTreeMap<String, usize>,
     pub cleanup: Cleanup,
-    /// The executor to copy into containers; the file `coding-agent-executor` beside the program when left out.
+    /// The executor to copy into containers; the file `coding-agent-executor` beside the program
+    /// when left out.
     pub executor_path: Option<PathBuf>,
 }
 
@@ -85,9 +93,11 @@ pub struct Environment {
     pub libraries: String,
     /// How to build the image when it is not there and cannot be pulled.
     pub build: Option<Build>,
-    /// Hosts that its containers may reach; those that ship with an environment of ours where it is left out.
+    /// Hosts that its containers may reach; those that ship with an environment of ours where it is
+    /// left out.
     pub allow: Option<Vec<String>>,
-    /// Files at the top of a repository that show that it wants this environment; those that ship with one of ours where it is left out.
+    /// Files at the top of a repository that show that it wants this environment; those that ship
+    /// with one of ours where it is left out.
     pub project_files: Option<Vec<String>>,
 }
 
@@ -108,10 +118,11 @@ pub struct Network {
     pub mode: NetworkMode,
     /// When containers reach the hosts that are named.
     pub during: During,
-    /// Hosts that every container may reach besides those of its environment: `example.com`, `*.example.com`,
-    /// `example.com:8080`.
+    /// Hosts that every container may reach besides those of its environment: `example.com`,
+    /// `*.example.com`, `example.com:8080`.
     pub allow: Vec<String>,
-    /// Hosts that may be reached although they lie in a private network, such as a registry of the company's.
+    /// Hosts that may be reached although they lie in a private network, such as a registry of the
+    /// company's.
     pub allow_private: Vec<String>,
 }
 
@@ -242,7 +253,8 @@ impl Default for Cleanup {
 }
 
 impl Config {
-    /// Returns a sentence per fault, each beginning with the key it is about. Nothing outside is asked.
+    /// Returns a sentence per fault, each beginning with the key it is about. Nothing outside is
+    /// asked.
     pub fn validate(&self) -> Vec<String> {
         let mut faults = Vec::new();
         if self.environments.is_empty() {
@@ -340,8 +352,9 @@ impl Config {
         faults
     }
 
-    /// Returns the name of the environment that a repository with these files (paths from its top) will get, where only one comes into
-    /// question: it is the only one there is, or the only one whose project files are there.
+    /// Returns the name of the environment that a repository with these files (paths from its top)
+    /// will get, where only one comes into question: it is the only one there is, or the only one
+    /// whose project files are there.
     pub fn expected_for(&self, files: &[String]) -> Option<&str> {
         let mut wanted: Vec<&str> = self.environments.keys().map(String::as_str).collect();
         if wanted.len() > 1 {
@@ -359,13 +372,15 @@ impl Config {
         services.filter(move |(_, service)| service.is_for(environment))
     }
 
-    /// Returns what containers of `environment` may reach through the way out; `None` where they have none.
+    /// Returns what containers of `environment` may reach through the way out; `None` where they
+    /// have none.
     pub fn policy(&self, environment: &Environment) -> Option<Policy> {
         match self.network.mode {
             NetworkMode::None | NetworkMode::Open => None,
             NetworkMode::Allowlist => {
                 let allowed = environment.allow.iter().flatten().chain(&self.network.allow);
-                // What cannot be read was said when the configuration was checked, and lets nobody out.
+                // What cannot be read was said when the configuration was checked, and lets nobody
+                // out.
                 Some(Policy::of_readable(allowed, &self.network.allow_private))
             }
         }

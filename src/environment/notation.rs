@@ -25,17 +25,19 @@ struct Section {
     /// How to build the image when it is not there and cannot be pulled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     build: Option<Build>,
-    /// Hosts that its containers may reach. Left out, an environment of ours reaches its package registries.
+    /// Hosts that its containers may reach. Left out, an environment of ours reaches its package
+    /// registries.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     allow: Option<Vec<String>>,
-    /// Files at the top of a repository that show that it wants this environment, so that its container is started while the model
-    /// still plans. Left out, an environment of ours has its own; an empty list starts none early.
+    /// Files at the top of a repository that show that it wants this environment, so that its
+    /// container is started while the model still plans. Left out, an environment of ours has its
+    /// own; an empty list starts none early.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     project_files: Option<Vec<String>>,
 }
 
-/// Both forms, for the schema. Reading goes another way: an untagged enum would lose the place and the name of a
-/// wrong key.
+/// Both forms, for the schema. Reading goes another way: an untagged enum would lose the place and
+/// the name of a wrong key.
 #[derive(JsonSchema)]
 #[serde(untagged)]
 #[expect(dead_code, reason = "only its schema is used")]

@@ -15,7 +15,8 @@ pub struct Resources {
     /// E.g. `4g`, `512m`; there is no swap beyond it.
     pub memory_limit: String,
     pub pids_limit: i64,
-    /// Size of the container's writable layer, e.g. `20g`, where the storage driver can limit it; empty for none.
+    /// Size of the container's writable layer, e.g. `20g`, where the storage driver can limit it;
+    /// empty for none.
     pub disk_limit: String,
 }
 

@@ -1,7 +1,9 @@
-//! What a project's tests need beside it: a database, a cache. Each is a container that shares the loopback of the run's own.
+//! What a project's tests need beside it: a database, a cache. Each is a container that shares the
+//! loopback of the run's own.
 //!
-//! A network for the two would be the usual way. It would be a device in a container that has none, cost an address range for each run, lead to
-//! the host through its bridge, and be swept apart. Shared loopback is none of that: a service is at `localhost` and at its own name.
+//! A network for the two would be the usual way. It would be a device in a container that has none,
+//! cost an address range for each run, lead to the host through its bridge, and be swept apart.
+//! Shared loopback is none of that: a service is at `localhost` and at its own name.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +22,8 @@ const LONGEST_NAME: usize = 40;
 pub struct Service {
     /// The image's name, with its tag.
     pub image: String,
-    /// Variables of the service. Nothing in it is secret: whoever works in the container can read it.
+    /// Variables of the service. Nothing in it is secret: whoever works in the container can read
+    /// it.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
     /// What is run in the place of the image's own program.
@@ -29,10 +32,12 @@ pub struct Service {
     /// Its arguments, in the place of the image's own.
     #[serde(default)]
     pub command: Option<Vec<String>>,
-    /// Whom it runs as, e.g. `postgres`; the image's own user when left out, and 1000 in the place of root.
+    /// Whom it runs as, e.g. `postgres`; the image's own user when left out, and 1000 in the place
+    /// of root.
     #[serde(default)]
     pub user: Option<String>,
-    /// A shell command inside of the service that succeeds once it can be used; when left out, it counts as ready when it runs.
+    /// A shell command inside of the service that succeeds once it can be used; when left out, it
+    /// counts as ready when it runs.
     #[serde(default)]
     pub ready: Option<String>,
     /// How long that may take.

@@ -1,7 +1,9 @@
-//! Containers that were set up, kept as images, so that the next run with the same project begins where this one was after its set-up.
+//! Containers that were set up, kept as images, so that the next run with the same project begins
+//! where this one was after its set-up.
 //!
-//! An image belongs to one installation and one place (a project with certain dependencies), and bears no name. It is found by its labels
-//! alone; how many there are and how old they become is bounded.
+//! An image belongs to one installation and one place (a project with certain dependencies), and
+//! bears no name. It is found by its labels alone; how many there are and how old they become is
+//! bounded.
 
 use bollard::query_parameters::InspectContainerOptionsBuilder;
 use chrono::Utc;
@@ -15,7 +17,8 @@ use super::docker::{Docker, Start, Wanted};
 use super::furnished::{Furnished, LABEL_FURNISHED, LABEL_OF};
 use super::specification::{self, LABEL_INSTANCE, LABEL_RUN, LABEL_TASK, LABEL_WARM};
 
-/// Where it can be used: the installation's container of the same kind, for a project with the same dependencies.
+/// Where it can be used: the installation's container of the same kind, for a project with the same
+/// dependencies.
 const LABEL_PLACE: &str = "coding-agent.set-up.place";
 /// What was done in it.
 const LABEL_DONE: &str = "coding-agent.set-up";
@@ -30,7 +33,8 @@ pub struct Snapshots {
     pub max_age_days: u32,
     /// A set-up that took fewer seconds is not kept: it is as quickly done again.
     pub after_seconds: u64,
-    /// Largest size, in bytes, of what a kept one adds to the image it began with; a larger one is not kept.
+    /// Largest size, in bytes, of what a kept one adds to the image it began with; a larger one is
+    /// not kept.
     pub max_bytes: u64,
 }
 
@@ -66,8 +70,8 @@ pub(super) struct Kept {
 }
 
 impl Docker {
-    /// Returns where set-ups of what `start` starts are kept; `None` where none is to be. `furnished` is what its containers are made of
-    /// without one.
+    /// Returns where set-ups of what `start` starts are kept; `None` where none is to be.
+    /// `furnished` is what its containers are made of without one.
     pub(super) fn place(&self, start: &Start<'_>, furnished: &Furnished) -> Option<String> {
         // An engine that makes no images keeps none.
         furnished.id.as_ref()?;
@@ -95,8 +99,8 @@ impl Docker {
         Ok(found)
     }
 
-    /// Keeps `container` as it is, as the set-up `done` of its place, unless it grew too large; removes what is too much or too old. Nothing
-    /// runs in it meanwhile.
+    /// Keeps `container` as it is, as the set-up `done` of its place, unless it grew too large;
+    /// removes what is too much or too old. Nothing runs in it meanwhile.
     pub async fn keep_set_up(&self, container: &Container, done: &str) -> Result<Keeping, EnvironmentError> {
         let Some(place) = container.place() else {
             return Ok(Keeping::NoPlace);
@@ -109,7 +113,8 @@ impl Docker {
             (LABEL_PLACE, place),
             (LABEL_DONE, done),
             (LABEL_INSTANCE, self.instance()),
-            // An image inherits the labels of its container, and it is neither a run's any more nor empty.
+            // An image inherits the labels of its container, and it is neither a run's any more nor
+            // empty.
             (LABEL_RUN, ""),
             (LABEL_TASK, ""),
             (LABEL_WARM, ""),
@@ -121,8 +126,8 @@ impl Docker {
         self.pruned().await.map(|_| Keeping::Kept)
     }
 
-    /// Returns how many bytes a container holds besides its image. An engine that does not say so keeps nothing: its disk would fill up
-    /// without a bound.
+    /// Returns how many bytes a container holds besides its image. An engine that does not say so
+    /// keeps nothing: its disk would fill up without a bound.
     async fn grown(&self, container: &Container) -> Result<u64, EnvironmentError> {
         let what = "asking how large the container is";
         let options = InspectContainerOptionsBuilder::default().size(true).build();
@@ -136,7 +141,8 @@ impl Docker {
             })
     }
 
-    /// Removes what is too much or too old, and returns the others, newest first. What a container uses at this moment goes another time.
+    /// Removes what is too much or too old, and returns the others, newest first. What a container
+    /// uses at this moment goes another time.
     async fn pruned(&self) -> Result<Vec<Kept>, EnvironmentError> {
         let limits = &self.config().snapshots;
         let oldest = Utc::now().timestamp() - i64::from(limits.max_age_days) * 24 * 60 * 60;

@@ -1,4 +1,5 @@
-//! The five environments that ship with the program. Their images are built from `docker/Dockerfile-executor-<name>`.
+//! The five environments that ship with the program. Their images are built from
+//! `docker/Dockerfile-executor-<name>`.
 
 use std::collections::BTreeMap;
 
@@ -90,8 +91,8 @@ pub(super) fn environments() -> BTreeMap<String, Environment> {
         .collect()
 }
 
-/// Fills what was left out of the environment `name` with what ships under that name, so that a site that only changes
-/// the image of `python` need not repeat what Python is good for.
+/// Fills what was left out of the environment `name` with what ships under that name, so that a
+/// site that only changes the image of `python` need not repeat what Python is good for.
 pub(super) fn complete(name: &str, environment: &mut Environment) {
     let Some(shipped) = SHIPPED.iter().find(|shipped| shipped.name == name) else {
         return;

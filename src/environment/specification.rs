@@ -1,4 +1,5 @@
-//! What a container is made of: one pure function from the configuration to the engine's description of a container.
+//! What a container is made of: one pure function from the configuration to the engine's
+//! description of a container.
 
 use std::collections::HashMap;
 
@@ -15,7 +16,8 @@ use crate::task::id::{RunId, TaskId};
 
 pub(super) const LABEL_TASK: &str = "coding-agent.task";
 pub(super) const LABEL_RUN: &str = "coding-agent.run";
-/// Which installation a container belongs to: several may use one engine, and none may sweep another's.
+/// Which installation a container belongs to: several may use one engine, and none may sweep
+/// another's.
 pub(super) const LABEL_INSTANCE: &str = "coding-agent.instance";
 
 pub(super) const WORKSPACE: &str = "/workspace";
@@ -27,8 +29,8 @@ pub(super) const LABEL_NETWORK: &str = "coding-agent.network";
 /// The name of the service, on containers that are one.
 pub(super) const LABEL_SERVICE: &str = "coding-agent.service";
 
-/// The worker that a container was started by, on containers that wait for a run. They cannot be labelled again when they get one: from
-/// then on it is the name that tells it.
+/// The worker that a container was started by, on containers that wait for a run. They cannot be
+/// labelled again when they get one: from then on it is the name that tells it.
 pub(super) const LABEL_WARM: &str = "coding-agent.warm";
 
 /// What every container's name begins with.
@@ -186,7 +188,8 @@ fn labels(order: &Order<'_>) -> HashMap<String, String> {
         .collect()
 }
 
-/// Returns what every process in the container finds in its environment besides what the image says.
+/// Returns what every process in the container finds in its environment besides what the image
+/// says.
 fn variables(config: &Config, order: &Order<'_>) -> Vec<String> {
     let mut variables = Vec::new();
     if order.user.is_foreign {
@@ -199,7 +202,8 @@ fn variables(config: &Config, order: &Order<'_>) -> Vec<String> {
     variables
 }
 
-/// Returns what holds for every container. What engines or their administrators decide otherwise where nothing is said is said.
+/// Returns what holds for every container. What engines or their administrators decide otherwise
+/// where nothing is said is said.
 fn limits(config: &Config, facts: &Facts, memory: (&str, &str)) -> Result<HostConfig, EnvironmentError> {
     let resources = &config.resources;
     let memory = bytes(memory.0, memory.1)?;
@@ -227,7 +231,8 @@ fn limits(config: &Config, facts: &Facts, memory: (&str, &str)) -> Result<HostCo
     })
 }
 
-/// The engine refuses to promise more processors than it has; the default must work on a machine with one.
+/// The engine refuses to promise more processors than it has; the default must work on a machine
+/// with one.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "a billion times the processors of any machine fits"

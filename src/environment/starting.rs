@@ -58,9 +58,9 @@ impl Docker {
         })
     }
 
-    /// Creates a container with all limits and the executor as `/usr/local/bin/coding-agent-executor`, and starts it.
-    /// `/workspace/project` exists and belongs to its user. Removes older containers of the same
-    /// run and purpose first.
+    /// Creates a container with all limits and the executor as
+    /// `/usr/local/bin/coding-agent-executor`, and starts it. `/workspace/project` exists and
+    /// belongs to its user. Removes older containers of the same run and purpose first.
     pub async fn start(&self, start: &Start<'_>) -> Result<Container, EnvironmentError> {
         self.start_on(start, self.basis(start).await?).await
     }
@@ -139,7 +139,8 @@ impl Docker {
         Ok(container.of_place(basis.place.clone(), None))
     }
 
-    /// Removes what there is under the names of the run's containers. Returns the names that its services will have.
+    /// Removes what there is under the names of the run's containers. Returns the names that its
+    /// services will have.
     async fn make_room(&self, start: &Start<'_>) -> Result<Vec<String>, EnvironmentError> {
         let services = self.config().services_of(start.environment);
         let companions: Vec<String> = services
@@ -150,7 +151,8 @@ impl Docker {
         Ok(companions)
     }
 
-    /// Creates, furnishes where need be, and starts. Returns the id, and whether it was made of what it was to be made of.
+    /// Creates, furnishes where need be, and starts. Returns the id, and whether it was made of
+    /// what it was to be made of.
     async fn bring_up(&self, name: &str, recipe: Recipe<'_>) -> Result<(String, bool), EnvironmentError> {
         let Recipe {
             holder,
@@ -166,7 +168,8 @@ impl Docker {
             body.image = Some(made.to_owned());
         }
         let (id, is_as_wanted) = match self.create(name, image, body.clone()).await {
-            // Somebody tidied up since it was found. By its id: its name may have gone to another one since.
+            // Somebody tidied up since it was found. By its id: its name may have gone to another
+            // one since.
             Err(EnvironmentError::ImageMissing { .. }) if made.is_some() => {
                 self.forget_furnished().await;
                 body.image = Some(said.id.clone());

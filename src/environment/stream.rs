@@ -1,7 +1,7 @@
 //! The output of an attached process, taken apart: stdout to be read, and the end of stderr.
 //!
-//! Nothing runs in the background. Reading stdout moves the connection on, so whoever reads slowly slows the process
-//! down, and nothing piles up in between.
+//! Nothing runs in the background. Reading stdout moves the connection on, so whoever reads slowly
+//! slows the process down, and nothing piles up in between.
 
 use std::collections::VecDeque;
 use std::io;
@@ -57,7 +57,8 @@ impl AsyncRead for Output {
                 None => return Poll::Ready(Ok(())),
                 Some(Err(error)) => return Poll::Ready(Err(io::Error::other(error))),
                 Some(Ok(LogOutput::StdOut { message })) => self.current = message,
-                // What carries no mark is a complaint of the engine's, or the rest of a part that broke off.
+                // What carries no mark is a complaint of the engine's, or the rest of a part that
+                // broke off.
                 Some(Ok(LogOutput::StdErr { message } | LogOutput::Console { message })) => {
                     self.stderr
                         .lock()

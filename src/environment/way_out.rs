@@ -13,7 +13,8 @@ const OF_JAVA: [&str; 2] = ["MAVEN_OPTS", "GRADLE_OPTS"];
 
 const NEAR: &str = "localhost,127.0.0.1,::1";
 
-/// Returns the variables, as `NAME=value`; `services` are near. What the image says in those of Java is kept before ours.
+/// Returns the variables, as `NAME=value`; `services` are near. What the image says in those of
+/// Java is kept before ours.
 pub(super) fn variables(of_image: &[String], services: &[&str]) -> Vec<String> {
     let address = format!("http://127.0.0.1:{PROXY_PORT}");
     let mut variables: Vec<String> = USUAL
@@ -40,7 +41,8 @@ pub(super) fn variables(of_image: &[String], services: &[&str]) -> Vec<String> {
 fn java_options() -> String {
     let of_scheme =
         ["http", "https"].map(|scheme| format!("-D{scheme}.proxyHost=127.0.0.1 -D{scheme}.proxyPort={PROXY_PORT}"));
-    // Maven 3.9 looks at them only when it is told to. A `|` would need quotes, which not every start script keeps.
+    // Maven 3.9 looks at them only when it is told to. A `|` would need quotes, which not every
+    // start script keeps.
     format!(
         "{} -Daether.connector.http.useSystemProperties=true",
         of_scheme.join(" ")

@@ -29,7 +29,8 @@ impl Ended {
         }
     }
 
-    /// Tells whether the program that should have done the work is not there: nothing was tested, and nothing failed.
+    /// Tells whether the program that should have done the work is not there: nothing was tested,
+    /// and nothing failed.
     pub fn did_not_start(&self) -> bool {
         let lines = || {
             self.output
@@ -113,8 +114,9 @@ impl Checked {
         !self.passed() && self.excuse.is_none()
     }
 
-    /// Compares with what the same command gave before anything was changed: what failed then is no fault of the work, and what
-    /// did not is named first. A command that did not come to an end is never excused.
+    /// Compares with what the same command gave before anything was changed: what failed then is no
+    /// fault of the work, and what did not is named first. A command that did not come to an end is
+    /// never excused.
     pub fn weigh(&mut self, ended: &Ended, before: &Before) {
         let failed_then = before.exit_code.is_some_and(|code| code != self.expected);
         if self.passed() || self.exit_code.is_none() || !failed_then {

@@ -1,7 +1,8 @@
-//! What a difference shows besides what was asked for: placeholders, and tests that are gone, are not run any more or check less.
+//! What a difference shows besides what was asked for: placeholders, and tests that are gone, are
+//! not run any more or check less.
 //!
-//! It reads a unified diff once, line by line. Code that only moved is no finding: what is taken away in one place and added in
-//! another cancels out.
+//! It reads a unified diff once, line by line. Code that only moved is no finding: what is taken
+//! away in one place and added in another cancels out.
 
 mod configuration; // how the tests are run
 mod hunks;
@@ -215,7 +216,8 @@ impl Inspection {
         findings
     }
 
-    /// Returns the files with fewer assertions than before, and how many. One that came again elsewhere has only moved.
+    /// Returns the files with fewer assertions than before, and how many. One that came again
+    /// elsewhere has only moved.
     fn files_that_assert_less(&mut self) -> BTreeMap<String, usize> {
         let mut came: HashMap<&str, Vec<&str>> = HashMap::new();
         for (path, text) in &self.assertions_added {

@@ -1,5 +1,5 @@
-//! What the model is told of the checks that did not pass: command, exit code, the first failures with their places, and the
-//! end of the output. Bounded, whatever the output was.
+//! What the model is told of the checks that did not pass: command, exit code, the first failures
+//! with their places, and the end of the output. Bounded, whatever the output was.
 
 use std::fmt::Write as _;
 use std::sync::LazyLock;
@@ -66,7 +66,8 @@ pub(super) fn fingerprint(open: &[&Checked]) -> String {
     let mut text = String::new();
     for check in open {
         let _ = writeln!(text, "{} {:?}", check.command, check.exit_code);
-        // Lines move with every change above them, so they do not count where there is something better.
+        // Lines move with every change above them, so they do not count where there is something
+        // better.
         let mut failures: Vec<String> = check
             .failures
             .iter()
@@ -81,7 +82,8 @@ pub(super) fn fingerprint(open: &[&Checked]) -> String {
     Uuid::new_v5(&Uuid::NAMESPACE_OID, text.as_bytes()).to_string()
 }
 
-/// Returns `text` without what differs from one time to the next: times, durations, addresses, ids, temporary files.
+/// Returns `text` without what differs from one time to the next: times, durations, addresses, ids,
+/// temporary files.
 fn settled(text: &str) -> String {
     static FLEETING: LazyLock<Regex> = LazyLock::new(|| {
         pattern(concat!(

@@ -1,8 +1,9 @@
-//! What fails and where, read out of a command's output: rustc and cargo test, pytest and unittest, jest, vitest, mocha and node's
-//! own runner, go, javac, maven and gradle, tsc, gcc, and whatever else writes `file:line: message`.
+//! What fails and where, read out of a command's output: rustc and cargo test, pytest and unittest,
+//! jest, vitest, mocha and node's own runner, go, javac, maven and gradle, tsc, gcc, and whatever
+//! else writes `file:line: message`.
 //!
-//! Each line is looked up in one table of patterns, so the time grows with the length of the output and nothing else.
-//! What is not recognised is no fault: the tail of the output is shown beside.
+//! Each line is looked up in one table of patterns, so the time grows with the length of the output
+//! and nothing else. What is not recognised is no fault: the tail of the output is shown beside.
 
 mod patterns;
 
@@ -76,7 +77,8 @@ impl std::fmt::Display for Failure {
     }
 }
 
-/// Returns the failures that `output` tells of, in its order. `root` is the folder the project lies in.
+/// Returns the failures that `output` tells of, in its order. `root` is the folder the project lies
+/// in.
 pub fn read(output: &str, root: &str) -> Vec<Failure> {
     let output = without_colours(output);
     let mut reader = Reader::new(root);
@@ -178,7 +180,8 @@ impl<'a> Reader<'a> {
         self.add(place, message);
     }
 
-    /// A line that says all: of the failure that is open, where it lacks a place, else a failure of its own.
+    /// A line that says all: of the failure that is open, where it lacks a place, else a failure of
+    /// its own.
     fn stands(&mut self, place: Option<Place>, message: &str) {
         let is_remark = ["warning", "note", "help", "info"]
             .iter()

@@ -1,5 +1,6 @@
-//! How tests, assertions, skips and placeholders are written, line by line. A line is not a program: what stands in a string
-//! looks the same, so a finding is something to look at and never a proof.
+//! How tests, assertions, skips and placeholders are written, line by line. A line is not a
+//! program: what stands in a string looks the same, so a finding is something to look at and never
+//! a proof.
 
 use std::sync::LazyLock;
 
@@ -39,7 +40,8 @@ pub(super) fn is_test_file(path: &str) -> bool {
     is_code(path) && NAME.is_match(path)
 }
 
-/// Returns the name of the test that begins on `line`. `is_marked` tells whether the line before said that a test comes.
+/// Returns the name of the test that begins on `line`. `is_marked` tells whether the line before
+/// said that a test comes.
 pub(super) fn test_name(path: &str, line: &str, is_marked: bool) -> Option<String> {
     static PYTHON: LazyLock<Regex> = LazyLock::new(|| pattern(r"^\s*(?:async )?def (test\w*)\("));
     static GO: LazyLock<Regex> = LazyLock::new(|| pattern(r"^func (Test\w*|Benchmark\w*|Fuzz\w*)\("));
@@ -130,7 +132,8 @@ pub(super) fn is_placeholder(path: &str, line: &str, before: &str) -> bool {
     static STUB: LazyLock<Regex> =
         LazyLock::new(|| pattern(r"^\s*(?:pass\s*#.*|(?:async )?def .*:\s*\.\.\.\s*(?:#.*)?)$"));
     let is_python = path.rsplit_once('.').is_some_and(|(_, end)| end == "py");
-    // An ellipsis alone is what a protocol or an overload has for a body, but these have a decorator or a class of their own.
+    // An ellipsis alone is what a protocol or an overload has for a body, but these have a
+    // decorator or a class of their own.
     let is_empty_body = line.trim() == "..."
         && before.trim_end().ends_with(':')
         && before.trim_start().trim_start_matches("async ").starts_with("def ");

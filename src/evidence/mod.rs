@@ -1,4 +1,5 @@
-//! What speaks for a change and against it: what commands say of it, and what the difference itself shows.
+//! What speaks for a change and against it: what commands say of it, and what the difference itself
+//! shows.
 //!
 //! Plain decisions over plain text. Running commands and reading differences is for others to do.
 

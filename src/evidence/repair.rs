@@ -1,8 +1,9 @@
 //! How often the model may try to mend what a verification found.
 //!
-//! A failure is what one verification found. It is the same one as long as a check fails that failed before, and another one
-//! when all of these pass and something else fails. Trying ends when the same comes twice, when one failure had its share of
-//! tries, or when there were too many failures: each repair that breaks something else is a sign that none will help.
+//! A failure is what one verification found. It is the same one as long as a check fails that
+//! failed before, and another one when all of these pass and something else fails. Trying ends when
+//! the same comes twice, when one failure had its share of tries, or when there were too many
+//! failures: each repair that breaks something else is a sign that none will help.
 
 use serde::{Deserialize, Serialize};
 

@@ -36,7 +36,8 @@ pub fn telling(paths: &[String]) -> Vec<&str> {
     named.chain(tests.take(MOST_TEST_FILES)).collect()
 }
 
-/// Returns the commands that test the project, the best first: where one cannot be started, the next one may.
+/// Returns the commands that test the project, the best first: where one cannot be started, the
+/// next one may.
 pub fn detect(files: &Files) -> Vec<&'static str> {
     let mut commands = Vec::new();
     if files.has("Cargo.toml") {

@@ -1,7 +1,9 @@
-//! The project folder as a directory handle: every path is resolved beneath it, by the kernel where it can.
+//! The project folder as a directory handle: every path is resolved beneath it, by the kernel where
+//! it can.
 //!
-//! Comparing path strings failed twice elsewhere: `/app2` begins with `/app`, and a symlink put there between the check
-//! and the use leads anywhere. A handle has neither hole. What is in `.git` may be read, but never written.
+//! Comparing path strings failed twice elsewhere: `/app2` begins with `/app`, and a symlink put
+//! there between the check and the use leads anywhere. A handle has neither hole. What is in `.git`
+//! may be read, but never written.
 
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, File, OpenOptions, OpenOptionsExt, Permissions};
@@ -21,8 +23,8 @@ pub(super) struct Root {
     endings: Vec<String>,
 }
 
-/// A file that may be written, there or not. Only [`Root::target`] makes one: it lies in the project, not in `.git`, and
-/// its last part is no symlink.
+/// A file that may be written, there or not. Only [`Root::target`] makes one: it lies in the
+/// project, not in `.git`, and its last part is no symlink.
 pub(super) struct Target {
     folder: Dir,
     name: OsString,
@@ -118,7 +120,8 @@ impl Root {
         }
     }
 
-    /// Puts `text` in place of what `existing` was, or of nothing: whole or not at all, keeping the file's mode.
+    /// Puts `text` in place of what `existing` was, or of nothing: whole or not at all, keeping the
+    /// file's mode.
     pub(super) fn put(
         &self,
         path: &str,
@@ -224,7 +227,8 @@ impl Target {
     }
 }
 
-/// Opens without waiting: a named pipe in the project would otherwise block until somebody writes to it.
+/// Opens without waiting: a named pipe in the project would otherwise block until somebody writes
+/// to it.
 fn open_to_read(folder: &Dir, path: &Path) -> io::Result<File> {
     let no_waiting = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or_default();
     folder.open_with(path, OpenOptions::new().read(true).custom_flags(no_waiting))

@@ -1,11 +1,13 @@
-//! Output that may be endless, kept in bounded memory: its head, its tail, and how much is missing between them.
+//! Output that may be endless, kept in bounded memory: its head, its tail, and how much is missing
+//! between them.
 
 /// What a command has written so far.
 #[derive(Debug)]
 pub(super) struct Capture {
     half: usize,
     head: Vec<u8>,
-    /// Grows to twice `half` before its front is dropped, so that each byte is moved once and not with every read.
+    /// Grows to twice `half` before its front is dropped, so that each byte is moved once and not
+    /// with every read.
     tail: Vec<u8>,
     total: u64,
 }
@@ -32,8 +34,8 @@ impl Capture {
         }
     }
 
-    /// Returns the text and the number of bytes left out. What is no UTF-8 is shown as `�`, and so is NUL, which
-    /// several databases and model servers refuse.
+    /// Returns the text and the number of bytes left out. What is no UTF-8 is shown as `�`, and so
+    /// is NUL, which several databases and model servers refuse.
     pub(super) fn into_text(mut self) -> (String, u64) {
         let surplus = self.tail.len().saturating_sub(self.half);
         self.tail.drain(..surplus);

@@ -1,8 +1,8 @@
 //! Runs one command: bounded in time and output, and with everything it starts.
 //!
-//! A time-out or a cancellation ends the whole tree before the answer goes out. What a finished command leaves in the
-//! background goes on (a server started with `&` is a legitimate thing between two calls), is named in the answer, and
-//! ends with the executor at the latest.
+//! A time-out or a cancellation ends the whole tree before the answer goes out. What a finished
+//! command leaves in the background goes on (a server started with `&` is a legitimate thing
+//! between two calls), is named in the answer, and ends with the executor at the latest.
 
 use anyhow::Context;
 use std::io;
@@ -26,7 +26,8 @@ use super::supervisor::{Ending, GRACE};
 use crate::process::descent::descendants;
 use crate::process::ending::end_descendants;
 
-/// How long output is awaited after the command itself has ended: for what background processes say at their start.
+/// How long output is awaited after the command itself has ended: for what background processes say
+/// at their start.
 const LAST_OUTPUT: Duration = Duration::from_millis(500);
 
 /// Programs ask questions, page, colour and phone home less with these.
@@ -87,8 +88,8 @@ impl Running {
         let stderr = stdout.try_clone()?;
         let supervisor = Command::new(&options.supervisor)
             .arg("supervise")
-            // The supervisor goes there itself: with a folder to change to this process would be copied for every command,
-            // its memory tables and all, only to be replaced at once.
+            // The supervisor goes there itself: with a folder to change to this process would be
+            // copied for every command, its memory tables and all, only to be replaced at once.
             .args([folder.as_os_str(), command.as_ref()])
             .envs(ENVIRONMENT)
             .stdin(Stdio::from(OwnedFd::from(theirs)))
@@ -122,12 +123,14 @@ impl Running {
         })
     }
 
-    /// Returns when all output is read, or when background processes hold the pipe open for too long.
+    /// Returns when all output is read, or when background processes hold the pipe open for too
+    /// long.
     async fn last_output(&mut self, capture: &mut Capture) {
         let _ = tokio::time::timeout(LAST_OUTPUT, read_into(capture, &mut self.output)).await;
     }
 
-    /// Ends all processes of the command, and reads on: one that blocks on a full pipe cannot end politely.
+    /// Ends all processes of the command, and reads on: one that blocks on a full pipe cannot end
+    /// politely.
     async fn end_everything(&mut self, capture: &mut Capture) -> anyhow::Result<()> {
         let supervisor = self.supervisor_id;
         let mut ended = tokio::task::spawn_blocking(move || end_descendants(supervisor, GRACE));

@@ -1,4 +1,5 @@
-//! Why a file tool refused, in words that begin with a code a program can read and go on with what the model can do.
+//! Why a file tool refused, in words that begin with a code a program can read and go on with what
+//! the model can do.
 
 use std::io;
 
@@ -33,7 +34,8 @@ impl Fault {
             io::ErrorKind::AlreadyExists => Self::Exists(format!(
                 "{path} is there already; use mode overwrite, append, or str_replace"
             )),
-            // The directory handle refuses with an error of its own; the kernel's refusals carry a number.
+            // The directory handle refuses with an error of its own; the kernel's refusals carry a
+            // number.
             io::ErrorKind::PermissionDenied if error.raw_os_error().is_none() => Self::escape(path),
             _ => Self::Failed(format!("{path}: {error}")),
         }

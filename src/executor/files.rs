@@ -17,7 +17,8 @@ const MOST_ITEMS: usize = 10_000;
 pub(super) struct Files {
     pub(super) root: Root,
     max_shown_bytes: usize,
-    /// Held for a whole edit: of two at once to one file, the second sees what the first has made of it.
+    /// Held for a whole edit: of two at once to one file, the second sees what the first has made
+    /// of it.
     history: Mutex<History>,
 }
 

@@ -1,4 +1,5 @@
-//! What files were before they were edited, for `undo_edit`. Bounded: the oldest edits are forgotten first.
+//! What files were before they were edited, for `undo_edit`. Bounded: the oldest edits are
+//! forgotten first.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};

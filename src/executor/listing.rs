@@ -1,11 +1,13 @@
-//! The names in a folder, sorted and bounded. Level by level, so that one deep folder does not hide its neighbours.
+//! The names in a folder, sorted and bounded. Level by level, so that one deep folder does not hide
+//! its neighbours.
 
 use cap_std::fs::Dir;
 use std::collections::VecDeque;
 use std::io;
 use std::path::PathBuf;
 
-/// A folder with more names than this is shown in part, whatever is asked for: reading them all takes memory.
+/// A folder with more names than this is shown in part, whatever is asked for: reading them all
+/// takes memory.
 const MOST_NAMES: usize = 50_000;
 
 /// How far down a listing goes.
@@ -15,8 +17,8 @@ pub(super) enum Depth {
     EveryFolder,
 }
 
-/// Returns the paths beneath `folder`, folders with a slash at the end, at most `max_items`, and says what is missing.
-/// Leaves out `.git`; symlinks are shown, not followed.
+/// Returns the paths beneath `folder`, folders with a slash at the end, at most `max_items`, and
+/// says what is missing. Leaves out `.git`; symlinks are shown, not followed.
 pub(super) fn list(folder: Dir, depth: Depth, max_items: usize) -> io::Result<String> {
     let mut items = Vec::new();
     let mut is_cut = false;

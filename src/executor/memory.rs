@@ -1,7 +1,7 @@
 //! How often the kernel has killed a process of this container because memory ran out.
 //!
-//! Read from the container's own control group, version 2 or 1, as a count that only grows. Where neither can be read
-//! the count stays unknown, and nothing is claimed.
+//! Read from the container's own control group, version 2 or 1, as a count that only grows. Where
+//! neither can be read the count stays unknown, and nothing is claimed.
 
 use std::fs;
 

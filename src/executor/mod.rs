@@ -1,9 +1,10 @@
-//! The program inside the container: an MCP server on stdio with the seven workspace tools, and beside it the inner end of
-//! the way out ([`tunnel`]).
+//! The program inside the container: an MCP server on stdio with the seven workspace tools, and
+//! beside it the inner end of the way out ([`tunnel`]).
 //!
-//! It guarantees that no command outlives its time-out, its cancellation or this program, that output and files are
-//! bounded, and that the file tools stay in the project folder. It is no sandbox: what a command may do is decided by
-//! the container around it, and a model that wants to kill this program can (the worker then starts another).
+//! It guarantees that no command outlives its time-out, its cancellation or this program, that
+//! output and files are bounded, and that the file tools stay in the project folder. It is no
+//! sandbox: what a command may do is decided by the container around it, and a model that wants to
+//! kill this program can (the worker then starts another).
 
 mod beneath;
 mod capture;
@@ -55,7 +56,8 @@ pub struct Options {
     pub allowed_extensions: Vec<String>,
 }
 
-/// Serves until stdin ends, then ends every process that is left. Calls under way get five seconds to finish first.
+/// Serves until stdin ends, then ends every process that is left. Calls under way get five seconds
+/// to finish first.
 pub async fn serve(options: Options) -> anyhow::Result<()> {
     adopt_orphans().context("orphaned processes cannot be adopted")?;
     let root = options.root.display().to_string();

@@ -1,7 +1,7 @@
 //! The tools behind MCP: reads arguments, runs the tool, writes the answer.
 //!
-//! Every failure a model can react to is an answer marked as an error, never a protocol error: clients show those
-//! badly or not at all.
+//! Every failure a model can react to is an answer marked as an error, never a protocol error:
+//! clients show those badly or not at all.
 
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation, JsonObject, ListToolsResult,

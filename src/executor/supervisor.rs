@@ -1,11 +1,14 @@
-//! The small process between the executor and one command: the parent of everything the command starts.
+//! The small process between the executor and one command: the parent of everything the command
+//! starts.
 //!
-//! Each command gets its own, so that a daemonised grandchild of one command is never taken for another's: orphans fall
-//! to the nearest adopter, and the supervisor is that. It tells the executor how the command itself ended, stays while
-//! background processes live, and ends them all when the executor goes. Marking processes through their environment
-//! failed at programs that clear it; walking the tree alone fails once a parent in the middle has died.
+//! Each command gets its own, so that a daemonised grandchild of one command is never taken for
+//! another's: orphans fall to the nearest adopter, and the supervisor is that. It tells the
+//! executor how the command itself ended, stays while background processes live, and ends them all
+//! when the executor goes. Marking processes through their environment failed at programs that
+//! clear it; walking the tree alone fails once a parent in the middle has died.
 //!
-//! It starts in a millisecond: no runtime, no options. Its stdin is a socket to the executor, in both directions.
+//! It starts in a millisecond: no runtime, no options. Its stdin is a socket to the executor, in
+//! both directions.
 
 use std::ffi::OsStr;
 use std::io::{self, Read, Write};
@@ -42,7 +45,8 @@ pub fn supervise(folder: &OsStr, command: &OsStr) -> ExitCode {
 
 fn try_supervise(folder: &OsStr, command: &OsStr) -> io::Result<()> {
     adopt_orphans()?;
-    // A session of its own: no terminal, and signals to the executor's group do not reach the command.
+    // A session of its own: no terminal, and signals to the executor's group do not reach the
+    // command.
     rustix::process::setsid()?;
     let executor = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
     let shell = match std::env::set_current_dir(folder).and_then(|()| start(command)) {

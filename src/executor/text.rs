@@ -1,5 +1,5 @@
-//! Edits as pure functions from text to text. Line ends stay what they are: a file of CRLF lines is edited, and shown,
-//! as if it had LF lines.
+//! Edits as pure functions from text to text. Line ends stay what they are: a file of CRLF lines is
+//! edited, and shown, as if it had LF lines.
 
 /// Returns whether every line ends in CR LF.
 pub(super) fn is_crlf(text: &str) -> bool {
@@ -49,7 +49,8 @@ pub(super) fn replace_once(text: &str, old: &str, new: &str) -> Replaced {
     }
 }
 
-/// Inserts `added` as lines of its own after `line`, 0 being the top; `None` when there is no such line.
+/// Inserts `added` as lines of its own after `line`, 0 being the top; `None` when there is no such
+/// line.
 pub(super) fn insert_after(text: &str, line: usize, added: &str) -> Option<String> {
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     let (before, after) = lines.split_at_checked(line)?;
@@ -76,8 +77,8 @@ pub(super) struct View {
     pub(super) of: usize,
 }
 
-/// Returns the lines `first` to `last` (from 1, both included), as many as fit into `max_bytes`, at least one; `None`
-/// when there are none.
+/// Returns the lines `first` to `last` (from 1, both included), as many as fit into `max_bytes`, at
+/// least one; `None` when there are none.
 pub(super) fn view(text: &str, first: usize, last: usize, max_bytes: usize) -> Option<View> {
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     let wanted = lines.get(first.checked_sub(1)?..last.min(lines.len()))?;

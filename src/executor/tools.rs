@@ -1,5 +1,5 @@
-//! The seven tools as a model is told of them. Every word is paid for on every run, and small models have small windows:
-//! a test keeps all seven below 600 tokens.
+//! The seven tools as a model is told of them. Every word is paid for on every run, and small
+//! models have small windows: a test keeps all seven below 600 tokens.
 
 use rmcp::model::{JsonObject, Tool};
 use serde_json::{Value, json};

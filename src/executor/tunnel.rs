@@ -1,6 +1,8 @@
-//! The inner end of the way out: listens on the container's loopback and hands each connection on as one stream over stdin and stdout.
+//! The inner end of the way out: listens on the container's loopback and hands each connection on
+//! as one stream over stdin and stdout.
 //!
-//! It decides nothing: what may be reached is decided at the other end, outside of the container. It ends with its stdin.
+//! It decides nothing: what may be reached is decided at the other end, outside of the container.
+//! It ends with its stdin.
 
 use std::future::poll_fn;
 use std::io;
@@ -20,7 +22,8 @@ use tokio_util::compat::{FuturesAsyncReadCompatExt, TokioAsyncReadCompatExt};
 
 use crate::egress::{MOST_CONNECTIONS, PROXY_PORT, READY};
 
-/// How long the one before may still have the port: it ends when its worker's end of the stream does.
+/// How long the one before may still have the port: it ends when its worker's end of the stream
+/// does.
 const BIND_PATIENCE: Duration = Duration::from_secs(20);
 const BIND_PAUSE: Duration = Duration::from_millis(50);
 
@@ -70,7 +73,8 @@ pub async fn tunnel() -> anyhow::Result<()> {
     }
 }
 
-/// Waits for a place first: who finds none waits in the kernel's queue, and is refused by it when that is full, too.
+/// Waits for a place first: who finds none waits in the kernel's queue, and is refused by it when
+/// that is full, too.
 async fn accept(
     listener: &TcpListener,
     places: &Arc<Semaphore>,

@@ -1,4 +1,5 @@
-//! People whom the configuration lets have the program work, whatever the forge says of their rights.
+//! People whom the configuration lets have the program work, whatever the forge says of their
+//! rights.
 
 use super::who::Who;
 use super::{Finding, Verdict};
@@ -31,7 +32,8 @@ impl Entry {
         (!login.is_empty()).then_some(Self::Login(login))
     }
 
-    /// Says for `doctor` whose account it is; `found` is the login and id that the forge knows under it.
+    /// Says for `doctor` whose account it is; `found` is the login and id that the forge knows
+    /// under it.
     pub(super) fn told(&self, section: &str, found: Option<(&str, u64)>) -> Verdict {
         match (self, found) {
             (Self::Id(id), Some((login, _))) => Verdict::Good {

@@ -4,11 +4,13 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Long enough for a run of some turns, short enough for a renamed default branch to be seen the same hour.
+/// Long enough for a run of some turns, short enough for a renamed default branch to be seen the
+/// same hour.
 const FRESH: Duration = Duration::from_mins(10);
 const MOST: usize = 1000;
 
-/// Facts by name, forgotten after ten minutes. Names are compared without regard to case, as both forges do.
+/// Facts by name, forgotten after ten minutes. Names are compared without regard to case, as both
+/// forges do.
 pub(super) struct Cache<T> {
     facts: Mutex<HashMap<String, (Instant, Arc<T>)>>,
 }

@@ -4,8 +4,9 @@ use url::Url;
 
 use super::failure::Failure;
 
-/// Refuses an address that is not encrypted where the API's is: git would say the token aloud on the way. A GitLab behind a proxy that does the
-/// encrypting for it names such addresses when nobody has told it its own.
+/// Refuses an address that is not encrypted where the API's is: git would say the token aloud on
+/// the way. A GitLab behind a proxy that does the encrypting for it names such addresses when
+/// nobody has told it its own.
 pub(super) fn require_encrypted(api: &Url, address: &str) -> Result<(), Failure> {
     let is_plain = Url::parse(address).is_ok_and(|address| address.scheme() == "http");
     if api.scheme() != "https" || !is_plain {

@@ -5,7 +5,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Which comment it is, whatever its text becomes; written `comment-12`, `inline-12` or `review-12`.
+/// Which comment it is, whatever its text becomes; written `comment-12`, `inline-12` or
+/// `review-12`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CommentKey {
     pub kind: CommentKind,

@@ -1,5 +1,5 @@
-//! What an examination finds that works and should be looked at: rights wider than the program needs, and tokens whose time is up
-//! soon or never.
+//! What an examination finds that works and should be looked at: rights wider than the program
+//! needs, and tokens whose time is up soon or never.
 
 use chrono::{NaiveDate, TimeDelta, Utc};
 

@@ -1,7 +1,8 @@
 //! How a request to a forge ends badly, before it is known what the request was for.
 //!
-//! The clients work with [`Failure`], which still knows the status and whether a write may have happened; the callers
-//! of the forge get [`ForgeError`], which says who must act. [`Attempt`] is the step between the two.
+//! The clients work with [`Failure`], which still knows the status and whether a write may have
+//! happened; the callers of the forge get [`ForgeError`], which says who must act. [`Attempt`] is
+//! the step between the two.
 
 use std::error::Error;
 
@@ -25,7 +26,8 @@ pub(super) enum Failure {
     /// An answer that this program does not understand.
     #[error("{reason}")]
     Unreadable { reason: String },
-    /// The operator must change something before it is worth asking. The status is the one that says so best.
+    /// The operator must change something before it is worth asking. The status is the one that
+    /// says so best.
     #[error("something must be set up first")]
     Unprepared { status: StatusCode, mend: String },
 }
@@ -73,7 +75,8 @@ pub(super) struct Attempt<'a> {
 }
 
 impl Attempt<'_> {
-    /// Returns the error for `failure`. A 404 is taken for a missing right: forges hide what a token may not see.
+    /// Returns the error for `failure`. A 404 is taken for a missing right: forges hide what a
+    /// token may not see.
     pub(super) fn failed(&self, failure: Failure) -> ForgeError {
         let what = self.what.to_owned();
         match failure {

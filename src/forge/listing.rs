@@ -1,4 +1,5 @@
-//! How long a list may be: pages without end, or each as long as an answer may be, would fill the memory.
+//! How long a list may be: pages without end, or each as long as an answer may be, would fill the
+//! memory.
 
 use super::failure::Failure;
 use super::retry::Answer;

@@ -35,50 +35,58 @@ use who::Who;
 
 /// What the program needs of a forge. GitHub and GitLab implement it.
 ///
-/// Every call has a time-out, is retried three times on 5xx, 429, secondary limits and dropped connections (with
-/// back-off, honouring `retry-after`), and every write may be repeated without doing its work twice.
+/// Every call has a time-out, is retried three times on 5xx, 429, secondary limits and dropped
+/// connections (with back-off, honouring `retry-after`), and every write may be repeated without
+/// doing its work twice.
 #[async_trait]
 pub trait Forge: Send + Sync {
-    /// Returns every open item that carries the trigger label, in all configured repositories, owners and groups; all pages.
+    /// Returns every open item that carries the trigger label, in all configured repositories,
+    /// owners and groups; all pages.
     async fn triggered(&self) -> Search;
 
     /// Returns the item as it is now.
     async fn item(&self, task: &TaskId) -> Result<Item, ForgeError>;
 
-    /// Returns all comments in order of their making: those on the changes and the reviews' own texts included, all
-    /// pages, never the bot's own, never what the forge wrote itself, never internal notes of a repository that more
-    /// people can read. Looking again costs next to nothing: unchanged pages are only confirmed.
+    /// Returns all comments in order of their making: those on the changes and the reviews' own
+    /// texts included, all pages, never the bot's own, never what the forge wrote itself, never
+    /// internal notes of a repository that more people can read. Looking again costs next to
+    /// nothing: unchanged pages are only confirmed.
     async fn comments(&self, task: &TaskId) -> Result<Vec<Comment>, ForgeError>;
 
-    /// Tells whether somebody is to be obeyed: they may write to the task's repository, by themselves or through a team or
-    /// group, or the configuration's `allowed_users` names them. Somebody whom the forge does not know is not.
+    /// Tells whether somebody is to be obeyed: they may write to the task's repository, by
+    /// themselves or through a team or group, or the configuration's `allowed_users` names them.
+    /// Somebody whom the forge does not know is not.
     async fn is_authorised(&self, task: &TaskId, who: Who<'_>) -> Result<bool, ForgeError>;
 
     /// Tells whether the configuration's `allowed_users` names somebody, by login or by id.
     fn allows(&self, who: Who<'_>) -> bool;
 
-    /// Tells who put the trigger label on, the last time; `None` where the item's history does not tell (yet).
+    /// Tells who put the trigger label on, the last time; `None` where the item's history does not
+    /// tell (yet).
     async fn triggered_by(&self, task: &TaskId) -> Result<Option<Deed>, ForgeError>;
 
-    /// Returns every change of the item's words or of its head branch since `since`, as far as the forge tells of them. The
-    /// newest alone would not do: it hides those before it.
+    /// Returns every change of the item's words or of its head branch since `since`, as far as the
+    /// forge tells of them. The newest alone would not do: it hides those before it.
     async fn edits_since(&self, item: &Item, since: DateTime<Utc>) -> Result<Vec<Edit>, ForgeError>;
 
-    /// Puts the bot's reaction below a comment, once. One that is there already is no error, nor is a comment that is
-    /// gone, nor one of a kind that takes none (a GitHub review's own text): then nothing is done.
+    /// Puts the bot's reaction below a comment, once. One that is there already is no error, nor is
+    /// a comment that is gone, nor one of a kind that takes none (a GitHub review's own text): then
+    /// nothing is done.
     async fn react(&self, task: &TaskId, comment: CommentKey, reaction: Reaction) -> Result<(), ForgeError>;
 
     /// Returns the name of the bot's account.
     async fn bot_name(&self) -> Result<String, ForgeError>;
 
-    /// Puts a single label on the item; makes the label in the repository if it is missing. Repeating changes nothing.
+    /// Puts a single label on the item; makes the label in the repository if it is missing.
+    /// Repeating changes nothing.
     async fn add_label(&self, task: &TaskId, label: &str) -> Result<(), ForgeError>;
 
     /// Takes a single label off; a label that is not there is no error.
     async fn remove_label(&self, task: &TaskId, label: &str) -> Result<(), ForgeError>;
 
-    /// Writes a comment, once: `marker` goes into the body invisibly, and before a write is repeated (or when
-    /// `search_first` says that an earlier process may have written it) the bot's comments are searched for it.
+    /// Writes a comment, once: `marker` goes into the body invisibly, and before a write is
+    /// repeated (or when `search_first` says that an earlier process may have written it) the bot's
+    /// comments are searched for it.
     async fn comment(&self, task: &TaskId, post: &Post<'_>) -> Result<CommentId, ForgeError>;
 
     /// Replaces the text of a comment of the bot's own; the marker stays.
@@ -90,11 +98,13 @@ pub trait Forge: Send + Sync {
     /// Opens a pull/merge request, or returns the open one that already leads from `head`.
     async fn open_change(&self, task: &TaskId, change: &NewChange) -> Result<Change, ForgeError>;
 
-    /// Returns those of `changes`, pull/merge requests of one repository, that are open; unchanged lists are only confirmed.
+    /// Returns those of `changes`, pull/merge requests of one repository, that are open; unchanged
+    /// lists are only confirmed.
     async fn open_changes(&self, changes: &[TaskId]) -> Result<Vec<OpenChange>, ForgeError>;
 
-    /// Returns what the checks of a change's commit say, with the logs of those that failed and are not among `known`. A token
-    /// that may not read checks sees none, and one that may not read logs sees the names alone.
+    /// Returns what the checks of a change's commit say, with the logs of those that failed and are
+    /// not among `known`. A token that may not read checks sees none, and one that may not read
+    /// logs sees the names alone.
     async fn checks(&self, change: &TaskId, commit: &str, known: &BTreeSet<String>) -> Result<Checks, ForgeError>;
 
     /// Returns what git needs to fetch from and push to the clone address of the task's repository.
@@ -109,8 +119,8 @@ pub trait Forge: Send + Sync {
     /// Takes over the answers that an earlier process was given, for the forge to confirm.
     fn recall(&self, answers: Vec<KnownAnswer>);
 
-    /// Returns the answers that the next process should know, if they are others than at the last call. They hold
-    /// nothing that people wrote.
+    /// Returns the answers that the next process should know, if they are others than at the last
+    /// call. They hold nothing that people wrote.
     fn news(&self) -> Option<Vec<KnownAnswer>>;
 }
 
@@ -122,7 +132,8 @@ pub struct KnownAnswer {
     body: String,
 }
 
-/// What a search for labelled items brought. A source that cannot be read does not hide the items of the others.
+/// What a search for labelled items brought. A source that cannot be read does not hide the items
+/// of the others.
 #[derive(Debug, Default)]
 pub struct Search {
     pub items: Vec<Triggered>,
@@ -160,7 +171,8 @@ pub struct Item {
     pub is_open: bool,
     /// Of a pull/merge request that is not open any more.
     pub is_merged: bool,
-    /// Moves with edits and labels. With comments GitLab moves it once a minute at most: only `comments` tells of all.
+    /// Moves with edits and labels. With comments GitLab moves it once a minute at most: only
+    /// `comments` tells of all.
     pub updated_at: DateTime<Utc>,
     /// The page a person opens.
     pub url: String,
@@ -207,12 +219,14 @@ pub struct ChangeHead {
     /// The full name of that repository; `None` where it was deleted or is hidden.
     pub head_repository: Option<String>,
     pub is_fork: bool,
-    /// Whether the bot may push to the head branch: always in the same repository, in a fork only where its owner allows it.
+    /// Whether the bot may push to the head branch: always in the same repository, in a fork only
+    /// where its owner allows it.
     pub may_push: bool,
 }
 
 impl ChangeHead {
-    /// Returns the account or group that the head branch's repository belongs to; empty where that is not known.
+    /// Returns the account or group that the head branch's repository belongs to; empty where that
+    /// is not known.
     pub fn owner(&self) -> &str {
         let repository = self.head_repository.as_deref().unwrap_or_default();
         repository.rsplit_once('/').map_or("", |(owner, _)| owner)
@@ -227,8 +241,8 @@ pub struct Comment {
     pub author_id: Option<u64>,
     pub body: String,
     pub created_at: DateTime<Utc>,
-    /// Moves with an edit, but only another body proves one: GitLab moves it with reactions as well (the bot's too),
-    /// GitHub counts whole seconds and has no such time for a review's own text.
+    /// Moves with an edit, but only another body proves one: GitLab moves it with reactions as well
+    /// (the bot's too), GitHub counts whole seconds and has no such time for a review's own text.
     pub updated_at: DateTime<Utc>,
     /// File and line, of a comment on the changes.
     pub place: Option<Place>,
@@ -287,7 +301,8 @@ pub struct Change {
     pub url: String,
 }
 
-/// User name and password for git over HTTP. Given to one git process through its environment, never by URL or argument.
+/// User name and password for git over HTTP. Given to one git process through its environment,
+/// never by URL or argument.
 #[derive(Debug, Clone)]
 pub struct GitCredentials {
     pub username: String,
@@ -322,7 +337,8 @@ pub enum Verdict {
 /// Why a forge did not do what it was asked. The variant says who must act.
 #[derive(Debug, thiserror::Error)]
 pub enum ForgeError {
-    /// The operator: the token or its rights. `mend` says which right is missing and where to give it.
+    /// The operator: the token or its rights. `mend` says which right is missing and where to give
+    /// it.
     #[error("{what}: {platform} answered {status}; {mend}")]
     Refused {
         platform: &'static str,

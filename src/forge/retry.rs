@@ -1,9 +1,9 @@
 //! Which failures are tried again, and when.
 //!
-//! Three repeats after the first attempt, with growing pauses and some chance in them. A forge that names a time is
-//! believed; a wait of more than a minute is not slept through but handed to the caller, who can park the run.
-//! A write that must not happen twice is only repeated where the forge said that it did nothing; in doubt, [`once`]
-//! looks whether it happened.
+//! Three repeats after the first attempt, with growing pauses and some chance in them. A forge that
+//! names a time is believed; a wait of more than a minute is not slept through but handed to the
+//! caller, who can park the run. A write that must not happen twice is only repeated where the
+//! forge said that it did nothing; in doubt, [`once`] looks whether it happened.
 
 use std::time::Duration;
 
@@ -20,7 +20,8 @@ use super::failure::{Failure, causes, one_line};
 pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Time for one attempt, from the first byte sent to the last one received.
 pub(super) const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(30);
-/// The longest answer that is read. The biggest real ones, a page of a hundred long comments, stay below.
+/// The longest answer that is read. The biggest real ones, a page of a hundred long comments, stay
+/// below.
 pub(super) const LONGEST_ANSWER: usize = 32 * 1024 * 1024;
 
 const REPEATS: usize = 3;
@@ -28,8 +29,9 @@ const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const PAUSE_FACTOR: f32 = 3.0;
 const LONGEST_WAIT: Duration = Duration::from_mins(1);
 
-/// How often a forge is asked again that does not see yet what was just pushed: for about 95 seconds in all. GitLab 19 was
-/// seen to take 38 seconds; a minute of patience was needed for all of its requests.
+/// How often a forge is asked again that does not see yet what was just pushed: for about 95
+/// seconds in all. GitLab 19 was seen to take 38 seconds; a minute of patience was needed for all
+/// of its requests.
 const LOOKS: usize = 11;
 const FIRST_LOOK: Duration = Duration::from_millis(500);
 const LONGEST_LOOK: Duration = Duration::from_secs(15);
@@ -60,7 +62,8 @@ impl Answer {
     }
 }
 
-/// Returns what it means that no answer came, or not the whole of it. The address may hold what is not to be shown.
+/// Returns what it means that no answer came, or not the whole of it. The address may hold what is
+/// not to be shown.
 pub(super) fn no_answer(error: reqwest::Error) -> Failure {
     let reason = if error.is_timeout() {
         format!("no complete answer within {} seconds", ATTEMPT_TIMEOUT.as_secs())
@@ -98,7 +101,8 @@ where
         .map_err(|setback| setback.failure)
 }
 
-/// Does a write that must happen once: where its outcome is unknown, `find` looks for its result before it is repeated.
+/// Does a write that must happen once: where its outcome is unknown, `find` looks for its result
+/// before it is repeated.
 ///
 /// `search_first` is for the case that an earlier process may have done it.
 pub(super) async fn once<T, F, FindFuture, M, MakeFuture>(search_first: bool, find: F, make: M) -> Result<T, Failure>
@@ -127,9 +131,10 @@ where
     }
 }
 
-/// Repeats a write while the forge answers that it does not know what was pushed a moment ago: API and git are not
-/// one store there, and the API may be behind. `is_early` recognises that answer. What is not seen in the end is an outage,
-/// so that the run is parked and goes on later; a failure would throw away work whose branch is pushed already.
+/// Repeats a write while the forge answers that it does not know what was pushed a moment ago: API
+/// and git are not one store there, and the API may be behind. `is_early` recognises that answer.
+/// What is not seen in the end is an outage, so that the run is parked and goes on later; a failure
+/// would throw away work whose branch is pushed already.
 pub(super) async fn until_seen<T, M, MakeFuture>(is_early: impl Fn(&Failure) -> bool, make: M) -> Result<T, Failure>
 where
     M: FnMut() -> MakeFuture,
@@ -182,7 +187,8 @@ impl Setback {
         }
     }
 
-    /// Returns the pause before the next attempt, at least as long as the forge asked for; `None` to give up.
+    /// Returns the pause before the next attempt, at least as long as the forge asked for; `None`
+    /// to give up.
     fn pause(&self, planned: Option<Duration>) -> Option<Duration> {
         let wait = self.wait.unwrap_or_default();
         planned
@@ -239,7 +245,8 @@ fn is_used_up(headers: &HeaderMap) -> bool {
         .any(|name| number(headers, name) == Some(0))
 }
 
-/// Returns how long the forge asks to wait; GitHub's rule for a secondary limit without a time is one minute.
+/// Returns how long the forge asks to wait; GitHub's rule for a secondary limit without a time is
+/// one minute.
 fn asked_wait(answer: &Answer, now: DateTime<Utc>) -> Option<Duration> {
     let seconds = |moment: DateTime<Utc>| (moment - now).to_std().unwrap_or_default();
     let headers = &answer.headers;

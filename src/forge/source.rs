@@ -21,7 +21,8 @@ impl Source {
 }
 
 impl Source {
-    /// Leaves those items whose repository the entry names: the configuration says what is worked on, and not the forge.
+    /// Leaves those items whose repository the entry names: the configuration says what is worked
+    /// on, and not the forge.
     pub(super) fn keep_own(&self, found: &mut Vec<Triggered>) {
         found.retain(|item| item.task.repository().is_some_and(|name| self.holds(name)));
     }

@@ -1,4 +1,5 @@
-//! A server for the tests of the clients: real HTTP, answers from a closure, and a list of what was asked.
+//! A server for the tests of the clients: real HTTP, answers from a closure, and a list of what was
+//! asked.
 
 use std::sync::{Arc, Mutex};
 

@@ -1,10 +1,12 @@
 //! Answers that a forge may confirm instead of sending them again.
 //!
-//! A page is kept with its `ETag`; asked with `If-None-Match`, a forge answers an unchanged one with an empty 304, which
-//! GitHub does not count against the rate limit. Bounded: the oldest pages go when there are too many.
+//! A page is kept with its `ETag`; asked with `If-None-Match`, a forge answers an unchanged one
+//! with an empty 304, which GitHub does not count against the rate limit. Bounded: the oldest pages
+//! go when there are too many.
 //!
-//! The smallest are worth telling the next process, for what cron starts is always a new one: a search that finds nothing
-//! is what an idle installation asks for, again and again. Larger pages hold what people wrote; they stay in memory.
+//! The smallest are worth telling the next process, for what cron starts is always a new one: a
+//! search that finds nothing is what an idle installation asks for, again and again. Larger pages
+//! hold what people wrote; they stay in memory.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
@@ -69,7 +71,8 @@ impl Validators {
         }
     }
 
-    /// Takes over what an earlier process knew. What cannot be a tag was not written by this program and is left out.
+    /// Takes over what an earlier process knew. What cannot be a tag was not written by this
+    /// program and is left out.
     pub(super) fn recall(&self, answers: Vec<KnownAnswer>) {
         let mut pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
         for answer in answers.into_iter().take(MOST_PAGES) {

@@ -1,4 +1,5 @@
-//! What is watched of a pull/merge request after it was opened: whether it is open, and what its checks say.
+//! What is watched of a pull/merge request after it was opened: whether it is open, and what its
+//! checks say.
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -30,7 +31,8 @@ pub enum Checks {
     /// Not all have come to an end.
     Running,
     Passed,
-    /// All have come to an end, and these failed that were not known; none, where all that failed were.
+    /// All have come to an end, and these failed that were not known; none, where all that failed
+    /// were.
     Failed(Vec<FailedCheck>),
 }
 
@@ -56,7 +58,8 @@ pub(super) fn tail(log: &[u8]) -> String {
     without_escapes(whole).trim().to_owned()
 }
 
-/// Takes out escape sequences (`ESC [ ... letter`) and every other control character but line breaks and tabs.
+/// Takes out escape sequences (`ESC [ ... letter`) and every other control character but line
+/// breaks and tabs.
 fn without_escapes(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut characters = text.chars().peekable();

@@ -2,7 +2,8 @@
 
 use super::{Comment, Deed, Item};
 
-/// Somebody with an account on a forge. A login can be given up and taken by somebody else; an id stays with its account.
+/// Somebody with an account on a forge. A login can be given up and taken by somebody else; an id
+/// stays with its account.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Who<'a> {
     /// Empty where the account was deleted.
@@ -12,7 +13,8 @@ pub struct Who<'a> {
 }
 
 impl Who<'_> {
-    /// Tells whether the account that the forge found under this login is another one than the one that is meant.
+    /// Tells whether the account that the forge found under this login is another one than the one
+    /// that is meant.
     pub(super) fn is_another(self, found: Option<u64>) -> bool {
         matches!((self.id, found), (Some(meant), Some(found)) if meant != found)
     }

@@ -1,7 +1,7 @@
 //! From a permit to a connection: what was checked is what is connected to.
 //!
-//! A name is looked up once, here; what it leads to is checked, and one of the checked addresses is connected to. A name that is
-//! looked up again for the connection could lead elsewhere by then.
+//! A name is looked up once, here; what it leads to is checked, and one of the checked addresses is
+//! connected to. A name that is looked up again for the connection could lead elsewhere by then.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};

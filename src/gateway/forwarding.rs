@@ -39,7 +39,8 @@ pub(super) enum Trouble {
     Failed(StatusCode, String),
 }
 
-/// Sends one request over `connection`, and returns the answer while its body still comes. What is returned beside it must be kept as long.
+/// Sends one request over `connection`, and returns the answer while its body still comes. What is
+/// returned beside it must be kept as long.
 pub(super) async fn forward(
     mut request: Request<Incoming>,
     destination: &Destination,

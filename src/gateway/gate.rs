@@ -38,7 +38,8 @@ impl Gate {
         }
     }
 
-    /// Opens it until what is returned is dropped. Connections that are still open then are cut off.
+    /// Opens it until what is returned is dropped. Connections that are still open then are cut
+    /// off.
     pub fn hold_open(&self) -> HeldOpen {
         self.open.send_modify(|holders| *holders += 1);
         HeldOpen(self.clone())

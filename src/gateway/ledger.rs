@@ -1,4 +1,5 @@
-//! What a run's containers were refused, for the journal, the model and people; and where they went, for the journal.
+//! What a run's containers were refused, for the journal, the model and people; and where they
+//! went, for the journal.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -102,7 +103,8 @@ impl Ledger {
         }
     }
 
-    /// Tells of all traffic that was not told of yet, and from now on of each connection when it ends.
+    /// Tells of all traffic that was not told of yet, and from now on of each connection when it
+    /// ends.
     pub fn close(&self) {
         let mut pages = self.pages();
         pages.is_closed = true;

@@ -1,10 +1,12 @@
 //! The way out of a container: the outer end of a stream that comes from inside.
 //!
-//! A container has no network but its own loopback. What listens there (`coding-agent-executor tunnel`) hands each connection on as
-//! one stream among many over the stdin and stdout of an attached process; here every such stream is spoken to as an HTTP proxy is, judged by
-//! the [`Policy`](crate::egress::Policy), and connected. Nothing listens on the worker.
+//! A container has no network but its own loopback. What listens there (`coding-agent-executor
+//! tunnel`) hands each connection on as one stream among many over the stdin and stdout of an
+//! attached process; here every such stream is spoken to as an HTTP proxy is, judged by the
+//! [`Policy`](crate::egress::Policy), and connected. Nothing listens on the worker.
 //!
-//! Whoever works in the container can speak to this end as he likes. So everything is bounded: streams, heads, waits, silence.
+//! Whoever works in the container can speak to this end as he likes. So everything is bounded:
+//! streams, heads, waits, silence.
 
 mod dialing; // from a permit to a connection
 pub mod flow; // bytes are counted
@@ -56,7 +58,8 @@ impl Gateway {
         }
     }
 
-    /// Serves until the stream ends or breaks the protocol; every connection made over it ends with it, or with this future.
+    /// Serves until the stream ends or breaks the protocol; every connection made over it ends with
+    /// it, or with this future.
     pub async fn serve(
         self: Arc<Self>,
         reader: impl AsyncRead + Send + Unpin,

@@ -2,7 +2,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Returns the addresses of all interfaces. Where the kernel does not tell them, private ones are known by their range all the same.
+/// Returns the addresses of all interfaces. Where the kernel does not tell them, private ones are
+/// known by their range all the same.
 pub(super) fn own_addresses() -> Vec<IpAddr> {
     let read = |path| std::fs::read_to_string(path).unwrap_or_default();
     let (fourth, sixth) = (read("/proc/net/fib_trie"), read("/proc/net/if_inet6"));
@@ -12,7 +13,8 @@ pub(super) fn own_addresses() -> Vec<IpAddr> {
         .collect()
 }
 
-/// Reads the table of routes: a local address stands on a line of its own, and on the next that it is one of this machine.
+/// Reads the table of routes: a local address stands on a line of its own, and on the next that it
+/// is one of this machine.
 fn of_4(table: &str) -> impl Iterator<Item = Ipv4Addr> {
     let lines = table.lines().zip(table.lines().skip(1));
     lines.filter_map(|(line, next)| {

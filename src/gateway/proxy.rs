@@ -1,7 +1,8 @@
-//! One stream from inside, spoken to as an HTTP proxy is: `CONNECT` and plain requests with a whole address.
+//! One stream from inside, spoken to as an HTTP proxy is: `CONNECT` and plain requests with a whole
+//! address.
 //!
-//! Every answer of our own is a sentence that the model can act on. Many programs show only the status line of a refused
-//! `CONNECT`, so the sentence stands there as well.
+//! Every answer of our own is a sentence that the model can act on. Many programs show only the
+//! status line of a refused `CONNECT`, so the sentence stands there as well.
 
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -84,7 +85,8 @@ impl Gateway {
         }
         let destination = match request.uri().scheme_str() {
             Some("http") => request.uri().authority().and_then(|authority| {
-                // Whoever writes a user into an address means the host behind it; so do we, and hand nobody on.
+                // Whoever writes a user into an address means the host behind it; so do we, and
+                // hand nobody on.
                 let host = authority.as_str().rsplit('@').next()?;
                 Destination::parse(host, Some(80))
             }),
@@ -111,8 +113,8 @@ impl Gateway {
         let destination = destination.ok_or_else(unreadable)?;
         let permit = self.policy.judge(destination)?;
         let pass = self.gate.pass(&permit)?;
-        // Connected to before the first bytes are known, so that the answer can say why there is no connection. Nothing is sent
-        // before they are judged.
+        // Connected to before the first bytes are known, so that the answer can say why there is no
+        // connection. Nothing is sent before they are judged.
         let outside: Box<dyn Stream> = match self.proxy_to(&permit, Kind::Tunnel)? {
             None => Box::new(dialing::directly(&permit).await?),
             Some(proxy) => Box::new(tunnel_through(&proxy, permit.destination()).await?),

@@ -82,8 +82,9 @@ async fn join(
     }
 }
 
-/// Reads the first bytes from inside into `first`. What the server says before them is handed on: some protocols begin with its
-/// greeting. `None` where either end was closed before anything was understood.
+/// Reads the first bytes from inside into `first`. What the server says before them is handed on:
+/// some protocols begin with its greeting. `None` where either end was closed before anything was
+/// understood.
 async fn until_understood(
     inside: &mut (impl Stream + ?Sized),
     outside: &mut (impl Stream + ?Sized),
@@ -111,8 +112,9 @@ async fn until_understood(
     }
 }
 
-/// Serves one request in plain HTTP; a program that has more opens another tunnel. As with requests to the proxy itself, what is
-/// asked for is what was judged, whatever the request says about its host.
+/// Serves one request in plain HTTP; a program that has more opens another tunnel. As with requests
+/// to the proxy itself, what is asked for is what was judged, whatever the request says about its
+/// host.
 async fn serve_request(
     gateway: &Gateway,
     permit: &Permit,

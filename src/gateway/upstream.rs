@@ -1,4 +1,5 @@
-//! The proxy that the worker itself is behind, if it is: the same variables that lead forges and models there.
+//! The proxy that the worker itself is behind, if it is: the same variables that lead forges and
+//! models there.
 
 use hyper::Uri;
 use hyper::header::HeaderValue;
@@ -28,7 +29,8 @@ pub(super) struct Proxy {
 }
 
 impl Upstream {
-    /// Reads `HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY`, in small letters as well, as curl does.
+    /// Reads `HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY`, in small letters as well, as
+    /// curl does.
     pub fn from_variables(variable: &dyn Fn(&str) -> Option<String>) -> Self {
         let read = |name: &str| {
             let spellings = [name.to_owned(), name.to_ascii_lowercase()];
@@ -45,7 +47,8 @@ impl Upstream {
         )
     }
 
-    /// Returns the proxy on the way to `destination`, if there is one; `Err` is a sentence for one that cannot be spoken to.
+    /// Returns the proxy on the way to `destination`, if there is one; `Err` is a sentence for one
+    /// that cannot be spoken to.
     pub(super) fn on_the_way(&self, destination: &Destination, kind: Kind) -> Result<Option<Proxy>, String> {
         let scheme = match kind {
             Kind::Tunnel => "https",

@@ -1,7 +1,8 @@
 //! A day's log file that does not grow beyond a size.
 //!
-//! Programs that others wrote decide in part what is logged, so without a bound they decide how full the disk gets. Several processes may
-//! write to one file: its size is looked at again from time to time, so that all of them together exceed the bound by little.
+//! Programs that others wrote decide in part what is logged, so without a bound they decide how
+//! full the disk gets. Several processes may write to one file: its size is looked at again from
+//! time to time, so that all of them together exceed the bound by little.
 
 use std::fs;
 use std::io::{self, Write};

@@ -1,8 +1,9 @@
 //! Takes what was noted of a task out of the journal and the log files.
 //!
-//! Other processes write to today's files meanwhile, at their ends and without a lock, so no file is replaced that somebody may
-//! have open: lines are overwritten with blanks where they stand, which moves nothing. Readers pass over such lines. Compressed
-//! files are nobody's any more and are written anew beside the old one, which the new one replaces in one step.
+//! Other processes write to today's files meanwhile, at their ends and without a lock, so no file
+//! is replaced that somebody may have open: lines are overwritten with blanks where they stand,
+//! which moves nothing. Readers pass over such lines. Compressed files are nobody's any more and
+//! are written anew beside the old one, which the new one replaces in one step.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
@@ -40,7 +41,8 @@ impl Names {
     }
 }
 
-/// Erases the lines that mention one of `names`, and returns how many they were. What a crash leaves undone the next call does.
+/// Erases the lines that mention one of `names`, and returns how many they were. What a crash
+/// leaves undone the next call does.
 pub fn erase(config: &LogConfig, names: &Names) -> io::Result<u64> {
     // Two at once would write the same new file and put a mixture of both in the old one's place.
     fs::create_dir_all(&config.directory)?;

@@ -1,4 +1,5 @@
-//! What can have happened. Each fact is in the past tense and says it all: nobody has to look up an earlier line.
+//! What can have happened. Each fact is in the past tense and says it all: nobody has to look up an
+//! earlier line.
 
 use chrono::DateTime;
 use chrono::SecondsFormat;
@@ -47,7 +48,8 @@ pub enum Fact {
     Admitted {
         title: String,
     },
-    /// A run was admitted because of what reviewers or checks say of a pull/merge request of this program's own.
+    /// A run was admitted because of what reviewers or checks say of a pull/merge request of this
+    /// program's own.
     FollowedUp {
         kind: String,
         round: u32,
@@ -83,7 +85,8 @@ pub enum Fact {
         container: String,
         milliseconds: u64,
     },
-    /// A set-up was not kept for later runs, because its container had grown larger than `max_bytes`.
+    /// A set-up was not kept for later runs, because its container had grown larger than
+    /// `max_bytes`.
     SetUpNotKept {
         bytes: u64,
         max_bytes: u64,
@@ -102,14 +105,16 @@ pub enum Fact {
     EnvironmentRemoved {
         container: String,
     },
-    /// A program in the container asked for a host that it may not reach. Each host and port once in a run.
+    /// A program in the container asked for a host that it may not reach. Each host and port once
+    /// in a run.
     EgressRefused {
         host: String,
         port: u16,
         reason: String,
     },
-    /// Connections of programs in the container to a host that they may reach, which ended since the last such line about it: at most one
-    /// line a minute for each host and port, and one at the end. `sent` and `received` are bytes, as the container sees them.
+    /// Connections of programs in the container to a host that they may reach, which ended since
+    /// the last such line about it: at most one line a minute for each host and port, and one at
+    /// the end. `sent` and `received` are bytes, as the container sees them.
     EgressAllowed {
         host: String,
         port: u16,
@@ -133,9 +138,10 @@ pub enum Fact {
         attempt: u32,
         reason: String,
     },
-    /// `about` is the command, the path or whatever else tells one call from the next, on one line. A call of a file tool
-    /// has the whole `path`, the `status` that the tool answered with (200, or the number of its refusal) and, where it read or wrote a
-    /// file, the file's `size` in bytes.
+    /// `about` is the command, the path or whatever else tells one call from the next, on one line.
+    /// A call of a file tool has the whole `path`, the `status` that the tool answered with (200,
+    /// or the number of its refusal) and, where it read or wrote a file, the file's `size` in
+    /// bytes.
     ToolCalled {
         tool: String,
         #[serde(default)]
@@ -150,7 +156,8 @@ pub enum Fact {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         status: Option<u16>,
     },
-    /// A rule of the program, its configuration or the project kept the run from something. `rule` is one word, such as `left_out`.
+    /// A rule of the program, its configuration or the project kept the run from something. `rule`
+    /// is one word, such as `left_out`.
     PolicyRefused {
         rule: String,
         reason: String,
@@ -259,7 +266,8 @@ const LONGEST_TEXT: usize = 4_000;
 impl Fact {
     /// Returns the fact without secrets, long texts cut.
     ///
-    /// Goes through the texts one by one: to clean the finished line would cut through JSON's escapes.
+    /// Goes through the texts one by one: to clean the finished line would cut through JSON's
+    /// escapes.
     pub(super) fn cleaned(&self, redactor: &Redactor) -> Self {
         let cleaned = serde_json::to_value(self).and_then(|mut value| {
             for (name, field) in value.as_object_mut().into_iter().flatten() {

@@ -1,4 +1,5 @@
-//! The log files: one for each day (UTC), nothing on the terminal, no secrets, old ones compressed and deleted.
+//! The log files: one for each day (UTC), nothing on the terminal, no secrets, old ones compressed
+//! and deleted.
 
 use std::fs;
 use std::io;
@@ -24,12 +25,14 @@ use super::bounded_file::BoundedFile;
 use super::old_file;
 use crate::secret::Redactor;
 
-/// How often the day is looked at. A wait until midnight would not notice that the clock was set or the machine slept.
+/// How often the day is looked at. A wait until midnight would not notice that the clock was set or
+/// the machine slept.
 const LOOK_EVERY: Duration = Duration::from_mins(1);
 /// Lines that wait for the disk; more are dropped rather than holding up the work.
 const WAITING_LINES: usize = 16_384;
 
-/// Holds the log files open. Dropping it writes what is still waiting: keep it to the end of `main`.
+/// Holds the log files open. Dropping it writes what is still waiting: keep it to the end of
+/// `main`.
 #[derive(Debug)]
 pub struct LogFiles {
     _worker: WorkerGuard,
@@ -37,7 +40,8 @@ pub struct LogFiles {
     _stop: mpsc::Sender<()>,
 }
 
-/// Sends all log lines of this process to `coding-agent.YYYY-MM-DD.log`, and tidies old files now and at each change of day.
+/// Sends all log lines of this process to `coding-agent.YYYY-MM-DD.log`, and tidies old files now
+/// and at each change of day.
 pub fn start(config: &LogConfig, redactor: Arc<Redactor>) -> Result<LogFiles, LogError> {
     fs::create_dir_all(&config.directory).map_err(|error| LogError::unusable(config, &error))?;
     let appender = RollingFileAppender::builder()
@@ -69,8 +73,9 @@ pub fn start(config: &LogConfig, redactor: Arc<Redactor>) -> Result<LogFiles, Lo
     })
 }
 
-/// Libraries only warn: what they say besides is made of what others sent them, such as bodies of requests and the environment of
-/// containers. The library that speaks MCP says nothing, since it warns with the whole message, and any process in a container can make it do so.
+/// Libraries only warn: what they say besides is made of what others sent them, such as bodies of
+/// requests and the environment of containers. The library that speaks MCP says nothing, since it
+/// warns with the whole message, and any process in a container can make it do so.
 fn filter(level: Level) -> EnvFilter {
     EnvFilter::new(match level {
         Level::Error => "error,rmcp=off",

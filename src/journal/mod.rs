@@ -1,8 +1,10 @@
-//! Every fact once: as a line of the JSONL journal and to live subscribers. And the log files beside it.
+//! Every fact once: as a line of the JSONL journal and to live subscribers. And the log files
+//! beside it.
 //!
-//! Guarantees: the journal and the subscribers get the same facts in the same order, without secrets; a line is whole
-//! even when several processes write to one folder or one of them is killed; recording never waits for the disk.
-//! Does not keep state: what the program needs to go on is in the store.
+//! Guarantees: the journal and the subscribers get the same facts in the same order, without
+//! secrets; a line is whole even when several processes write to one folder or one of them is
+//! killed; recording never waits for the disk. Does not keep state: what the program needs to go on
+//! is in the store.
 
 pub mod erasing;
 pub mod fact;
@@ -44,7 +46,8 @@ pub struct LogConfig {
     pub retention_days: u32,
     /// The least urgent lines that are written.
     pub level: Level,
-    /// Largest size, in bytes, of a day's log file; what comes after that is left out until the next day. The journal has no such limit.
+    /// Largest size, in bytes, of a day's log file; what comes after that is left out until the
+    /// next day. The journal has no such limit.
     pub max_file_bytes: u64,
 }
 
@@ -71,7 +74,8 @@ impl Default for LogConfig {
 }
 
 impl LogConfig {
-    /// Returns where the whole of long tool outputs is kept, a folder for each run. They go with the logs of their day.
+    /// Returns where the whole of long tool outputs is kept, a folder for each run. They go with
+    /// the logs of their day.
     pub fn outputs(&self) -> PathBuf {
         self.directory.join(old_file::OUTPUTS)
     }
@@ -158,13 +162,15 @@ impl Journal {
         let _ = outlets.live.send(entry);
     }
 
-    /// Returns what is recorded from now on. A subscriber that is too slow is told how many facts it missed.
+    /// Returns what is recorded from now on. A subscriber that is too slow is told how many facts
+    /// it missed.
     pub fn subscribe(&self) -> broadcast::Receiver<Arc<Entry>> {
         let outlets = self.outlets.lock().unwrap_or_else(PoisonError::into_inner);
         outlets.live.subscribe()
     }
 
-    /// Brings everything recorded so far to the disk and closes the file. What is recorded later reaches only subscribers.
+    /// Brings everything recorded so far to the disk and closes the file. What is recorded later
+    /// reaches only subscribers.
     pub async fn close(&self) {
         let (done, closed) = oneshot::channel();
         let file = {

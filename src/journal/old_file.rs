@@ -1,7 +1,8 @@
 //! Files of days that are over: compressed, and deleted in the end.
 //!
-//! Only files with the names this program gives are touched. Several processes may tidy one folder, and each may be
-//! killed in any moment: a file is there plain, compressed or (until the next time) both, never half and never not at all.
+//! Only files with the names this program gives are touched. Several processes may tidy one folder,
+//! and each may be killed in any moment: a file is there plain, compressed or (until the next time)
+//! both, never half and never not at all.
 
 use std::fs;
 use std::fs::DirEntry;
@@ -49,7 +50,8 @@ pub(super) fn first_open_day(now: DateTime<Utc>) -> NaiveDate {
 /// Where the whole outputs of tools are kept, a folder for each run.
 pub(super) const OUTPUTS: &str = "outputs";
 
-/// Deletes the outputs of runs whose last one is older than the retention. Returns what could not be done.
+/// Deletes the outputs of runs whose last one is older than the retention. Returns what could not
+/// be done.
 pub(super) fn tidy_outputs(directory: &Path, first_open_day: NaiveDate, retention_days: u32) -> Vec<String> {
     let oldest = oldest_day(first_open_day, retention_days);
     let Ok(entries) = fs::read_dir(directory.join(OUTPUTS)) else {
@@ -80,8 +82,8 @@ fn oldest_day(first_open_day: NaiveDate, retention_days: u32) -> NaiveDate {
         .unwrap_or(NaiveDate::MIN)
 }
 
-/// Compresses files of days before `first_open_day` and deletes those that are more than `retention_days` older.
-/// Returns what could not be done; the rest is done anyway.
+/// Compresses files of days before `first_open_day` and deletes those that are more than
+/// `retention_days` older. Returns what could not be done; the rest is done anyway.
 pub(super) fn tidy(directory: &Path, first_open_day: NaiveDate, retention_days: u32) -> Vec<String> {
     let files = match all(directory) {
         Ok(files) => files,
@@ -160,7 +162,8 @@ fn compress(path: &Path) -> io::Result<()> {
     let partial = with_ending(path, ".gz.partial");
     let mut output = File::create(&partial)?;
     if target.exists() {
-        // Lines came after the first compression (the clock was set back): gzip files may simply follow one another.
+        // Lines came after the first compression (the clock was set back): gzip files may simply
+        // follow one another.
         io::copy(&mut File::open(&target)?, &mut output)?;
     }
     let mut encoder = GzEncoder::new(output, Compression::default());

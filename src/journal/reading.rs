@@ -27,9 +27,10 @@ impl Reader {
         }
     }
 
-    /// Hands over what was not handed over before, oldest day first. Lines that are no facts (cut short by a crash) and files that
-    /// another process has just removed are passed over. Compressed files are read at the first look alone: what
-    /// becomes one later was read while it was plain.
+    /// Hands over what was not handed over before, oldest day first. Lines that are no facts (cut
+    /// short by a crash) and files that another process has just removed are passed over.
+    /// Compressed files are read at the first look alone: what becomes one later was read while it
+    /// was plain.
     pub fn look(&mut self, mut each: impl FnMut(Entry)) -> io::Result<()> {
         let found = match old_file::all(&self.directory) {
             // Nothing has been written yet.
@@ -58,7 +59,8 @@ impl Reader {
     }
 }
 
-/// Hands over the whole lines and returns how many bytes they are; the last line may still be on its way.
+/// Hands over the whole lines and returns how many bytes they are; the last line may still be on
+/// its way.
 fn hand_over(mut lines: BufReader<impl Read>, each: &mut impl FnMut(Entry)) -> u64 {
     let (mut bytes, mut line) = (0, Vec::new());
     while let Ok(length) = lines.read_until(b'\n', &mut line) {

@@ -1,5 +1,5 @@
-//! Anthropic's messages, with cache marks on the system prompt and the last two user turns: the second mark finds what
-//! the call before has cached, the first one caches what this call adds.
+//! Anthropic's messages, with cache marks on the system prompt and the last two user turns: the
+//! second mark finds what the call before has cached, the first one caches what this call adds.
 
 use async_trait::async_trait;
 use reqwest::Url;

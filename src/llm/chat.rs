@@ -1,8 +1,9 @@
 //! One conversation with a model.
 //!
-//! Guaranteed, whatever the caller does: the history only grows; every native call is answered once before anything
-//! else is said (what the caller does not answer is answered with "not run"); a reply that is handed out is in the
-//! history; a call that failed leaves the history as it was, so it can simply be made again.
+//! Guaranteed, whatever the caller does: the history only grows; every native call is answered once
+//! before anything else is said (what the caller does not answer is answered with "not run"); a
+//! reply that is handed out is in the history; a call that failed leaves the history as it was, so
+//! it can simply be made again.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -40,7 +41,7 @@ struct Line {
     turns: Turns,
 }
 
-/// Most native calls of one reply. Each is compared with the others, and a server could send a million of them.
+/// Most native calls of one reply: each is compared with all others.
 const MOST_CALLS: usize = 128;
 
 impl Model {
@@ -81,17 +82,17 @@ impl Model {
         })
     }
 
-    /// Returns the rule by which work on an item of `repository` with these labels must not leave what is near, if one says so.
+    /// Returns the rule that keeps work on this item of `repository` on local models, if any.
     pub fn local_only_rule(&self, repository: Option<&str>, labels: &[String]) -> Option<String> {
         self.confidential.rule(repository, labels)
     }
 
-    /// Says what else must not leave what is near, where not everything must not.
+    /// Describes, for people, what `llm.local_only` keeps on local models.
     pub fn confidential_part(&self) -> Option<String> {
         self.confidential.part()
     }
 
-    /// Returns the same model, which refuses to send anything to a server that is not near, as `rule` wants it.
+    /// Returns the same model, which refuses to send to a server that is not local, naming `rule`.
     #[must_use]
     pub fn kept_near(&self, rule: String) -> Self {
         let line = &self.line;
@@ -123,7 +124,8 @@ impl Model {
         &self.line.provider.facts().window_mend
     }
 
-    /// Asks whether native tool calls are to be used: the configuration's word, or in `auto` what the provider says of the model.
+    /// Asks whether native tool calls are to be used: the configuration's word, or in `auto` what
+    /// the provider says of the model.
     pub async fn takes_native_calls(&self) -> bool {
         match self.line.function_calling {
             FunctionCalling::On => true,
@@ -132,13 +134,14 @@ impl Model {
         }
     }
 
-    /// Asks the server whether it answers and has the model, for `doctor`; returns what it said of itself.
+    /// Asks the server whether it has the model, for `doctor`; returns what it said of itself.
     pub async fn examine(&self) -> Result<String, LlmError> {
         self.line.provider.examine(&self.line.http).await
     }
 
-    /// Starts an empty conversation. With `native` the tools go along as native functions, and with them the pseudo tool
-    /// `done`; otherwise the prompt has to describe them and results go back as JSON text.
+    /// Starts an empty conversation. With `native` the tools go along as native functions, and with
+    /// them the pseudo tool `done`; otherwise the prompt has to describe them and results go back
+    /// as JSON text.
     pub fn chat(&self, tools: Arc<[ToolSpec]>, native: bool, cancel: CancellationToken) -> Chat {
         Chat {
             line: Arc::clone(&self.line),
@@ -153,7 +156,7 @@ impl Model {
     }
 }
 
-/// One append-only conversation. A clone can be asked something aside. The history lives here; [`Chat::unsaved`] hands out what has not been stored yet.
+/// One append-only conversation, with its history; a clone can be asked something aside.
 #[derive(Clone)]
 pub struct Chat {
     line: Arc<Line>,
@@ -175,8 +178,8 @@ impl Chat {
         self.counted = None;
     }
 
-    /// From here on replies are held to `form`, a JSON Schema, or to none. It counts where the configuration says so, and never for native calls:
-    /// they have forms of their own.
+    /// Holds later replies to `form`, a JSON Schema, where the configuration asks for it. Native
+    /// calls are never held to it: they have schemas of their own.
     pub fn hold_to(&mut self, form: Option<Value>) {
         self.form = form.map(Arc::new);
     }
@@ -195,8 +198,9 @@ impl Chat {
         });
     }
 
-    /// Answers the calls of the last reply. Part of `send_user_message` in the sources: without native calls it becomes a user
-    /// message `{"previous_output": [{"tool", "args", "output", "is_error"?}]}`, else one message for each call.
+    /// Answers the calls of the last reply. Part of `send_user_message` in the sources: without
+    /// native calls it becomes a user message `{"previous_output": [{"tool", "args", "output",
+    /// "is_error"?}]}`, else one message for each call.
     pub fn send_tool_results(&mut self, mut results: Vec<ToolResult>) {
         self.answer_open_calls(&mut results);
         if !results.is_empty() {
@@ -267,14 +271,14 @@ impl Chat {
         Ok(self.reply(answer, 0))
     }
 
-    /// Returns how much of the window the next request will take, in percent: what the server counted last, and an estimate of the rest.
+    /// Estimates the next request's share of the window in percent, from the server's last count.
     pub fn fullness(&self) -> u64 {
         let tools = if self.native { self.tools.as_ref() } else { &[] };
         let window = self.line.provider.facts().window.max(1);
         window::needed(&self.history, self.counted, tools) * 100 / window
     }
 
-    /// Returns how many tokens the server counted for the last request, if it counts.
+    /// Returns how many tokens the server counted for the last request, if it does count.
     pub fn counted(&self) -> Option<u64> {
         self.counted.map(|counted| counted.tokens)
     }
@@ -289,7 +293,8 @@ impl Chat {
         beginning
     }
 
-    /// Lets `summary`, a [`Message::Summary`], take the place of what it replaces. Everything before must have been stored.
+    /// Lets `summary`, a [`Message::Summary`], take the place of what it replaces. Everything
+    /// before must have been stored.
     pub fn compact(&mut self, summary: Message) {
         compaction::take_up(&mut self.history, summary);
         self.saved = self.history.len();
@@ -309,8 +314,9 @@ impl Chat {
 }
 
 impl Chat {
-    /// Answers the native calls that wait for it: from `results`, which loses them, or as not run. Providers refuse a
-    /// conversation in which a call has no answer, so a turn that could not be read would end the run otherwise.
+    /// Answers the native calls that wait for it: from `results`, which loses them, or as not run.
+    /// Providers refuse a conversation in which a call has no answer, so a turn that could not be
+    /// read would end the run otherwise.
     fn answer_open_calls(&mut self, results: &mut Vec<ToolResult>) {
         let Some(Message::Assistant { calls, .. }) = self.history.last() else {
             return;

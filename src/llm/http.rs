@@ -1,8 +1,9 @@
-//! Sends JSON to a model server: time-outs, retries, bounded answers, and an end at once when the run is cancelled.
+//! Sends JSON to a model server: time-outs, retries, bounded answers, and an end at once when the
+//! run is cancelled.
 //!
-//! A call to a model changes nothing on the server, so every transient failure may be tried again: lost connections, cut
-//! bodies, 5xx and 429, three times. A reply that did not come within its time is not asked for again: it would cost the
-//! same time once more.
+//! A call to a model changes nothing on the server, so every transient failure may be tried again:
+//! lost connections, cut bodies, 5xx and 429, three times. A reply that did not come within its
+//! time is not asked for again: it would cost the same time once more.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,7 +34,8 @@ const UNKNOWN_RESET: Duration = Duration::from_mins(1);
 /// A line to one model server.
 #[derive(Debug)]
 pub(super) struct Http {
-    /// Made at the first call: it reads all of the machine's certificates, and most starts find nothing to ask a model.
+    /// Made at the first call: it reads all of the machine's certificates, and most starts find
+    /// nothing to ask a model.
     client: OnceCell<Client>,
     is_loopback: bool,
     reply_timeout: Duration,
@@ -51,7 +53,8 @@ enum Trouble {
 }
 
 impl Http {
-    /// Returns a line to the server at `address`. Proxies of the environment are used, but not for this machine.
+    /// Returns a line to the server at `address`. Proxies of the environment are used, but not for
+    /// this machine.
     pub(super) fn new(address: &Url, reply_timeout: Duration, key: Option<SecretString>) -> Self {
         Self {
             client: OnceCell::new(),
@@ -256,7 +259,8 @@ fn unreachable(facts: &Facts, reason: String) -> LlmError {
     }
 }
 
-/// Returns the error with its causes: the outermost one of reqwest says only that something went wrong.
+/// Returns the error with its causes: the outermost one of reqwest says only that something went
+/// wrong.
 fn reason(error: &reqwest::Error) -> String {
     let mut causes = Vec::new();
     let mut cause: Option<&dyn std::error::Error> = std::error::Error::source(error);

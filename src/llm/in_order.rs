@@ -1,7 +1,8 @@
 //! Writes a request so that the fields of a schema come in the order in which it requires them.
 //!
-//! Servers that hold a model to a schema have it write the fields in the order in which they stand there. JSON objects are sorted by name in
-//! this program, and so the model would have to give the arguments of a tool before it may say which one, and its reason last.
+//! Servers that hold a model to a schema have it write the fields in the order in which they stand
+//! there. JSON objects are sorted by name in this program, and so the model would have to give the
+//! arguments of a tool before it may say which one, and its reason last.
 
 use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 use serde_json::{Map, Value};

@@ -1,9 +1,10 @@
 //! How much of a long prompt a model really gets to read.
 //!
-//! A server with a smaller window than the configured one drops the beginning of a prompt, most of them without a word. So a
-//! prompt begins with a marker, goes on with lines that mean nothing, and ends with the question for the marker: if
-//! it comes back, everything was read. What the server counts stands in for a model that does not repeat well. A handful of
-//! requests at most; the longest is as long as the configured window allows.
+//! A server with a smaller window than the configured one drops the beginning of a prompt, most of
+//! them without a word. So a prompt begins with a marker, goes on with lines that mean nothing, and
+//! ends with the question for the marker: if it comes back, everything was read. What the server
+//! counts stands in for a model that does not repeat well. A handful of requests at most; the
+//! longest is as long as the configured window allows.
 
 use std::sync::Arc;
 
@@ -14,13 +15,15 @@ use super::chat::Model;
 use crate::conversation::excerpt;
 use crate::secret::Redactor;
 
-/// Part of the window, in percent, that the longest prompt takes by our own cautious estimate; the reply needs some, too.
+/// Part of the window, in percent, that the longest prompt takes by our own cautious estimate; the
+/// reply needs some, too.
 const LONGEST: u64 = 92;
 /// The first prompt takes this part, to learn how the server counts and whether the model repeats.
 const FIRST: u64 = 8;
 /// Most further prompts, to find the place where it is cut.
 const SEARCHES: u32 = 5;
-/// A count of less than this part of what was expected, in percent, is that of a prompt that was cut.
+/// A count of less than this part of what was expected, in percent, is that of a prompt that was
+/// cut.
 const HONEST: u64 = 90;
 
 /// What was found.
@@ -28,7 +31,8 @@ const HONEST: u64 = 90;
 pub enum Measured {
     /// As many tokens as this arrived, and nothing was missing.
     Whole { tokens: u64 },
-    /// The server cuts the prompt, or refuses it: more than `arrived` tokens did not arrive together.
+    /// The server cuts the prompt, or refuses it: more than `arrived` tokens did not arrive
+    /// together.
     Cut { arrived: u64, is_silent: bool },
     /// The model does not repeat the marker, and the server counts nothing or everything.
     Unsure { tokens: u64 },
@@ -76,7 +80,8 @@ impl Model {
                 });
             }
         };
-        // Not from the line for the marker on: the few words around the lines are counted with the first prompt.
+        // Not from the line for the marker on: the few words around the lines are counted with the
+        // first prompt.
         let expected = |lines: u64| each.map_or_else(|| tokens_of(lines), |(counted, few)| counted * lines / few);
         let whole = self.ask_for_marker(most).await?;
         match whole {

@@ -1,8 +1,9 @@
-//! Language models behind one chat session: the agent knows `send_system_prompt`, `send_user_message` and
-//! `get_response`, and nothing of providers.
+//! Language models behind one chat session: the agent knows `send_system_prompt`,
+//! `send_user_message` and `get_response`, and nothing of providers.
 //!
-//! `provider` says what a protocol is, `openai`, `ollama` and `anthropic` are the protocols, and `http` alone talks to
-//! the network, where `nearby` walls it in for confidential work; what a failure means is decided in `refusal`, whether a prompt was cut in `window`. Replies are not
+//! `provider` says what a protocol is, `openai`, `ollama` and `anthropic` are the protocols, and
+//! `http` alone talks to the network, where `nearby` walls it in for confidential work; what a
+//! failure means is decided in `refusal`, whether a prompt was cut in `window`. Replies are not
 //! streamed: nothing here acts on half of one.
 
 mod address;

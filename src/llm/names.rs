@@ -4,8 +4,8 @@ use crate::conversation::ToolSpec;
 
 const MAX_LENGTH: usize = 64;
 
-/// Returns our name of what the model called. A name that was never offered is passed on, so that the error the model
-/// gets names what it wrote.
+/// Returns our name of what the model called. A name that was never offered is passed on, so that
+/// the error the model gets names what it wrote.
 pub(super) fn ours(tools: &[ToolSpec], called: &str) -> String {
     tools
         .iter()
@@ -13,8 +13,9 @@ pub(super) fn ours(tools: &[ToolSpec], called: &str) -> String {
         .map_or_else(|| called.replacen("__", "/", 1), |tool| tool.name.clone())
 }
 
-/// Returns the provider's form of `name`: `server__tool`, or where that would be too long, odd or ambiguous, a shortened
-/// form with a check sum. The form depends on the name alone, so a resumed conversation reads the same.
+/// Returns the provider's form of `name`: `server__tool`, or where that would be too long, odd or
+/// ambiguous, a shortened form with a check sum. The form depends on the name alone, so a resumed
+/// conversation reads the same.
 pub(super) fn wire(name: &str) -> String {
     let (server, tool) = name.split_once('/').unwrap_or(("", name));
     let plain = |part: &str| {
@@ -46,7 +47,8 @@ pub(super) fn wire(name: &str) -> String {
     format!("{readable}__{:08x}", check_sum(name))
 }
 
-/// FNV-1a: the standard library's hasher may change between versions, and stored conversations must not.
+/// FNV-1a: the standard library's hasher may change between versions, and stored conversations must
+/// not.
 fn check_sum(name: &str) -> u32 {
     name.bytes().fold(0x811c_9dc5, |sum, byte| {
         (sum ^ u32::from(byte)).wrapping_mul(0x0100_0193)

@@ -1,7 +1,9 @@
-//! Which model servers are near: on this machine, in a private network, or named by the configuration.
+//! Which model servers are near: on this machine, in a private network, or named by the
+//! configuration.
 //!
-//! What is confidential goes to no other. A name is judged by the addresses it has when the connection is made, all of
-//! them, so it cannot point elsewhere in between; no proxy is used, since it would look names up for itself.
+//! What is confidential goes to no other. A name is judged by the addresses it has when the
+//! connection is made, all of them, so it cannot point elsewhere in between; no proxy is used,
+//! since it would look names up for itself.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -132,8 +134,9 @@ pub(super) fn wall_in<'error>(error: &'error (dyn std::error::Error + 'static)) 
     None
 }
 
-/// Link-local addresses are not near: cloud providers answer there. Nor are those that carriers share out (100.64/10),
-/// which [`crate::egress`] takes for somebody's own network: a model there has to be named.
+/// Link-local addresses are not near: cloud providers answer there. Nor are those that carriers
+/// share out (100.64/10), which [`crate::egress`] takes for somebody's own network: a model there
+/// has to be named.
 fn is_near(ip: IpAddr) -> bool {
     match ip.to_canonical() {
         IpAddr::V4(ip) => ip.is_loopback() || ip.is_private(),
@@ -141,7 +144,8 @@ fn is_near(ip: IpAddr) -> bool {
     }
 }
 
-/// Tells whether `entry` (`owner/repo`, `group/*`) names `repository`, with all that is below a group.
+/// Tells whether `entry` (`owner/repo`, `group/*`) names `repository`, with all that is below a
+/// group.
 fn fits(entry: &str, repository: &str) -> bool {
     let (entry, repository) = (entry.trim().to_lowercase(), repository.to_lowercase());
     match entry.strip_suffix('*') {

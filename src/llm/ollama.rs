@@ -1,4 +1,5 @@
-//! Ollama through its native interface: its OpenAI endpoint ignores the window and how long the model stays loaded.
+//! Ollama through its native interface: its OpenAI endpoint ignores the window and how long the
+//! model stays loaded.
 
 use async_trait::async_trait;
 use reqwest::Url;
@@ -41,7 +42,8 @@ pub(super) fn server(config: &Ollama) -> Result<(Url, Server), LlmError> {
     Ok((url, server))
 }
 
-/// Ollama reads a text as a duration with a unit, and only a number as seconds; `-1` (for ever) must be a number.
+/// Ollama reads a text as a duration with a unit, and only a number as seconds; `-1` (for ever)
+/// must be a number.
 fn keep_alive(text: &str) -> Value {
     let text = text.trim();
     text.parse::<i64>()
@@ -74,7 +76,8 @@ impl Provider for Server {
             "stream": false,
             "keep_alive": self.keep_alive,
             "options": { "num_ctx": self.facts.window },
-            // Newer servers then say that the prompt does not fit, instead of cutting it; older ones ignore both.
+            // Newer servers then say that the prompt does not fit, instead of cutting it; older
+            // ones ignore both.
             "truncate": false,
             "shift": false,
         });

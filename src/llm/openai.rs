@@ -183,7 +183,8 @@ impl Provider for Server {
 }
 
 impl Server {
-    /// A server with a single model (llama.cpp's, for one) serves it under any name; others want the right one.
+    /// A server with a single model (llama.cpp's, for one) serves it under any name; others want
+    /// the right one.
     fn without_the_model<'models>(&self, models: &[&'models Value]) -> Result<(&'models Value, String), LlmError> {
         let facts = &self.facts;
         let ids: Vec<_> = models.iter().filter_map(|entry| entry["id"].as_str()).take(8).collect();
@@ -217,7 +218,8 @@ impl Server {
     }
 }
 
-/// Returns the window that a server tells with the model: each has its own name for it, and llama.cpp's stands a level deeper.
+/// Returns the window that a server tells with the model: each has its own name for it, and
+/// llama.cpp's stands a level deeper.
 fn told_window(model: &Value) -> Option<u64> {
     let told = ["max_model_len", "context_length", "context_window"].map(|key| &model[key]);
     told.into_iter()

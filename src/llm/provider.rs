@@ -1,7 +1,7 @@
 //! What one provider's protocol is: where requests go, how they look and how answers are read.
 //!
-//! A provider is pure but for `examine`: it makes and reads JSON, and `http` alone sends it. So every rule about
-//! retries, refusals and limits exists once.
+//! A provider is pure but for `examine`: it makes and reads JSON, and `http` alone sends it. So
+//! every rule about retries, refusals and limits exists once.
 
 use std::borrow::Cow;
 
@@ -24,7 +24,8 @@ pub(super) trait Provider: Send + Sync {
     fn body(&self, prompt: &Prompt<'_>) -> Value;
     /// Reads the server's answer; the error says what is missing in it.
     fn read(&self, answer: &Value) -> Result<Answer, String>;
-    /// Asks whether the model takes native tool calls. Where the server does not tell, they are tried.
+    /// Asks whether the model takes native tool calls. Where the server does not tell, they are
+    /// tried.
     async fn takes_native_calls(&self, http: &Http) -> bool;
     /// Asks the server what it is and whether it has the model.
     async fn examine(&self, http: &Http) -> Result<String, LlmError>;
@@ -48,7 +49,8 @@ pub(super) struct Function<'chat> {
 }
 
 impl Prompt<'_> {
-    /// Returns what is offered: the tools, and the pseudo tool by which the model says that it is done.
+    /// Returns what is offered: the tools, and the pseudo tool by which the model says that it is
+    /// done.
     pub(super) fn functions(&self) -> Vec<Function<'_>> {
         let Some(tools) = self.tools else {
             return Vec::new();
@@ -98,7 +100,8 @@ pub(super) struct Counted {
     pub(super) cached: u64,
 }
 
-/// More than any model reads or writes at once: what a server counts beyond it is no count, and sums of counts never overflow.
+/// More than any model reads or writes at once: what a server counts beyond it is no count, and
+/// sums of counts never overflow.
 const MOST_TOKENS: u64 = 1 << 40;
 
 /// Returns the number of tokens that stands in `value`, if one does.

@@ -1,7 +1,8 @@
 //! What an HTTP error of a model server means: who must act, or when to try again. Pure.
 //!
-//! The order of the questions matters: a refused key is never taken for a long prompt (a status decides first, words
-//! only within 400, 413, 422 and 5xx), and an empty account is never waited for.
+//! The order of the questions matters: a refused key is never taken for a long prompt (a status
+//! decides first, words only within 400, 413, 422 and 5xx), and an empty account is never waited
+//! for.
 
 use std::time::Duration;
 

@@ -5,8 +5,9 @@ use serde_json::{Value, json};
 use super::provider::{NO_TEXT, Prompt};
 use crate::conversation::{Message, ToolCall, ToolResult};
 
-/// Returns the conversation as messages by role; calls and results, in which the protocols differ, are written by `call`
-/// and `result`. User messages in a row become one: many templates of local models refuse two.
+/// Returns the conversation as messages by role; calls and results, in which the protocols differ,
+/// are written by `call` and `result`. User messages in a row become one: many templates of local
+/// models refuse two.
 pub(super) fn messages(
     prompt: &Prompt<'_>,
     call: impl Fn(&ToolCall) -> Value,

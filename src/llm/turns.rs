@@ -1,7 +1,8 @@
 //! How many requests are with a model's server at once.
 //!
-//! A server at home answers one request at a time, or all of them more slowly; where it takes turns between several conversations, each finds
-//! the beginning of another one in the cache. So requests wait here, where a stop ends the waiting and the time-out of a reply has not begun.
+//! A server at home answers one request at a time, or all of them more slowly; where it takes turns
+//! between several conversations, each finds the beginning of another one in the cache. So requests
+//! wait here, where a stop ends the waiting and the time-out of a reply has not begun.
 
 use std::sync::Arc;
 

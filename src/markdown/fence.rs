@@ -1,7 +1,8 @@
 //! Blocks of code in Markdown that every reader of Markdown takes for blocks of code.
 //!
-//! Only fences at the very beginning of a line count. One that is indented may belong to an item of a list, which ends, with the block,
-//! at the first line that is not; whoever goes by the fences alone then takes for code what a page shows as text.
+//! Only fences at the very beginning of a line count. One that is indented may belong to an item of
+//! a list, which ends, with the block, at the first line that is not; whoever goes by the fences
+//! alone then takes for code what a page shows as text.
 
 /// The signs that opened a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,7 +39,8 @@ impl<'text> Fence<'text> {
     }
 }
 
-/// Returns the signs that a line begins with, if they can open or close a block, and what follows them.
+/// Returns the signs that a line begins with, if they can open or close a block, and what follows
+/// them.
 fn mark(line: &str) -> Option<(&str, &str)> {
     let sign = line.chars().next().filter(|sign| matches!(sign, '`' | '~'))?;
     let rest = line.trim_start_matches(sign);

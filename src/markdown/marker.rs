@@ -1,7 +1,8 @@
-//! The invisible mark by which a comment of the bot's own is found again, and bodies that fit the forge's limit.
+//! The invisible mark by which a comment of the bot's own is found again, and bodies that fit the
+//! forge's limit.
 //!
-//! Both forges keep HTML comments in the text and do not show them. The mark stands at the end, where cutting a long
-//! body in the middle does not touch it.
+//! Both forges keep HTML comments in the text and do not show them. The mark stands at the end,
+//! where cutting a long body in the middle does not touch it.
 
 use super::fence::Fence;
 
@@ -24,10 +25,12 @@ fn mark(marker: &str) -> String {
     format!("<!-- coding-agent:{marker} -->")
 }
 
-/// Returns `body` in at most `limit` characters: of a longer one the middle is left out, with a note in its place.
+/// Returns `body` in at most `limit` characters: of a longer one the middle is left out, with a
+/// note in its place.
 ///
-/// What was made harmless stays so: a line is cut only where it has no code in it, since the halves of a span of code would find
-/// other halves, and turn what stands between into text that calls people.
+/// What was made harmless stays so: a line is cut only where it has no code in it, since the halves
+/// of a span of code would find other halves, and turn what stands between into text that calls
+/// people.
 pub fn shortened(body: &str, limit: usize) -> String {
     let length = length(body);
     if length <= limit {
@@ -59,8 +62,8 @@ pub fn shortened(body: &str, limit: usize) -> String {
     note
 }
 
-/// Tells whether the marks of a block of code stand behind those of a list or a quote. Cut off from the item that it stands in, the
-/// block would end elsewhere.
+/// Tells whether the marks of a block of code stand behind those of a list or a quote. Cut off from
+/// the item that it stands in, the block would end elsewhere.
 fn has_block_in_a_list(tail: &str) -> bool {
     tail.lines().any(|line| {
         let inner = line.trim_start_matches([

@@ -1,7 +1,7 @@
 //! Markdown that people wrote, as the model reads it, and Markdown that the bot writes.
 //!
-//! All decisions about Markdown are made in this module; the rest of the program passes texts through it. Nothing here does
-//! I/O.
+//! All decisions about Markdown are made in this module; the rest of the program passes texts
+//! through it. Nothing here does I/O.
 
 pub mod visible; // what a reader sees of a page
 pub mod fence; // where a block of code begins and ends

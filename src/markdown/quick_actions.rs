@@ -1,8 +1,9 @@
 //! Lines that GitLab would take for commands of the bot.
 //!
-//! A line `/close` or `/merge` in a note is carried out with the bot's rights. The text may come from a model that read
-//! a stranger's words, so such lines are made into plain text. Lines of code, too: GitLab leaves code alone, but it does not find the
-//! ends of code where Markdown has them, and a backslash that shows is better than a request that is merged.
+//! A line `/close` or `/merge` in a note is carried out with the bot's rights. The text may come
+//! from a model that read a stranger's words, so such lines are made into plain text. Lines of
+//! code, too: GitLab leaves code alone, but it does not find the ends of code where Markdown has
+//! them, and a backslash that shows is better than a request that is merged.
 
 /// Returns `text` with a backslash before each quick action.
 pub fn disarmed(text: &str) -> String {

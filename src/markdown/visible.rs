@@ -1,7 +1,8 @@
 //! What a person sees of a text that people wrote: what the model is shown of it.
 //!
-//! The page on which a maintainer reads an issue leaves out comments of HTML and Markdown, the texts of attributes and of
-//! pictures, and characters without a glyph. A model that read the source would obey what nobody has seen.
+//! The page on which a maintainer reads an issue leaves out comments of HTML and Markdown, the
+//! texts of attributes and of pictures, and characters without a glyph. A model that read the
+//! source would obey what nobody has seen.
 
 mod html;
 mod markdown;
@@ -47,7 +48,8 @@ fn characters(text: &str) -> Cow<'_, str> {
     Cow::Owned(seen)
 }
 
-/// Characters without a glyph of their own: control, zero width, direction, tags, variation, blanks of some scripts.
+/// Characters without a glyph of their own: control, zero width, direction, tags, variation, blanks
+/// of some scripts.
 fn is_hidden(character: char) -> bool {
     let is_control = character.is_control() && !matches!(character, '\n' | '\t');
     is_control
@@ -66,7 +68,8 @@ fn is_joiner(character: char) -> bool {
     matches!(character, '\u{200C}' | '\u{200D}')
 }
 
-/// Tells whether a joiner beside this character is part of the spelling: letters of Arabic and the scripts of India.
+/// Tells whether a joiner beside this character is part of the spelling: letters of Arabic and the
+/// scripts of India.
 fn joins(neighbour: Option<char>) -> bool {
     neighbour.is_some_and(|neighbour| matches!(neighbour, '\u{600}'..='\u{8FF}' | '\u{900}'..='\u{DFF}'))
 }

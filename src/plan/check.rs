@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use super::{Plan, Subtask};
 use crate::conversation::decode::Unreadable;
 
-/// Most faults that are named. A reply of a few kilobytes can have thousands, and naming each of them would fill the window.
+/// Most faults that are named. A reply of a few kilobytes can have thousands, and naming each of
+/// them would fill the window.
 const MOST_FAULTS: usize = 20;
 /// Most characters of an id in a fault.
 const LONGEST_ID: usize = 80;
@@ -89,8 +90,8 @@ fn short(id: &str) -> &str {
 
 /// Returns one circle of dependencies, its first id repeated at the end.
 ///
-/// Whatever is left when all that can be finished is taken away depends on something left as well, so following the
-/// dependencies must come back to where it has been.
+/// Whatever is left when all that can be finished is taken away depends on something left as well,
+/// so following the dependencies must come back to where it has been.
 fn circle(subtasks: &[Subtask]) -> Option<Vec<&str>> {
     let mut left: Vec<&Subtask> = subtasks.iter().collect();
     loop {

@@ -1,12 +1,14 @@
-//! The form of a plan as a JSON Schema, for servers that hold their model to one. It says what [`read`](super::read) reads and the
-//! prompt shows; optional sections are left out, so that small models get to the end of it.
+//! The form of a plan as a JSON Schema, for servers that hold their model to one. It says what
+//! [`read`](super::read) reads and the prompt shows; optional sections are left out, so that small
+//! models get to the end of it.
 
 use serde_json::{Value, json};
 
 use crate::conversation::ToolSpec;
 use crate::conversation::form::{call, object, short_text};
 
-/// Returns the form of a planner's reply: a look with one of `tools`, or a plan; where it may not look any more, there are none.
+/// Returns the form of a planner's reply: a look with one of `tools`, or a plan; where it may not
+/// look any more, there are none.
 pub fn step(tools: &[ToolSpec], environments: &[&str], most_subtasks: usize) -> Value {
     let mut fields = plan_fields(most_subtasks);
     let environment = object(&[

@@ -1,4 +1,5 @@
-//! Field readers that forgive what harms nobody: a number for a text, one value for a list, null for nothing.
+//! Field readers that forgive what harms nobody: a number for a text, one value for a list, null
+//! for nothing.
 
 use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer};

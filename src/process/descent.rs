@@ -1,7 +1,7 @@
 //! Who descends from whom, as `/proc` shows it at this moment.
 //!
-//! A picture, not a promise: processes come and go while it is taken. Callers that need certainty look until nothing
-//! is left (see [`super::ending`]).
+//! A picture, not a promise: processes come and go while it is taken. Callers that need certainty
+//! look until nothing is left (see [`super::ending`]).
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -27,7 +27,8 @@ pub fn descendants(root: u32) -> Vec<Process> {
     let mut parents = vec![root];
     while let Some(parent) = parents.pop() {
         for child in children.remove(&parent).unwrap_or_default() {
-            // Ids may be reused while the picture is taken: without `seen` a circle would be possible.
+            // Ids may be reused while the picture is taken: without `seen` a circle would be
+            // possible.
             if seen.insert(child.process.id) {
                 parents.push(child.process.id);
                 if child.is_alive {
@@ -53,8 +54,8 @@ fn every_process() -> impl Iterator<Item = Entry> {
     })
 }
 
-/// Reads the fields of `/proc/ID/stat` that matter. The name may hold spaces and brackets, so the fields are counted
-/// from the last bracket.
+/// Reads the fields of `/proc/ID/stat` that matter. The name may hold spaces and brackets, so the
+/// fields are counted from the last bracket.
 fn parse(id: u32, stat: &str) -> Option<Entry> {
     let (before, after) = stat.rsplit_once(')')?;
     let name = before.split_once('(')?.1.to_owned();

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use super::descent::{Process, descendants};
 
-/// Between two looks at `/proc`: nothing tells a process that a grandchild has ended, so it has to look.
+/// Between two looks at `/proc`: nothing tells a process that a grandchild has ended, so it has to
+/// look.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
 /// How long killed processes may take to disappear. Only one that hangs in the kernel takes longer.
@@ -22,10 +23,11 @@ pub enum Ended {
     NotCompletely,
 }
 
-/// Ends all descendants of the process `root`, but not itself: TERM to each, KILL to those that live after `grace`.
+/// Ends all descendants of the process `root`, but not itself: TERM to each, KILL to those that
+/// live after `grace`.
 ///
-/// Complete only when `root` or one of its ancestors below the caller has adopted its orphans. Blocks for at most
-/// `grace` and five seconds.
+/// Complete only when `root` or one of its ancestors below the caller has adopted its orphans.
+/// Blocks for at most `grace` and five seconds.
 pub fn end_descendants(root: u32, grace: Duration) -> Ended {
     let deadline = Instant::now() + grace;
     let mut told = HashSet::new();
@@ -81,7 +83,8 @@ fn kill_descendants(root: u32) -> Ended {
 
 fn signal(process: &Process, signal: Signal) {
     let id = i32::try_from(process.id).ok().and_then(Pid::from_raw);
-    // One that has just ended cannot be signalled and need not be; the next look finds what still lives.
+    // One that has just ended cannot be signalled and need not be; the next look finds what still
+    // lives.
     let _ = id.map(|id| kill_process(id, signal));
 }
 

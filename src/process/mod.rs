@@ -1,11 +1,12 @@
 //! Processes and all their descendants: finding them, ending them, adopting and burying orphans.
 //!
-//! Linux only, through `/proc`. A process that leaves its group, its session and its parent is still found, because
-//! whoever wants to end a tree has become its subreaper ([`adopt_orphans`]) before the tree began to grow. Process groups
-//! alone failed at exactly this: one `setsid` and the grandchild outlives the time-out.
+//! Linux only, through `/proc`. A process that leaves its group, its session and its parent is
+//! still found, because whoever wants to end a tree has become its subreaper ([`adopt_orphans`])
+//! before the tree began to grow. Process groups alone failed at exactly this: one `setsid` and the
+//! grandchild outlives the time-out.
 //!
-//! Everything here blocks and uses no runtime: two of its callers are small processes that should start in a
-//! millisecond. An async caller goes through `spawn_blocking`.
+//! Everything here blocks and uses no runtime: two of its callers are small processes that should
+//! start in a millisecond. An async caller goes through `spawn_blocking`.
 
 pub mod descent;
 pub mod ending;
@@ -16,8 +17,9 @@ use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 
-/// Keeps other processes of the same user out of this one: none may trace it, read its memory and environment, or open its streams
-/// through `/proc`, and it leaves no core behind. Programs that it starts can be looked into again.
+/// Keeps other processes of the same user out of this one: none may trace it, read its memory and
+/// environment, or open its streams through `/proc`, and it leaves no core behind. Programs that it
+/// starts can be looked into again.
 ///
 /// A file's mode is no help against that: these processes have the same user.
 pub fn keep_private() -> io::Result<()> {

@@ -1,4 +1,5 @@
-//! What commits bring along: the content of every new object, also of files that a later commit takes away again, and names.
+//! What commits bring along: the content of every new object, also of files that a later commit
+//! takes away again, and names.
 
 use std::ops::ControlFlow;
 
@@ -28,7 +29,8 @@ pub enum Kind {
 }
 
 impl Mirror {
-    /// Shows `look` each commit, each folder and each file that `base..head` brings along and that is on none of the forge's branches.
+    /// Shows `look` each commit, each folder and each file that `base..head` brings along and that
+    /// is on none of the forge's branches.
     pub async fn each_added(
         &self,
         base: &CommitId,

@@ -101,7 +101,8 @@ impl Address {
     }
 }
 
-/// Returns a part of a path as a file name that is neither special nor hidden and collides with no other.
+/// Returns a part of a path as a file name that is neither special nor hidden and collides with no
+/// other.
 pub(super) fn file_name(part: &str) -> String {
     let mut name = String::new();
     for byte in part.bytes() {

@@ -1,6 +1,7 @@
 //! Differences as people are shown them, and all of a result as a digest is made of it.
 //!
-//! What is shown names no object: within a mirror an id is enough to ask for what it stands for, shown or not.
+//! What is shown names no object: within a mirror an id is enough to ask for what it stands for,
+//! shown or not.
 
 use std::ops::ControlFlow;
 
@@ -9,7 +10,8 @@ use super::mirror::Mirror;
 use super::{CommitId, RepositoryError};
 
 impl Mirror {
-    /// Returns the files that differ, each with how many lines are added or taken away in it; none where it is binary.
+    /// Returns the files that differ, each with how many lines are added or taken away in it; none
+    /// where it is binary.
     pub async fn touched(&self, from: &CommitId, to: &CommitId) -> Result<Vec<(String, u64)>, RepositoryError> {
         let listed = self
             .git(format!("measuring {from} against {to}"))
@@ -27,8 +29,8 @@ impl Mirror {
         Ok(touched.collect())
     }
 
-    /// Returns the difference of one file, at most `max_bytes` of whole lines, and whether it was cut. A path that is not UTF-8 has
-    /// none.
+    /// Returns the difference of one file, at most `max_bytes` of whole lines, and whether it was
+    /// cut. A path that is not UTF-8 has none.
     pub async fn difference_of(
         &self,
         (from, to): (&CommitId, &CommitId),
@@ -75,9 +77,9 @@ impl Mirror {
         Ok(counted.trim().parse().unwrap_or(0))
     }
 
-    /// Hands over all that tells `base..head` from another result: the difference, and each commit's message and own
-    /// difference, with the ids of what the files hold. Of files that are not touched nothing is in it, so it stays the same on
-    /// a base that moved elsewhere.
+    /// Hands over all that tells `base..head` from another result: the difference, and each
+    /// commit's message and own difference, with the ids of what the files hold. Of files that are
+    /// not touched nothing is in it, so it stays the same on a base that moved elsewhere.
     pub async fn each_step(
         &self,
         base: &CommitId,
@@ -119,7 +121,8 @@ impl Mirror {
     }
 }
 
-/// Leaves out the lines that name objects. Those of a file's content begin with a sign of their own.
+/// Leaves out the lines that name objects. Those of a file's content begin with a sign of their
+/// own.
 fn without_ids(difference: &str) -> String {
     let lines = difference.split_inclusive('\n');
     lines.filter(|line| !line.starts_with("index ")).collect()

@@ -1,6 +1,7 @@
 //! What git's complaints mean: who must act.
 //!
-//! Git tells the kinds of failure apart only in words, so they are read here, in English (`LC_ALL=C`).
+//! Git tells the kinds of failure apart only in words, so they are read here, in English
+//! (`LC_ALL=C`).
 
 use super::RepositoryError;
 
@@ -50,7 +51,8 @@ const UNAVAILABLE: [&str; 19] = [
     "network is unreachable",
 ];
 
-/// Git keeps branches as paths, so a branch `coding-agent` leaves no room for `coding-agent/7-greet`.
+/// Git keeps branches as paths, so a branch `coding-agent` leaves no room for
+/// `coding-agent/7-greet`.
 const IN_THE_WAY: [&str; 2] = ["directory file conflict", "exists; cannot create"];
 
 /// GitHub wants a right of its own for commits that change workflows.
@@ -110,7 +112,8 @@ pub(super) fn classify(what: &str, complaint: &str) -> RepositoryError {
     RepositoryError::Unexpected { what, reason }
 }
 
-/// Returns what is worth telling people of git's words: no prefixes, no addresses, no table of references.
+/// Returns what is worth telling people of git's words: no prefixes, no addresses, no table of
+/// references.
 fn in_one_line(complaint: &str) -> String {
     let told = complaint.lines().filter_map(|line| {
         let line = line.trim();

@@ -1,4 +1,5 @@
-//! What mirrors keep no longer: the commits of runs that are forgotten, and mirrors that nobody has used for long.
+//! What mirrors keep no longer: the commits of runs that are forgotten, and mirrors that nobody has
+//! used for long.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -17,7 +18,8 @@ const DEEPEST: usize = 24;
 pub enum Prune {
     /// At once: nobody is at work.
     Now,
-    /// What a run is writing at this moment is not referred to yet, so only what is an hour old goes.
+    /// What a run is writing at this moment is not referred to yet, so only what is an hour old
+    /// goes.
     Old,
 }
 
@@ -28,7 +30,8 @@ impl Mirror {
         let root = Self::at(config, state_dir, Path::new("")).path().clone();
         find(&root, DEEPEST, &mut found);
         let local = root.join("local");
-        // One that was only half made or half removed is none, and must not stand in the way of the others.
+        // One that was only half made or half removed is none, and must not stand in the way of the
+        // others.
         found.retain(|path| !path.starts_with(&local) && path.join("info").join("attributes").is_file());
         found.sort();
         let places = found.iter().filter_map(|path| path.strip_prefix(&root).ok());
@@ -58,8 +61,9 @@ impl Mirror {
         Path::new(&place).ends_with(parts.join("/"))
     }
 
-    /// Forgets what is kept of these runs, and removes their objects where something was kept, or where `is_own` says that they
-    /// worked here. Returns of how many there was something. A mark in the mirror lets another call finish what a crash cut short.
+    /// Forgets what is kept of these runs, and removes their objects where something was kept, or
+    /// where `is_own` says that they worked here. Returns of how many there was something. A mark
+    /// in the mirror lets another call finish what a crash cut short.
     pub async fn forget_all(&self, runs: &[String], is_own: bool, prune: Prune) -> Result<usize, RepositoryError> {
         let mark = self.path().join("forgetting");
         let kept: Vec<String> = self

@@ -1,8 +1,9 @@
 //! The mirror of a fork goes with the last run that needs it.
 //!
-//! A labelled request from a fork brings a whole repository of a stranger's onto the disk, of any size. Each run that works
-//! in it leaves a note beside the mirror, and the run whose note is the last one takes the mirror along. A repository
-//! that runs work in for its own sake is marked, and stays.
+//! A labelled request from a fork brings a whole repository of a stranger's onto the disk, of any
+//! size. Each run that works in it leaves a note beside the mirror, and the run whose note is the
+//! last one takes the mirror along. A repository that runs work in for its own sake is marked, and
+//! stays.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,7 +17,8 @@ use super::{CommitId, Config, RepositoryError};
 const OWN: &str = "not-only-a-fork";
 
 impl Mirror {
-    /// Opens and fetches the mirror of a fork for `run`, which is noted beside it until [`Mirror::leave_fork`].
+    /// Opens and fetches the mirror of a fork for `run`, which is noted beside it until
+    /// [`Mirror::leave_fork`].
     pub async fn fetch_fork(
         config: &Config,
         state_dir: &Path,
@@ -26,7 +28,8 @@ impl Mirror {
         let (mirror, _) = Self::of(config, state_dir, &remote.url)?;
         let note = mirror.note_of(run)?;
         {
-            // Held while it is written, so that the run that leaves meanwhile sees it or has removed everything before.
+            // Held while it is written, so that the run that leaves meanwhile sees it or has
+            // removed everything before.
             let _lock = mirror.lock().await?;
             let written = async {
                 tokio::fs::create_dir_all(mirror.notes()).await?;
@@ -44,7 +47,8 @@ impl Mirror {
         Ok(is_there.then_some(mirror))
     }
 
-    /// Takes the note of `run` away, and the mirror with it where no other run needs it. Returns whether it was removed.
+    /// Takes the note of `run` away, and the mirror with it where no other run needs it. Returns
+    /// whether it was removed.
     pub async fn leave_fork(config: &Config, state_dir: &Path, url: &str, run: &str) -> Result<bool, RepositoryError> {
         let (mirror, _) = Self::of(config, state_dir, url)?;
         let note = mirror.note_of(run)?;
@@ -61,8 +65,9 @@ impl Mirror {
         Ok(true)
     }
 
-    /// Writes what was accepted of `run` after `base`, and its work in progress, into `file`, as a bundle that `git fetch` reads. Such a file is no
-    /// larger than what was taken in, whatever the commits unpack to.
+    /// Writes what was accepted of `run` after `base`, and its work in progress, into `file`, as a
+    /// bundle that `git fetch` reads. Such a file is no larger than what was taken in, whatever the
+    /// commits unpack to.
     pub async fn bundle(&self, run: &str, base: &CommitId, file: &Path) -> Result<(), RepositoryError> {
         let mut names = Vec::new();
         if self.kept(run).await?.is_some() {

@@ -1,8 +1,9 @@
 //! The one place that starts git.
 //!
-//! Guarantees: nothing of the caller's environment but the search path and proxies; no configuration but ours; no hook,
-//! filter, helper, pager, prompt or submodule; limits of time, processor time and memory; bounded output; no process left behind when the
-//! caller stops waiting. Credentials come in through the environment of the one process and are cut out of its words.
+//! Guarantees: nothing of the caller's environment but the search path and proxies; no
+//! configuration but ours; no hook, filter, helper, pager, prompt or submodule; limits of time,
+//! processor time and memory; bounded output; no process left behind when the caller stops waiting.
+//! Credentials come in through the environment of the one process and are cut out of its words.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -217,7 +218,8 @@ impl<'a> Git<'a> {
         }
     }
 
-    /// Runs the command and hands its output over in pieces, until the end or until the reader has enough.
+    /// Runs the command and hands its output over in pieces, until the end or until the reader has
+    /// enough.
     pub(super) async fn each(
         self,
         take: impl FnMut(&[u8]) -> ControlFlow<()> + Send,
@@ -274,7 +276,8 @@ impl<'a> Git<'a> {
         ended.map_err(|error| lost(&error))
     }
 
-    /// Starts the command; its output is the caller's to read. The feeding of the input is left to [`feed`].
+    /// Starts the command; its output is the caller's to read. The feeding of the input is left to
+    /// [`feed`].
     pub(super) fn start(mut self) -> Result<(Child, Group, Feed<'a>), RepositoryError> {
         let (stdin, feed) = match self.input {
             Input::Nothing => (Stdio::null(), Feed(Input::Nothing)),

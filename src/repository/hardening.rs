@@ -1,6 +1,7 @@
 //! The surroundings every git process gets, whatever it does.
 //!
-//! They outrank the configuration of any repository it meets, so that nothing a stranger wrote down is ever run.
+//! They outrank the configuration of any repository it meets, so that nothing a stranger wrote down
+//! is ever run.
 
 /// Passed on from our own environment: where programs are, and the way out to the network.
 pub(super) const PASSED_ON: [&str; 13] = [
@@ -34,13 +35,14 @@ pub(super) const ENVIRONMENT: [(&str, &str); 16] = [
     ("GIT_OPTIONAL_LOCKS", "0"),
     ("GIT_LITERAL_PATHSPECS", "1"),
     ("GIT_ALLOW_PROTOCOL", "http:https"),
-    // A small pack can claim to hold an object of any size; git then refuses instead of filling the memory.
+    // A small pack can claim to hold an object of any size; git then refuses instead of filling the
+    // memory.
     ("GIT_ALLOC_LIMIT", "1g"),
     ("GIT_PAGER", "cat"),
 ];
 
-/// Outranks the configuration of any repository. Redirects are not followed because git would take the
-/// authorisation header along to the new host.
+/// Outranks the configuration of any repository. Redirects are not followed because git would take
+/// the authorisation header along to the new host.
 pub(super) const SETTINGS: [&str; 41] = [
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
@@ -60,7 +62,8 @@ pub(super) const SETTINGS: [&str; 41] = [
     "safe.bareRepository=all",
     "gc.auto=0",
     "maintenance.auto=false",
-    // What came as a pack stays one: large files taken apart are compressed again on each way into a container.
+    // What came as a pack stays one: large files taken apart are compressed again on each way into
+    // a container.
     "transfer.unpackLimit=1",
     "transfer.fsckObjects=true",
     "fetch.fsckObjects=true",

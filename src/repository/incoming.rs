@@ -1,7 +1,7 @@
 //! What came out of a container, in quarantine until it is judged.
 //!
-//! Nothing of it reaches the mirror but the commits that were accepted: they are packed afresh, so that objects nobody
-//! asked for stay behind and go with the quarantine.
+//! Nothing of it reaches the mirror but the commits that were accepted: they are packed afresh, so
+//! that objects nobody asked for stay behind and go with the quarantine.
 
 use std::collections::HashMap;
 use std::io::Cursor;
@@ -32,7 +32,8 @@ pub struct Incoming {
     quarantine: Quarantine,
 }
 
-/// The commits that were taken into the mirror. [`Mirror::pushable`] finds them there, and makes of them what can be pushed.
+/// The commits that were taken into the mirror. [`Mirror::pushable`] finds them there, and makes of
+/// them what can be pushed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Accepted {
     /// The last commit; equal to the base where nothing changed.
@@ -47,13 +48,14 @@ pub struct Acceptance {
     /// What the work began from; `None` in an empty repository.
     pub base: Option<CommitId>,
     pub head: CommitId,
-    /// The run: goes into each commit as `Coding-Agent-Run:` trailer and names the ref that keeps the result.
+    /// The run: goes into each commit as `Coding-Agent-Run:` trailer and names the ref that keeps
+    /// the result.
     pub run: String,
 }
 
 impl Mirror {
-    /// Takes a pack of new objects from a container into a quarantine beside the mirror's objects: size-limited, `fsck`ed.
-    /// No bytes at all mean that there is nothing new.
+    /// Takes a pack of new objects from a container into a quarantine beside the mirror's objects:
+    /// size-limited, `fsck`ed. No bytes at all mean that there is nothing new.
     pub async fn receive(&self, mut pack: impl AsyncRead + Send + Unpin) -> Result<Incoming, RepositoryError> {
         let quarantine = Quarantine::make(self.path()).map_err(|error| lock::at(self.path(), &error))?;
         let incoming = Incoming {
@@ -66,7 +68,8 @@ impl Mirror {
             reason: format!("the stream broke off: {error}"),
         };
         let mut first = vec![0; 4096];
-        // A container that sends nothing must not hold the run for ever; git's own time begins with the first byte.
+        // A container that sends nothing must not hold the run for ever; git's own time begins with
+        // the first byte.
         let patience = Duration::from_secs(self.config().timeout_seconds);
         let length = timeout(patience, pack.read(&mut first))
             .await
@@ -92,7 +95,8 @@ impl Mirror {
             .each(|_| ControlFlow::Continue(()))
             .await
             .map_err(|error| match error {
-                // Trying again later, as with a forge, would let a container that drips keep its run for a day.
+                // Trying again later, as with a forge, would let a container that drips keep its
+                // run for a day.
                 RepositoryError::Unavailable { reason, .. } => {
                     RepositoryError::Unacceptable(format!("the container was too slow in sending them: {reason}"))
                 }
@@ -132,9 +136,10 @@ fn over(limit: u64) -> RepositoryError {
 }
 
 impl Incoming {
-    /// Judges `base..head` (paths, modes, sizes, submodules), writes each commit again with the configured author, the date it had and
-    /// the trailer (so that doing it twice gives the same ids), or one commit with the whole difference where `head` does not descend from
-    /// `base`; moves the objects into the mirror and keeps the result.
+    /// Judges `base..head` (paths, modes, sizes, submodules), writes each commit again with the
+    /// configured author, the date it had and the trailer (so that doing it twice gives the same
+    /// ids), or one commit with the whole difference where `head` does not descend from `base`;
+    /// moves the objects into the mirror and keeps the result.
     pub async fn accept(self, acceptance: &Acceptance) -> Result<Accepted, RepositoryError> {
         let name = accepted_ref(&acceptance.run)?;
         let base = acceptance.base.as_ref();
@@ -159,7 +164,8 @@ impl Incoming {
         })
     }
 
-    /// Judges likewise, but keeps the commits as they are, for a new container to go on from; they are never pushed.
+    /// Judges likewise, but keeps the commits as they are, for a new container to go on from; they
+    /// are never pushed.
     pub async fn keep_as_is(self, acceptance: &Acceptance) -> Result<CommitId, RepositoryError> {
         let name = wip_ref(&acceptance.run)?;
         self.judged(acceptance).await?;
@@ -172,8 +178,8 @@ impl Incoming {
         self.quarantine.within(self.mirror.git(what))
     }
 
-    /// Judges everything that is new. Returns the new commits, parents first, or `None` where they must become one; and
-    /// how many files differ in all.
+    /// Judges everything that is new. Returns the new commits, parents first, or `None` where they
+    /// must become one; and how many files differ in all.
     async fn judged(&self, acceptance: &Acceptance) -> Result<(Option<Vec<Link>>, usize), RepositoryError> {
         let (base, head) = (acceptance.base.as_ref(), &acceptance.head);
         self.commit_is_there(head).await?;
@@ -181,7 +187,8 @@ impl Incoming {
         let mut seen = HashMap::new();
         let files_changed = self.judge_step(&or_nothing(base), head, &mut seen).await?;
         for link in links.iter().flatten() {
-            // A merge is judged against its first parent, which was judged before or is known to the forge.
+            // A merge is judged against its first parent, which was judged before or is known to
+            // the forge.
             let before = or_nothing(link.parents.first());
             self.judge_step(&before, &link.commit, &mut seen).await?;
         }
@@ -222,7 +229,8 @@ impl Incoming {
                 return Ok(None);
             }
         }
-        // Commits that are on one of the forge's branches stay as they are: a merge of them is no new work.
+        // Commits that are on one of the forge's branches stay as they are: a merge of them is no
+        // new work.
         let listed = self
             .git("listing the new commits")
             .args(["rev-list", "--topo-order", "--reverse", "--parents"])

@@ -1,7 +1,7 @@
 //! What a commit from a container may hold: pure rules on paths, modes and links.
 //!
-//! The rules are for every machine that will ever check the commit out, not for this one: names that are harmless here
-//! are `.git` on a Mac or on Windows.
+//! The rules are for every machine that will ever check the commit out, not for this one: names
+//! that are harmless here are `.git` on a Mac or on Windows.
 
 use super::CommitId;
 
@@ -85,7 +85,8 @@ pub fn judge_path(path: &[u8]) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// Judges where a symbolic link points to: somewhere in the tree, through no folder that might be a link itself.
+/// Judges where a symbolic link points to: somewhere in the tree, through no folder that might be a
+/// link itself.
 pub fn judge_link(path: &[u8], target: &[u8]) -> Result<(), &'static str> {
     if target.is_empty() || target.len() as u64 > MAX_LINK {
         return Err("the link's target is empty or too long");

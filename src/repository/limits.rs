@@ -1,8 +1,9 @@
 //! What a git process may use of this machine: time, processor time and memory.
 //!
-//! The kernel keeps to it, whatever git or the libraries below it do: git's own `GIT_ALLOC_LIMIT` bounds single allocations of git alone.
-//! The limits are set from outside right after the process was started, before it is given any input, and its children inherit them. A
-//! shell with `ulimit` in front of git would do the same, at the cost of another program in every look-up.
+//! The kernel keeps to it, whatever git or the libraries below it do: git's own `GIT_ALLOC_LIMIT`
+//! bounds single allocations of git alone. The limits are set from outside right after the process
+//! was started, before it is given any input, and its children inherit them. A shell with `ulimit`
+//! in front of git would do the same, at the cost of another program in every look-up.
 
 use std::time::Duration;
 
@@ -27,8 +28,8 @@ pub(super) struct Limits {
     pub(super) time: Duration,
     /// Processor time of all its threads.
     pub(super) processor_seconds: u64,
-    /// Heap and stacks. Packs that are only mapped do not count: they take address space and no memory of their own, which is why the
-    /// limit is not on the address space.
+    /// Heap and stacks. Packs that are only mapped do not count: they take address space and no
+    /// memory of their own, which is why the limit is not on the address space.
     pub(super) memory: u64,
 }
 
@@ -69,8 +70,9 @@ impl Effort {
     }
 }
 
-/// Returns the largest piece of memory, in bytes, that git may ask for while it unpacks what a container sent. A few kilobytes can describe
-/// an object of gigabytes, and git would build it before anybody could ask for its size.
+/// Returns the largest piece of memory, in bytes, that git may ask for while it unpacks what a
+/// container sent. A few kilobytes can describe an object of gigabytes, and git would build it
+/// before anybody could ask for its size.
 pub(super) fn largest_allocation(config: &Config) -> u64 {
     config.max_file_bytes.saturating_mul(2).max(SMALLEST_ALLOCATION)
 }
@@ -81,7 +83,8 @@ impl Limits {
         format!("git was ended after {} s of processor time", self.processor_seconds)
     }
 
-    /// Puts a process that was just started under the limits. One that has ended already needs none.
+    /// Puts a process that was just started under the limits. One that has ended already needs
+    /// none.
     pub(super) fn put_on(self, pid: Pid) -> std::io::Result<()> {
         let limits = [
             (Resource::Data, self.memory),
@@ -92,7 +95,8 @@ impl Limits {
             // A child has the worker's own hard limits, and may not be given more than those.
             let own = getrlimit(resource).maximum;
             let bounded = |most: u64| own.map_or(most, |own| own.min(most));
-            // Where both limits of processor time are the same, the kernel kills without the signal that says why.
+            // Where both limits of processor time are the same, the kernel kills without the signal
+            // that says why.
             let rest = if resource == Resource::Cpu {
                 KILL_AFTER_SECONDS
             } else {

@@ -1,6 +1,8 @@
-//! Which files of a folder belong to it: what git would add, tracked files and those that are not ignored.
+//! Which files of a folder belong to it: what git would add, tracked files and those that are not
+//! ignored.
 //!
-//! `git add` itself is not used: where it meets another repository it starts git in there, with that one's configuration.
+//! `git add` itself is not used: where it meets another repository it starts git in there, with
+//! that one's configuration.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -11,8 +13,8 @@ use super::RepositoryError;
 use super::git::Git;
 use super::surroundings::private_excludes;
 
-/// Lists the files below `inside`, a folder in the work tree `top` (empty for all of it), relative to `inside`, NUL after each.
-/// `git` sees `top` as its work tree.
+/// Lists the files below `inside`, a folder in the work tree `top` (empty for all of it), relative
+/// to `inside`, NUL after each. `git` sees `top` as its work tree.
 pub(super) async fn listed<'a>(
     git: &impl Fn() -> Git<'a>,
     top: &Path,

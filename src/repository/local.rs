@@ -1,7 +1,9 @@
-//! A plain folder as a repository, for tasks without a forge: a snapshot goes in, a difference comes back.
+//! A plain folder as a repository, for tasks without a forge: a snapshot goes in, a difference
+//! comes back.
 //!
-//! Nothing in the folder's own `.git` is ever run or believed: git works with our mirror's configuration and only reads the
-//! folder's objects, as an alternate store. A snapshot does not change the folder in any way.
+//! Nothing in the folder's own `.git` is ever run or believed: git works with our mirror's
+//! configuration and only reads the folder's objects, as an alternate store. A snapshot does not
+//! change the folder in any way.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -32,12 +34,14 @@ impl Drop for Temporary {
 }
 
 impl Mirror {
-    /// Opens a mirror that is not fetched from anywhere, for a local task: a snapshot of `folder` (what git would add: `.gitignore`
-    /// respected, filters off) becomes one commit on top of the folder's HEAD if it is a repository; returns that commit.
+    /// Opens a mirror that is not fetched from anywhere, for a local task: a snapshot of `folder`
+    /// (what git would add: `.gitignore` respected, filters off) becomes one commit on top of the
+    /// folder's HEAD if it is a repository; returns that commit.
     ///
-    /// An unchanged folder gives its HEAD. History that is not all there (a shallow or partial clone) is left out. Repositories
-    /// inside the folder are left out and named in the log. A folder inside a repository goes in alone and without history;
-    /// what the repository ignores stays out all the same.
+    /// An unchanged folder gives its HEAD. History that is not all there (a shallow or partial
+    /// clone) is left out. Repositories inside the folder are left out and named in the log. A
+    /// folder inside a repository goes in alone and without history; what the repository ignores
+    /// stays out all the same.
     pub async fn snapshot(
         config: &Config,
         state_dir: &Path,
@@ -72,8 +76,8 @@ impl Mirror {
     ) -> Result<CommitId, RepositoryError> {
         let what = format!("copying {}", folder.display());
         let git = || self.at_work_in(folder, &what).env("GIT_INDEX_FILE", index);
-        // Only reading commands see the folder's objects: one that writes an object which is there already would set
-        // that one's time, and so change the folder.
+        // Only reading commands see the folder's objects: one that writes an object which is there
+        // already would set that one's time, and so change the folder.
         let reading = || match history {
             Some(history) => git().env("GIT_ALTERNATE_OBJECT_DIRECTORIES", alternate(&history.objects)),
             None => git(),
@@ -123,8 +127,8 @@ impl Mirror {
         })
     }
 
-    /// Fills the index of `reading` from the folder's HEAD and returns that. A HEAD whose commit is not there (a broken or
-    /// unborn branch) is no history.
+    /// Fills the index of `reading` from the folder's HEAD and returns that. A HEAD whose commit is
+    /// not there (a broken or unborn branch) is no history.
     async fn read_head<'a, 'h>(
         &self,
         reading: &impl Fn() -> Git<'a>,
@@ -138,8 +142,9 @@ impl Mirror {
         Ok(Some(&history.head))
     }
 
-    /// Lists the files of a folder that is a part of the repository at `top`. `None` where that repository ignores it: then it
-    /// is a folder of its own (a project in a home directory that is under version control, say).
+    /// Lists the files of a folder that is a part of the repository at `top`. `None` where that
+    /// repository ignores it: then it is a folder of its own (a project in a home directory that is
+    /// under version control, say).
     async fn listed_within(&self, top: &Path, folder: &Path) -> Result<Option<Vec<u8>>, RepositoryError> {
         let Ok(inside) = folder.strip_prefix(top) else {
             return Ok(None);
@@ -149,7 +154,8 @@ impl Mirror {
         let git = || self.at_work_in(top, &what).env("GIT_INDEX_FILE", &index.0);
         let excludes = private_excludes(top).map(|path| format!("core.excludesFile={}", path.display()));
         let excludes = excludes.iter().flat_map(|setting| ["-c", setting]);
-        // This one command takes names as they are, and refuses to be told so; "./" keeps a ':' from being taken for more.
+        // This one command takes names as they are, and refuses to be told so; "./" keeps a ':'
+        // from being taken for more.
         let asked = git()
             .env("GIT_LITERAL_PATHSPECS", "0")
             .args(excludes)
@@ -165,11 +171,12 @@ impl Mirror {
         listed(&git, top, inside).await.map(Some)
     }
 
-    /// Applies the difference between two commits to a plain folder, all or nothing, binary files and modes included.
+    /// Applies the difference between two commits to a plain folder, all or nothing, binary files
+    /// and modes included.
     ///
     /// # Errors
-    /// `Moved` where the folder does not fit any more; nothing in it was changed, and the error names the file in which the
-    /// difference is kept.
+    /// `Moved` where the folder does not fit any more; nothing in it was changed, and the error
+    /// names the file in which the difference is kept.
     pub async fn apply(&self, from: &CommitId, to: &CommitId, folder: &Path) -> Result<(), RepositoryError> {
         let folder = folder.canonicalize().map_err(|error| unreadable(folder, &error))?;
         let what = format!("applying the changes to {}", folder.display());
@@ -210,8 +217,8 @@ impl Mirror {
             .map_err(|error| lock::at(&patch, &error))
     }
 
-    /// Writes the difference between two commits as a patch that is exact (binary files and modes included) beside the
-    /// mirror, and returns its file and length.
+    /// Writes the difference between two commits as a patch that is exact (binary files and modes
+    /// included) beside the mirror, and returns its file and length.
     pub async fn patch(&self, from: &CommitId, to: &CommitId) -> Result<(PathBuf, u64), RepositoryError> {
         let patch = self.path().with_extension("patch");
         self.git(format!("comparing {from} with {to}"))
@@ -268,7 +275,8 @@ impl Mirror {
         Path::new("local").join(file_name(name)).with_added_extension("git")
     }
 
-    /// Prepares a git command that sees `folder` as its work tree, with nothing of the folder's own configuration.
+    /// Prepares a git command that sees `folder` as its work tree, with nothing of the folder's own
+    /// configuration.
     fn at_work_in<'a>(&self, folder: &Path, what: &str) -> Git<'a> {
         self.git(what)
             .with(Effort::Transfer, self.config())
@@ -278,7 +286,8 @@ impl Mirror {
     }
 }
 
-/// Has the command write files with the modes that they would have in the hands of the user who started the program.
+/// Has the command write files with the modes that they would have in the hands of the user who
+/// started the program.
 fn with_mask_of_user(own: &std::process::Command) -> Command {
     let mut command = Command::new("sh");
     let mask = format!("{:03o}", private::mask_of_user());

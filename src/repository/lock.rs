@@ -11,7 +11,8 @@ use super::RepositoryError;
 
 /// Waits for the lock at `path`, at most `patience`.
 ///
-/// It asks again and again instead of waiting in the kernel: that wait needs a thread which cannot be cancelled.
+/// It asks again and again instead of waiting in the kernel: that wait needs a thread which cannot
+/// be cancelled.
 pub(super) async fn wait(path: &Path, patience: Duration) -> Result<File, RepositoryError> {
     let end = Instant::now() + patience;
     loop {

@@ -1,8 +1,8 @@
 //! A bare mirror of one repository, fetched incrementally and shared by all runs on it.
 //!
-//! Only fetching and the keeping of a run's refs take the mirror's lock; a run works on without it. A git that was
-//! killed leaves lock and temporary files behind: whoever holds the lock next clears them away. A broken mirror is thrown
-//! away and made anew, once.
+//! Only fetching and the keeping of a run's refs take the mirror's lock; a run works on without it.
+//! A git that was killed leaves lock and temporary files behind: whoever holds the lock next clears
+//! them away. A broken mirror is thrown away and made anew, once.
 
 use std::fs::File;
 use std::ops::ControlFlow;
@@ -21,16 +21,19 @@ use super::{CommitId, Config, RepositoryError, branch_name};
 pub struct Mirror {
     path: PathBuf,
     config: Config,
-    /// The repository that it is the mirror of, the only one that anything is pushed to from here; `None` for a local task.
+    /// The repository that it is the mirror of, the only one that anything is pushed to from here;
+    /// `None` for a local task.
     address: Option<Address>,
 }
 
-/// Outranks the `.gitattributes` of any commit: bytes come out as they went in, and no diff is hidden as "binary".
+/// Outranks the `.gitattributes` of any commit: bytes come out as they went in, and no diff is
+/// hidden as "binary".
 const ATTRIBUTES: &str = "* -text !eol !working-tree-encoding !ident !filter !diff !merge !whitespace\n";
 
 impl Mirror {
-    /// Opens the mirror of `remote`, makes it if missing, and fetches all branches (`refs/heads/*` to `refs/heads/*`, pruned).
-    /// Two runs on one repository wait for each other (a lock file that the kernel lets go).
+    /// Opens the mirror of `remote`, makes it if missing, and fetches all branches (`refs/heads/*`
+    /// to `refs/heads/*`, pruned). Two runs on one repository wait for each other (a lock file that
+    /// the kernel lets go).
     pub async fn fetch(config: &Config, state_dir: &Path, remote: &Remote) -> Result<Self, RepositoryError> {
         {
             let (mirror, _) = Self::of(config, state_dir, &remote.url)?;
@@ -145,8 +148,8 @@ impl Mirror {
         Ok(())
     }
 
-    /// Points one of the run's refs to `commit`. Refs change under the lock only, so that left-over lock files can be told
-    /// from living ones.
+    /// Points one of the run's refs to `commit`. Refs change under the lock only, so that left-over
+    /// lock files can be told from living ones.
     pub(super) async fn point(&self, name: &str, commit: &CommitId) -> Result<(), RepositoryError> {
         let _lock = self.lock().await?;
         self.git("keeping a run's commits")
@@ -239,7 +242,8 @@ impl Mirror {
         Ok(false)
     }
 
-    /// Removes what killed processes left. The lock is held, so nobody is at work on refs or fetching.
+    /// Removes what killed processes left. The lock is held, so nobody is at work on refs or
+    /// fetching.
     async fn clear_up(&self) -> Result<(), RepositoryError> {
         let path = self.path.clone();
         let swept = tokio::task::spawn_blocking(move || quarantine::clear_up(&path)).await;
@@ -250,7 +254,8 @@ impl Mirror {
         }
     }
 
-    /// Packs what many fetches left behind, when it is much. The lock is held: two at once would do it twice.
+    /// Packs what many fetches left behind, when it is much. The lock is held: two at once would do
+    /// it twice.
     async fn tidy(&self) {
         let tidied = self
             .git("tidying the mirror")
@@ -279,8 +284,8 @@ impl Mirror {
             .args(["fsck", "--connectivity-only", "--no-dangling", "--no-progress"])
             .each(|_| ControlFlow::Continue(()))
             .await;
-        // Only what the check itself found counts. One that was ended, or had no memory, found nothing, and the mirror holds the
-        // kept work of runs that wait.
+        // Only what the check itself found counts. One that was ended, or had no memory, found
+        // nothing, and the mirror holds the kept work of runs that wait.
         match checked {
             Ok(Ended {
                 code: Some(code),

@@ -1,8 +1,9 @@
-//! The repository on the worker: a bare mirror and nothing else. No checkout, no hooks, no filters, no submodules.
+//! The repository on the worker: a bare mirror and nothing else. No checkout, no hooks, no filters,
+//! no submodules.
 //!
-//! Every git process runs with a cleared environment and hardened configuration; credentials are in the environment
-//! of the one process that needs them. What comes back from a container is judged in quarantine before any of it
-//! reaches the mirror.
+//! Every git process runs with a cleared environment and hardened configuration; credentials are in
+//! the environment of the one process that needs them. What comes back from a container is judged
+//! in quarantine before any of it reaches the mirror.
 
 pub mod added;
 pub mod address;
@@ -49,7 +50,8 @@ pub struct Config {
     /// Author and committer of delivered commits.
     pub author_name: String,
     pub author_email: String,
-    /// File with the SSH private key that delivered commits are signed with; without it they are not signed.
+    /// File with the SSH private key that delivered commits are signed with; without it they are
+    /// not signed.
     pub signing_key_file: Option<PathBuf>,
     /// Longest time one git command may take.
     pub timeout_seconds: u64,
@@ -57,7 +59,8 @@ pub struct Config {
     pub max_incoming_bytes: u64,
     /// Largest single file in a delivered commit.
     pub max_file_bytes: u64,
-    /// Files that are not changed without a person's word: what forges, editors and agents run or obey, and what rules this program.
+    /// Files that are not changed without a person's word: what forges, editors and agents run or
+    /// obey, and what rules this program.
     pub protected_paths: Vec<String>,
     /// Files that may be changed although `protected_paths` names them.
     pub unprotected_paths: Vec<String>,
@@ -140,7 +143,8 @@ pub enum RepositoryError {
     /// Time: the host did not answer.
     #[error("{what}: {reason}")]
     Unavailable { what: String, reason: String },
-    /// The branch moved on the forge while we worked, or the local folder did; nothing was overwritten.
+    /// The branch moved on the forge while we worked, or the local folder did; nothing was
+    /// overwritten.
     #[error("{what}: it has changed meanwhile: {reason}")]
     Moved { what: String, reason: String },
     /// What came out of the container is not acceptable; nothing of it was kept.

@@ -16,8 +16,9 @@ use super::mirror::Mirror;
 use super::{CommitId, RepositoryError};
 
 impl Mirror {
-    /// Returns a pack of everything reachable from `tips`, streamed, for `git index-pack --stdin` on the other side.
-    /// The reader fails at its end when git failed. Without tips the pack is empty, as is the repository.
+    /// Returns a pack of everything reachable from `tips`, streamed, for `git index-pack --stdin`
+    /// on the other side. The reader fails at its end when git failed. Without tips the pack is
+    /// empty, as is the repository.
     pub async fn pack(&self, tips: &[CommitId]) -> Result<Box<dyn AsyncRead + Send + Unpin>, RepositoryError> {
         let wanted = tips.iter().map(CommitId::as_str).collect::<Vec<_>>().join("\n");
         let (mut child, group, input) = self
@@ -27,7 +28,8 @@ impl Mirror {
             .input(wanted)
             .start()?;
         let idle = Duration::from_secs(self.config().timeout_seconds);
-        // Git reads the list in full before it writes a byte, so neither waits for the other. Should git die, its end tells.
+        // Git reads the list in full before it writes a byte, so neither waits for the other.
+        // Should git die, its end tells.
         let _ = timeout(idle, feed(child.stdin.take(), input)).await;
         let stderr = child.stderr.take();
         Ok(Box::new(Pack {

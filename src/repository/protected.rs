@@ -1,9 +1,12 @@
-//! Files that others than the project's own programs run or obey, by the names under which they are looked for.
+//! Files that others than the project's own programs run or obey, by the names under which they are
+//! looked for.
 //!
-//! A change of the project's own code runs in its tests and pipelines as well, but there it is looked at as code. These files are run by a forge with its
-//! secrets, by an editor or a hook on a developer's machine, or are read by an agent as orders.
+//! A change of the project's own code runs in its tests and pipelines as well, but there it is
+//! looked at as code. These files are run by a forge with its secrets, by an editor or a hook on a
+//! developer's machine, or are read by an agent as orders.
 
-/// Folders at the top that begin with a dot hold settings of tools, by a convention that has no list. The rest is there by name.
+/// Folders at the top that begin with a dot hold settings of tools, by a convention that has no
+/// list. The rest is there by name.
 const PROTECTED: &[&str] = &[
     "/.*/**",
     // Forges and their pipelines.
@@ -78,7 +81,8 @@ const PROTECTED: &[&str] = &[
     ".coding-agent-rules.*",
 ];
 
-/// Folders at the top whose files belong to ordinary work: notes for the next release, prepared queries, pages.
+/// Folders at the top whose files belong to ordinary work: notes for the next release, prepared
+/// queries, pages.
 const EXCEPTIONS: &[&str] = &[
     "/.changes",
     "/.changeset",

@@ -6,9 +6,10 @@ use super::{CommitId, RepositoryError};
 
 /// A commit that was accepted for one repository and can be pushed to no other.
 ///
-/// It holds the mirror that the commit was accepted into, and that mirror's own address; there is no way to name another
-/// destination. What comes from a fork lies in the fork's mirror, so no commit of a fork can end up in the repository that
-/// the fork was made of, and no commit of that repository in a fork.
+/// It holds the mirror that the commit was accepted into, and that mirror's own address; there is
+/// no way to name another destination. What comes from a fork lies in the fork's mirror, so no
+/// commit of a fork can end up in the repository that the fork was made of, and no commit of that
+/// repository in a fork.
 #[derive(Debug, Clone)]
 pub struct Pushable {
     mirror: Mirror,
@@ -17,8 +18,9 @@ pub struct Pushable {
 }
 
 impl Mirror {
-    /// Returns `commit` as one that may be pushed to this mirror's repository, if it is what was accepted of `run`, or is
-    /// part of that. The mirror is asked each time: a commit whose id was read from the store is judged like any other.
+    /// Returns `commit` as one that may be pushed to this mirror's repository, if it is what was
+    /// accepted of `run`, or is part of that. The mirror is asked each time: a commit whose id was
+    /// read from the store is judged like any other.
     pub async fn pushable(&self, run: &str, commit: &CommitId) -> Result<Pushable, RepositoryError> {
         let address = self.own_address()?.clone();
         let is_accepted = match self.kept(run).await? {
@@ -53,13 +55,15 @@ impl Pushable {
         &self.commit
     }
 
-    /// Pushes the commit by id to `branch`, fast-forward only. Pushing what is there already is no error.
+    /// Pushes the commit by id to `branch`, fast-forward only. Pushing what is there already is no
+    /// error.
     pub async fn push(&self, login: Option<&Login>, branch: &str) -> Result<(), RepositoryError> {
         self.push_from(login, None, branch).await
     }
 
-    /// Moves `branch` on from `from`, of which the commit is a descendant. `Moved` where the branch is elsewhere or gone: the
-    /// other side compares and sets in one step, so a look beforehand would only be older.
+    /// Moves `branch` on from `from`, of which the commit is a descendant. `Moved` where the branch
+    /// is elsewhere or gone: the other side compares and sets in one step, so a look beforehand
+    /// would only be older.
     pub async fn advance(&self, login: Option<&Login>, from: &CommitId, branch: &str) -> Result<(), RepositoryError> {
         self.push_from(login, Some(from), branch).await
     }

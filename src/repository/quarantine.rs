@@ -1,7 +1,9 @@
-//! Where objects from a container stay until they are judged: beside the mirror's own, never among them.
+//! Where objects from a container stay until they are judged: beside the mirror's own, never among
+//! them.
 //!
-//! Git's own way for pushes: new objects are written to another folder that knows the mirror's as "alternate". The folder is
-//! removed when the [`Quarantine`] is dropped; after a crash the next fetch finds its lock free and removes it.
+//! Git's own way for pushes: new objects are written to another folder that knows the mirror's as
+//! "alternate". The folder is removed when the [`Quarantine`] is dropped; after a crash the next
+//! fetch finds its lock free and removes it.
 
 use std::fs::{DirEntry, File, TryLockError};
 use std::io;
@@ -39,8 +41,8 @@ impl Quarantine {
         Ok(quarantine)
     }
 
-    /// Lets git write here and read from the mirror as well. What it sets down in passing, such as a commit to be signed, lies
-    /// here too and goes with the rest.
+    /// Lets git write here and read from the mirror as well. What it sets down in passing, such as
+    /// a commit to be signed, lies here too and goes with the rest.
     pub(super) fn within<'a>(&self, git: Git<'a>) -> Git<'a> {
         git.env("GIT_OBJECT_DIRECTORY", &self.path)
             .env("TMPDIR", &self.path)
@@ -59,7 +61,8 @@ impl Drop for Quarantine {
     }
 }
 
-/// Writes a folder as git's list of alternates wants it: quoted, since a path may hold what separates two.
+/// Writes a folder as git's list of alternates wants it: quoted, since a path may hold what
+/// separates two.
 pub(super) fn alternate(path: &Path) -> std::ffi::OsString {
     use std::os::unix::ffi::{OsStrExt, OsStringExt};
     let mut quoted = vec![b'"'];
@@ -91,7 +94,8 @@ pub(super) fn clear_up(mirror: &Path) -> io::Result<()> {
             Ok(Err(TryLockError::WouldBlock | TryLockError::Error(_))) | Err(_) => false,
         };
         if free {
-            // A git of the dead process may write a moment longer; then the next fetch removes the rest.
+            // A git of the dead process may write a moment longer; then the next fetch removes the
+            // rest.
             if std::fs::remove_dir_all(lock_path.with_extension("")).is_ok() {
                 remove_if_there(&lock_path)?;
             }

@@ -75,7 +75,8 @@ impl Mirror {
             })
     }
 
-    /// Returns a file's bytes, or `None` where there is no such file; larger than `max_bytes` is an error.
+    /// Returns a file's bytes, or `None` where there is no such file; larger than `max_bytes` is an
+    /// error.
     pub async fn file(
         &self,
         commit: &CommitId,
@@ -107,7 +108,8 @@ impl Mirror {
             .map(Some)
     }
 
-    /// Returns the files that differ between two commits, in order; a renamed file is one that was deleted and one that was created.
+    /// Returns the files that differ between two commits, in order; a renamed file is one that was
+    /// deleted and one that was created.
     pub async fn changed(&self, from: &CommitId, to: &CommitId) -> Result<Vec<Changed>, RepositoryError> {
         let listed = self
             .git(format!("comparing {from} with {to}"))
@@ -132,8 +134,8 @@ impl Mirror {
         Ok(changed)
     }
 
-    /// Returns the unified diff between two commits (no external diff, no textconv), at most `max_bytes`, and whether it was cut.
-    /// From [`CommitId::nothing`] it shows everything as new.
+    /// Returns the unified diff between two commits (no external diff, no textconv), at most
+    /// `max_bytes`, and whether it was cut. From [`CommitId::nothing`] it shows everything as new.
     pub async fn diff(
         &self,
         from: &CommitId,

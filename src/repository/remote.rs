@@ -1,4 +1,5 @@
-//! The way over the network in both directions. A mirror reaches the repository that it is the mirror of, and no other.
+//! The way over the network in both directions. A mirror reaches the repository that it is the
+//! mirror of, and no other.
 
 use std::fs::File;
 use std::time::Duration;
@@ -20,7 +21,8 @@ const PAUSES: [Duration; 3] = [
 ];
 
 impl Mirror {
-    /// Fetches all branches and tags; what was deleted there goes here too. `refs/coding-agent/` is left alone.
+    /// Fetches all branches and tags; what was deleted there goes here too. `refs/coding-agent/` is
+    /// left alone.
     pub(super) async fn fetch_from(
         &self,
         address: &Address,
@@ -33,7 +35,8 @@ impl Mirror {
                 .git(format!("fetching {}", address.url()))
                 .with(Effort::Transfer, self.config());
             let git = address.reach(git, login);
-            // A git that outlives this process holds the lock on as its standard input: nobody else writes meanwhile.
+            // A git that outlives this process holds the lock on as its standard input: nobody else
+            // writes meanwhile.
             Ok(git
                 .holding(held)
                 .args([
@@ -54,13 +57,15 @@ impl Mirror {
         .await
     }
 
-    /// Deletes `branch` of the mirror's own remote if it is still at `commit`; `Moved` where it is elsewhere or gone.
+    /// Deletes `branch` of the mirror's own remote if it is still at `commit`; `Moved` where it is
+    /// elsewhere or gone.
     pub async fn delete(&self, login: Option<&Login>, commit: &CommitId, branch: &str) -> Result<(), RepositoryError> {
         let address = self.own_address()?;
         self.push_as(address, login, &format!(":{branch}"), Some(commit)).await
     }
 
-    /// Pushes `what`, a commit's id and a branch with a colon between them; without an id the branch is deleted.
+    /// Pushes `what`, a commit's id and a branch with a colon between them; without an id the
+    /// branch is deleted.
     pub(super) async fn push_as(
         &self,
         address: &Address,
@@ -89,15 +94,16 @@ impl Mirror {
             })
         };
         match push().await {
-            // Where the answer was lost, git's HTTP client sends the push again, and that meets the branch the first one
-            // made. A second push looks at the branch anew and finds nothing to do, or that it really moved.
+            // Where the answer was lost, git's HTTP client sends the push again, and that meets the
+            // branch the first one made. A second push looks at the branch anew and finds nothing
+            // to do, or that it really moved.
             Err(RepositoryError::Moved { .. }) => push().await,
             ended => ended,
         }
     }
 
-    /// Runs the command, again and again while the other side is not there or does not know a new login yet, until the time for
-    /// one command is used up.
+    /// Runs the command, again and again while the other side is not there or does not know a new
+    /// login yet, until the time for one command is used up.
     async fn retried(
         &self,
         login: Option<&Login>,

@@ -1,7 +1,8 @@
-//! Commits from a container, written again as ours: same trees, same dates, our author, the run's trailer.
+//! Commits from a container, written again as ours: same trees, same dates, our author, the run's
+//! trailer.
 //!
-//! The same commits give the same ids each time, so a repeated delivery pushes what is there already. That holds for signed ones
-//! as well: only keys whose signatures are steady are taken.
+//! The same commits give the same ids each time, so a repeated delivery pushes what is there
+//! already. That holds for signed ones as well: only keys whose signatures are steady are taken.
 
 use std::collections::HashMap;
 
@@ -36,7 +37,8 @@ pub(super) struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// Writes a chain of commits again, parents first; returns the new id of `head` and how many were written.
+    /// Writes a chain of commits again, parents first; returns the new id of `head` and how many
+    /// were written.
     pub(super) async fn chain(&self, links: &[Link], head: &CommitId) -> Result<(CommitId, usize), RepositoryError> {
         let mut ours: HashMap<&CommitId, (CommitId, String)> = HashMap::new();
         let mut written = 0;
@@ -142,8 +144,8 @@ impl Writer<'_> {
 }
 
 impl Mirror {
-    /// Writes an accepted result again as one commit on top of `base`, with another message than its commits have, and keeps
-    /// that in its place. Doing it twice gives the same id.
+    /// Writes an accepted result again as one commit on top of `base`, with another message than
+    /// its commits have, and keeps that in its place. Doing it twice gives the same id.
     pub async fn as_one(
         &self,
         base: &CommitId,

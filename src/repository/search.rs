@@ -1,10 +1,13 @@
 //! Searching the text files of a commit, by a pattern that nobody vouches for.
 //!
-//! The pattern is matched here and not by git: `git grep` hands it to the C library, whose compiler of expressions has no bound, so that a
-//! pattern of thirty characters took all memory of the machine. The engine used here refuses a pattern whose automaton would be
-//! large and reads each byte a bounded number of times. What it refuses (back-references among them) is searched for as plain text.
+//! The pattern is matched here and not by git: `git grep` hands it to the C library, whose compiler
+//! of expressions has no bound, so that a pattern of thirty characters took all memory of the
+//! machine. The engine used here refuses a pattern whose automaton would be large and reads each
+//! byte a bounded number of times. What it refuses (back-references among them) is searched for as
+//! plain text.
 //!
-//! Bounded are the pattern, its automaton, the files, the lines and the whole time; what was found until then is returned.
+//! Bounded are the pattern, its automaton, the files, the lines and the whole time; what was found
+//! until then is returned.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,7 +25,8 @@ use super::read::Entry;
 use super::{CommitId, RepositoryError};
 
 const LONGEST_PATTERN: usize = 1_000;
-/// Bytes of a compiled pattern. The default of the engine, ten million, allows automata that read a megabyte in a minute.
+/// Bytes of a compiled pattern. The default of the engine, ten million, allows automata that read a
+/// megabyte in a minute.
 const LARGEST_AUTOMATON: usize = 256 * 1024;
 const DEEPEST_PATTERN: u32 = 50;
 
@@ -62,7 +66,8 @@ pub struct Found {
 }
 
 impl Pattern {
-    /// Reads an extended regular expression; what is none, or would be too large a one, is taken as the text itself.
+    /// Reads an extended regular expression; what is none, or would be too large a one, is taken as
+    /// the text itself.
     pub fn read(text: &str) -> Result<Self, NoPattern> {
         if text.is_empty() {
             return Err(NoPattern::Empty);
@@ -151,7 +156,8 @@ impl Mirror {
         let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
         // Complaints are in the way here: what git could not print is missing in its output.
         drop(child.stderr.take());
-        // Matching computes for as long as the pattern likes, so it is kept off the threads that everything else runs on.
+        // Matching computes for as long as the pattern likes, so it is kept off the threads that
+        // everything else runs on.
         let is_given_up = Arc::new(AtomicBool::new(false));
         let (sender, receiver) = mpsc::channel(2);
         let matching = Matching {

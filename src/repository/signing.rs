@@ -1,8 +1,10 @@
-//! The key that delivered commits are signed with: an SSH key on the worker. No container ever holds it.
+//! The key that delivered commits are signed with: an SSH key on the worker. No container ever
+//! holds it.
 //!
-//! git signs by itself and has `ssh-keygen` do it. Guaranteed here: a key that others can read, that waits for a passphrase or that
-//! signs the same commit differently each time is refused with the mend before it is used. What the forge makes of a
-//! signature (whose key it is, whether the address is verified) only the forge knows.
+//! git signs by itself and has `ssh-keygen` do it. Guaranteed here: a key that others can read,
+//! that waits for a passphrase or that signs the same commit differently each time is refused with
+//! the mend before it is used. What the forge makes of a signature (whose key it is, whether the
+//! address is verified) only the forge knows.
 
 use std::ffi::OsString;
 use std::os::unix::fs::MetadataExt;
@@ -20,7 +22,8 @@ const FIRST_LINE: &str = "-----BEGIN OPENSSH PRIVATE KEY-----";
 const LAST_LINE: &str = "-----END OPENSSH PRIVATE KEY-----";
 /// What the decoded text begins with.
 const MAGIC: &[u8] = b"openssh-key-v1\0";
-/// Kinds whose signature of a commit is the same each time. ECDSA throws dice, and a key on a token waits for a touch.
+/// Kinds whose signature of a commit is the same each time. ECDSA throws dice, and a key on a token
+/// waits for a touch.
 const STEADY: [&str; 2] = ["ssh-ed25519", "ssh-rsa"];
 
 /// A key that can sign. Only [`SigningKey::read`] makes one.
@@ -32,7 +35,8 @@ pub struct SigningKey {
 }
 
 impl SigningKey {
-    /// Looks at a private key without starting anything. The error is the end of a sentence that begins with the file.
+    /// Looks at a private key without starting anything. The error is the end of a sentence that
+    /// begins with the file.
     pub fn read(file: &Path) -> Result<Self, String> {
         let unreadable = |error: std::io::Error| format!("cannot be read: {error}");
         let about = std::fs::metadata(file).map_err(unreadable)?;

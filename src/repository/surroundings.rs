@@ -1,5 +1,5 @@
-//! What a folder's own `.git` says of its history, and the repository a folder lies in. Read without git: git would read
-//! the folder's configuration first, and that may be a stranger's.
+//! What a folder's own `.git` says of its history, and the repository a folder lies in. Read
+//! without git: git would read the folder's configuration first, and that may be a stranger's.
 
 use std::path::{Path, PathBuf};
 

@@ -1,7 +1,9 @@
-//! What a project asks of whoever works on it: texts for the model, and what the program enforces by itself.
+//! What a project asks of whoever works on it: texts for the model, and what the program enforces
+//! by itself.
 //!
-//! The rules are always those of the base branch, so only who may write there makes them. How they get here is not this
-//! module's business; it reads them, bounds them, and decides on tools and files.
+//! The rules are always those of the base branch, so only who may write there makes them. How they
+//! get here is not this module's business; it reads them, bounds them, and decides on tools and
+//! files.
 
 mod pattern;
 mod protection;
@@ -14,8 +16,8 @@ use pattern::{Patterns, TooLarge};
 pub use protection::Protection;
 pub use settings::{Malformed, Settings};
 
-/// The program's own servers, besides the workspace: to look and to ask is no part of the work, so it need not be allowed. It can be
-/// denied.
+/// The program's own servers, besides the workspace: to look and to ask is no part of the work, so
+/// it need not be allowed. It can be denied.
 const OWN_SERVERS: [&str; 2] = ["repository/", "agent/"];
 
 /// The rules of one project.
@@ -36,8 +38,8 @@ pub struct Text {
     pub text: String,
 }
 
-/// Which tools may be used. Names are `server/tool`, with `*` for any number of signs; what is denied is denied even where
-/// it is allowed.
+/// Which tools may be used. Names are `server/tool`, with `*` for any number of signs; what is
+/// denied is denied even where it is allowed.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Tools {
@@ -75,8 +77,8 @@ pub fn is_nested_rule(name: &str) -> bool {
 }
 
 impl Rules {
-    /// Takes over what the default branch's rules keep from being used or changed, where the rules are those of another branch: that may
-    /// be an old one, from before they were written.
+    /// Takes over what the default branch's rules keep from being used or changed, where the rules
+    /// are those of another branch: that may be an old one, from before they were written.
     pub fn restrict_by(&mut self, default: &Self) {
         if !default.tools.denied.is_empty() {
             add_source(&mut self.tools.source, &default.tools.source);
@@ -170,7 +172,8 @@ impl Files {
 /// Decides whether a path belongs to the work.
 #[derive(Debug)]
 pub struct Filter {
-    /// Included, and excluded; `None` where they cannot be looked up, and so nothing is let through.
+    /// Included, and excluded; `None` where they cannot be looked up, and so nothing is let
+    /// through.
     patterns: Option<(Patterns, Patterns)>,
 }
 

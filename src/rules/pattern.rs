@@ -1,15 +1,18 @@
-//! Patterns with `*`, for paths and for names of tools. Every text is a pattern; none can be wrong, and none is slow.
+//! Patterns with `*`, for paths and for names of tools. Every text is a pattern; none can be wrong,
+//! and none is slow.
 
 use regex::bytes::{RegexSet, RegexSetBuilder};
 
-/// More than as many and as long patterns as a file of rules may have can come to, whatever they are made of.
+/// More than as many and as long patterns as a file of rules may have can come to, whatever they
+/// are made of.
 const LARGEST_SET: usize = 64 * 1024 * 1024;
-/// Any sign but `/`: a byte that begins one, and those that go on with it. A class of all signs would be a hundred times as large,
-/// and there may be many of it.
+/// Any sign but `/`: a byte that begins one, and those that go on with it. A class of all signs
+/// would be a hundred times as large, and there may be many of it.
 const SIGN: &str = r"[^/\x80-\xbf][\x80-\xbf]*";
 
-/// Patterns for paths: `*` is any number of signs but `/`, `**` any number of signs, `?` one sign but `/`. A pattern without
-/// a `/` fits in every folder, and what fits a folder fits everything below it.
+/// Patterns for paths: `*` is any number of signs but `/`, `**` any number of signs, `?` one sign
+/// but `/`. A pattern without a `/` fits in every folder, and what fits a folder fits everything
+/// below it.
 #[derive(Debug)]
 pub(super) struct Patterns {
     /// `None` where there is no pattern.

@@ -10,11 +10,12 @@ const LEFT_OUT: [std::ops::RangeInclusive<char>; 4] = [
     '\u{feff}'..='\u{feff}',
 ];
 
-/// Files by patterns, and exceptions from these. Patterns are those of project rules; large and small letters are the same, as they are
-/// to the file systems of many developers.
+/// Files by patterns, and exceptions from these. Patterns are those of project rules; large and
+/// small letters are the same, as they are to the file systems of many developers.
 #[derive(Debug)]
 pub struct Protection {
-    /// Protected, and excepted; `None` where they cannot be looked up, and so everything is protected.
+    /// Protected, and excepted; `None` where they cannot be looked up, and so everything is
+    /// protected.
     patterns: Option<(Patterns, Patterns)>,
 }
 
@@ -40,10 +41,12 @@ impl Protection {
     }
 }
 
-/// Returns `text` as a file system sees it that makes no difference between large and small letters.
+/// Returns `text` as a file system sees it that makes no difference between large and small
+/// letters.
 fn folded(text: &str) -> String {
     let is_seen = |letter: &char| !LEFT_OUT.iter().any(|range| range.contains(letter));
-    // By way of the large letters, so that the long s and the sign for Kelvin become the letters that they are taken for.
+    // By way of the large letters, so that the long s and the sign for Kelvin become the letters
+    // that they are taken for.
     let letters = text.chars().filter(is_seen).flat_map(char::to_uppercase);
     letters.flat_map(char::to_lowercase).collect()
 }

@@ -1,8 +1,9 @@
 //! The file `.coding-agent-rules.yaml` or `.coding-agent-rules.md`.
 //!
-//! It comes from people who may write to the base branch, and still from outside: it is bounded in its size and its number
-//! of patterns here, and in its depth and what its aliases stand for by the library. The Markdown form is a text for the model, with the YAML between two lines `---` before it where
-//! there is any.
+//! It comes from people who may write to the base branch, and still from outside: it is bounded in
+//! its size and its number of patterns here, and in its depth and what its aliases stand for by the
+//! library. The Markdown form is a text for the model, with the YAML between two lines `---` before
+//! it where there is any.
 
 use std::collections::BTreeMap;
 
@@ -120,7 +121,8 @@ fn from_yaml(name: &str, text: &str, offset: usize) -> Result<Settings, Malforme
         let line = error
             .location()
             .map(|place| format!(", line {}", place.line() + offset));
-        // The location stands at the end of the library's own words as well, counted from another line.
+        // The location stands at the end of the library's own words as well, counted from another
+        // line.
         let said = error.to_string();
         let said = said.split(" at line ").next().unwrap_or_default();
         Malformed(format!(

@@ -1,7 +1,9 @@
-//! Secrets of unknown form that are known by their name: `DB_PASSWORD=...`, `"clientSecret": "..."`, `--token ...`.
+//! Secrets of unknown form that are known by their name: `DB_PASSWORD=...`, `"clientSecret":
+//! "..."`, `--token ...`.
 //!
-//! The name alone is not enough, or half of all source code would be hidden: the value must look as if dice had thrown
-//! it. What is named after a secret and is none stays: placeholders, calls, identifiers, paths, digests, UUIDs.
+//! The name alone is not enough, or half of all source code would be hidden: the value must look as
+//! if dice had thrown it. What is named after a secret and is none stays: placeholders, calls,
+//! identifiers, paths, digests, UUIDs.
 
 use std::ops::Range;
 
@@ -10,7 +12,8 @@ use super::cued::Cued;
 /// Stands in the mark.
 pub(super) const KIND: &str = "assigned-secret";
 
-/// The first group takes part where the name leaves no doubt: a digest may be called a token, but not an access token.
+/// The first group takes part where the name leaves no doubt: a digest may be called a token, but
+/// not an access token.
 const NAMES: &str = concat!(
     r"(?i-u:((?:secret|api|access|private|signing|encryption|account|storage|shared|master)[_.-]?key",
     r"|(?:app|channel|client|consumer|webhook)[_.-]?secret|(?:access|auth|bearer|bot|refresh)[_.-]?token)",
@@ -51,7 +54,8 @@ const PLACEHOLDERS: [&str; 14] = [
 ];
 const SHORTEST: usize = 20;
 const SHORTEST_HEX: usize = 32;
-/// In bits for each character. Twenty thrown characters have about four, a word or a repetition has less.
+/// In bits for each character. Twenty thrown characters have about four, a word or a repetition has
+/// less.
 const LEAST_ENTROPY: f64 = 3.5;
 /// Hexadecimal digits have four at most.
 const LEAST_ENTROPY_OF_HEX: f64 = 3.0;
@@ -148,8 +152,8 @@ impl<'text> Cursor<'text> {
         is_next
     }
 
-    /// Takes what stands between a name and its value, also where the value has a name of its own: in XML and in the
-    /// environment of a container.
+    /// Takes what stands between a name and its value, also where the value has a name of its own:
+    /// in XML and in the environment of a container.
     fn separator(&mut self) -> bool {
         if self.take(b"::") {
             return false;
@@ -170,7 +174,8 @@ impl<'text> Cursor<'text> {
         self.take(b"=") || self.take(b":")
     }
 
-    /// Takes `&str = ` of `token: &str = "..."` and `String::from(` of `token = String::from("...")`.
+    /// Takes `&str = ` of `token: &str = "..."` and `String::from(` of `token =
+    /// String::from("...")`.
     fn type_or_call(&mut self) {
         let begun = self.at;
         self.skip(LONGEST_WORD, |byte| {
@@ -262,8 +267,8 @@ fn entropy(value: &str) -> f64 {
     shares.map(|share| -share * share.log2()).sum()
 }
 
-/// Returns how often a letter follows a digit, and the like. A capital begins a word and is no change with what
-/// follows; nor is what separates words.
+/// Returns how often a letter follows a digit, and the like. A capital begins a word and is no
+/// change with what follows; nor is what separates words.
 fn changes(value: &str) -> usize {
     #[derive(PartialEq, Clone, Copy)]
     enum Class {
@@ -397,7 +402,8 @@ mod tests {
             prop_assert!(CUES.iter().any(|cue| name.contains(cue)), "{name}");
         }
 
-        /// Among plain throws there is one in a thousand without a digit, which is left alone like any other long name.
+        /// Among plain throws there is one in a thousand without a digit, which is left alone like
+        /// any other long name.
         #[test]
         fn thrown_values_are_found_and_cleaned_once_and_for_all(
             value in "([A-Z]{1,2}[0-9]{1,2}[a-z]{1,2}){10,14}",

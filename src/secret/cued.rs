@@ -1,7 +1,8 @@
 //! Patterns that are built when a text first gives cause to.
 //!
-//! Twenty built patterns take megabytes, and a run with nothing to do reads texts in which none of them could match. So
-//! each names its cues, words of which one is in everything it matches; one search finds all of them.
+//! Twenty built patterns take megabytes, and a run with nothing to do reads texts in which none of
+//! them could match. So each names its cues, words of which one is in everything it matches; one
+//! search finds all of them.
 
 use std::sync::OnceLock;
 
@@ -10,8 +11,9 @@ use regex::{Regex, RegexBuilder};
 
 use super::automaton;
 
-/// Bytes that one pattern may keep, in each thread, of what it has worked out about texts. By itself it may keep eight times as
-/// much, and twenty patterns fill that in a service that runs for weeks.
+/// Bytes that one pattern may keep, in each thread, of what it has worked out about texts. By
+/// itself it may keep eight times as much, and twenty patterns fill that in a service that runs for
+/// weeks.
 const MOST_REMEMBERED: usize = 256 * 1024;
 
 /// Patterns and their cues.

@@ -7,9 +7,10 @@ const TELLING: usize = 8;
 
 /// Returns the texts that `content` can be read as. The first is that of UTF-8.
 ///
-/// Which of the others it is cannot be known: the mark at the beginning may be missing or lie, and files can be joined. So where some letters
-/// stand apart by zero bytes, all of it is read in both orders of bytes and from the first and from the second byte on. The zeros that
-/// UTF-32 leaves then are dropped.
+/// Which of the others it is cannot be known: the mark at the beginning may be missing or lie, and
+/// files can be joined. So where some letters stand apart by zero bytes, all of it is read in both
+/// orders of bytes and from the first and from the second byte on. The zeros that UTF-32 leaves
+/// then are dropped.
 pub(super) fn texts(content: &[u8]) -> Vec<Cow<'_, str>> {
     let mut texts = vec![String::from_utf8_lossy(content)];
     if may_be_wide(content) {

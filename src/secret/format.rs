@@ -1,7 +1,8 @@
 //! Secrets that are known by their form.
 //!
-//! Every pattern has a prefix or a frame that nothing else has: commit ids, UUIDs, lock-file hashes and CSS
-//! classes stay as they are. Repetitions have no upper bounds, because these blow up the automaton.
+//! Every pattern has a prefix or a frame that nothing else has: commit ids, UUIDs, lock-file hashes
+//! and CSS classes stay as they are. Repetitions have no upper bounds, because these blow up the
+//! automaton.
 
 use std::ops::Range;
 
@@ -141,7 +142,8 @@ const FORMATS: [Format; 23] = [
         cues: &["authorization", "x-api-key", "private-token", "job-token"],
         pattern: r#"(?:(?i-u:authorization)\\?["']?\s*[:=]\s*\\?["']?(?i-u:bearer|basic|token)\s+|(?i-u:x-api-key|private-token|job-token)\\?["']?\s*:\s*\\?["']?)([A-Za-z0-9._~+/=-]{16,})"#,
     },
-    // A user alone is no secret (ssh://git@host), but a token may stand in its place (https://token@host).
+    // A user alone is no secret (ssh://git@host), but a token may stand in its place
+    // (https://token@host).
     Format {
         kind: "credentials",
         cues: &["://"],
@@ -162,8 +164,9 @@ pub(super) const KINDS: [&str; FORMATS.len()] = {
 
 /// The patterns, ready to search.
 ///
-/// Each searches on its own. As alternatives of one pattern they would take quadratic time on a hostile text: one
-/// that begins like a web token every few characters and never is one makes each match of another wait to the end.
+/// Each searches on its own. As alternatives of one pattern they would take quadratic time on a
+/// hostile text: one that begins like a web token every few characters and never is one makes each
+/// match of another wait to the end.
 pub(super) struct Formats(Cued);
 
 impl Formats {
@@ -328,7 +331,8 @@ mod tests {
         #[test]
         fn what_a_pattern_matches_has_one_of_its_cues(
             (at, text) in (0..FORMATS.len()).prop_flat_map(|at| {
-                // What is generated knows no borders of words; those match nothing that a cue could need.
+                // What is generated knows no borders of words; those match nothing that a cue could
+                // need.
                 let pattern = FORMATS[at].pattern.replace(r"(?-u:\b)", "");
                 (Just(at), string_regex(&pattern).unwrap())
             })

@@ -8,7 +8,8 @@ use uuid::Uuid;
 
 use super::{Redactor, encoded};
 
-/// The name space of fingerprints. Never change it: what people allowed is remembered by fingerprint.
+/// The name space of fingerprints. Never change it: what people allowed is remembered by
+/// fingerprint.
 const FINGERPRINTS: Uuid = Uuid::from_u128(0x5d2c_8a1e_7b94_4f06_9e3b_1c6d_f0a2_8e57);
 
 /// A secret in a text: what it is and where it stands, without its value.
@@ -18,7 +19,8 @@ pub struct Leak {
     pub kind: Option<String>,
     /// The line on which it begins, counted from one.
     pub line: usize,
-    /// The same for the same secret and no other. Only a secret that can be guessed can be guessed from it.
+    /// The same for the same secret and no other. Only a secret that can be guessed can be guessed
+    /// from it.
     pub fingerprint: Uuid,
 }
 

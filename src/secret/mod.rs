@@ -3,10 +3,10 @@
 //! Everything a person, a model, a forge or a log file gets passes through the one [`Redactor`];
 //! [`Clean`] is the proof that it did. There is no other way to make one.
 //!
-//! Guarantees: no configured value is left in clean text, in none of its usual spellings, nor in pieces if it has twelve
-//! characters; cleaning twice is cleaning once; the time is linear in the text. Secrets that are not configured are known
-//! by their form, or by their name where they look like one. Nothing else is guessed: a tool that writes its password
-//! backwards shows it.
+//! Guarantees: no configured value is left in clean text, in none of its usual spellings, nor in
+//! pieces if it has twelve characters; cleaning twice is cleaning once; the time is linear in the
+//! text. Secrets that are not configured are known by their form, or by their name where they look
+//! like one. Nothing else is guessed: a tool that writes its password backwards shows it.
 
 mod assignment;
 mod cued;
@@ -51,7 +51,8 @@ impl fmt::Display for Clean {
     }
 }
 
-/// Finds secrets in text and replaces each by a mark: `[redacted]`, or `[redacted:github-token]` where the kind is known.
+/// Finds secrets in text and replaces each by a mark: `[redacted]`, or `[redacted:github-token]`
+/// where the kind is known.
 pub struct Redactor {
     configured: AhoCorasick,
     wrapped: Wrapped,
@@ -63,8 +64,8 @@ pub struct Redactor {
 /// What stands in a secret's place.
 enum Mark {
     Words,
-    /// A configured value that looks like (a part of) the words above would be found in them, so this character,
-    /// which is in none of the values, stands there instead.
+    /// A configured value that looks like (a part of) the words above would be found in them, so
+    /// this character, which is in none of the values, stands there instead.
     Sign(char),
 }
 
@@ -76,7 +77,8 @@ struct Found {
 impl Redactor {
     /// Returns a redactor that knows the configured `secrets` besides the well-known token formats.
     ///
-    /// Values of less than six characters are not searched: they would tear holes into ordinary words.
+    /// Values of less than six characters are not searched: they would tear holes into ordinary
+    /// words.
     pub fn new(secrets: &[SecretString]) -> Self {
         let spellings = spelling::of_all(secrets.iter().map(ExposeSecret::expose_secret));
         let mark = Mark::that_is_in_none_of(&spellings);
@@ -93,7 +95,8 @@ impl Redactor {
     /// Returns `text` with every secret replaced by a mark.
     pub fn clean(&self, text: &str) -> Clean {
         let mut text = Cow::Borrowed(text);
-        // A mark ends a word, and so may uncover a token that was not one before. Each round leaves less unmarked text.
+        // A mark ends a word, and so may uncover a token that was not one before. Each round leaves
+        // less unmarked text.
         loop {
             let found = self.find(&text);
             if found.is_empty() {
@@ -108,7 +111,8 @@ impl Redactor {
         self.mark.all_in(text)
     }
 
-    /// Returns what is to be replaced, in order. What overlaps is one, so that no half of a secret stays behind.
+    /// Returns what is to be replaced, in order. What overlaps is one, so that no half of a secret
+    /// stays behind.
     fn find(&self, text: &str) -> Vec<Found> {
         let mut configured = Vec::new();
         for found in self.configured.find_overlapping_iter(text) {
@@ -148,8 +152,8 @@ impl Redactor {
     }
 }
 
-/// Returns what finds `words`. Not the table that searches fastest: to build that takes a quarter of the time that a run with nothing to
-/// do has, and texts are short.
+/// Returns what finds `words`. Not the table that searches fastest: to build that takes a quarter
+/// of the time that a run with nothing to do has, and texts are short.
 #[expect(clippy::expect_used, reason = "fails only from 2 GiB of words on")]
 fn automaton<W: AsRef<[u8]>>(words: &[W], ignores_case: bool) -> AhoCorasick {
     AhoCorasick::builder()
@@ -159,8 +163,8 @@ fn automaton<W: AsRef<[u8]>>(words: &[W], ignores_case: bool) -> AhoCorasick {
         .expect("the words fit an automaton")
 }
 
-/// Adds a range to those before it, whose ends are not behind its own. A text that is nothing but one value, shifted
-/// again and again, so needs one entry and not one for each shift.
+/// Adds a range to those before it, whose ends are not behind its own. A text that is nothing but
+/// one value, shifted again and again, so needs one entry and not one for each shift.
 fn join(ranges: &mut Vec<Range<usize>>, mut new: Range<usize>) {
     while let Some(last) = ranges.pop_if(|last| last.end > new.start) {
         new.start = new.start.min(last.start);
@@ -215,7 +219,8 @@ impl Mark {
         }
     }
 
-    /// Tells whether `text` has been marked already. Only a format can span a mark; a configured value cannot.
+    /// Tells whether `text` has been marked already. Only a format can span a mark; a configured
+    /// value cannot.
     fn is_in(&self, text: &str) -> bool {
         match self {
             Self::Words => text.contains("[redacted"),
@@ -340,7 +345,8 @@ mod tests {
             let text = line.repeat((1 << 18) / line.len());
             let start = std::time::Instant::now();
             redactor.clean(&text);
-            // A second or two on a busy machine; in quadratic time these are 2^36 steps, which is minutes.
+            // A second or two on a busy machine; in quadratic time these are 2^36 steps, which is
+            // minutes.
             assert!(
                 start.elapsed() < std::time::Duration::from_mins(1),
                 "{line}: {:?}",

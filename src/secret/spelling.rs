@@ -1,4 +1,5 @@
-//! The ways in which one configured value may stand in a text: as it is, and as base64, in hexadecimal digits, in a URL and in JSON.
+//! The ways in which one configured value may stand in a text: as it is, and as base64, in
+//! hexadecimal digits, in a URL and in JSON.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -72,8 +73,8 @@ fn with_small_digits(encoded: &str) -> String {
     small
 }
 
-/// Returns the base64 characters that `value` alone decides when it stands `before` bytes (modulo 3) into longer
-/// data, such as `user:password` in a basic authorization.
+/// Returns the base64 characters that `value` alone decides when it stands `before` bytes (modulo
+/// 3) into longer data, such as `user:password` in a basic authorization.
 fn base64_core(value: &[u8], before: usize) -> String {
     let mut data = vec![0; before];
     data.extend_from_slice(value);

@@ -1,8 +1,9 @@
-//! Configured values that a text breaks into pieces: wrapped at a column, continued by quotes and backslashes, quoted
-//! line by line.
+//! Configured values that a text breaks into pieces: wrapped at a column, continued by quotes and
+//! backslashes, quoted line by line.
 //!
-//! The search is made in a view of the text that holds none of the characters which stand between pieces, so its time is
-//! linear as well. Only what is broken counts here; the rest is found in the text itself.
+//! The search is made in a view of the text that holds none of the characters which stand between
+//! pieces, so its time is linear as well. Only what is broken counts here; the rest is found in the
+//! text itself.
 
 use std::ops::Range;
 
@@ -84,8 +85,8 @@ impl View {
     }
 }
 
-/// Returns how long the break is that begins with `byte`, if one does: white space, written out as well, and what
-/// programs, diffs and mails put between the pieces of a long text.
+/// Returns how long the break is that begins with `byte`, if one does: white space, written out as
+/// well, and what programs, diffs and mails put between the pieces of a long text.
 fn break_at(byte: u8, next: Option<&u8>) -> Option<usize> {
     match (byte, next) {
         (b'\\', Some(b'n' | b'r' | b't')) => Some(2),

@@ -41,7 +41,8 @@ impl Service {
         let first = now % waiting.len().max(1);
         waiting.rotate_left(first);
         for run in waiting {
-            // What is put back may be so because the forge does not answer; the others are looked after next time.
+            // What is put back may be so because the forge does not answer; the others are looked
+            // after next time.
             if self.stop.asked.is_cancelled() || begun.elapsed() > LONGEST_ROUND {
                 return Ok(());
             }
@@ -50,7 +51,8 @@ impl Service {
         Ok(())
     }
 
-    /// Gives `command` to the unfinished run of `task`: through the store to the worker that has it, else at once.
+    /// Gives `command` to the unfinished run of `task`: through the store to the worker that has
+    /// it, else at once.
     pub async fn tell(&self, task: &TaskId, command: &Command) -> Result<Told, StoreError> {
         let store = &self.workshop.store;
         let Some(run) = store.unfinished_of(task).await? else {

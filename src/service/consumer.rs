@@ -20,7 +20,8 @@ use crate::task::id::TaskId;
 /// How long a lease lasts without a heartbeat.
 const LEASE: Duration = Duration::from_mins(1);
 const HEARTBEAT: Duration = Duration::from_secs(20);
-/// How often an idle consumer looks without having been rung: runs that were put back become due by the clock.
+/// How often an idle consumer looks without having been rung: runs that were put back become due by
+/// the clock.
 const LOOK_EVERY: Duration = Duration::from_secs(15);
 
 /// How a consumer put a run down.
@@ -121,7 +122,8 @@ impl Service {
         let ending = tokio::select! {
             ending = self.advance(&lease, stored, thread) => ending,
             () = beat(&self.workshop.store, &lease) => {
-                // What the run had in hand is dropped where it stands: somebody else may have it by now.
+                // What the run had in hand is dropped where it stands: somebody else may have it by
+                // now.
                 tracing::error!(task = %lease.task, "the lease was lost; the run is given up");
                 Ending::Disowned
             }

@@ -1,7 +1,9 @@
-//! Looks after the pull/merge requests this program opened: what reviewers and checks say of them becomes a run.
+//! Looks after the pull/merge requests this program opened: what reviewers and checks say of them
+//! becomes a run.
 //!
-//! A look costs one list for each repository, mostly confirmed unchanged; the comments are read while a change is restless,
-//! its checks until they came to an end. A change that was closed, or whose round a person stopped, costs nothing more.
+//! A look costs one list for each repository, mostly confirmed unchanged; the comments are read
+//! while a change is restless, its checks until they came to an end. A change that was closed, or
+//! whose round a person stopped, costs nothing more.
 
 mod news;
 
@@ -30,7 +32,8 @@ const FOLLOWED: TimeDelta = TimeDelta::days(30);
 const MOST_RUNS: u32 = 100;
 
 impl Service {
-    /// Looks once at all changes that are followed. One that cannot be looked at is looked at again next time.
+    /// Looks once at all changes that are followed. One that cannot be looked at is looked at again
+    /// next time.
     pub(super) async fn follow_up(&self) -> Vec<RunId> {
         let mut admitted = Vec::new();
         if !self.config.follow_up.enabled {
@@ -94,7 +97,8 @@ impl Service {
     ) -> Result<Option<RunId>, AdmitError> {
         let store = &self.workshop.store;
         let mut notes: Notes = serde_json::from_value(followed.notes.clone()).map_err(AdmitError::record)?;
-        // Whoever is at work on the branch hears what people say. Two on one branch would be in each other's way.
+        // Whoever is at work on the branch hears what people say. Two on one branch would be in
+        // each other's way.
         for task in [&change.task, &notes.origin] {
             if store.unfinished_of(task).await?.is_some() {
                 return Ok(None);

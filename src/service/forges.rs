@@ -29,7 +29,8 @@ impl Connected {
         }
     }
 
-    /// Tells the forge's client what an earlier process left. Without it everything is asked for in full, as the first time.
+    /// Tells the forge's client what an earlier process left. Without it everything is asked for in
+    /// full, as the first time.
     pub async fn recall(&self, store: &Store) {
         let left = match store.remembered(&self.memory).await {
             Ok(Some(text)) => serde_json::from_str(&text).map_err(|error| error.to_string()),
@@ -100,7 +101,8 @@ impl Forges {
         }
     }
 
-    /// Returns where a task's people are told, or `None` where its forge is not configured any more.
+    /// Returns where a task's people are told, or `None` where its forge is not configured any
+    /// more.
     pub fn thread(&self, task: &TaskId) -> Option<Thread> {
         let Connected { forge, labels, .. } = self.of(task)?.clone();
         Some(Thread::Item { forge, labels })

@@ -1,7 +1,8 @@
-//! Who may have the program work: whoever put the label on has to be one of those who may write, or of `allowed_users`.
+//! Who may have the program work: whoever put the label on has to be one of those who may write, or
+//! of `allowed_users`.
 //!
-//! Whoever may label may not be one who may write: GitHub's role Triage, GitLab's Planner, and everybody who opens an issue
-//! from a template that brings the label along.
+//! Whoever may label may not be one who may write: GitHub's role Triage, GitLab's Planner, and
+//! everybody who opens an issue from a template that brings the label along.
 
 use chrono::{TimeDelta, Utc};
 
@@ -16,7 +17,8 @@ use crate::journal::fact::Fact;
 const HISTORY_COMES: TimeDelta = TimeDelta::minutes(5);
 
 impl Service {
-    /// Returns who asked for the work, if they may. Whoever may not is told so, once, and the label is taken off.
+    /// Returns who asked for the work, if they may. Whoever may not is told so, once, and the label
+    /// is taken off.
     pub(super) async fn let_in(&self, connected: &Connected, item: &Triggered) -> Result<Option<Deed>, AdmitError> {
         let forge = &connected.forge;
         let Some(trigger) = forge.triggered_by(&item.task).await? else {
@@ -35,7 +37,8 @@ impl Service {
         Ok(None)
     }
 
-    /// Tells people that an item is not worked on which fewer of them may read than its result, and takes the label off.
+    /// Tells people that an item is not worked on which fewer of them may read than its result, and
+    /// takes the label off.
     pub(super) async fn decline(
         &self,
         connected: &Connected,
@@ -62,7 +65,8 @@ impl Service {
         let label = &connected.labels.trigger;
         let at = trigger.map_or(0, |trigger| trigger.at.timestamp());
         let text = talk::turned_away(trigger.map(|trigger| trigger.by.as_str()), label);
-        // The label goes last: until then the item is found again, and the comment is not written twice.
+        // The label goes last: until then the item is found again, and the comment is not written
+        // twice.
         self.say(connected, &item.task, ("gate", &at.to_string()), &text)
             .await?;
         connected.forge.remove_label(&item.task, label).await?;

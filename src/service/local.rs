@@ -72,7 +72,8 @@ impl Service {
             let shown = self.shown(&patch, length).await?;
             let is_applied =
                 matches!(ending, Ending::Done { .. }) && record.local.as_ref().is_some_and(|local| !local.dry_run);
-            // A failure keeps the patch whatever is shown: its text may have named the file already.
+            // A failure keeps the patch whatever is shown: its text may have named the file
+            // already.
             kept = match ending {
                 Ending::Failed(_) => Some(patch.clone()),
                 _ => shown.exact.filter(|_| !is_applied),

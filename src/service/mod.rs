@@ -1,5 +1,5 @@
-//! The service: the producer admits what people label, consumers work on it, recovery sees to it that nothing is
-//! forgotten. Start-up is recovery; there is no other recovery code.
+//! The service: the producer admits what people label, consumers work on it, recovery sees to it
+//! that nothing is forgotten. Start-up is recovery; there is no other recovery code.
 
 pub mod attending;
 pub mod consumer;
@@ -79,7 +79,8 @@ impl Service {
         &self.workshop.store
     }
 
-    /// Writes `page` below an item that no run works on, once: `(area, what)` names it among all that is said there.
+    /// Writes `page` below an item that no run works on, once: `(area, what)` names it among all
+    /// that is said there.
     async fn say(
         &self,
         connected: &Connected,
@@ -121,9 +122,10 @@ fn settings(config: &Config, host: Host) -> Settings {
     }
 }
 
-/// Returns the name that tells this installation's containers from those of others on the same engine. It lies with the state, where the
-/// first start puts it: the path alone would be the same in every worker that runs in a container, and each would sweep the others'
-/// containers. Where it cannot be put the path has to do.
+/// Returns the name that tells this installation's containers from those of others on the same
+/// engine. It lies with the state, where the first start puts it: the path alone would be the same
+/// in every worker that runs in a container, and each would sweep the others' containers. Where it
+/// cannot be put the path has to do.
 pub fn instance(state_dir: &Path) -> String {
     let file = state_dir.join("instance");
     let read = || {

@@ -53,8 +53,9 @@ impl Service {
         harvest
     }
 
-    /// The trigger goes last: an item is found again until it stands in the book and shows it, and is admitted no second
-    /// time. The new label comes first: where labels may not be written nothing was begun.
+    /// The trigger goes last: an item is found again until it stands in the book and shows it, and
+    /// is admitted no second time. The new label comes first: where labels may not be written
+    /// nothing was begun.
     async fn admit(&self, connected: &Connected, item: &Triggered) -> Result<Option<RunId>, AdmitError> {
         if self.is_left_over(connected, item).await? {
             return Ok(None);
@@ -62,7 +63,8 @@ impl Service {
         let Some(trigger) = self.let_in(connected, item).await? else {
             return Ok(None);
         };
-        // After the label: what is changed from here on shows, and what was changed before the forge tells of.
+        // After the label: what is changed from here on shows, and what was changed before the
+        // forge tells of.
         let seen = connected.forge.item(&item.task).await?;
         let is_discreet = match seen.discretion {
             Discretion::NotNeeded => false,
@@ -91,7 +93,8 @@ impl Service {
         let admission = self.workshop.store.admit(&item.task, &title, &record).await?;
         forge.remove_label(&item.task, &connected.labels.trigger).await?;
         let admission = match admission {
-            // It ended meanwhile, so nothing would take the label off again: what was asked for is another run.
+            // It ended meanwhile, so nothing would take the label off again: what was asked for is
+            // another run.
             Admission::Known(run) if self.is_over(run).await? => {
                 self.workshop.store.admit(&item.task, &title, &record).await?
             }
@@ -107,7 +110,8 @@ impl Service {
             Admission::Known(_) => Ok(None),
             Admission::New(run) => {
                 self.follow_again(&item.task).await?;
-                // It begins when the one that has its branch has ended, and that must not wait for people who look here.
+                // It begins when the one that has its branch has ended, and that must not wait for
+                // people who look here.
                 for other in self.workshop.store.beside(&item.task).await? {
                     self.let_go_on(other).await?;
                 }
@@ -150,8 +154,8 @@ impl Service {
         store.ask(run, &command.to_string()).await
     }
 
-    /// Lists of items may be older than their labels. An item that was worked on before is looked at itself, so that a
-    /// stale list never starts a second run.
+    /// Lists of items may be older than their labels. An item that was worked on before is looked
+    /// at itself, so that a stale list never starts a second run.
     async fn is_left_over(&self, connected: &Connected, item: &Triggered) -> Result<bool, AdmitError> {
         if self.workshop.store.runs(Some(&item.task), 1).await?.is_empty() {
             return Ok(false);

@@ -19,7 +19,8 @@ use crate::task::state::State;
 const LEASE: Duration = Duration::from_secs(10);
 
 impl Service {
-    /// Brings the outside in line with the book. A Docker engine that does not answer is left to the runs that need it.
+    /// Brings the outside in line with the book. A Docker engine that does not answer is left to
+    /// the runs that need it.
     pub async fn recover(&self) -> Result<(), StoreError> {
         self.drop_local_runs().await?;
         for _ in self.workshop.store.unfinished().await? {
@@ -29,7 +30,8 @@ impl Service {
         Box::pin(self.sweep()).await
     }
 
-    /// Removes the containers that nobody needs any more: a process was killed, or the engine was away when one was to go.
+    /// Removes the containers that nobody needs any more: a process was killed, or the engine was
+    /// away when one was to go.
     pub async fn sweep(&self) -> Result<(), StoreError> {
         // Listed first, so that a run that begins meanwhile keeps its container.
         let left = self.containers().await;
@@ -68,7 +70,8 @@ impl Service {
         })
     }
 
-    /// Keeps containers waiting for runs as the configuration wants, until the program is asked to stop.
+    /// Keeps containers waiting for runs as the configuration wants, until the program is asked to
+    /// stop.
     pub async fn keep_warm(&self) {
         Box::pin(warming::keep_full(&self.workshop, &self.stop.asked)).await;
     }
@@ -83,8 +86,8 @@ impl Service {
         Ok((docker, docker.all().await?))
     }
 
-    /// A local task lives and dies with the command that gave it: what a killed one left is closed, and its copy of the
-    /// folder removed.
+    /// A local task lives and dies with the command that gave it: what a killed one left is closed,
+    /// and its copy of the folder removed.
     async fn drop_local_runs(&self) -> Result<(), StoreError> {
         let store = &self.workshop.store;
         let now = Utc::now();

@@ -1,4 +1,5 @@
-//! What is kept no longer: finished work after its time, and everything of a task that is to be forgotten.
+//! What is kept no longer: finished work after its time, and everything of a task that is to be
+//! forgotten.
 
 use std::time::Duration;
 
@@ -53,8 +54,8 @@ pub struct Erased {
 }
 
 impl Service {
-    /// Deletes what was kept for its time, unless that was done within the last hour. What goes wrong is logged: the next round
-    /// does it.
+    /// Deletes what was kept for its time, unless that was done within the last hour. What goes
+    /// wrong is logged: the next round does it.
     pub async fn keep_retention(&self) {
         if let Err(error) = self.delete_expired().await {
             tracing::error!("what is older than `retention` says could not be deleted: {error:#}");
@@ -84,7 +85,8 @@ impl Service {
         Ok(())
     }
 
-    /// A request is looked after for a while only, so nobody may have noticed that it was merged or closed.
+    /// A request is looked after for a while only, so nobody may have noticed that it was merged or
+    /// closed.
     async fn ask_for_quiet_requests(&self, before: DateTime<Utc>) -> Result<(), StoreError> {
         for task in self.workshop.store.quiet_since(before, MOST_ASKED).await? {
             let Some(connected) = self.forges.of(&task) else {
@@ -128,7 +130,8 @@ impl Service {
         Ok(count)
     }
 
-    /// Forgets what mirrors keep of runs that are deleted, and removes mirrors that nobody uses. Returns how many were removed.
+    /// Forgets what mirrors keep of runs that are deleted, and removes mirrors that nobody uses.
+    /// Returns how many were removed.
     async fn tidy_mirrors(&self) -> anyhow::Result<usize> {
         let settings = &self.workshop.settings;
         let unused = DAY * self.config.retention.mirrors_unused_days;
@@ -161,8 +164,9 @@ impl Service {
         Ok(!is_needed && mirror.remove_unused(unused).await?)
     }
 
-    /// Erases everything that is stored of a finished task and of the requests that were opened for it. What a crash leaves
-    /// undone another call does: the rows of the store, by which all the rest is found, go last.
+    /// Erases everything that is stored of a finished task and of the requests that were opened for
+    /// it. What a crash leaves undone another call does: the rows of the store, by which all the
+    /// rest is found, go last.
     pub async fn forget(&self, task: &TaskId) -> anyhow::Result<Forgotten> {
         let store = &self.workshop.store;
         let mut tasks = vec![task.clone()];
@@ -213,7 +217,8 @@ impl Service {
         erasing.await?.context("removing the outputs of runs")
     }
 
-    /// Forgets the commits of runs in all mirrors. Returns of how many there were any, and whether no object is left.
+    /// Forgets the commits of runs in all mirrors. Returns of how many there were any, and whether
+    /// no object is left.
     async fn forget_commits(&self, task: &TaskId, runs: &[RunId]) -> anyhow::Result<(usize, bool)> {
         let settings = &self.workshop.settings;
         let is_quiet = self.workshop.store.held_elsewhere().await?.is_empty();

@@ -51,8 +51,8 @@ impl Shutdown {
         })
     }
 
-    /// Passes the first signal on to `stop`. Returns when the program must end whatever it does: after the grace period, or
-    /// at the second signal.
+    /// Passes the first signal on to `stop`. Returns when the program must end whatever it does:
+    /// after the grace period, or at the second signal.
     pub async fn watch(mut self, stop: Stop, grace: Grace) {
         self.next().await;
         tracing::info!("asked to stop: reaching the safe point");

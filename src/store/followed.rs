@@ -1,4 +1,5 @@
-//! Which pull/merge requests are looked after. What is to be known of one is the caller's own document.
+//! Which pull/merge requests are looked after. What is to be known of one is the caller's own
+//! document.
 
 use chrono::{DateTime, Utc};
 use serde_json::Value;
@@ -15,8 +16,8 @@ pub struct Followed {
 }
 
 impl Store {
-    /// Looks after `task`, which was opened for `origin`, from now on, anew if that had ended. From here on runs of the two
-    /// take turns.
+    /// Looks after `task`, which was opened for `origin`, from now on, anew if that had ended. From
+    /// here on runs of the two take turns.
     pub async fn follow(&self, task: &TaskId, origin: &TaskId, notes: &Value) -> Result<(), StoreError> {
         sqlx::query(
             "INSERT INTO followed (task, origin, notes, active_at) VALUES ($1, $2, $3, $4)
@@ -35,7 +36,8 @@ impl Store {
 
     /// Returns what is looked after and was active since then, by name.
     pub async fn followed_since(&self, since: DateTime<Utc>) -> Result<Vec<Followed>, StoreError> {
-        // Sorted here: to have them in order the database would walk through everything that was ever followed, by name.
+        // Sorted here: to have them in order the database would walk through everything that was
+        // ever followed, by name.
         let mut rows: Vec<(String, String)> =
             sqlx::query_as("SELECT task, notes FROM followed WHERE ended_at IS NULL AND active_at >= $1")
                 .bind(micros(since))
@@ -82,7 +84,8 @@ impl Store {
         Ok(())
     }
 
-    /// Returns the unfinished runs of other tasks that work on the same branch as runs of `task` do.
+    /// Returns the unfinished runs of other tasks that work on the same branch as runs of `task`
+    /// do.
     pub async fn beside(&self, task: &TaskId) -> Result<Vec<RunId>, StoreError> {
         let query = concat!(
             "SELECT runs.id FROM runs WHERE runs.finished_at IS NULL AND runs.task <> $1 AND ",

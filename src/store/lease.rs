@@ -16,7 +16,8 @@ use crate::task::state::State;
 
 /// The right to work on one run. Only a claim makes one.
 ///
-/// Dropping it without [`Store::release`] (a task that panicked) gives the run back as well, at the next claim.
+/// Dropping it without [`Store::release`] (a task that panicked) gives the run back as well, at the
+/// next claim.
 #[derive(Debug)]
 pub struct Lease {
     pub run: RunId,
@@ -32,7 +33,8 @@ enum Wanted {
     This(RunId),
 }
 
-/// The runs that have the branch of `runs` before it, as SQL. Begun before not begun, then by age: no two wait for each other.
+/// The runs that have the branch of `runs` before it, as SQL. Begun before not begun, then by age:
+/// no two wait for each other.
 macro_rules! before_it {
     () => {
         concat!(
@@ -47,15 +49,15 @@ macro_rules! before_it {
 }
 
 impl Store {
-    /// Claims the oldest run that is unfinished, due (`not_before`), not set aside for people, held by no living worker, and whose
-    /// branch no other run works on.
-    /// The lease lasts `ttl` unless [`Store::heartbeat`] extends it.
+    /// Claims the oldest run that is unfinished, due (`not_before`), not set aside for people, held
+    /// by no living worker, and whose branch no other run works on. The lease lasts `ttl` unless
+    /// [`Store::heartbeat`] extends it.
     pub async fn claim(&self, ttl: Duration) -> Result<Option<(Lease, Run)>, StoreError> {
         self.claim_wanted(&Wanted::Next, ttl).await
     }
 
-    /// Claims this run in whatever unfinished state it is, also before it is due: to resume, stop or recover it.
-    /// Returns `None` where it is finished, unknown or held by a living worker.
+    /// Claims this run in whatever unfinished state it is, also before it is due: to resume, stop
+    /// or recover it. Returns `None` where it is finished, unknown or held by a living worker.
     pub async fn claim_run(&self, run: RunId, ttl: Duration) -> Result<Option<(Lease, Run)>, StoreError> {
         self.claim_wanted(&Wanted::This(run), ttl).await
     }
@@ -124,7 +126,8 @@ impl Store {
 
     /// Extends the lease by `ttl` from now.
     pub async fn heartbeat(&self, lease: &Lease, ttl: Duration) -> Result<(), StoreError> {
-        // A finished run still answers to its last token: a heartbeat that comes late is no lost lease.
+        // A finished run still answers to its last token: a heartbeat that comes late is no lost
+        // lease.
         let updated = sqlx::query("UPDATE runs SET lease_expires_at = $3 WHERE id = $1 AND lease_token = $2")
             .bind(lease.run.to_string())
             .bind(lease.holding.token.to_string())
@@ -154,7 +157,8 @@ impl Store {
         still_held(lease, updated.rows_affected())
     }
 
-    /// Gives the run back, unfinished, to be claimed again not before `not_before`. A finished run stays as it is.
+    /// Gives the run back, unfinished, to be claimed again not before `not_before`. A finished run
+    /// stays as it is.
     pub async fn release(&self, lease: &Lease, not_before: Option<DateTime<Utc>>) -> Result<(), StoreError> {
         let mut transaction = self.begin().await?;
         let held = sqlx::query("UPDATE runs SET not_before = $3 WHERE id = $1 AND lease_token = $2")
@@ -169,8 +173,9 @@ impl Store {
         still_held(lease, held.rows_affected())
     }
 
-    /// Appends to the run's conversation and saves the record that goes with it, in one transaction: a crash leaves both or
-    /// neither. The state stays, which spares its indexes. Costs the same whatever the length of the conversation.
+    /// Appends to the run's conversation and saves the record that goes with it, in one
+    /// transaction: a crash leaves both or neither. The state stays, which spares its indexes.
+    /// Costs the same whatever the length of the conversation.
     pub async fn append(&self, lease: &Lease, record: &Value, messages: &[Message]) -> Result<(), StoreError> {
         let mut transaction = self.begin().await?;
         let held = sqlx::query(
@@ -220,8 +225,8 @@ impl Store {
         Ok(held)
     }
 
-    /// Frees the runs whose lease nobody holds any more: the worker died, or a task of this process dropped it.
-    /// Returns the dead workers, to be buried once this is committed.
+    /// Frees the runs whose lease nobody holds any more: the worker died, or a task of this process
+    /// dropped it. Returns the dead workers, to be buried once this is committed.
     async fn free_abandoned(
         &self,
         connection: &mut SqliteConnection,

@@ -1,15 +1,18 @@
 //! The book: which runs there are, where they stand, and who works on them.
 //!
-//! `SQLite` in WAL mode, SQL kept portable to `PostgreSQL`, migrations inside the binary. A claim gives a [`Lease`];
-//! nothing is saved without it, and a lease that was lost saves nothing (its token is out of date).
+//! `SQLite` in WAL mode, SQL kept portable to `PostgreSQL`, migrations inside the binary. A claim
+//! gives a [`Lease`]; nothing is saved without it, and a lease that was lost saves nothing (its
+//! token is out of date).
 //!
-//! **One run at a time on one branch.** An issue and the pull/merge request that was opened for it share one, whoever asked for
-//! work on either. A run is not claimed while another one that has begun is on its branch; of two that have, the older goes on.
+//! **One run at a time on one branch.** An issue and the pull/merge request that was opened for it
+//! share one, whoever asked for work on either. A run is not claimed while another one that has
+//! begun is on its branch; of two that have, the older goes on.
 //!
-//! **Who is alive is decided by the kernel, not by the clock.** Each open store holds a lock on a file of its own below
-//! `<state_dir>/workers/`; the kernel lets go of it when the process dies, however it dies. So a run whose worker
-//! is dead can be claimed at once, and a living worker never loses its lease because a clock jumped or a laptop slept.
-//! The expiry counts only for workers whose lock file cannot be seen from here, that is on another machine.
+//! **Who is alive is decided by the kernel, not by the clock.** Each open store holds a lock on a
+//! file of its own below `<state_dir>/workers/`; the kernel lets go of it when the process dies,
+//! however it dies. So a run whose worker is dead can be claimed at once, and a living worker never
+//! loses its lease because a clock jumped or a laptop slept. The expiry counts only for workers
+//! whose lock file cannot be seen from here, that is on another machine.
 //!
 //! The store knows nothing of agents: a run's record is their document, a request is their word.
 
@@ -53,7 +56,8 @@ pub struct Run {
     pub not_before: Option<DateTime<Utc>>,
 }
 
-/// The states that `State::is_set_aside` tells of, as SQL; a macro, because queries are put together at compile time.
+/// The states that `State::is_set_aside` tells of, as SQL; a macro, because queries are put
+/// together at compile time.
 macro_rules! set_aside {
     () => {
         "(state LIKE 'paused:%' OR state LIKE 'awaiting%')"
@@ -61,7 +65,8 @@ macro_rules! set_aside {
 }
 use set_aside;
 
-/// The task whose branch runs of a task work on, as SQL: that which a pull/merge request was opened for, else the task itself.
+/// The task whose branch runs of a task work on, as SQL: that which a pull/merge request was opened
+/// for, else the task itself.
 macro_rules! origin {
     ($task:literal) => {
         concat!(
@@ -117,13 +122,15 @@ impl Store {
         self.worker.id
     }
 
-    /// Tells whether the worker with this name lives. One that has no lock here does not, so it is of no use for workers on other machines.
+    /// Tells whether the worker with this name lives. One that has no lock here does not, so it is
+    /// of no use for workers on other machines.
     pub fn is_at_work(&self, worker: Uuid) -> bool {
         self.worker.liveness(worker) == worker::Liveness::Alive
     }
 
-    /// Writes a new run for `task` in state `Queued`, unless an unfinished one exists; that one becomes due, should it
-    /// have been put back: whoever asks again does not want to wait. Atomic between processes.
+    /// Writes a new run for `task` in state `Queued`, unless an unfinished one exists; that one
+    /// becomes due, should it have been put back: whoever asks again does not want to wait. Atomic
+    /// between processes.
     pub async fn admit(&self, task: &TaskId, title: &str, record: &Value) -> Result<Admission, StoreError> {
         let run = RunId::new();
         let now = row::micros(Utc::now());
@@ -305,7 +312,8 @@ impl Store {
             .collect()
     }
 
-    /// Takes a request off, after it was acted on: a crash before repeats the request instead of losing it.
+    /// Takes a request off, after it was acted on: a crash before repeats the request instead of
+    /// losing it.
     pub async fn answered(&self, request: Uuid) -> Result<(), StoreError> {
         sqlx::query("DELETE FROM requests WHERE id = $1")
             .bind(request.to_string())

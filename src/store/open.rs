@@ -18,10 +18,12 @@ static MIGRATIONS: Migrator = sqlx::migrate!("src/store/migrations");
 
 /// Longest wait for another process that opens the store, writes to it, or for a free connection.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// One writer at a time is `SQLite`'s rule anyway, and what one connection writes empties the others' caches.
+/// One writer at a time is `SQLite`'s rule anyway, and what one connection writes empties the
+/// others' caches.
 const CONNECTIONS: u32 = 1;
 
-/// The proof that this is the only `run` on the state directory. Dropping it, like dying, lets the next one in.
+/// The proof that this is the only `run` on the state directory. Dropping it, like dying, lets the
+/// next one in.
 #[derive(Debug)]
 pub struct ExclusiveRun {
     _lock: File,
@@ -39,26 +41,29 @@ pub fn try_exclusive(state_dir: &Path) -> Result<Option<ExclusiveRun>, StoreErro
 }
 
 impl Store {
-    /// Opens (and makes or migrates) `<state_dir>/coding-agent.db` and takes this process's worker lock.
+    /// Opens (and makes or migrates) `<state_dir>/coding-agent.db` and takes this process's worker
+    /// lock.
     pub async fn open(state_dir: &Path) -> Result<Self, StoreError> {
         let path = state_dir.join("coding-agent.db");
         let workers = state_dir.join("workers");
         std::fs::create_dir_all(&workers).map_err(|error| unusable(&workers, &error))?;
 
-        // `sqlx` locks nothing while it migrates SQLite, so two first starts at once would both make the tables.
+        // `sqlx` locks nothing while it migrates SQLite, so two first starts at once would both
+        // make the tables.
         let opening = wait_for_lock(&workers.join("opening")).await?;
         sweep(&workers).map_err(|error| unusable(&workers, &error))?;
         let worker = Worker::enter(&workers).map_err(|error| unusable(&workers, &error))?;
 
-        // NORMAL keeps the file sound and all that a killed process wrote; only a power cut can take the last writes back,
-        // and then the run goes on from the step before.
+        // NORMAL keeps the file sound and all that a killed process wrote; only a power cut can
+        // take the last writes back, and then the run goes on from the step before.
         let options = SqliteConnectOptions::new()
             .filename(&path)
             .create_if_missing(true)
             .journal_mode(SqliteJournalMode::Wal)
             .synchronous(SqliteSynchronous::Normal)
             .foreign_keys(true)
-            // What is deleted is overwritten: a page that is free or used again holds nothing of it.
+            // What is deleted is overwritten: a page that is free or used again holds nothing of
+            // it.
             .pragma("secure_delete", "ON")
             .busy_timeout(PATIENCE);
         let pool = SqlitePoolOptions::new()
@@ -79,8 +84,8 @@ impl Store {
         })
     }
 
-    /// Begins a transaction that writes. IMMEDIATE takes the write lock now: a transaction that begins by reading and
-    /// then writes would fail with "locked" instead of waiting.
+    /// Begins a transaction that writes. IMMEDIATE takes the write lock now: a transaction that
+    /// begins by reading and then writes would fail with "locked" instead of waiting.
     pub(super) async fn begin(&self) -> Result<Transaction<'static, Sqlite>, StoreError> {
         self.pool
             .begin_with("BEGIN IMMEDIATE")

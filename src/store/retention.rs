@@ -1,8 +1,10 @@
-//! What the store keeps no longer: conversations and runs of long ago, and everything of a task that is to be forgotten.
+//! What the store keeps no longer: conversations and runs of long ago, and everything of a task
+//! that is to be forgotten.
 //!
-//! Unfinished runs are never touched, nor by age those whose pull/merge request is still looked after. What is deleted is
-//! overwritten in the file (`secure_delete`), whose pages are used again; [`Store::settle`] empties the write-ahead log, in which
-//! older states of the pages stand until then.
+//! Unfinished runs are never touched, nor by age those whose pull/merge request is still looked
+//! after. What is deleted is overwritten in the file (`secure_delete`), whose pages are used again;
+//! [`Store::settle`] empties the write-ahead log, in which older states of the pages stand until
+//! then.
 
 use chrono::{DateTime, Utc};
 use schemars::JsonSchema;
@@ -20,7 +22,8 @@ pub struct Retention {
     pub runs_days: u32,
     /// Days after their end until the conversations of finished runs are deleted.
     pub conversations_days: u32,
-    /// Days without a run on it until a repository's mirror is deleted; it is made again when it is needed.
+    /// Days without a run on it until a repository's mirror is deleted; it is made again when it is
+    /// needed.
     pub mirrors_unused_days: u32,
 }
 
@@ -53,7 +56,8 @@ impl Store {
         self.run_ids(query, before, most).await
     }
 
-    /// Returns finished runs that ended before then and whose conversation is still there, at most so many.
+    /// Returns finished runs that ended before then and whose conversation is still there, at most
+    /// so many.
     pub async fn expired_conversations(&self, before: DateTime<Utc>, most: u32) -> Result<Vec<RunId>, StoreError> {
         let query = concat!(
             "SELECT id FROM runs WHERE finished_at < $1 AND EXISTS (SELECT 1 FROM messages WHERE messages.run = runs.id)
@@ -64,7 +68,8 @@ impl Store {
         self.run_ids(query, before, most).await
     }
 
-    /// Returns the pull/merge requests that were looked after and without any work since before then, at most so many.
+    /// Returns the pull/merge requests that were looked after and without any work since before
+    /// then, at most so many.
     pub async fn quiet_since(&self, before: DateTime<Utc>, most: u32) -> Result<Vec<TaskId>, StoreError> {
         let tasks: Vec<String> = sqlx::query_scalar(
             "SELECT task FROM followed WHERE ended_at IS NULL AND active_at < $1 ORDER BY active_at LIMIT $2",
@@ -101,7 +106,8 @@ impl Store {
         transaction.commit().await.map_err(|error| self.failed(error))
     }
 
-    /// Deletes those of these runs that are finished, with their conversations and requests. Returns how many they were.
+    /// Deletes those of these runs that are finished, with their conversations and requests.
+    /// Returns how many they were.
     pub async fn erase_runs(&self, runs: &[RunId]) -> Result<u64, StoreError> {
         let mut transaction = self.begin().await?;
         let mut erased = 0;
@@ -155,8 +161,9 @@ impl Store {
         Ok(())
     }
 
-    /// Writes everything into the file itself and empties the log beside it. Where another process reads at this moment the log
-    /// stays, and is emptied by whoever closes the store last; returns whether it is empty.
+    /// Writes everything into the file itself and empties the log beside it. Where another process
+    /// reads at this moment the log stays, and is emptied by whoever closes the store last; returns
+    /// whether it is empty.
     pub async fn settle(&self) -> Result<bool, StoreError> {
         let (busy, _, _): (i64, i64, i64) = sqlx::query_as("PRAGMA wal_checkpoint(TRUNCATE)")
             .fetch_one(&self.pool)

@@ -1,8 +1,9 @@
 //! Who is alive, as the kernel tells it.
 //!
-//! Each open store is a worker with a locked file `<state_dir>/workers/<uuid>.lock`. The lock goes when the process
-//! does, by KILL as well. A process id in the database instead would be taken for alive when another process gets the
-//! same number, and a heartbeat alone makes everybody wait for the expiry after each crash.
+//! Each open store is a worker with a locked file `<state_dir>/workers/<uuid>.lock`. The lock goes
+//! when the process does, by KILL as well. A process id in the database instead would be taken for
+//! alive when another process gets the same number, and a heartbeat alone makes everybody wait for
+//! the expiry after each crash.
 
 use std::collections::HashSet;
 use std::fs::{File, OpenOptions, TryLockError};
@@ -24,7 +25,8 @@ pub(super) struct Worker {
     _lock: File,
 }
 
-/// The tokens of living leases. Shared with each [`Holding`], which outlives the worker without keeping its lock.
+/// The tokens of living leases. Shared with each [`Holding`], which outlives the worker without
+/// keeping its lock.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Held(Arc<Mutex<HashSet<Uuid>>>);
 
@@ -40,12 +42,14 @@ pub(super) struct Holding {
 pub(super) enum Liveness {
     Alive,
     Dead,
-    /// The worker has no lock file here: it is on another machine, or its file was swept after its death.
+    /// The worker has no lock file here: it is on another machine, or its file was swept after its
+    /// death.
     Unseen,
 }
 
 impl Worker {
-    /// Takes a place in `folder`. The caller holds the opening lock, so that no sweeper sees the file before it is locked.
+    /// Takes a place in `folder`. The caller holds the opening lock, so that no sweeper sees the
+    /// file before it is locked.
     pub(super) fn enter(folder: &Path) -> io::Result<Self> {
         let id = Uuid::now_v7();
         let lock = OpenOptions::new()
@@ -62,14 +66,16 @@ impl Worker {
         })
     }
 
-    /// Tells whether another worker lives. A shared lock is tried, so that two who look at once do not see each other.
+    /// Tells whether another worker lives. A shared lock is tried, so that two who look at once do
+    /// not see each other.
     pub(super) fn liveness(&self, worker: Uuid) -> Liveness {
         if worker == self.id {
             return Liveness::Alive;
         }
         match look(&lock_file(&self.folder, worker)) {
             Ok(liveness) => liveness,
-            // A file that cannot be opened proves nothing; taking the run away could make two workers of one.
+            // A file that cannot be opened proves nothing; taking the run away could make two
+            // workers of one.
             Err(_) => Liveness::Alive,
         }
     }
@@ -96,13 +102,15 @@ impl Worker {
 
 impl Drop for Worker {
     fn drop(&mut self) {
-        // Without the file others find this worker `Unseen` on their own host, which is as dead as an unlocked file.
+        // Without the file others find this worker `Unseen` on their own host, which is as dead as
+        // an unlocked file.
         let _ = std::fs::remove_file(lock_file(&self.folder, self.id));
     }
 }
 
 impl Held {
-    /// Takes up a new lease, before it is written: a claim in another task must not take it for an orphan.
+    /// Takes up a new lease, before it is written: a claim in another task must not take it for an
+    /// orphan.
     pub(super) fn take_up(&self) -> Holding {
         let token = Uuid::new_v4();
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(token);
@@ -155,7 +163,8 @@ fn look(path: &Path) -> io::Result<Liveness> {
     }
 }
 
-/// The kernel's boot id: the same in all containers on one kernel, where host names differ and locks are seen all the same.
+/// The kernel's boot id: the same in all containers on one kernel, where host names differ and
+/// locks are seen all the same.
 fn host() -> String {
     std::fs::read_to_string("/proc/sys/kernel/random/boot_id")
         .map_or_else(|_| "this machine".to_owned(), |id| id.trim().to_owned())

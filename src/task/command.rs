@@ -14,13 +14,15 @@ const WORD: &str = "/agent";
 pub struct Said<'a> {
     /// The command on its first line, if that is one.
     pub command: Option<Command>,
-    /// The lines for the model: all of them, or those below the command. The reason of a `deny` is among them.
+    /// The lines for the model: all of them, or those below the command. The reason of a `deny` is
+    /// among them.
     pub words: Cow<'a, str>,
 }
 
 impl<'a> Said<'a> {
-    /// Reads a comment. A command stands, after empty lines, at the very beginning of the first line: what is indented, quoted or
-    /// in a block of code is shown to people as an example and must not be obeyed.
+    /// Reads a comment. A command stands, after empty lines, at the very beginning of the first
+    /// line: what is indented, quoted or in a block of code is shown to people as an example and
+    /// must not be obeyed.
     pub fn of(body: &'a str) -> Self {
         let mut text = body;
         let (line, below) = loop {

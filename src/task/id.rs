@@ -40,7 +40,8 @@ impl TaskId {
 }
 
 impl TaskId {
-    /// Returns the pull/merge request `number` in the repository of this item; a local task has none.
+    /// Returns the pull/merge request `number` in the repository of this item; a local task has
+    /// none.
     #[must_use]
     pub fn change(&self, number: u64) -> Option<Self> {
         match self {

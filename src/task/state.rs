@@ -24,7 +24,8 @@ pub enum State {
     Queued,
     Planning,
     Reviewing,
-    /// A person must allow the plan, or the delivery of what the program does not deliver by itself; goes on at that stage.
+    /// A person must allow the plan, or the delivery of what the program does not deliver by
+    /// itself; goes on at that stage.
     AwaitingApproval(Stage),
     Preparing,
     Working,
@@ -52,7 +53,8 @@ pub enum Signal {
     ApprovalNeeded,
     /// A person allowed it.
     Approved,
-    /// Verification failed and the model may repair, or people said something before the result was delivered.
+    /// Verification failed and the model may repair, or people said something before the result was
+    /// delivered.
     RepairNeeded,
     /// The model asked people something.
     AnswerNeeded,

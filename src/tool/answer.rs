@@ -14,8 +14,8 @@ pub(super) fn spec(server: &str, tool: Tool) -> ToolSpec {
     }
 }
 
-/// Returns a result as text. What is no text is named with its size; structured content stands in where there is no
-/// text.
+/// Returns a result as text. What is no text is named with its size; structured content stands in
+/// where there is no text.
 pub(super) fn text(result: &CallToolResult) -> String {
     let mut parts: Vec<String> = result.content.iter().map(shown).collect();
     let has_text = result

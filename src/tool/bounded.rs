@@ -1,9 +1,10 @@
 //! A bound on what a server says without being asked.
 //!
-//! A session ends where the other end says more than answers and the notes beside them can be. Each message becomes a task and each request an
-//! answer that waits to be written, so a stream of small messages fills the memory of the reader whatever the largest message is. The allowance is
-//! full again with each call, and fills up slowly in between, so that a server may report progress for hours and change its list of tools
-//! as often as it likes.
+//! A session ends where the other end says more than answers and the notes beside them can be. Each
+//! message becomes a task and each request an answer that waits to be written, so a stream of small
+//! messages fills the memory of the reader whatever the largest message is. The allowance is full
+//! again with each call, and fills up slowly in between, so that a server may report progress for
+//! hours and change its list of tools as often as it likes.
 
 use std::io;
 use std::pin::Pin;
@@ -73,7 +74,8 @@ fn count(number: usize) -> f64 {
     f64::from(u32::try_from(number).unwrap_or(u32::MAX))
 }
 
-/// Reads a server's stream until the allowance is used up; then the stream fails, and the session with it.
+/// Reads a server's stream until the allowance is used up; then the stream fails, and the session
+/// with it.
 pub(super) struct Bounded<Reader> {
     reader: Reader,
     allowance: Allowance,

@@ -1,8 +1,10 @@
-//! What is told of the tools beforehand: of the program's own everything, of others everything as long as it is little.
+//! What is told of the tools beforehand: of the program's own everything, of others everything as
+//! long as it is little.
 //!
-//! The schemas of a few servers can fill the window of a model at home. Beyond a limit each of their tools is listed by its name, and one
-//! tool more tells what the others take. Listing them later, once they were asked for, would change the beginning of every request, and
-//! with it lose the server's cache; so the list stays as it is, and the answer joins the conversation.
+//! The schemas of a few servers can fill the window of a model at home. Beyond a limit each of
+//! their tools is listed by its name, and one tool more tells what the others take. Listing them
+//! later, once they were asked for, would change the beginning of every request, and with it lose
+//! the server's cache; so the list stays as it is, and the answer joins the conversation.
 
 use std::fmt::Write as _;
 use std::sync::Arc;

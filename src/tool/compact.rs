@@ -1,4 +1,5 @@
-//! A schema without what tells a model nothing: generators write the dialect on top, and over each field its own name as a title.
+//! A schema without what tells a model nothing: generators write the dialect on top, and over each
+//! field its own name as a title.
 
 use serde_json::Value;
 

@@ -16,7 +16,8 @@ pub trait Connect: Send + Sync {
     }
 }
 
-/// What a server runs on cannot be reached now. The server itself may be well, and this says nothing about it.
+/// What a server runs on cannot be reached now. The server itself may be well, and this says
+/// nothing about it.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct Away(pub String);
@@ -25,6 +26,7 @@ pub struct Away(pub String);
 pub struct Connection {
     pub reader: Box<dyn AsyncRead + Send + Unpin>,
     pub writer: Box<dyn AsyncWrite + Send + Unpin>,
-    /// Ends whatever the stream belongs to and waits until it is gone. Called after both halves are dropped.
+    /// Ends whatever the stream belongs to and waits until it is gone. Called after both halves are
+    /// dropped.
     pub end: Box<dyn FnOnce() -> BoxFuture<'static, ()> + Send>,
 }

@@ -1,15 +1,15 @@
-//! A small process between the worker and an MCP server: when the worker dies, however it dies, the server and all its
-//! descendants die with it.
+//! A small process between the worker and an MCP server: when the worker dies, however it dies, the
+//! server and all its descendants die with it.
 //!
-//! The worker holds the other end of the guard's stdin. A pipe is closed by the kernel even when its holder is killed,
-//! so the end of stdin is the one signal that cannot fail to come. A process group, or killing the server when its
-//! handle is dropped, failed at this: neither happens when the worker is killed, and neither reaches a grandchild that
-//! has left the group.
+//! The worker holds the other end of the guard's stdin. A pipe is closed by the kernel even when
+//! its holder is killed, so the end of stdin is the one signal that cannot fail to come. A process
+//! group, or killing the server when its handle is dropped, failed at this: neither happens when
+//! the worker is killed, and neither reaches a grandchild that has left the group.
 //!
-//! Nothing passes through it: the server inherits all three streams, and the guard only asks the kernel to be woken
-//! when stdin has no writer any more. (Copying stdin failed: a server that stops reading blocks the copier, and then
-//! nobody sees the worker go.) It cannot help when it is killed itself; it therefore stands in a group of its own, where
-//! a terminal's Ctrl-C does not reach it.
+//! Nothing passes through it: the server inherits all three streams, and the guard only asks the
+//! kernel to be woken when stdin has no writer any more. (Copying stdin failed: a server that stops
+//! reading blocks the copier, and then nobody sees the worker go.) It cannot help when it is killed
+//! itself; it therefore stands in a group of its own, where a terminal's Ctrl-C does not reach it.
 
 use rustix::event::{PollFd, PollFlags, poll};
 use std::ffi::OsString;
@@ -28,8 +28,9 @@ pub const LEAVING_TIME: Duration = Duration::from_secs(3);
 /// Between TERM and KILL.
 pub const GRACE: Duration = Duration::from_secs(2);
 
-/// Runs `command` until it ends or stdin does, and leaves nothing of it behind. Exits with the command's code. With `mask` its files
-/// get the modes that this mask leaves them: the program's own is for itself alone, and a server writes what others may need.
+/// Runs `command` until it ends or stdin does, and leaves nothing of it behind. Exits with the
+/// command's code. With `mask` its files get the modes that this mask leaves them: the program's
+/// own is for itself alone, and a server writes what others may need.
 ///
 /// Blocks; call it before any runtime is started.
 pub fn run(command: &[OsString], mask: Option<u32>) -> ExitCode {

@@ -1,9 +1,11 @@
-//! An MCP client (rmcp) over any byte stream that can be opened again: a child process, or an exec in a container.
+//! An MCP client (rmcp) over any byte stream that can be opened again: a child process, or an exec
+//! in a container.
 //!
-//! Opened at the first use. A stream that is lost is opened once more in the server's life, then no more: a server that
-//! dies twice dies again. A call is never sent twice, since nobody knows how far the first got. Every wait has an end,
-//! and a call that is given up, by its time-out or by its caller, is cancelled at the server. What a server says without being asked is
-//! bounded ([`super::bounded`]); one that says more has lost its stream.
+//! Opened at the first use. A stream that is lost is opened once more in the server's life, then no
+//! more: a server that dies twice dies again. A call is never sent twice, since nobody knows how
+//! far the first got. Every wait has an end, and a call that is given up, by its time-out or by its
+//! caller, is cancelled at the server. What a server says without being asked is bounded
+//! ([`super::bounded`]); one that says more has lost its stream.
 //!
 //! Resources, prompts, sampling and tasks are not spoken: the agent has use for tools alone.
 
@@ -99,8 +101,8 @@ impl McpServer {
         }
     }
 
-    /// Returns a configured stdio server; nothing is started before the first use. `guard` is the program that has the
-    /// subcommand `mcp-guard`: this one, where this one is the agent.
+    /// Returns a configured stdio server; nothing is started before the first use. `guard` is the
+    /// program that has the subcommand `mcp-guard`: this one, where this one is the agent.
     pub fn configured(config: &McpServerConfig, guard: &Path) -> Self {
         Self::new(
             &config.mcp_server_name,
@@ -182,7 +184,8 @@ impl McpServer {
             .is_none_or(|only| only.iter().any(|name| name == tool))
     }
 
-    /// Returns the client of a living session; opens one if there is none, as long as openings are left.
+    /// Returns the client of a living session; opens one if there is none, as long as openings are
+    /// left.
     async fn client(&self) -> Result<Client, ToolError> {
         let mut link = self.link.lock().await;
         if let Some(session) = &link.session {
@@ -235,7 +238,8 @@ impl McpServer {
                     end: connection.end,
                 });
             }
-            // A server that ends at once is gone before or after the first message is written: the same to people.
+            // A server that ends at once is gone before or after the first message is written: the
+            // same to people.
             Ok(Err(ClientInitializeError::TransportError { .. })) => {
                 "connection closed: initialize response".to_owned()
             }

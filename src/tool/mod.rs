@@ -1,4 +1,5 @@
-//! Tools. All of them are MCP tools but the few that look into the bare repository; the agent sees one toolbox.
+//! Tools. All of them are MCP tools but the few that look into the bare repository; the agent sees
+//! one toolbox.
 
 mod answer;
 mod bounded;
@@ -42,7 +43,8 @@ pub struct McpServerConfig {
     pub timeout_seconds: u64,
 }
 
-/// Most bytes of the descriptions and schemas of configured servers that go along with each request, unless it is configured.
+/// Most bytes of the descriptions and schemas of configured servers that go along with each
+/// request, unless it is configured.
 pub const SCHEMA_BYTES: usize = 8_192;
 
 fn default_timeout_seconds() -> u64 {
@@ -60,8 +62,9 @@ pub trait ToolServer: Send + Sync {
     async fn list(&self) -> Result<Vec<ToolSpec>, ToolError>;
     /// Runs `tool` (without the server's name).
     async fn call(&self, tool: &str, args: &Map<String, Value>) -> Result<ToolOutput, ToolError>;
-    /// Tells whether `tool` changes nothing, whatever its arguments. What a server says of itself does not count: the program
-    /// knows its own tools, and those of others may be wrong about themselves.
+    /// Tells whether `tool` changes nothing, whatever its arguments. What a server says of itself
+    /// does not count: the program knows its own tools, and those of others may be wrong about
+    /// themselves.
     fn only_reads(&self, _tool: &str) -> bool {
         false
     }

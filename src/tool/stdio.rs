@@ -1,7 +1,8 @@
 //! A configured MCP server as a child process behind the guard.
 //!
-//! It gets none of the worker's environment but four names, and what its own configuration says. What it writes to
-//! stderr goes to the log, line by line; the last of it is kept for the error when it dies.
+//! It gets none of the worker's environment but four names, and what its own configuration says.
+//! What it writes to stderr goes to the log, line by line; the last of it is kept for the error
+//! when it dies.
 
 use anyhow::Context;
 use async_trait::async_trait;

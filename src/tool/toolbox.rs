@@ -32,7 +32,8 @@ impl Toolbox {
         }
     }
 
-    /// Adds the servers of others, whose tools are listed by name only where their schemas take more than `most_bytes`.
+    /// Adds the servers of others, whose tools are listed by name only where their schemas take
+    /// more than `most_bytes`.
     #[must_use]
     pub fn with_others(mut self, servers: Vec<Arc<dyn ToolServer>>, most_bytes: usize) -> Self {
         self.servers.extend(servers);
@@ -40,8 +41,8 @@ impl Toolbox {
         self
     }
 
-    /// Lists the tools of all servers, started side by side, that the rules leave. Fails when a server cannot be listed, and
-    /// names it; the next call asks again.
+    /// Lists the tools of all servers, started side by side, that the rules leave. Fails when a
+    /// server cannot be listed, and names it; the next call asks again.
     pub async fn specs(&self) -> Result<Arc<[ToolSpec]>, ToolError> {
         Ok(Arc::clone(&self.catalogue().await?.listed))
     }
@@ -57,7 +58,8 @@ impl Toolbox {
         listed.await
     }
 
-    /// Tells whether a call changes nothing and waits for nobody, so that others like it may run beside it.
+    /// Tells whether a call changes nothing and waits for nobody, so that others like it may run
+    /// beside it.
     pub fn only_reads(&self, call: &ToolCall) -> bool {
         let server = self.server_of(call);
         server.is_some_and(|(server, tool)| server.only_reads(tool))
@@ -71,8 +73,8 @@ impl Toolbox {
             .collect()
     }
 
-    /// Runs a call of the model's; what the rules forbid is an error for the model that names the rule, and an unknown name
-    /// one that lists what there is.
+    /// Runs a call of the model's; what the rules forbid is an error for the model that names the
+    /// rule, and an unknown name one that lists what there is.
     pub async fn call(&self, call: &ToolCall) -> Result<ToolOutput, ToolError> {
         let catalogue = self.catalogue().await?;
         if let Some(refusal) = self.rules.refusal(&call.tool) {

@@ -1,4 +1,5 @@
-//! `make` works wherever cargo builds: the Makefile and the scripts never take `target/` for granted.
+//! `make` works wherever cargo builds: the Makefile and the scripts never take `target/` for
+//! granted.
 
 use std::path::Path;
 use std::process::Command;

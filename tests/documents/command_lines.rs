@@ -1,4 +1,5 @@
-//! Every command line of the documents is one that the program takes, and every command is in a document.
+//! Every command line of the documents is one that the program takes, and every command is in a
+//! document.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +18,8 @@ fn calls(line: &str) -> Vec<Vec<String>> {
         .flat_map(|part| part.split("&&"))
         .filter_map(|command| {
             let words = words(command);
-            // In front of the program: variables, the times of cron, `ExecStart=`, `docker compose exec SERVICE`.
+            // In front of the program: variables, the times of cron, `ExecStart=`, `docker compose
+            // exec SERVICE`.
             let is_before = |word: &&String| {
                 let is_time = word.chars().all(|letter| "*/,-0123456789".contains(letter));
                 is_time || word.contains('=') || ["docker", "compose", "exec"].contains(&word.as_str())

@@ -8,7 +8,8 @@ use serde_yaml::Value;
 
 use crate::{blocks, is_taken, read, root, words};
 
-/// Seconds that a stop from outside must leave the program beyond its own grace period, to remove its containers.
+/// Seconds that a stop from outside must leave the program beyond its own grace period, to remove
+/// its containers.
 const MARGIN: u64 = 10;
 
 fn compose() -> Value {
@@ -55,7 +56,8 @@ fn the_service_of_the_compose_file_is_the_program_as_it_is() {
     let grace = seconds(service["stop_grace_period"].as_str().unwrap());
     assert!(grace >= config.shutdown_grace_seconds + MARGIN, "{grace} s");
 
-    // What must outlive the container lies on volumes: where the relative paths of the configuration lead.
+    // What must outlive the container lies on volumes: where the relative paths of the
+    // configuration lead.
     let folder = service["working_dir"].as_str().unwrap();
     let volumes: Vec<_> = service["volumes"].as_sequence().unwrap().iter().collect();
     let mounts: Vec<_> = volumes.iter().filter_map(|volume| volume.as_str()).collect();

@@ -1,4 +1,5 @@
-//! What people copy from the documents works: command lines, the compose file, crontab and systemd units.
+//! What people copy from the documents works: command lines, the compose file, crontab and systemd
+//! units.
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,

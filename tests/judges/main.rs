@@ -1,4 +1,5 @@
-//! Clients that others wrote drive the fakes: a wrong idea of an interface must not stand on both sides.
+//! Clients that others wrote drive the fakes: a wrong idea of an interface must not stand on both
+//! sides.
 #![expect(clippy::unwrap_used, reason = "a test stops where something is wrong")]
 
 #[path = "../world/fake/mod.rs"]

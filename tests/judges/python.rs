@@ -1,5 +1,5 @@
-//! Clients for Python drive the fakes: `PyGithub`, githubkit (whose types are GitHub's own description of its
-//! API) and python-gitlab.
+//! Clients for Python drive the fakes: `PyGithub`, githubkit (whose types are GitHub's own
+//! description of its API) and python-gitlab.
 
 use std::path::Path;
 use std::process::Command;

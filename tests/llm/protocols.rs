@@ -270,7 +270,8 @@ async fn a_reply_is_held_to_its_form_where_it_is_wanted_and_written_as_text() {
     }
 }
 
-/// Returns the blocks that make up a prompt, in the order in which Anthropic caches them, each with whether a mark stands on it.
+/// Returns the blocks that make up a prompt, in the order in which Anthropic caches them, each with
+/// whether a mark stands on it.
 fn blocks(body: &Value) -> Vec<(String, bool)> {
     let listed = |value: &Value| value.as_array().cloned().unwrap_or_default();
     let messages = listed(&body["messages"]);

@@ -1,4 +1,5 @@
-//! Servers whose window is smaller than the configured one: noticed in every conversation, and measured when asked.
+//! Servers whose window is smaller than the configured one: noticed in every conversation, and
+//! measured when asked.
 
 use coding_agent::llm::chat::Model as Llm;
 use coding_agent::llm::measure::Measured;

@@ -1,5 +1,6 @@
-//! The readers that meet strangers' bytes, fed with the corpus of the fuzzers and with changed pieces of it. `make fuzz` feeds the
-//! same readers for longer and looks at what they run through; what it finds is added to the corpus, and so is read here for ever.
+//! The readers that meet strangers' bytes, fed with the corpus of the fuzzers and with changed
+//! pieces of it. `make fuzz` feeds the same readers for longer and looks at what they run through;
+//! what it finds is added to the corpus, and so is read here for ever.
 #![expect(clippy::expect_used, clippy::unwrap_used, reason = "what fails here is the test")]
 #![expect(unreachable_pub, reason = "the readers are a library elsewhere")]
 

@@ -12,7 +12,8 @@ use crate::world::{Program, World};
 const COMMAND: &str = "workspace/execute_command";
 const MEGABYTE: u64 = 1024 * 1024;
 
-/// Returns a field of `/proc/<id>/status` in bytes, such as `VmHWM`, the most memory the process ever had.
+/// Returns a field of `/proc/<id>/status` in bytes, such as `VmHWM`, the most memory the process
+/// ever had.
 fn memory(program: &Program, field: &str) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", program.pid())).unwrap();
     let line = status.lines().find(|line| line.starts_with(field)).unwrap();

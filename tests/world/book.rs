@@ -1,4 +1,5 @@
-//! What becomes of runs when the book cannot be written or read, or says that somebody else has them.
+//! What becomes of runs when the book cannot be written or read, or says that somebody else has
+//! them.
 
 use std::time::{Duration, Instant};
 

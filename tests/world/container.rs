@@ -1,5 +1,5 @@
-//! The container of a real run, looked at from outside while the model works in it: what the engine holds of it, key by key, and what
-//! a process in it finds.
+//! The container of a real run, looked at from outside while the model works in it: what the engine
+//! holds of it, key by key, and what a process in it finds.
 
 use bollard::Docker;
 use serde_json::{Value, json};
@@ -9,7 +9,8 @@ use crate::world::{MODEL_KEY, World};
 
 const COMMAND: &str = "workspace/execute_command";
 
-/// The engine's own defaults, which say nothing of what a container may do, and what is looked at apart.
+/// The engine's own defaults, which say nothing of what a container may do, and what is looked at
+/// apart.
 const OF_NO_MATTER: [&str; 7] = [
     "ConsoleSize",
     "LogConfig",
@@ -121,7 +122,8 @@ async fn a_running_container_is_as_confined_as_it_is_promised() {
     world.finish().await;
 }
 
-/// One key a line. So whatever is not named has no value: no capability that was added, no device, no mount, no privilege.
+/// One key a line. So whatever is not named has no value: no capability that was added, no device,
+/// no mount, no privilege.
 fn all_that_is_set(host: bollard::models::HostConfig) -> String {
     let Value::Object(host) = serde_json::to_value(host).unwrap() else {
         panic!("no object");

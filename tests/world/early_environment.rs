@@ -1,4 +1,5 @@
-//! The environment is opened while the model still plans, where the project's files show which one it will be.
+//! The environment is opened while the model still plans, where the project's files show which one
+//! it will be.
 
 use std::time::Duration;
 

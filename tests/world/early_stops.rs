@@ -1,4 +1,5 @@
-//! SIGTERM before the model's work began: nothing waits for the outside, and the next `run` begins where it was.
+//! SIGTERM before the model's work began: nothing waits for the outside, and the next `run` begins
+//! where it was.
 
 use std::time::{Duration, Instant};
 

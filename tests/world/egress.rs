@@ -1,7 +1,7 @@
 //! What a container reaches: what the configuration names, through the way out, and nothing else.
 //!
-//! The site of these tests lies on an address of this machine, which is never reached but by an exception: with it the way
-//! out is tried, and without it the refusal.
+//! The site of these tests lies on an address of this machine, which is never reached but by an
+//! exception: with it the way out is tried, and without it the refusal.
 
 use serde_json::json;
 

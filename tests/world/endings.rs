@@ -1,5 +1,6 @@
-//! How runs end when something is not as it should be. Each story looks at the whole of what is left for people: the
-//! exit code, the labels, and every comment of the program's own, word for word.
+//! How runs end when something is not as it should be. Each story looks at the whole of what is
+//! left for people: the exit code, the labels, and every comment of the program's own, word for
+//! word.
 
 mod deliveries;
 mod engines;

@@ -1,5 +1,5 @@
-//! A socket before the Docker engine's own, at which things go wrong: in the middle of a request, or for a while. The engine
-//! itself, which others use as well, notices nothing.
+//! A socket before the Docker engine's own, at which things go wrong: in the middle of a request,
+//! or for a while. The engine itself, which others use as well, notices nothing.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -82,7 +82,8 @@ async fn serve(listener: UnixListener, shared: Arc<Shared>) {
     }
 }
 
-/// Passes on what both sides say; looks at the head of each request, which clients send in one piece.
+/// Passes on what both sides say; looks at the head of each request, which clients send in one
+/// piece.
 async fn connect(client: UnixStream, shared: Arc<Shared>) -> std::io::Result<()> {
     let engine = UnixStream::connect(Path::new("/var/run/docker.sock")).await?;
     let (mut from_client, mut to_client) = client.into_split();

@@ -1,4 +1,5 @@
-//! Containers on the real engine: limits, streams, removal, and what is told apart when something dies.
+//! Containers on the real engine: limits, streams, removal, and what is told apart when something
+//! dies.
 
 mod furnished;
 mod images;
@@ -339,7 +340,8 @@ async fn a_kept_stream_answers_at_once() {
             let mut answer = [0; 5];
             process.stdout.read_exact(&mut answer).await.unwrap();
         }
-        // Some 30 ms on an idle machine; the bound only tells a stream from a process per line (some 8 s).
+        // Some 30 ms on an idle machine; the bound only tells a stream from a process per line
+        // (some 8 s).
         assert!(started.elapsed() < Duration::from_secs(4), "{:?}", started.elapsed());
     })
     .await;

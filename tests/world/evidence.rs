@@ -1,4 +1,5 @@
-//! The program decides by evidence: what the checks say, what the project's own tests say, and what the difference shows.
+//! The program decides by evidence: what the checks say, what the project's own tests say, and what
+//! the difference shows.
 
 mod delivered;
 mod differences;

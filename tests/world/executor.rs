@@ -1,4 +1,5 @@
-//! The executor as the worker uses it: the real program, spoken to over MCP. (In a container it is the same program.)
+//! The executor as the worker uses it: the real program, spoken to over MCP. (In a container it is
+//! the same program.)
 
 use async_trait::async_trait;
 use coding_agent::tool::connect::{Connect, Connection};

@@ -1,4 +1,5 @@
-//! After the pull/merge request: what reviewers say becomes new commits on the same branch. See also `following/checks.rs`.
+//! After the pull/merge request: what reviewers say becomes new commits on the same branch. See
+//! also `following/checks.rs`.
 
 mod bots;
 mod checks;

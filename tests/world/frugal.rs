@@ -1,4 +1,5 @@
-//! What a model at home is spared: it is asked one thing at a time, stays loaded, and finds the beginning of each request in its cache.
+//! What a model at home is spared: it is asked one thing at a time, stays loaded, and finds the
+//! beginning of each request in its cache.
 
 use std::collections::BTreeSet;
 
@@ -89,7 +90,8 @@ async fn a_task_that_waits_for_its_turn_is_stopped_at_once() {
     assert_eq!(world.model.counts().0, 1, "{}", world.story());
 }
 
-/// Every request of a run is for the same model with the same window, or the server would load it anew and begin with an empty cache.
+/// Every request of a run is for the same model with the same window, or the server would load it
+/// anew and begin with an empty cache.
 #[tokio::test]
 async fn nothing_changes_between_the_requests_of_a_run_but_what_was_said() {
     let mut world = World::start().await;

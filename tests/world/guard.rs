@@ -8,7 +8,8 @@ use crate::processes::{mark, until, with_mark};
 
 const AGENT: &str = env!("CARGO_BIN_EXE_coding-agent");
 
-/// A server that listens neither to TERM nor to the end of stdin, and has a child that left its group and its parent.
+/// A server that listens neither to TERM nor to the end of stdin, and has a child that left its
+/// group and its parent.
 fn stubborn(mark: &str) -> String {
     format!("trap '' TERM; (setsid sleep {mark} &); while :; do sleep {mark}; done")
 }

@@ -1,4 +1,5 @@
-//! What is not delivered without a person's word: secrets in any commit of a result, and files that are protected.
+//! What is not delivered without a person's word: secrets in any commit of a result, and files that
+//! are protected.
 
 use serde_json::json;
 

@@ -1,4 +1,5 @@
-//! Whoever may write into a stream that the worker reads, or give it a pattern, fills neither its memory nor its disk.
+//! Whoever may write into a stream that the worker reads, or give it a pattern, fills neither its
+//! memory nor its disk.
 
 use std::time::Duration;
 
@@ -10,7 +11,8 @@ use crate::world::{Ended, World};
 const COMMAND: &str = "workspace/execute_command";
 const MEGABYTE: u64 = 1024 * 1024;
 
-/// An MCP server that, once its tool is called, says a megabyte after the other without being asked.
+/// An MCP server that, once its tool is called, says a megabyte after the other without being
+/// asked.
 const HOSE: &str = r#"
 import json, sys
 def say(message):
@@ -33,7 +35,8 @@ for line in sys.stdin:
             say({"id": 1000000 + turn, "method": "ping"})
 "#;
 
-/// Runs the program to its end; returns with it the most memory that the worker and each process below it ever had.
+/// Runs the program to its end; returns with it the most memory that the worker and each process
+/// below it ever had.
 async fn run_watched(world: &World) -> (Ended, u64) {
     let program = world.spawn(&["run"]);
     let worker = program.pid();
@@ -120,7 +123,8 @@ async fn requests_that_nobody_expects_end_the_session() {
     floods("hose/ping").await;
 }
 
-/// Opening a stream, or the memory, of a process is refused to others of the same user; what the process starts is not affected.
+/// Opening a stream, or the memory, of a process is refused to others of the same user; what the
+/// process starts is not affected.
 #[tokio::test]
 async fn no_process_in_the_container_gets_at_the_executor() {
     let world = World::start().await;

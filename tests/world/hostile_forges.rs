@@ -1,5 +1,6 @@
-//! A forge that lies: it sends to other hosts, its lists have no end, its answers are gigabytes, or it shows what nobody asked for. The
-//! token stays with it, and the program neither hangs nor falls over.
+//! A forge that lies: it sends to other hosts, its lists have no end, its answers are gigabytes, or
+//! it shows what nobody asked for. The token stays with it, and the program neither hangs nor falls
+//! over.
 
 use std::fmt::Write as _;
 

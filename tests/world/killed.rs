@@ -1,7 +1,9 @@
-//! A run that is ended with KILL anywhere, and repeated: it comes to the same end as if nothing had happened.
+//! A run that is ended with KILL anywhere, and repeated: it comes to the same end as if nothing had
+//! happened.
 //!
-//! Each place is one line of a table. The task commits a file, writes another without committing it, and is checked by
-//! the program; afterwards there is exactly one of everything, and what was done before the end is not done again.
+//! Each place is one line of a table. The task commits a file, writes another without committing
+//! it, and is checked by the program; afterwards there is exactly one of everything, and what was
+//! done before the end is not done again.
 
 use futures_util::future::join_all;
 use serde_json::json;
@@ -22,7 +24,8 @@ enum Place {
     SetUp,
     /// A check of the plan runs in the container.
     Check,
-    /// It has sent the request after so many others to the route, and the forge has not done the work yet.
+    /// It has sent the request after so many others to the route, and the forge has not done the
+    /// work yet.
     Asked(&'static str, usize),
     /// The forge has done the work, and nobody heard of it.
     Done(&'static str, usize),

@@ -1,11 +1,13 @@
-//! Confidential work stays near: nothing of it is sent to a model elsewhere, and people are told why.
+//! Confidential work stays near: nothing of it is sent to a model elsewhere, and people are told
+//! why.
 
 use serde_json::json;
 
 use crate::fake::model::Plan;
 use crate::world::{Ended, World};
 
-/// The fake model under an address that is neither loopback nor private, and yet answered by this machine.
+/// The fake model under an address that is neither loopback nor private, and yet answered by this
+/// machine.
 fn far(world: &mut World) -> String {
     let address = world.model.openai_address().replace("127.0.0.1", "0.0.0.0");
     assert!(address.contains("0.0.0.0"), "{address}");

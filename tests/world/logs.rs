@@ -1,4 +1,5 @@
-//! What the program writes about itself: files only, no secrets, and what `logs` and `status` make of them.
+//! What the program writes about itself: files only, no secrets, and what `logs` and `status` make
+//! of them.
 
 use std::process::Stdio;
 
@@ -222,7 +223,8 @@ async fn a_secret_that_the_tools_print_goes_nowhere() {
         .plans(Plan::of(&["read"]).in_environment("python").verified_by(check))
         .calls(COMMAND, json!({ "command": "cat notes.txt" }))
         .calls("workspace/read_file", json!({ "path": "notes.txt" }))
-        // Too long for the conversation, so that it is kept on the disk as well; and a command that fails.
+        // Too long for the conversation, so that it is kept on the disk as well; and a command that
+        // fails.
         .calls(
             COMMAND,
             json!({ "command": "for n in $(seq 2000); do cat notes.txt; done" }),

@@ -86,7 +86,8 @@ async fn a_summary_that_does_not_come_destroys_nothing() {
         world.story()
     );
     let requests = world.model.requests();
-    // Behind the summary that was none everything is there still; the next one takes the place of the older part.
+    // Behind the summary that was none everything is there still; the next one takes the place of
+    // the older part.
     assert!(requests[7].text().contains("seq 0000"), "{}", world.model.dump());
     assert!(!requests[9].text().contains("seq 0000"), "{}", world.model.dump());
     assert!(

@@ -1,5 +1,5 @@
-//! A container that dies by itself, by somebody's hand, or because the run has to wait: another one takes its place, with
-//! the work as it was last kept.
+//! A container that dies by itself, by somebody's hand, or because the run has to wait: another one
+//! takes its place, with the work as it was last kept.
 
 use serde_json::json;
 

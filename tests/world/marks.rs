@@ -1,4 +1,5 @@
-//! What is hidden from the model stays in the file: a redaction mark is never written over the value it stands for.
+//! What is hidden from the model stays in the file: a redaction mark is never written over the
+//! value it stands for.
 
 use serde_json::{Value, json};
 

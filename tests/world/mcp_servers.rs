@@ -35,7 +35,8 @@ fn arguments(arguments: Value) -> Map<String, Value> {
     serde_json::from_value(arguments).unwrap()
 }
 
-/// The time server, in a time zone no other test uses, so that its processes can be told from theirs.
+/// The time server, in a time zone no other test uses, so that its processes can be told from
+/// theirs.
 fn time_server(zone: &str) -> McpServer {
     let program = judge("mcp-server-time");
     server("time", &[program.to_str().unwrap(), "--local-timezone", zone])
@@ -74,8 +75,8 @@ async fn a_killed_server_is_started_again_once() {
     let time = time_server(zone);
     convert(&time).await.unwrap();
 
-    // Killed between two calls: the next one just works, unless it was sent before the end of the stream was seen; then it
-    // says so, and is not sent twice.
+    // Killed between two calls: the next one just works, unless it was sent before the end of the
+    // stream was seen; then it says so, and is not sent twice.
     with_mark(zone).into_iter().for_each(kill_if_server);
     until(zone, 0).await;
     let answer = match convert(&time).await {

@@ -1,4 +1,5 @@
-//! Who else on the machine can read what the program writes: nobody, but for what it writes into a folder of the user's.
+//! Who else on the machine can read what the program writes: nobody, but for what it writes into a
+//! folder of the user's.
 
 use std::fs::Permissions;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};

@@ -7,7 +7,8 @@ use crate::mcp_servers::judge;
 use crate::processes;
 use crate::world::World;
 
-/// A world with a time server in a time zone no other test uses, so that its processes can be told from theirs.
+/// A world with a time server in a time zone no other test uses, so that its processes can be told
+/// from theirs.
 async fn world(zone: &str) -> World {
     let mut world = World::start().await;
     let program = judge("mcp-server-time");

@@ -1,4 +1,5 @@
-//! A run that waits for the outside: it holds nobody up, tells of it in its one comment, and does not wait for ever.
+//! A run that waits for the outside: it holds nobody up, tells of it in its one comment, and does
+//! not wait for ever.
 
 use chrono::{DateTime, Utc};
 use serde_json::{Value, json};

@@ -1,5 +1,5 @@
-//! Runs are set aside and go on where they were: by command, by the trigger, by the pause file. Their other reasons have files of
-//! their own.
+//! Runs are set aside and go on where they were: by command, by the trigger, by the pause file.
+//! Their other reasons have files of their own.
 
 mod budgets;
 mod plans;

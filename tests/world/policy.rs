@@ -1,4 +1,5 @@
-//! What rules refuse: an answer with a number, a line in the journal, and, three times in a row, the end of the run.
+//! What rules refuse: an answer with a number, a line in the journal, and, three times in a row,
+//! the end of the run.
 
 use serde_json::{Value, json};
 

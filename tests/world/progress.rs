@@ -1,4 +1,5 @@
-//! The one progress comment: how often it is edited, what it holds however much there is to say, and whose it is.
+//! The one progress comment: how often it is edited, what it holds however much there is to say,
+//! and whose it is.
 
 use chrono::TimeDelta;
 use serde_json::json;

@@ -1,5 +1,5 @@
-//! What people write below an item, as the program's own clients tell it: which text it is, when it was edited, who may
-//! write, and the bot's reactions.
+//! What people write below an item, as the program's own clients tell it: which text it is, when it
+//! was edited, who may write, and the bot's reactions.
 
 use coding_agent::forge::who::Who;
 use coding_agent::forge::{Comment, Forge, Reaction, github, gitlab};
@@ -27,7 +27,8 @@ async fn on_gitlab(world: &World) -> gitlab::GitLab {
     gitlab::GitLab::connect(&config).await.unwrap()
 }
 
-/// Tells comments for a snapshot: the numbers of the fakes count everything, so that only the kind is shown.
+/// Tells comments for a snapshot: the numbers of the fakes count everything, so that only the kind
+/// is shown.
 fn told(comments: &[Comment]) -> String {
     let lines = comments.iter().map(|comment| {
         let place = comment.place.as_ref();

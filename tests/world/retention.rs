@@ -15,7 +15,8 @@ const COMMAND: &str = "workspace/execute_command";
 /// Stands in everything that is said of the task, and nowhere else.
 const WORD: &str = "heffalump";
 
-/// Has the model plan and do something of which all speak by that word, with an output that is too long for it.
+/// Has the model plan and do something of which all speak by that word, with an output that is too
+/// long for it.
 fn works(world: &World, term: &str) {
     let long = format!("for n in $(seq 20000); do echo {term} $n; done; echo {term} > found.txt");
     world

@@ -1,4 +1,5 @@
-//! The project's rules: what the base branch says reaches the model, and what it forbids the program enforces.
+//! The project's rules: what the base branch says reaches the model, and what it forbids the
+//! program enforces.
 
 use serde_json::json;
 

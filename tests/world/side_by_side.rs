@@ -1,4 +1,5 @@
-//! Several processes on one state folder, several runs at once, and people who change labels meanwhile.
+//! Several processes on one state folder, several runs at once, and people who change labels
+//! meanwhile.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! Signed commits: what the program pushes carries the signature of its key, by git's own judgement, and the container never
-//! holds that key.
+//! Signed commits: what the program pushes carries the signature of its key, by git's own
+//! judgement, and the container never holds that key.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -51,7 +51,8 @@ fn git(repository: &Path, arguments: &[&str]) -> String {
     text
 }
 
-/// Returns `branch`'s own commits, oldest first, each with its subject and what git says of its signature.
+/// Returns `branch`'s own commits, oldest first, each with its subject and what git says of its
+/// signature.
 fn commits(world: &World, branch: &str, key: &Path) -> Vec<(String, String, String)> {
     let signers = world.folder().join("signers");
     std::fs::write(&signers, format!("{BOT} namespaces=\"git\" {}\n", public(key))).unwrap();

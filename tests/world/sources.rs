@@ -33,7 +33,8 @@ async fn a_ten_turn_run_costs_at_most_25_requests() {
     assert_eq!(world.model.requests().len(), 10);
     assert_eq!(issue.labels(), ["coding agent done"]);
     assert!(world.github.requests().len() <= 25);
-    // The progress comment is edited at the end, and before by the clock: a slow machine edits more often.
+    // The progress comment is edited at the end, and before by the clock: a slow machine edits more
+    // often.
     let mut requests: Vec<String> = lines(&world.github.requests()).lines().map(str::to_owned).collect();
     let last_edit = requests.iter().rposition(|line| line.starts_with("PATCH")).unwrap();
     let is_early = |place: usize, line: &str| place < last_edit && line.starts_with("PATCH");

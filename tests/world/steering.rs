@@ -208,7 +208,8 @@ async fn stop_cuts_a_command_short_and_keeps_the_work_on_a_branch() {
     <!-- coding-agent:RUN:final -->
     ");
 
-    // Nothing begins again until a person asks for it, and then the old command is not obeyed again.
+    // Nothing begins again until a person asks for it, and then the old command is not obeyed
+    // again.
     assert_eq!(world.run().await.stdout, "");
     issue.label("coding agent");
     world

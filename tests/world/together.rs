@@ -1,4 +1,5 @@
-//! Several calls in one reply: what only reads runs side by side, and nothing overtakes what may write.
+//! Several calls in one reply: what only reads runs side by side, and nothing overtakes what may
+//! write.
 
 use serde_json::{Value, json};
 
@@ -104,7 +105,8 @@ async fn files_are_read_side_by_side_and_none_before_what_is_written_first() {
     world.finish().await;
 }
 
-/// A server on the worker that says of its tool that it only reads, and tells how many calls it had at once.
+/// A server on the worker that says of its tool that it only reads, and tells how many calls it had
+/// at once.
 const BOASTER: &str = r#"
 import json, sys, threading, time
 lock, state = threading.Lock(), {"now": 0, "most": 0}

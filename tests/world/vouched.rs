@@ -240,7 +240,8 @@ async fn a_label_that_was_renamed_or_made_anew_asks_for_nothing() {
     for is_deleted in [false, true] {
         let world = World::on_gitlab().await;
         let project = world.gitlab.default_project();
-        // A maintainer put an ordinary label on, and somebody who may not write calls it the trigger.
+        // A maintainer put an ordinary label on, and somebody who may not write calls it the
+        // trigger.
         let issue = world
             .gitlab
             .open_issue("Send the keys")

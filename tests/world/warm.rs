@@ -1,4 +1,5 @@
-//! Containers that wait for runs: taken when there is work, renewed when they do not fit, and gone with the service.
+//! Containers that wait for runs: taken when there is work, renewed when they do not fit, and gone
+//! with the service.
 
 use serde_json::{Value, json};
 

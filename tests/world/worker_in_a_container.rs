@@ -1,5 +1,5 @@
-//! The worker in a container of its own, as the compose file has it: it has the engine's socket and a network, and what it starts has
-//! neither, but a way out through the worker.
+//! The worker in a container of its own, as the compose file has it: it has the engine's socket and
+//! a network, and what it starts has neither, but a way out through the worker.
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::MetadataExt;
@@ -19,8 +19,9 @@ const SOCKET: &str = "/var/run/docker.sock";
 const HOME: &str = "/var/lib/coding-agent";
 const EXECUTOR: &str = "/usr/local/bin/coding-agent-executor-static";
 
-/// The fakes say of themselves that they are at 127.0.0.1. In the worker's container that leads to them from the ports that are
-/// named, notes every name that the worker asks for, and then runs the program.
+/// The fakes say of themselves that they are at 127.0.0.1. In the worker's container that leads to
+/// them from the ports that are named, notes every name that the worker asks for, and then runs the
+/// program.
 const WORKER: &str = r"
 import socket, subprocess, sys, threading
 
@@ -60,8 +61,8 @@ for port in map(int, sys.argv[1:]):
 sys.exit(subprocess.call(['coding-agent', '--config', 'config.yaml', 'run']))
 ";
 
-/// Returns the address of this machine on the engine's usual network, as a container there sees it: the engine itself does not always
-/// name it, at its first start for one.
+/// Returns the address of this machine on the engine's usual network, as a container there sees it:
+/// the engine itself does not always name it, at its first start for one.
 async fn gateway() -> String {
     let mut command = Command::new("docker");
     command.args([

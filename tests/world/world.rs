@@ -1,4 +1,5 @@
-//! One faked world: forges, model, a state folder, and the real program as a process of its own between them.
+//! One faked world: forges, model, a state folder, and the real program as a process of its own
+//! between them.
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
@@ -46,7 +47,8 @@ pub struct Ended {
 }
 
 impl Ended {
-    /// Returns the lines about the runs in the order of their tasks: which one ends first is chance.
+    /// Returns the lines about the runs in the order of their tasks: which one ends first is
+    /// chance.
     pub fn outcomes(&self) -> Vec<&str> {
         let mut outcomes: Vec<&str> = self.stdout.lines().collect();
         outcomes.sort_unstable();
@@ -60,7 +62,8 @@ pub struct Program {
 }
 
 impl World {
-    /// Starts the fakes; the program is configured for GitHub and the scripted model behind the OpenAI protocol.
+    /// Starts the fakes; the program is configured for GitHub and the scripted model behind the
+    /// OpenAI protocol.
     pub async fn start() -> Self {
         Self::with(Model::start().await).await
     }
@@ -408,7 +411,8 @@ impl World {
         found
     }
 
-    /// Nothing the program wrote holds a secret. A mirror holds what the repository holds, whatever that is.
+    /// Nothing the program wrote holds a secret. A mirror holds what the repository holds, whatever
+    /// that is.
     fn assert_no_secret(&self) {
         let mut search = std::process::Command::new("grep");
         search.args(["-rlF", "--binary-files=text", "--exclude-dir=mirrors"]);
@@ -454,7 +458,8 @@ impl Program {
         self.child.stdin.take().unwrap()
     }
 
-    /// Waits for what must happen before the program ends; an early end fails the test with the world's story.
+    /// Waits for what must happen before the program ends; an early end fails the test with the
+    /// world's story.
     pub async fn until(&mut self, world: &World, event: impl Future<Output = ()>) {
         tokio::select! {
             () = event => {}

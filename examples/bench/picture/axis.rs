@@ -19,7 +19,8 @@ pub(super) struct Axis {
 }
 
 impl Axis {
-    /// Returns an axis of powers of ten that holds these values; those that are not above zero have no place on it.
+    /// Returns an axis of powers of ten that holds these values; those that are not above zero have
+    /// no place on it.
     pub(super) fn logarithmic(values: impl Iterator<Item = f64> + Clone, width: i32) -> Self {
         let above = values.filter(|value| *value > 0.0);
         let least = above.clone().fold(f64::INFINITY, f64::min).min(1e9);

@@ -1,4 +1,5 @@
-//! Bars: how many times as much the peer needs, what is used up of each target, and the values of each unit.
+//! Bars: how many times as much the peer needs, what is used up of each target, and the values of
+//! each unit.
 
 use plotters::element::{PathElement, Rectangle, Text};
 use plotters::style::text_anchor::HPos;
@@ -31,8 +32,8 @@ struct Bars {
     unit: &'static str,
     rows: Vec<Bar>,
     axis: Axis,
-    /// Where bars begin. On an axis of powers there is no zero: without a beginning that means something only their ends are
-    /// drawn.
+    /// Where bars begin. On an axis of powers there is no zero: without a beginning that means
+    /// something only their ends are drawn.
     begin: Option<f64>,
 }
 

@@ -26,8 +26,8 @@ const DARK: [(RGBColor, &str); 9] = [
     (MISSED, "#f85149"),
 ];
 
-/// Adds a style sheet to a picture that exchanges the colours where the reader prefers dark. The paper is drawn, so that the
-/// picture can be read on any page.
+/// Adds a style sheet to a picture that exchanges the colours where the reader prefers dark. The
+/// paper is drawn, so that the picture can be read on any page.
 pub(super) fn with_dark(svg: &str) -> String {
     let rules = DARK.map(|(RGBColor(red, green, blue), dark)| {
         let light = format!("#{red:02X}{green:02X}{blue:02X}");

@@ -1,5 +1,6 @@
-//! Figures to be looked at, as pictures in SVG. Each picture takes from the report what fits it, so that a new figure is in them
-//! without a word here: its distribution where it has many values of time, its targets, its peer, and a bar among those of its unit.
+//! Figures to be looked at, as pictures in SVG. Each picture takes from the report what fits it, so
+//! that a new figure is in them without a word here: its distribution where it has many values of
+//! time, its targets, its peer, and a bar among those of its unit.
 
 mod axis; // from values to places
 mod bars; // values, shares and gains as bars
@@ -33,7 +34,8 @@ trait Picture {
     fn draw(&self, area: &Area) -> anyhow::Result<()>;
 }
 
-/// Returns the one picture that says most: how long a turn takes, and how often the program fits into its peer.
+/// Returns the one picture that says most: how long a turn takes, and how often the program fits
+/// into its peer.
 pub fn summary(figures: &[Figure]) -> anyhow::Result<String> {
     // The parts of the floor say nothing beside its whole.
     let is_turn = |figure: &&Figure| figure.name.contains("turn") && figure.unit == "ms";

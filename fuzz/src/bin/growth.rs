@@ -1,7 +1,9 @@
-//! Counts the steps of each reader on a text and on one four times as long, and fails where they grow faster than the text.
+//! Counts the steps of each reader on a text and on one four times as long, and fails where they
+//! grow faster than the text.
 //!
-//! No clock is read: a step is a comparison that the compiler's instrumentation reports, so the numbers are the same on every
-//! machine and at every load. What the standard library compares is not counted; there the fuzzers' time-out has to see it.
+//! No clock is read: a step is a comparison that the compiler's instrumentation reports, so the
+//! numbers are the same on every machine and at every load. What the standard library compares is
+//! not counted; there the fuzzers' time-out has to see it.
 
 use std::collections::BTreeSet;
 use std::process::ExitCode;
@@ -68,7 +70,8 @@ fn report(name: &str, reader: Reader) -> bool {
     is_linear
 }
 
-/// Returns what is repeated: pieces that are hard for many, and the seeds of this reader, whole and line by line.
+/// Returns what is repeated: pieces that are hard for many, and the seeds of this reader, whole and
+/// line by line.
 fn pieces(name: &str) -> io::Result<BTreeSet<Vec<u8>>> {
     let mut pieces: BTreeSet<Vec<u8>> = PIECES.iter().map(|piece| piece.as_bytes().to_vec()).collect();
     for entry in fs::read_dir(format!("{}/corpus/{name}", env!("CARGO_MANIFEST_DIR")))? {

@@ -1,4 +1,5 @@
-//! Streams from the other side of a pipe: an MCP server, and the inner end of a container's way out.
+//! Streams from the other side of a pipe: an MCP server, and the inner end of a container's way
+//! out.
 
 use std::io::{self, Cursor};
 use std::pin::Pin;
@@ -19,7 +20,8 @@ use tokio::io::{AsyncRead, AsyncReadExt, ReadBuf};
 
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// What an MCP server writes, the executor in a container among them: the client comes to an end with an answer or an error.
+/// What an MCP server writes, the executor in a container among them: the client comes to an end
+/// with an answer or an error.
 pub fn mcp(bytes: &[u8]) {
     wait(async {
         let server = McpServer::new("fuzzed", None, None, PATIENCE, Box::new(Said(bytes.to_vec())));
@@ -52,7 +54,8 @@ pub fn tunnel(bytes: &[u8]) {
     served(bytes.to_vec());
 }
 
-/// A request to the proxy, in the first stream of a tunnel. Nothing is allowed, so nothing is connected.
+/// A request to the proxy, in the first stream of a tunnel. Nothing is allowed, so nothing is
+/// connected.
 pub fn proxy_request(bytes: &[u8]) {
     const OPENS: u16 = 1;
     const CLOSES: u16 = 4;
@@ -76,7 +79,8 @@ fn frame(flags: u16, length: usize) -> Vec<u8> {
     head
 }
 
-/// Returns what the outer end of a tunnel writes when its inner end says this and, after the answer, no more.
+/// Returns what the outer end of a tunnel writes when its inner end says this and, after the
+/// answer, no more.
 fn served(said: Vec<u8>) -> Vec<u8> {
     let nobody = [];
     let ledger = Arc::new(Ledger::new([], |_| {}));
@@ -96,7 +100,8 @@ fn served(said: Vec<u8>) -> Vec<u8> {
     written.into_inner()
 }
 
-/// How often others get their turn before the stream ends. Nothing outside is waited for, so they need few.
+/// How often others get their turn before the stream ends. Nothing outside is waited for, so they
+/// need few.
 const TURNS: usize = 64;
 
 /// The end of a stream that comes after some turns.

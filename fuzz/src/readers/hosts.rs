@@ -1,4 +1,5 @@
-//! Hosts: what a container asks for, what the lists of the configuration say, and what a tunnel begins with.
+//! Hosts: what a container asks for, what the lists of the configuration say, and what a tunnel
+//! begins with.
 
 use std::net::IpAddr;
 
@@ -9,7 +10,8 @@ use coding_agent::egress::{Destination, Policy};
 
 use super::text;
 
-/// A destination and an entry of a list: what is read is read again from how it is written, and nothing but what is listed is let through.
+/// A destination and an entry of a list: what is read is read again from how it is written, and
+/// nothing but what is listed is let through.
 pub fn hosts(bytes: &[u8]) {
     let text = text(bytes);
     let (asked, listed) = text.split_once('\n').unwrap_or((&text, ""));
@@ -42,7 +44,8 @@ pub fn hosts(bytes: &[u8]) {
     }
 }
 
-/// The first bytes of a tunnel: once they are understood, more of them change nothing, and only what is listed gets through.
+/// The first bytes of a tunnel: once they are understood, more of them change nothing, and only
+/// what is listed gets through.
 pub fn client_hello(bytes: &[u8]) {
     let bytes = &bytes[..bytes.len().min(hello::LONGEST)];
     let whole = hello::read(bytes);

@@ -1,4 +1,5 @@
-//! One function for each kind of bytes: it reads them as the program does, and fails where something does not hold that must.
+//! One function for each kind of bytes: it reads them as the program does, and fails where
+//! something does not hold that must.
 
 pub mod bodies;
 pub mod comments;

@@ -33,8 +33,8 @@ pub(super) fn doubts(config: &Config) -> Vec<String> {
         .collect()
 }
 
-/// Names the files with secrets that other users of the machine can read. What a container engine mounts for one container below
-/// `/run/secrets` is readable by its users, and there are no others.
+/// Names the files with secrets that other users of the machine can read. What a container engine
+/// mounts for one container below `/run/secrets` is readable by its users, and there are no others.
 fn readable_secrets(config: &Config) -> impl Iterator<Item = String> {
     let open = config
         .secret_files

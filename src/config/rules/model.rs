@@ -9,7 +9,8 @@ use crate::config::Config;
 use crate::config::fault::Faults;
 use crate::llm::ProviderName;
 
-/// The system prompt with the built-in tools needs about 1,200 tokens; below this nothing can be worked with.
+/// The system prompt with the built-in tools needs about 1,200 tokens; below this nothing can be
+/// worked with.
 const SMALLEST_WINDOW: u64 = 4_096;
 
 pub(super) fn check(config: &Config, faults: &mut Faults) {

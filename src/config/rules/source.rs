@@ -1,4 +1,5 @@
-//! The forges that `task_sources` names, and their labels. A section that is not used may be incomplete.
+//! The forges that `task_sources` names, and their labels. A section that is not used may be
+//! incomplete.
 
 use std::path::Path;
 

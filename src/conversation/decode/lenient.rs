@@ -1,9 +1,10 @@
 //! A JSON reader that mends what models get wrong and nothing else.
 //!
-//! Mended: trailing commas, single quotes, raw line breaks inside strings, Python's `True`, `False` and `None`.
-//! Not mended, because it would be a guess: missing commas or quotes, unquoted keys, unknown escapes (`\d`: whoever
-//! forgot that backslash also means something else by `\b`), keys given twice (one of the two would be lost silently).
-//! Depth is bounded, so hostile nesting cannot exhaust the stack.
+//! Mended: trailing commas, single quotes, raw line breaks inside strings, Python's `True`, `False`
+//! and `None`. Not mended, because it would be a guess: missing commas or quotes, unquoted keys,
+//! unknown escapes (`\d`: whoever forgot that backslash also means something else by `\b`), keys
+//! given twice (one of the two would be lost silently). Depth is bounded, so hostile nesting cannot
+//! exhaust the stack.
 
 use serde_json::{Map, Number, Value};
 
@@ -16,7 +17,8 @@ pub(super) struct Fault {
     /// Byte offset into the text.
     pub(super) at: usize,
     pub(super) what: String,
-    /// Whether a key and its colon had been read: prose and code have many braces, only few of them begin JSON.
+    /// Whether a key and its colon had been read: prose and code have many braces, only few of them
+    /// begin JSON.
     pub(super) meant_as_json: bool,
 }
 

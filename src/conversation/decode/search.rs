@@ -1,15 +1,16 @@
 //! Finds the JSON objects in a reply, and knows which parts of it are only the model's thinking.
 //!
-//! One pass from left to right. A brace that does not begin JSON is passed over; an object that begins as JSON and
-//! breaks is passed over as a whole, so that nothing inside its strings is ever taken for an object of its own.
-//! The time is linear in the length of the text, whatever it holds.
+//! One pass from left to right. A brace that does not begin JSON is passed over; an object that
+//! begins as JSON and breaks is passed over as a whole, so that nothing inside its strings is ever
+//! taken for an object of its own. The time is linear in the length of the text, whatever it holds.
 
 use serde_json::{Map, Value};
 
 use super::lenient::{self, Fault};
 
-/// How often a broken object's end may be looked for in vain before that is given up for the rest of the text: each
-/// such look reads to the end, and a hostile text could ask for a million of them.
+/// How often a broken object's end may be looked for in vain before that is given up for the rest
+/// of the text: each such look reads to the end, and a hostile text could ask for a million of
+/// them.
 const MAX_VAIN_LOOKS: usize = 16;
 
 const TAGS: [(&str, &str); 2] = [("<think>", "</think>"), ("<thinking>", "</thinking>")];
@@ -19,7 +20,8 @@ const TAGS: [(&str, &str); 2] = [("<think>", "</think>"), ("<thinking>", "</thin
 pub(super) struct Found {
     /// Each object with the offset of its `{`.
     pub(super) objects: Vec<(usize, Map<String, Value>)>,
-    /// The last object that began as JSON and could not be read: the offset of its `{`, and the fault.
+    /// The last object that began as JSON and could not be read: the offset of its `{`, and the
+    /// fault.
     pub(super) broken: Option<(usize, Fault)>,
     /// The text ends while the model still thinks.
     pub(super) ends_in_thought: bool,
@@ -73,7 +75,8 @@ fn pass_tag(text: &str, start: usize, found: &mut Found) -> usize {
             return start + length + close.len();
         }
         if text[start..].starts_with(close) {
-            // Some chat templates open the thought in the prompt: then all that stands before this was thought.
+            // Some chat templates open the thought in the prompt: then all that stands before this
+            // was thought.
             *found = Found::default();
             return start + close.len();
         }
@@ -82,7 +85,8 @@ fn pass_tag(text: &str, start: usize, found: &mut Found) -> usize {
     start + 1
 }
 
-/// Returns the offset behind the brace that closes the broken object at `start`, by counting braces outside strings.
+/// Returns the offset behind the brace that closes the broken object at `start`, by counting braces
+/// outside strings.
 fn end_of_broken(text: &str, start: usize) -> Option<usize> {
     let mut depth = 0_usize;
     let mut in_string = false;

@@ -1,4 +1,5 @@
-//! A unified diff, walked line by line: which file, which side, which number, and which test begins there.
+//! A unified diff, walked line by line: which file, which side, which number, and which test begins
+//! there.
 
 use crate::evidence::language::{continues_mark, is_code, marks_test, test_name};
 
@@ -57,7 +58,8 @@ impl<'a> Walk<'a> {
         &self.deleted
     }
 
-    /// Goes on by one line of the diff and shows what it is of a file: nothing, a line of one side, or one of both.
+    /// Goes on by one line of the diff and shows what it is of a file: nothing, a line of one side,
+    /// or one of both.
     pub(super) fn step(&mut self, line: &'a str, mut show: impl FnMut(&Line<'a>)) {
         // Inside a hunk its numbers count: a deleted line may look like the head of a file.
         if self.left == (0, 0) {
@@ -139,7 +141,8 @@ impl<'a> Sight<'a> {
     }
 }
 
-/// Reads the path of a head: `a/src/x.rs`, in quotes where it is unusual, and perhaps with a tab behind it.
+/// Reads the path of a head: `a/src/x.rs`, in quotes where it is unusual, and perhaps with a tab
+/// behind it.
 fn plain<'a>(path: &'a str, prefix: &str) -> &'a str {
     let path = path.trim_end_matches('\t');
     let path = path

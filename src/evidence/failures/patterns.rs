@@ -28,7 +28,8 @@ pub(super) enum Role {
 /// A line whose pattern ends so has its message on the next one.
 const MESSAGE_FOLLOWS: &str = "(?P<follows>)";
 
-/// The first pattern that fits a line counts. Groups: `name`, `path`, `line`, `message`, and `key` where a name is shown in two forms.
+/// The first pattern that fits a line counts. Groups: `name`, `path`, `line`, `message`, and `key`
+/// where a name is shown in two forms.
 const PATTERNS: [(Role, &str); 38] = [
     // cargo test
     (

@@ -9,7 +9,8 @@ use crate::forge::failure::Failure;
 use crate::forge::source::Source;
 
 impl GitHub {
-    /// Returns what is to be said of each entry. A question that GitHub does not answer is passed over: the list works without it.
+    /// Returns what is to be said of each entry. A question that GitHub does not answer is passed
+    /// over: the list works without it.
     pub(super) async fn examine_allowed(&self) -> Vec<Finding> {
         let rights = match self.sources.first() {
             Some(Source::Repository(name)) => Rights::Repository(name),

@@ -1,4 +1,5 @@
-//! Reading GitHub's answers: what was asked for, GitHub's words of refusal, and the link to the next page.
+//! Reading GitHub's answers: what was asked for, GitHub's words of refusal, and the link to the
+//! next page.
 
 use http::header::{LINK, LOCATION};
 use serde::de::DeserializeOwned;
@@ -54,8 +55,8 @@ pub(super) fn read<T: DeserializeOwned>(answer: &Answer) -> Result<T, Failure> {
     serde_path_to_error::deserialize(&mut json).map_err(Failure::unreadable)
 }
 
-/// Returns path and query of the next page. The host of the link is not followed: behind a proxy it may be another one,
-/// and the token is for the configured one only.
+/// Returns path and query of the next page. The host of the link is not followed: behind a proxy it
+/// may be another one, and the token is for the configured one only.
 pub(super) fn next_page(answer: &Answer) -> Option<String> {
     let links = answer
         .headers

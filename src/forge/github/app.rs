@@ -1,7 +1,9 @@
-//! How a GitHub App gets its tokens: one for each repository that is worked on, and one for the search of each owner.
+//! How a GitHub App gets its tokens: one for each repository that is worked on, and one for the
+//! search of each owner.
 //!
-//! octocrab can fetch them by itself, but then for the whole installation, inside another request, without our repeats and
-//! error texts, and keeps no copy for git. Two tasks that find no token at the same moment both fetch one; both are good.
+//! octocrab can fetch them by itself, but then for the whole installation, inside another request,
+//! without our repeats and error texts, and keeps no copy for git. Two tasks that find no token at
+//! the same moment both fetch one; both are good.
 
 use std::collections::BTreeMap;
 
@@ -67,7 +69,8 @@ pub(super) async fn find(client: &Client, rights: Rights<'_>) -> Result<Installa
     Err(not_installed(rights))
 }
 
-/// GitHub answers 422 where the installation does not reach the repository, or was given less than was asked for.
+/// GitHub answers 422 where the installation does not reach the repository, or was given less than
+/// was asked for.
 fn explained(failure: Failure, rights: Rights<'_>) -> Failure {
     match failure {
         Failure::Answered {

@@ -24,8 +24,8 @@ impl GitHub {
         );
         let rights = Rights::Repository(address.repository);
         let pulls: Vec<wire::Pull> = self.client.list(rights, &path(address.repository, &query)).await?;
-        // A filter that GitHub does not understand is ignored, and then the list holds everything. And a fork under
-        // the same owner passes the filter too.
+        // A filter that GitHub does not understand is ignored, and then the list holds everything.
+        // And a fork under the same owner passes the filter too.
         let found = pulls.into_iter().find(|pull| {
             let same_repository = match (&pull.head.repo, &pull.base.repo) {
                 (Some(head), Some(base)) => head.full_name == base.full_name,
@@ -36,7 +36,8 @@ impl GitHub {
         Ok(found.map(change))
     }
 
-    /// GitHub refuses a second pull request only for the same head and base; looking first keeps it at one per head.
+    /// GitHub refuses a second pull request only for the same head and base; looking first keeps it
+    /// at one per head.
     pub(super) async fn open_pull_request(&self, address: Address<'_>, new: &NewChange) -> Result<Change, Failure> {
         let find = || self.find_change(address, &new.head);
         until_seen(does_not_see_branch, || {
@@ -77,8 +78,8 @@ impl GitHub {
     }
 }
 
-/// Recognises the answer of a GitHub that has not noticed the push yet. Its message says no more than `Validation Failed`;
-/// the field and the code are in the parts.
+/// Recognises the answer of a GitHub that has not noticed the push yet. Its message says no more
+/// than `Validation Failed`; the field and the code are in the parts.
 fn does_not_see_branch(failure: &Failure) -> bool {
     failure.says(StatusCode::UNPROCESSABLE_ENTITY, "head invalid")
 }

@@ -1,6 +1,7 @@
 //! Open pull requests and their checks.
 //!
-//! GitHub has two kinds: check runs (those of GitHub Actions have a job with a log), and the older commit statuses.
+//! GitHub has two kinds: check runs (those of GitHub Actions have a job with a log), and the older
+//! commit statuses.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +15,8 @@ use crate::forge::watched::{Checks, FailedCheck, MOST_FAILED, OpenChange, if_rea
 use crate::task::id::TaskId;
 
 impl GitHub {
-    /// One list of the repository instead of a request for each: it is confirmed by its tag while nothing changes.
+    /// One list of the repository instead of a request for each: it is confirmed by its tag while
+    /// nothing changes.
     pub(super) async fn list_open_changes(&self, changes: &[TaskId]) -> Result<Vec<OpenChange>, ForgeError> {
         let Some(first) = changes.first() else {
             return Ok(Vec::new());
@@ -101,7 +103,8 @@ impl GitHub {
                 .await;
             return match if_readable(asked) {
                 Ok(log) => Ok(log.map(|answer| tail(&answer.body))),
-                // A log that is too long, or on a server that cannot be reached from here: the name alone has to do.
+                // A log that is too long, or on a server that cannot be reached from here: the name
+                // alone has to do.
                 Err(failure @ (Failure::Down { .. } | Failure::Unreadable { .. })) => {
                     tracing::warn!(
                         "the log of the job '{}' of {address} could not be read: {failure}",

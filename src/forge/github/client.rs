@@ -1,10 +1,12 @@
 //! One HTTP exchange with GitHub, through octocrab.
 //!
-//! octocrab brings the base address and the authorisation; the connection below it is reqwest's. Its typed
-//! calls are not used: they demand dozens of fields that this program does not read (and that compatible servers leave
-//! out), hide the headers that conditional requests and limits need, and its own retries send a comment four times. So
-//! requests go through `execute`, answers into the narrow structs of `wire`, and repeats through `forge::retry`. Redirects
-//! are followed here, on the same host only: octocrab would leave the token behind and send a comment's text to any other.
+//! octocrab brings the base address and the authorisation; the connection below it is reqwest's.
+//! Its typed calls are not used: they demand dozens of fields that this program does not read (and
+//! that compatible servers leave out), hide the headers that conditional requests and limits need,
+//! and its own retries send a comment four times. So requests go through `execute`, answers into
+//! the narrow structs of `wire`, and repeats through `forge::retry`. Redirects are followed here,
+//! on the same host only: octocrab would leave the token behind and send a comment's text to any
+//! other.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -92,7 +94,8 @@ impl Client {
         &self.validators
     }
 
-    /// Returns the secret that `rights` are proved by, for git, and whether it was made a moment ago.
+    /// Returns the secret that `rights` are proved by, for git, and whether it was made a moment
+    /// ago.
     pub(super) async fn secret(&self, rights: Rights<'_>) -> Result<(SecretString, bool), Failure> {
         if let Some(token) = &self.token {
             return Ok((token.clone(), false));
@@ -222,7 +225,8 @@ impl Client {
         answer
     }
 
-    /// An App's token that is not accepted any more is not used again: the App may have been installed anew.
+    /// An App's token that is not accepted any more is not used again: the App may have been
+    /// installed anew.
     fn doubt<T>(&self, rights: Rights<'_>, answer: &Result<T, Failure>) {
         if let Err(failure) = answer
             && failure.status() == Some(StatusCode::UNAUTHORIZED)
@@ -292,7 +296,8 @@ impl Client {
         })
     }
 
-    /// Asks, and follows to where the same host says that the thing is now, with the same method and body.
+    /// Asks, and follows to where the same host says that the thing is now, with the same method
+    /// and body.
     async fn exchange(
         &self,
         octocrab: &Octocrab,

@@ -19,14 +19,15 @@ pub struct Config {
     pub token: Option<SecretString>,
     /// A GitHub App instead of a token.
     pub app: Option<App>,
-    /// Login of the account the token belongs to, to tell the bot's own comments; asked of the API when empty.
+    /// Login of the account the token belongs to, to tell the bot's own comments; asked of the API
+    /// when empty.
     pub bot_name: String,
     /// `owner/repo`, or `owner/*` for all repositories of a user or organisation.
     pub repositories: Vec<String>,
     /// More search terms, in GitHub's search syntax.
     pub query: Option<String>,
-    /// People who are obeyed and heard as if they could write to the repositories: logins, or `id:12345`, which stays
-    /// with its account.
+    /// People who are obeyed and heard as if they could write to the repositories: logins, or
+    /// `id:12345`, which stays with its account.
     pub allowed_users: Vec<String>,
     /// Names of the labels.
     pub labels: Labels,

@@ -1,4 +1,5 @@
-//! What the client is made of: octocrab over a connection of our own, authorised for one address, and what its errors mean.
+//! What the client is made of: octocrab over a connection of our own, authorised for one address,
+//! and what its errors mean.
 
 use http::StatusCode;
 use octocrab::Octocrab;
@@ -39,7 +40,8 @@ pub(super) async fn octocrab(
     }
 }
 
-/// Returns the connection under octocrab. Not octocrab's own, which knows nothing of `HTTPS_PROXY` and `NO_PROXY`.
+/// Returns the connection under octocrab. Not octocrab's own, which knows nothing of `HTTPS_PROXY`
+/// and `NO_PROXY`.
 pub(super) fn http_client() -> Result<reqwest::Client, ForgeError> {
     certificates::client()
         .connect_timeout(CONNECT_TIMEOUT)
@@ -68,7 +70,8 @@ pub(super) fn unusable(reason: String) -> ForgeError {
     }
 }
 
-/// octocrab's own text is often just a word, and its `Debug` a page with headers: the causes say what happened.
+/// octocrab's own text is often just a word, and its `Debug` a page with headers: the causes say
+/// what happened.
 pub(super) fn no_answer(error: octocrab::Error) -> Failure {
     match error {
         octocrab::Error::Reqwest { source, .. } => Failure::Down {

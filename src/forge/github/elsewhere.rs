@@ -1,8 +1,10 @@
-//! Where GitHub sends to: another place of its own, or another server, where it keeps the logs of jobs.
+//! Where GitHub sends to: another place of its own, or another server, where it keeps the logs of
+//! jobs.
 //!
-//! The token is for GitHub's own host. Another server is asked for nothing but a file that may lie there, without the token, and never
-//! where a machine tells its own secrets (link-local addresses, cloud metadata), nor in a private network unless GitHub is in one itself:
-//! what is read there comes before the model and onto an item.
+//! The token is for GitHub's own host. Another server is asked for nothing but a file that may lie
+//! there, without the token, and never where a machine tells its own secrets (link-local addresses,
+//! cloud metadata), nor in a private network unless GitHub is in one itself: what is read there
+//! comes before the model and onto an item.
 
 use std::error::Error;
 use std::net::{IpAddr, SocketAddr};

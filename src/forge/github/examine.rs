@@ -11,7 +11,8 @@ use crate::forge::failure::Failure;
 use crate::forge::source::Source;
 use crate::forge::{Finding, Verdict};
 
-/// All that a classic token needs, the second for public repositories alone, and what is contained in the first.
+/// All that a classic token needs, the second for public repositories alone, and what is contained
+/// in the first.
 const SCOPES: [&str; 7] = [
     "repo",
     "public_repo",
@@ -99,7 +100,8 @@ impl GitHub {
         }
         let mut doubts = Doubts::default();
         let detail = match scopes {
-            // A fine-grained token does not tell what it is good for; what is missing shows where it is used.
+            // A fine-grained token does not tell what it is good for; what is missing shows where
+            // it is used.
             None => format!("{detail}; what it may do only its settings page tells"),
             Some(scopes) => {
                 let scopes: Vec<&str> = scopes.split(',').map(str::trim).collect();
@@ -165,8 +167,8 @@ impl GitHub {
         Ok(doubts.on(detail))
     }
 
-    /// New permissions of an App count only when somebody accepted them where it is installed. What its own page lacks was said
-    /// with the App.
+    /// New permissions of an App count only when somebody accepted them where it is installed. What
+    /// its own page lacks was said with the App.
     async fn examine_installations(&self) -> Vec<Finding> {
         let mut findings = Vec::new();
         let Ok(app) = self.client.get_own::<wire::AppItself>("/app").await else {

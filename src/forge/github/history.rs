@@ -1,8 +1,9 @@
 //! Who asked for the work, and who changed what it is about.
 //!
-//! Labels, titles and target branches stand in the history of the item. Of the text GitHub's REST API does not tell whether it
-//! was ever changed; its GraphQL API tells of each edit. Neither tells who pushed to the head branch: dates and authors
-//! of commits are whatever their maker writes. The activities of the repository do.
+//! Labels, titles and target branches stand in the history of the item. Of the text GitHub's REST
+//! API does not tell whether it was ever changed; its GraphQL API tells of each edit. Neither tells
+//! who pushed to the head branch: dates and authors of commits are whatever their maker writes. The
+//! activities of the repository do.
 
 use chrono::{DateTime, Utc};
 use http::StatusCode;
@@ -14,7 +15,8 @@ use super::{Address, GitHub, wire};
 use crate::forge::failure::Failure;
 use crate::forge::{ChangeHead, Deed, Edit};
 
-/// Edits, and activities, that are asked for at once. Where there are more since the label, somebody hides something.
+/// Edits, and activities, that are asked for at once. Where there are more since the label,
+/// somebody hides something.
 const MOST: usize = 100;
 
 const EDITS: &str = "query($owner: String!, $name: String!, $number: Int!) { \
@@ -113,8 +115,8 @@ impl GitHub {
         let rights = Rights::Repository(address.repository);
         let told: Vec<wire::Activity> = match self.client.get(rights, &at).await {
             Ok(told) => told,
-            // Older servers have no such list, and a token may not reach into the fork: what moves after the admission is
-            // known from the head that was noted then.
+            // Older servers have no such list, and a token may not reach into the fork: what moves
+            // after the admission is known from the head that was noted then.
             Err(failure) if failure.is_missing() || failure.status() == Some(StatusCode::FORBIDDEN) => Vec::new(),
             Err(failure) => return Err(failure),
         };

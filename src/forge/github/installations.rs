@@ -1,8 +1,9 @@
 //! The tokens of a GitHub App, for what is worked on at this moment.
 //!
-//! A token is made for one repository with the permissions that the work needs, or for the search over an owner's repositories
-//! with nothing but reading. A token for all that the installation may do would let whoever gets hold of it, git's children
-//! included, into every other repository of the account.
+//! A token is made for one repository with the permissions that the work needs, or for the search
+//! over an owner's repositories with nothing but reading. A token for all that the installation may
+//! do would let whoever gets hold of it, git's children included, into every other repository of
+//! the account.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,8 +25,8 @@ use crate::forge::retry::Answer;
 const SPARE: TimeDelta = TimeDelta::minutes(15);
 /// For so long a refusal may only mean that a part of GitHub does not know the token yet.
 const NEW_FOR: Duration = Duration::from_secs(8);
-/// What a token for a repository may do, as far as the installation allows it. Changes of workflows can only be pushed, when
-/// people approved them, by who may write them.
+/// What a token for a repository may do, as far as the installation allows it. Changes of workflows
+/// can only be pushed, when people approved them, by who may write them.
 const FOR_REPOSITORY: [(&str, &str); 8] = [
     ("actions", "read"),
     ("checks", "read"),
@@ -48,7 +49,8 @@ const PAUSES: [Duration; 5] = [
     Duration::from_millis(2_500),
 ];
 
-/// What a request needs rights for. A token of a person has the same for all; an App makes one for each.
+/// What a request needs rights for. A token of a person has the same for all; an App makes one for
+/// each.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Rights<'a> {
     /// For all of an owner's repositories.
@@ -101,8 +103,9 @@ impl Token {
         self.made_at.elapsed() < NEW_FOR
     }
 
-    /// Tells whether an answer with this status may pass by itself: GitHub's servers learn of a new token one after the other, and
-    /// answer 401, 403 or 404 until then. Once one of them knew it, a 403 or a 404 is meant.
+    /// Tells whether an answer with this status may pass by itself: GitHub's servers learn of a new
+    /// token one after the other, and answer 401, 403 or 404 until then. Once one of them knew it,
+    /// a 403 or a 404 is meant.
     pub(super) fn may_pass(&self, status: StatusCode) -> bool {
         let is_refusal = match status {
             StatusCode::UNAUTHORIZED => true,
@@ -117,8 +120,9 @@ impl Token {
 }
 
 impl Installation {
-    /// Returns the request for a token that is good for `rights` and for nothing else. GitHub refuses to make one with more than the
-    /// installation was given, so what is missing is left out here and shows where it is needed.
+    /// Returns the request for a token that is good for `rights` and for nothing else. GitHub
+    /// refuses to make one with more than the installation was given, so what is missing is left
+    /// out here and shows where it is needed.
     pub(super) fn asked_for(&self, rights: Rights<'_>) -> Value {
         let wanted: &[(&str, &str)] = match rights {
             Rights::Repository(_) => &FOR_REPOSITORY,

@@ -12,8 +12,8 @@ use crate::forge::{ChangeHead, Discretion, Item};
 use crate::task::id::TaskId;
 
 impl GitHub {
-    /// Reads the item anew: one request for an issue, one more for a pull request, and one for the repository where it
-    /// was not asked lately.
+    /// Reads the item anew: one request for an issue, one more for a pull request, and one for the
+    /// repository where it was not asked lately.
     pub(super) async fn read_item(&self, task: &TaskId, address: Address<'_>) -> Result<Item, Failure> {
         let rights = Rights::Repository(address.repository);
         let at = path(address.repository, &format!("/issues/{}", address.number));
@@ -63,7 +63,8 @@ impl GitHub {
         })
     }
 
-    /// Tells whether `address` is a pull request; known from the search or an earlier read, else asked.
+    /// Tells whether `address` is a pull request; known from the search or an earlier read, else
+    /// asked.
     pub(super) async fn kind(&self, address: Address<'_>) -> Result<Kind, Failure> {
         if let Some(kind) = self.kinds.fact(&address.to_string()) {
             return Ok(*kind);
@@ -82,8 +83,8 @@ impl GitHub {
         *self.kinds.learn(&address.to_string(), kind)
     }
 
-    /// GitHub redirects from a transferred issue to its new home, silently: for us it is gone. A renamed repository
-    /// redirects too, and its issues are still the same ones.
+    /// GitHub redirects from a transferred issue to its new home, silently: for us it is gone. A
+    /// renamed repository redirects too, and its issues are still the same ones.
     async fn stays(&self, issue: &wire::Issue, address: Address<'_>) -> Result<(), Failure> {
         let moved = || Failure::Answered {
             status: StatusCode::GONE,
@@ -103,8 +104,8 @@ impl GitHub {
         Err(moved())
     }
 
-    /// GitHub names a default branch even where there is no commit yet. Only a repository whose size is still counted
-    /// as nothing can be empty, so the branch is looked up for those alone.
+    /// GitHub names a default branch even where there is no commit yet. Only a repository whose
+    /// size is still counted as nothing can be empty, so the branch is looked up for those alone.
     async fn default_branch(
         &self,
         address: Address<'_>,

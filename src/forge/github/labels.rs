@@ -43,8 +43,8 @@ impl GitHub {
         }
     }
 
-    /// Makes the label if the repository does not have it. GitHub would make it by itself on first use, but grey and
-    /// without a word; one list of the labels serves all of them for a while.
+    /// Makes the label if the repository does not have it. GitHub would make it by itself on first
+    /// use, but grey and without a word; one list of the labels serves all of them for a while.
     async fn make_label(&self, repository: &str, label: &str) -> Result<(), Failure> {
         let known = self.label_names(repository).await?;
         if known.contains(&label.to_lowercase()) {

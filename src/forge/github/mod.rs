@@ -1,7 +1,8 @@
 //! GitHub and GitHub Enterprise, through octocrab.
 //!
-//! Each operation stands in a file of its own; `client` sends, repeats and counts the requests. What is stable within a
-//! run (repositories, labels, whether a number is a pull request) is asked once; an item itself is always asked anew.
+//! Each operation stands in a file of its own; `client` sends, repeats and counts the requests.
+//! What is stable within a run (repositories, labels, whether a number is a pull request) is asked
+//! once; an item itself is always asked anew.
 
 mod allowed;
 mod answer;
@@ -64,7 +65,8 @@ pub struct GitHub {
     known_labels: Cache<BTreeSet<String>>,
     /// By `owner/repo#number`.
     kinds: Cache<Kind>,
-    /// Set once GitHub demanded separate searches for issues and pull requests, as it does of fine-grained tokens.
+    /// Set once GitHub demanded separate searches for issues and pull requests, as it does of
+    /// fine-grained tokens.
     searches_separately: AtomicBool,
 }
 
@@ -157,8 +159,9 @@ impl GitHub {
 
     /// Turns a failure about an item into an error.
     ///
-    /// A 404 may mean that the item is gone, that it lies in another repository now, or that the token may not see or
-    /// do it: GitHub does not tell them apart. What can still be read does, so it is asked, in this case only.
+    /// A 404 may mean that the item is gone, that it lies in another repository now, or that the
+    /// token may not see or do it: GitHub does not tell them apart. What can still be read does, so
+    /// it is asked, in this case only.
     async fn explain(&self, failure: Failure, address: Address<'_>, what: &str, right: Right) -> ForgeError {
         let mend = right.mend(address.repository);
         let attempt = attempt(what, &mend);

@@ -14,7 +14,8 @@ impl GitHub {
         login.map_err(|failure| attempt("asking for the bot's own account", RENEW).failed(failure))
     }
 
-    /// One request, and one that GitHub only confirms when asked again: a role that was taken away counts at once.
+    /// One request, and one that GitHub only confirms when asked again: a role that was taken away
+    /// counts at once.
     pub(super) async fn look_up_role(&self, address: Address<'_>, who: Who<'_>) -> Result<bool, ForgeError> {
         let user = who.login;
         // A deleted account has no name, and the path without one would be that of something else.

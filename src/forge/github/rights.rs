@@ -1,4 +1,5 @@
-//! What to tell the operator when GitHub refuses: which right is missing, in the words of GitHub's settings pages.
+//! What to tell the operator when GitHub refuses: which right is missing, in the words of GitHub's
+//! settings pages.
 
 /// The right that an operation needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,9 +1,10 @@
 //! Searching for items that carry the trigger label.
 //!
-//! A repository named by itself is listed: always up to date, and an unchanged list is confirmed by its tag without
-//! counting against the rate limit. `owner/*` goes through the search: one request however many repositories the owner
-//! has, against one per repository (and one to list them) otherwise. The search's index runs some seconds behind, so
-//! what it brings is checked against the labels that come along. Terms of the operator's own need the search as well.
+//! A repository named by itself is listed: always up to date, and an unchanged list is confirmed by
+//! its tag without counting against the rate limit. `owner/*` goes through the search: one request
+//! however many repositories the owner has, against one per repository (and one to list them)
+//! otherwise. The search's index runs some seconds behind, so what it brings is checked against the
+//! labels that come along. Terms of the operator's own need the search as well.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
@@ -67,7 +68,8 @@ impl GitHub {
         let query = format!("/issues?labels={label}&state=open&sort=created&direction=asc&per_page=100");
         let issues = self.client.list(Rights::Repository(name), &path(name, &query)).await?;
         let found = self.wanted(issues, Some(name));
-        // Nothing can be written in an archived repository. Asked only where there is something to do.
+        // Nothing can be written in an archived repository. Asked only where there is something to
+        // do.
         if !found.is_empty() && self.repository(name).await?.archived {
             tracing::info!(
                 repository = name,
@@ -78,8 +80,8 @@ impl GitHub {
         Ok(found)
     }
 
-    /// A fine-grained token may not search for issues and pull requests at once and gets a 422; only then are there two
-    /// searches, and from then on.
+    /// A fine-grained token may not search for issues and pull requests at once and gets a 422;
+    /// only then are there two searches, and from then on.
     async fn searched(&self, rights: Rights<'_>, place: &str) -> Result<Vec<Triggered>, Failure> {
         if !self.searches_separately.load(Ordering::Relaxed) {
             match self.search(rights, place, "").await {

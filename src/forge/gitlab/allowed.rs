@@ -8,7 +8,8 @@ use crate::forge::allowed_users::{Entry, finding};
 use crate::forge::failure::Failure;
 
 impl GitLab {
-    /// Returns what is to be said of each entry. A question that GitLab does not answer is passed over: the list works without it.
+    /// Returns what is to be said of each entry. A question that GitLab does not answer is passed
+    /// over: the list works without it.
     pub(super) async fn examine_allowed(&self) -> Vec<Finding> {
         let mut findings = Vec::new();
         for entry in self.allowed_users.entries() {

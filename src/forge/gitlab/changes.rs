@@ -28,8 +28,8 @@ impl GitLab {
         Ok(own.map(change))
     }
 
-    /// GitLab refuses a second merge request only for the same source and target; looking first keeps it at one per
-    /// source branch.
+    /// GitLab refuses a second merge request only for the same source and target; looking first
+    /// keeps it at one per source branch.
     pub(super) async fn open_merge_request(&self, address: Address<'_>, new: &NewChange) -> Result<Change, Failure> {
         let find = || self.find_change(address, &new.head);
         until_seen(does_not_see_branch, || {
@@ -57,7 +57,8 @@ impl GitLab {
     }
 }
 
-/// Recognises the answer of a GitLab that has not noticed the push yet: `{"source_branch": ["does not exist"]}`.
+/// Recognises the answer of a GitLab that has not noticed the push yet: `{"source_branch": ["does
+/// not exist"]}`.
 fn does_not_see_branch(failure: &Failure) -> bool {
     [StatusCode::BAD_REQUEST, StatusCode::UNPROCESSABLE_ENTITY]
         .iter()

@@ -1,7 +1,8 @@
 //! One HTTP exchange with GitLab: the `gitlab` crate's typed endpoints over our own client.
 //!
-//! The crate's own client has no time-outs, asks for the user before anything else and takes a bare host name; this one
-//! takes any base address (with a path, with or without `/api/v4`), repeats, counts and confirms known pages.
+//! The crate's own client has no time-outs, asks for the user before anything else and takes a bare
+//! host name; this one takes any base address (with a path, with or without `/api/v4`), repeats,
+//! counts and confirms known pages.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -279,7 +280,8 @@ fn read_request(request: &http::request::Builder, body: Vec<u8>) -> Result<Reque
     })
 }
 
-/// Follows redirects on the same host only: reqwest would hand `PRIVATE-TOKEN`, unlike `Authorization`, to any other.
+/// Follows redirects on the same host only: reqwest would hand `PRIVATE-TOKEN`, unlike
+/// `Authorization`, to any other.
 fn at_home() -> Policy {
     Policy::custom(|attempt| {
         let from = attempt.previous().last().map(Url::origin);

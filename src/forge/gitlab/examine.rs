@@ -18,8 +18,8 @@ use crate::forge::{Finding, Verdict};
 /// The role that may push.
 const DEVELOPER: u64 = 30;
 const OWNER: u64 = 50;
-/// The only scope that is needed, and others that it contains or that only let a token be renewed. Whatever begins with `read_` is
-/// contained, too.
+/// The only scope that is needed, and others that it contains or that only let a token be renewed.
+/// Whatever begins with `read_` is contained, too.
 const SCOPES: [&str; 4] = ["api", "write_repository", "write_registry", "self_rotate"];
 
 impl GitLab {
@@ -83,7 +83,8 @@ impl GitLab {
         }
         let token: wire::Token = match self.client.ask(PersonalAccessTokenSelf::builder().build()).await {
             Ok(token) => token,
-            // An OAuth token, or a GitLab before 15.5: it cannot tell about itself, and that is no fault.
+            // An OAuth token, or a GitLab before 15.5: it cannot tell about itself, and that is no
+            // fault.
             Err(failure) if failure.status().is_some() => {
                 return Ok(doubts.on(format!("{detail}; what it may do it cannot tell")));
             }
@@ -209,8 +210,8 @@ impl GitLab {
         )))
     }
 
-    /// Returns the projects of a group and its subgroups, by their paths, in which the token's user has this role or a higher one. A list of
-    /// projects does not tell the role in each.
+    /// Returns the projects of a group and its subgroups, by their paths, in which the token's user
+    /// has this role or a higher one. A list of projects does not tell the role in each.
     async fn projects_in(&self, group: &str, role: Option<AccessLevel>) -> Result<BTreeSet<String>, Failure> {
         let mut projects = GroupProjects::builder();
         let projects = projects.group(group).archived(false).include_subgroups(true);

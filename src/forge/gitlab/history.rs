@@ -1,8 +1,9 @@
 //! Who asked for the work, and who changed what it is about.
 //!
-//! GitLab keeps a history of labels, and writes a note below the item when its title, its description, its target branch or
-//! its commits change. The history names labels as they are called now: whoever renames a label that a maintainer put on
-//! makes the maintainer the one who asked for work. So the label has to be older than the event that counts.
+//! GitLab keeps a history of labels, and writes a note below the item when its title, its
+//! description, its target branch or its commits change. The history names labels as they are
+//! called now: whoever renames a label that a maintainer put on makes the maintainer the one who
+//! asked for work. So the label has to be older than the event that counts.
 
 use chrono::{DateTime, SubsecRound, Utc};
 use gitlab::api::projects::issues::IssueResourceLabelEvents;
@@ -13,8 +14,8 @@ use super::{Address, GitLab, Kind, wire};
 use crate::forge::failure::Failure;
 use crate::forge::{Deed, Edit};
 
-/// How GitLab's notes about other words begin, in every language of its pages. A description that is changed and has a box
-/// ticked in the same save gets a note about the box alone.
+/// How GitLab's notes about other words begin, in every language of its pages. A description that
+/// is changed and has a box ticked in the same save gets a note about the box alone.
 const OF_WORDS: [&str; 6] = [
     "changed the description",
     "changed title",
@@ -67,8 +68,8 @@ impl GitLab {
         Ok(Some(deed))
     }
 
-    /// Returns the labels of the project and its groups that are called as the trigger is; `None` where this GitLab does
-    /// not tell when a label was changed.
+    /// Returns the labels of the project and its groups that are called as the trigger is; `None`
+    /// where this GitLab does not tell when a label was changed.
     async fn trigger_labels(&self, project: &str) -> Result<Option<Vec<wire::GraphLabel>>, Failure> {
         let trigger = &self.labels.trigger;
         let question = json!({ "query": LABELS, "variables": {"project": project, "label": trigger} });
@@ -101,8 +102,8 @@ impl GitLab {
         Ok(edits)
     }
 
-    /// Returns who changed the words of an issue the last time: this does not depend on how notes are worded. Of merge
-    /// requests GitLab does not tell.
+    /// Returns who changed the words of an issue the last time: this does not depend on how notes
+    /// are worded. Of merge requests GitLab does not tell.
     async fn last_edit(&self, address: Address<'_>, since: DateTime<Utc>) -> Result<Option<Deed>, Failure> {
         if address.kind == Kind::MergeRequest {
             return Ok(None);

@@ -11,7 +11,8 @@ use crate::forge::{ChangeHead, Discretion, Item};
 use crate::task::id::TaskId;
 
 impl GitLab {
-    /// Reads the item anew: one request, one more where the project was not asked lately, and one for a fork.
+    /// Reads the item anew: one request, one more where the project was not asked lately, and one
+    /// for a fork.
     pub(super) async fn read_item(&self, task: &TaskId, address: Address<'_>) -> Result<Item, Failure> {
         let item = self.ask_item(address).await?;
         let project = self.project(address.project).await?;

@@ -69,8 +69,9 @@ impl GitLab {
         }
     }
 
-    /// Makes the label if neither the project nor its groups have it. GitLab would make it by itself on first use, but
-    /// blue and without a word; one list of the labels serves all of them for a while.
+    /// Makes the label if neither the project nor its groups have it. GitLab would make it by
+    /// itself on first use, but blue and without a word; one list of the labels serves all of them
+    /// for a while.
     async fn make_label(&self, project: &str, label: &str) -> Result<(), Failure> {
         let known = self.label_names(project).await?;
         if known.contains(label) {

@@ -1,7 +1,8 @@
 //! gitlab.com or an own GitLab, through the typed endpoints of the gitlab crate.
 //!
-//! Each operation stands in a file of its own; `client` sends, repeats and counts the requests. What is stable within a
-//! run (projects, labels) is asked once; an item itself is always asked anew.
+//! Each operation stands in a file of its own; `client` sends, repeats and counts the requests.
+//! What is stable within a run (projects, labels) is asked once; an item itself is always asked
+//! anew.
 
 mod allowed;
 mod changes;
@@ -53,7 +54,8 @@ use crate::task::labels::Labels;
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Base address of the REST API, e.g. `https://gitlab.example.com/api/v4`; the part after the host may be left out.
+    /// Base address of the REST API, e.g. `https://gitlab.example.com/api/v4`; the part after the
+    /// host may be left out.
     pub api_url: String,
     /// Personal, group or project access token with the scope `api`.
     #[schemars(with = "Option<String>")]
@@ -62,11 +64,12 @@ pub struct Config {
     pub bot_name: String,
     /// `group/project`, or `group/*` for all projects of a group and its subgroups.
     pub projects: Vec<String>,
-    /// People who are obeyed and heard as if they had the role Developer: user names, or `id:12345`, which stays with
-    /// its account.
+    /// People who are obeyed and heard as if they had the role Developer: user names, or
+    /// `id:12345`, which stays with its account.
     pub allowed_users: Vec<String>,
-    /// What happens to a confidential issue in a project that more people can read: `refuse` leaves it alone and says so on it,
-    /// `neutral_names` works on it and shows only the changed files and the issue's number.
+    /// What happens to a confidential issue in a project that more people can read: `refuse` leaves
+    /// it alone and says so on it, `neutral_names` works on it and shows only the changed files and
+    /// the issue's number.
     pub confidential_issues: ConfidentialIssues,
     /// Names of the labels.
     pub labels: Labels,
@@ -159,8 +162,8 @@ impl GitLab {
         Ok(self.bot().await?.eq_ignore_ascii_case(&user.username))
     }
 
-    /// Returns the project, from memory where it was asked a short while ago. One without commits is asked each time:
-    /// the first commit may come any moment.
+    /// Returns the project, from memory where it was asked a short while ago. One without commits
+    /// is asked each time: the first commit may come any moment.
     async fn project(&self, name: &str) -> Result<Arc<wire::Project>, Failure> {
         if let Some(project) = self.projects.fact(name).filter(|project| !project.empty_repo) {
             return Ok(project);
@@ -191,8 +194,8 @@ impl GitLab {
 
     /// Turns a failure about an item into an error.
     ///
-    /// A 404 may mean that the item is gone or that the token may not see or do it; GitLab does not tell them apart.
-    /// What can still be read does, so it is asked, in this case only.
+    /// A 404 may mean that the item is gone or that the token may not see or do it; GitLab does not
+    /// tell them apart. What can still be read does, so it is asked, in this case only.
     async fn explain(&self, failure: Failure, address: Address<'_>, what: &str, right: Right) -> ForgeError {
         let mend = right.mend(address.project);
         let attempt = attempt(what, &mend);

@@ -13,17 +13,20 @@ use crate::forge::{Comment, CommentId, CommentKey, CommentKind, ForgeError, Plac
 use crate::markdown::marker::{is_marked, marked};
 use crate::markdown::quick_actions::disarmed;
 
-/// What GitLab itself notes, since 17.0, when a reviewer requests changes; the list of reviewers says neither when nor how often.
+/// What GitLab itself notes, since 17.0, when a reviewer requests changes; the list of reviewers
+/// says neither when nor how often.
 const CHANGES_REQUESTED: &str = "requested changes";
 const ASKED_FOR_CHANGES: &str = "I request changes.";
 /// The longest body that GitLab takes.
 pub(super) const LONGEST_BODY: usize = 1_000_000;
 
 impl GitLab {
-    /// A merge request's notes include those on its changes, with their position: discussions need not be asked.
+    /// A merge request's notes include those on its changes, with their position: discussions need
+    /// not be asked.
     pub(super) async fn read_comments(&self, address: Address<'_>) -> Result<Vec<Comment>, Failure> {
         let mut notes = self.notes(address).await?;
-        // Words that only some may read must not come back in a merge request that more people read.
+        // Words that only some may read must not come back in a merge request that more people
+        // read.
         if notes.iter().any(wire::Note::is_internal) && self.project(address.project).await?.is_open_to_more() {
             notes.retain(|note| !note.is_internal());
         }

@@ -16,8 +16,8 @@ impl GitLab {
         name.map_err(|failure| attempt("asking for the bot's own account", RENEW).failed(failure))
     }
 
-    /// One request: the members are searched for the name. Asking for the account first, for its id, would be a second
-    /// one, and no safer.
+    /// One request: the members are searched for the name. Asking for the account first, for its
+    /// id, would be a second one, and no safer.
     pub(super) async fn look_up_role(&self, address: Address<'_>, who: Who<'_>) -> Result<bool, ForgeError> {
         let user = who.login;
         // A deleted account has no name, and a search for nothing finds everybody.

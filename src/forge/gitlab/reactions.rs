@@ -22,7 +22,8 @@ impl GitLab {
             CommentKind::Review => return Ok(()),
         }
         let (note, name) = (comment.number, name(reaction));
-        // GitLab keeps one award of a name for each account, so that there is no need to look before a repeat.
+        // GitLab keeps one award of a name for each account, so that there is no need to look
+        // before a repeat.
         let put = once(
             false,
             || async { Ok(None) },

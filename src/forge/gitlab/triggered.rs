@@ -1,8 +1,8 @@
 //! Searching for items that carry the trigger label.
 //!
-//! Two requests for each project or group, because GitLab lists issues and merge requests apart. One list over all that
-//! the bot may see would be fewer, but on gitlab.com that is everybody's public projects. A group's lists include its
-//! subgroups and leave archived projects out.
+//! Two requests for each project or group, because GitLab lists issues and merge requests apart.
+//! One list over all that the bot may see would be fewer, but on gitlab.com that is everybody's
+//! public projects. A group's lists include its subgroups and leave archived projects out.
 
 use std::collections::BTreeSet;
 
@@ -75,7 +75,8 @@ impl GitLab {
                 let requests = requests.scope(MergeRequestScope::All).sort(SortOrder::Ascending);
                 let requests = self.client.list(requests.build()).await?;
                 let found = collected(issues, requests, Some(project));
-                // Nothing can be written in an archived project. Asked only where there is something to do.
+                // Nothing can be written in an archived project. Asked only where there is
+                // something to do.
                 if !found.is_empty() && self.project(project).await?.archived {
                     tracing::info!(project, "labelled items in an archived project were left alone");
                     return Ok(Vec::new());

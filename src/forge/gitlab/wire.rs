@@ -14,8 +14,9 @@ pub(super) struct User {
 }
 
 impl User {
-    /// The account of a project's or group's access token is called `project_1_bot`, mostly with more behind it; a service
-    /// account `service_account_group_1_...`, unless somebody chose a name that tells nothing.
+    /// The account of a project's or group's access token is called `project_1_bot`, mostly with
+    /// more behind it; a service account `service_account_group_1_...`, unless somebody chose a
+    /// name that tells nothing.
     pub(super) fn is_program(&self) -> bool {
         let has_number = |rest: &str| {
             let (number, end) = rest.split_once('_').unwrap_or_default();
@@ -83,8 +84,9 @@ pub(super) struct Project {
 }
 
 impl Project {
-    /// Tells whether people can read the code, branches and merge requests who see no confidential issue and no internal
-    /// note. Of a private project nobody can. What does not say how visible it is counts as open.
+    /// Tells whether people can read the code, branches and merge requests who see no confidential
+    /// issue and no internal note. Of a private project nobody can. What does not say how visible
+    /// it is counts as open.
     pub(super) fn is_open_to_more(&self) -> bool {
         self.visibility.as_deref() != Some("private")
     }

@@ -5,7 +5,8 @@ use std::ops::Range;
 /// What has to be left out of a document, found piece by piece from its beginning.
 #[derive(Debug, Default)]
 pub(super) struct Hidden {
-    /// The element that is not shown and still open: where it began, its name, and how many of that name are open.
+    /// The element that is not shown and still open: where it began, its name, and how many of that
+    /// name are open.
     open: Option<(usize, String, usize)>,
     spans: Vec<Range<usize>>,
 }

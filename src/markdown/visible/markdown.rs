@@ -1,7 +1,9 @@
-//! What is seen of Markdown, as GitHub and GitLab render it: the text's own words, kept as they were written.
+//! What is seen of Markdown, as GitHub and GitLab render it: the text's own words, kept as they
+//! were written.
 //!
-//! The parser tells where everything stands; the source is copied, and what is not seen is left out of the copy. Rendering
-//! to plain text instead would lose lists, tables and code, which the model reads as well as people read the page.
+//! The parser tells where everything stands; the source is copied, and what is not seen is left out
+//! of the copy. Rendering to plain text instead would lose lists, tables and code, which the model
+//! reads as well as people read the page.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -58,8 +60,8 @@ struct Reading<'a> {
     mentioned: BTreeSet<String>,
     /// What stands in the place of a range.
     edits: Vec<(Range<usize>, String)>,
-    /// Ranges that are seen but for the edits. Between them are the marks of lists and quotes, and definitions of links,
-    /// which nobody sees.
+    /// Ranges that are seen but for the edits. Between them are the marks of lists and quotes, and
+    /// definitions of links, which nobody sees.
     covered: Vec<Range<usize>>,
     /// The link that is open.
     link: Option<Link>,
@@ -103,7 +105,8 @@ impl Reading<'_> {
                 link_type, dest_url, ..
             }) if !matches!(link_type, LinkType::Autolink | LinkType::Email) => {
                 let address = dest_url.into_string();
-                // One definition may serve many links: a short text would become a long one if each told where it leads.
+                // One definition may serve many links: a short text would become a long one if each
+                // told where it leads.
                 let is_new = link_type == LinkType::Inline || self.defined.insert(address.clone());
                 self.link = Some(Link {
                     range,
@@ -132,7 +135,8 @@ impl Reading<'_> {
         self.edits.push((range, seen));
     }
 
-    /// Keeps a link's text and address; a title is seen by whoever waits above it, a link without a text by nobody.
+    /// Keeps a link's text and address; a title is seen by whoever waits above it, a link without a
+    /// text by nobody.
     fn end_link(&mut self) {
         let Some(Link { range, address, inner }) = self.link.take() else {
             return;
@@ -245,7 +249,8 @@ fn gaps(mut covered: Vec<Range<usize>>, end: usize) -> Vec<Range<usize>> {
     gaps
 }
 
-/// Returns what is seen of a text between blocks: the marks of lists, quotes, tables and notes that its lines begin with.
+/// Returns what is seen of a text between blocks: the marks of lists, quotes, tables and notes that
+/// its lines begin with.
 fn marks(gap: &str) -> String {
     let is_mark = |letter: char| letter.is_whitespace() || letter.is_ascii_digit() || ">-*+.)|:".contains(letter);
     let mut marks = String::new();

@@ -50,7 +50,8 @@ fn distance(mut back: usize) -> Vec<u8> {
     bytes
 }
 
-/// Makes a pack with a file of zeros, and `count` files that repeat it until they have about `size` bytes.
+/// Makes a pack with a file of zeros, and `count` files that repeat it until they have about `size`
+/// bytes.
 fn bomb(count: usize, size: usize) -> Vec<u8> {
     let mut pack = b"PACK\0\0\0\x02".to_vec();
     pack.extend(u32::try_from(count + 1).unwrap().to_be_bytes());

@@ -51,7 +51,8 @@ async fn what_was_accepted_for_a_fork_cannot_be_pushed_to_another_repository() {
     let fork = world.fetch_fork(&remote, RUN).await;
     let done = world.done_in(&fork).await;
 
-    // Even if the commit's id, from the store, is asked for in the wrong mirror, and the objects are there.
+    // Even if the commit's id, from the store, is asked for in the wrong mirror, and the objects
+    // are there.
     let objects = fork.path().join("objects").display().to_string();
     write(home.path(), "objects/info/alternates", format!("{objects}\n"));
     let refused = home.pushable(RUN, &done).await.unwrap_err();

@@ -1,4 +1,5 @@
-//! What no container gets past the judge. Each commit is made with plumbing, since an honest git would not.
+//! What no container gets past the judge. Each commit is made with plumbing, since an honest git
+//! would not.
 
 use super::*;
 

@@ -239,7 +239,8 @@ async fn a_host_that_is_not_there_is_tried_again_and_then_named() {
     assert!(!format!("{error} {error:?} {remote:?}").contains("top-secret-token"));
 }
 
-/// A host that gives every request the same answer (nothing at all if it is empty) and hands the requests out.
+/// A host that gives every request the same answer (nothing at all if it is empty) and hands the
+/// requests out.
 fn host(answer: &'static str) -> (u16, Receiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -319,7 +320,8 @@ async fn a_host_that_says_nothing_costs_the_time_limit_and_leaves_no_process() {
         .await
         .unwrap_err();
     assert!(matches!(error, RepositoryError::Unavailable { .. }), "{error}");
-    // The killed processes are gone as soon as somebody has waited for them, which the kernel tells in its own time.
+    // The killed processes are gone as soon as somebody has waited for them, which the kernel tells
+    // in its own time.
     let left = || {
         std::fs::read_dir("/proc").unwrap().flatten().any(|entry| {
             let arguments = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();

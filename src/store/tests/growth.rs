@@ -1,7 +1,9 @@
-//! What is over costs nothing: neither finished runs nor the length of a conversation make the store work more.
+//! What is over costs nothing: neither finished runs nor the length of a conversation make the
+//! store work more.
 //!
-//! `SQLite` runs each query as a small program and can be asked to count its steps. A query that looks at every row there is takes
-//! some steps for each; one that finds its rows by an index takes as many in a store of a thousand runs as in one of ten.
+//! `SQLite` runs each query as a small program and can be asked to count its steps. A query that
+//! looks at every row there is takes some steps for each; one that finds its rows by an index takes
+//! as many in a store of a thousand runs as in one of ten.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -31,8 +33,8 @@ async fn counted(store: &Store) -> Arc<AtomicU64> {
     steps
 }
 
-/// Adds runs that are over, each with its conversation and a pull request that nobody looks after any more, or that has been quiet for
-/// long.
+/// Adds runs that are over, each with its conversation and a pull request that nobody looks after
+/// any more, or that has been quiet for long.
 async fn bury(store: &Store, numbers: std::ops::Range<u64>) {
     for number in numbers {
         let task = issue(number);
@@ -56,7 +58,8 @@ fn said(text: &str) -> Message {
     Message::User { text: text.to_owned() }
 }
 
-/// Goes once through everything that a service asks of its store, and returns the steps of each question.
+/// Goes once through everything that a service asks of its store, and returns the steps of each
+/// question.
 async fn steps_of_a_round(store: &Store, number: u64) -> Vec<(&'static str, u64)> {
     let steps = counted(store).await;
     let mut taken = Vec::new();

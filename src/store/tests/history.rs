@@ -1,4 +1,5 @@
-//! Random histories: whatever workers do and whenever they are killed, a run is in one pair of hands.
+//! Random histories: whatever workers do and whenever they are killed, a run is in one pair of
+//! hands.
 
 use std::collections::HashMap;
 

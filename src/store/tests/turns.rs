@@ -30,7 +30,8 @@ async fn runs_on_one_branch_take_turns() {
         .await
         .unwrap();
     assert!(store.claim(TTL).await.unwrap().is_none());
-    // Of two that were begun, by a version that did not look or by a person's command, the older goes first.
+    // Of two that were begun, by a version that did not look or by a person's command, the older
+    // goes first.
     let (younger, _) = store.claim_run(on_request, TTL).await.unwrap().unwrap();
     store.save(&younger, State::Working, &Value::Null).await.unwrap();
     store.release(&younger, None).await.unwrap();

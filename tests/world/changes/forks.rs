@@ -1,5 +1,6 @@
-//! Requests from forks: what was done on one goes to the fork's own branch or stays with the program. No commit of a fork ever
-//! reaches the repository that the request is made to, where it would be run with that repository's secrets.
+//! Requests from forks: what was done on one goes to the fork's own branch or stays with the
+//! program. No commit of a fork ever reaches the repository that the request is made to, where it
+//! would be run with that repository's secrets.
 
 use serde_json::json;
 

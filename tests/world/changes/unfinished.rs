@@ -1,4 +1,5 @@
-//! The branch beside a pull/merge request, on which people see unfinished work: it goes when that work was delivered.
+//! The branch beside a pull/merge request, on which people see unfinished work: it goes when that
+//! work was delivered.
 
 use serde_json::json;
 

@@ -1,4 +1,5 @@
-//! Docker engines as they are found in the world: the oldest one that is supported, a new one, one that is too old, none.
+//! Docker engines as they are found in the world: the oldest one that is supported, a new one, one
+//! that is too old, none.
 
 use insta::assert_snapshot;
 

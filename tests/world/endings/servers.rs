@@ -12,7 +12,8 @@ use crate::world::World;
 
 const NOON: &str = r#"{"source_timezone": "UTC", "time": "12:00", "target_timezone": "Asia/Tokyo"}"#;
 
-/// The time server that others wrote, in a time zone no other test uses, so that its processes can be told from theirs.
+/// The time server that others wrote, in a time zone no other test uses, so that its processes can
+/// be told from theirs.
 fn time_server(zone: &str) -> serde_json::Value {
     let program = judge("mcp-server-time");
     json!([{
@@ -72,7 +73,8 @@ async fn a_server_that_dies_once_is_started_again() {
     let ended = running.ended().await;
 
     assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
-    // The second call met the new server, or the end of the old one and said so; the third one works in either case.
+    // The second call met the new server, or the end of the old one and said so; the third one
+    // works in either case.
     let results = [3, 4].map(|place| world.model.requests()[place].last_user_message());
     assert!(
         results[0].contains("21:00") || results[0].contains("died during convert_time and was started again"),

@@ -10,7 +10,8 @@ use axum::http::StatusCode;
 use axum::routing::get;
 use tokio::net::TcpListener;
 
-/// A registry with one image in it, of one layer with one file. Engines take loopback registries without TLS.
+/// A registry with one image in it, of one layer with one file. Engines take loopback registries
+/// without TLS.
 pub(super) struct Registry {
     pub(super) address: SocketAddr,
     /// That of the image.

@@ -1,4 +1,5 @@
-//! What the difference shows besides what was asked for: the model is told once, and people in any case.
+//! What the difference shows besides what was asked for: the model is told once, and people in any
+//! case.
 
 use insta::assert_snapshot;
 

@@ -71,7 +71,8 @@ async fn a_test_that_failed_before_the_change_is_said_and_stops_nothing() {
         .default_project()
         .commit("main", "Add", &[("test_widgets.py", tests), ("greeting.txt", "Hi\n")]);
     let script = world.model.plans(Plan::of(&["greet"]).in_environment("python"));
-    // First it breaks a second test, which is its own fault; and what it has not committed must come back.
+    // First it breaks a second test, which is its own fault; and what it has not committed must
+    // come back.
     let script = executes(
         script,
         "rm greeting.txt && echo Hello > README.md && echo kept > untracked.txt",

@@ -78,7 +78,8 @@ impl Bare {
         &self.path
     }
 
-    /// Puts one commit on a branch, which is made from `start` when it does not exist. Returns the commit id.
+    /// Puts one commit on a branch, which is made from `start` when it does not exist. Returns the
+    /// commit id.
     pub fn commit(&self, branch: &str, start: &str, message: &str, files: &[(&str, &str)]) -> String {
         let files: Vec<_> = files
             .iter()

@@ -1,4 +1,5 @@
-//! A server that understands nothing: it keeps whatever it is sent, and answers the first bytes of each connection as HTTP does.
+//! A server that understands nothing: it keeps whatever it is sent, and answers the first bytes of
+//! each connection as HTTP does.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};

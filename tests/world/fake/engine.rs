@@ -1,7 +1,8 @@
-//! Docker engines of other versions: the real one behind a door of its own, reached over TCP (`DOCKER_HOST`).
+//! Docker engines of other versions: the real one behind a door of its own, reached over TCP
+//! (`DOCKER_HOST`).
 //!
-//! As an engine does, it refuses a request whose path asks for an API that it does not have, and its answers lack what its
-//! version does not tell any more.
+//! As an engine does, it refuses a request whose path asks for an API that it does not have, and
+//! its answers lack what its version does not tell any more.
 
 use std::io;
 use std::sync::{Arc, Mutex};
@@ -107,7 +108,8 @@ async fn serve(mut client: TcpStream, version: Version, asked: Arc<Mutex<Vec<Str
     Ok(())
 }
 
-/// Takes the version off a path, as the real engine may have another one; `Err` is what an engine says that does not have it.
+/// Takes the version off a path, as the real engine may have another one; `Err` is what an engine
+/// says that does not have it.
 fn without_version(target: &str, version: Version) -> Result<String, String> {
     let Some((asked, rest)) = target.strip_prefix("/v1.").and_then(|rest| rest.split_once('/')) else {
         return Ok(target.to_owned());

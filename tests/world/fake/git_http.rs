@@ -1,7 +1,8 @@
 //! The smart HTTP protocol of git: the real `git http-backend`, run for each request.
 //!
-//! Bodies stream both ways, so that a repository may have any size. The forge hears of a push before the
-//! client hears that it succeeded. The credential is the password of Basic authentication.
+//! Bodies stream both ways, so that a repository may have any size. The forge hears of a push
+//! before the client hears that it succeeded. The credential is the password of Basic
+//! authentication.
 
 use std::process::Stdio;
 use std::sync::Arc;
@@ -130,7 +131,8 @@ async fn answer_head(output: &mut BufReader<ChildStdout>) -> Response<Body> {
     answer.body(Body::empty()).expect("git writes proper headers")
 }
 
-/// Passes the rest of the answer on. When the client has gone away, the backend is ended by dropping it.
+/// Passes the rest of the answer on. When the client has gone away, the backend is ended by
+/// dropping it.
 async fn pass_on(
     mut backend: Child,
     mut output: BufReader<ChildStdout>,

@@ -1,13 +1,14 @@
 //! Fakes of the outside world: GitHub, GitLab and a language model, spoken to over real HTTP.
 //!
-//! Each fake is plain data behind a router on the loopback interface, with a real bare git repository
-//! on disk for each repository or project. They answer with wire types of their own and never import
-//! the program's: a wrong idea of an interface must not stand on both sides. `tests/judges` lets
-//! clients that others wrote drive them.
+//! Each fake is plain data behind a router on the loopback interface, with a real bare git
+//! repository on disk for each repository or project. They answer with wire types of their own and
+//! never import the program's: a wrong idea of an interface must not stand on both sides.
+//! `tests/judges` lets clients that others wrote drive them.
 //!
 //! They keep what happened (`timeline()`, `requests()`), misbehave on demand (`fails_next`,
-//! `drops_connection`, ...), and can be awaited (`until`). Everything a fake starts ends when it is dropped.
-//! They deliberately know nothing of web hooks, GraphQL, two-factor logins or the passing of hours.
+//! `drops_connection`, ...), and can be awaited (`until`). Everything a fake starts ends when it is
+//! dropped. They deliberately know nothing of web hooks, GraphQL, two-factor logins or the passing
+//! of hours.
 #![allow(
     clippy::allow_attributes,
     clippy::expect_used,

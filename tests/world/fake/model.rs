@@ -1,5 +1,5 @@
-//! A language model that follows a script, spoken to over real HTTP in three protocols: chat completions
-//! (`/v1/chat/completions`), Ollama's own (`/api/chat`) and messages (`/v1/messages`).
+//! A language model that follows a script, spoken to over real HTTP in three protocols: chat
+//! completions (`/v1/chat/completions`), Ollama's own (`/api/chat`) and messages (`/v1/messages`).
 //!
 //! ```ignore
 //! let model = Model::start().await;
@@ -7,10 +7,10 @@
 //! model.for_task("Greet").fails(500, 2).done("Greeted.");
 //! ```
 //!
-//! A call is rendered as a native tool call when the request offers tools, else as JSON text. Every request is kept
-//! and checked (see `check`); [`Model::finish`] panics with all that was wrong, and on a script that was not used up.
-//! The wire types are its own: a wrong idea of a protocol must not stand on both sides.
-//! It deliberately knows nothing of streaming, embeddings and pictures.
+//! A call is rendered as a native tool call when the request offers tools, else as JSON text. Every
+//! request is kept and checked (see `check`); [`Model::finish`] panics with all that was wrong, and
+//! on a script that was not used up. The wire types are its own: a wrong idea of a protocol must
+//! not stand on both sides. It deliberately knows nothing of streaming, embeddings and pictures.
 
 mod check;
 mod conversation;
@@ -60,7 +60,8 @@ pub use trouble::Trouble;
 use script::Fault;
 use script::Step;
 
-/// The name under which the model is best configured; every name but one that begins with `missing` is served.
+/// The name under which the model is best configured; every name but one that begins with `missing`
+/// is served.
 pub const NAME: &str = "scripted";
 
 /// How long `until` waits. Long enough for an image to be built on a busy machine.
@@ -120,7 +121,8 @@ impl Model {
         Self::serve(listener, None)
     }
 
-    /// Starts a model that answers each request with what `responder` says; for benches and for endless runs.
+    /// Starts a model that answers each request with what `responder` says; for benches and for
+    /// endless runs.
     pub async fn answering(responder: impl Fn(&Request) -> Answer + Send + Sync + 'static) -> Self {
         Self::serve(bound(), Some(Box::new(responder)))
     }
@@ -133,7 +135,8 @@ impl Model {
             released: watch::Sender::new(0),
             responder,
         });
-        // A pool of its own: a test may block its thread waiting for a process, and the model still answers.
+        // A pool of its own: a test may block its thread waiting for a process, and the model still
+        // answers.
         let mut builder = tokio::runtime::Builder::new_multi_thread();
         let runtime = builder.worker_threads(2).thread_name("model").enable_all().build();
         let runtime = runtime.expect("a thread pool can be started");
@@ -152,7 +155,8 @@ impl Model {
         }
     }
 
-    /// Returns `http://127.0.0.1:4711`: for Ollama and Anthropic, and for LM Studio, whose client adds `/v1`.
+    /// Returns `http://127.0.0.1:4711`: for Ollama and Anthropic, and for LM Studio, whose client
+    /// adds `/v1`.
     pub fn address(&self) -> String {
         format!("http://{}", self.address)
     }
@@ -167,7 +171,8 @@ impl Model {
         Script::new(self, Some(words.to_owned()))
     }
 
-    /// Returns the script for all other conversations. Its steps can also be called on the model itself.
+    /// Returns the script for all other conversations. Its steps can also be called on the model
+    /// itself.
     pub fn script(&self) -> Script<'_> {
         Script::new(self, None)
     }
@@ -177,12 +182,14 @@ impl Model {
         self.lock().rules.forbidden.push(secret.to_owned());
     }
 
-    /// From now on no prompt may be longer than `tokens`, at four bytes each. Ollama's `num_ctx` is watched anyway.
+    /// From now on no prompt may be longer than `tokens`, at four bytes each. Ollama's `num_ctx` is
+    /// watched anyway.
     pub fn has_window(&self, tokens: u64) {
         self.lock().rules.window = Some(tokens);
     }
 
-    /// From now on a conversation may go back to where it was stored; otherwise each one only grows.
+    /// From now on a conversation may go back to where it was stored; otherwise each one only
+    /// grows.
     pub fn allows_restarts(&self) {
         self.lock().rules.restarts_allowed = true;
     }
@@ -192,7 +199,8 @@ impl Model {
         self.lock().takes_no_tools = true;
     }
 
-    /// From now on the beginning of a prompt with more tokens is dropped without a word, and only the rest is counted.
+    /// From now on the beginning of a prompt with more tokens is dropped without a word, and only
+    /// the rest is counted.
     pub fn cuts_prompts_at(&self, tokens: usize) {
         self.lock().cuts_at = Some(tokens);
     }
@@ -202,7 +210,8 @@ impl Model {
         self.lock().counts_nothing = true;
     }
 
-    /// From now on the list of models is llama.cpp's: one, under the name of its file, with the window it was loaded with.
+    /// From now on the list of models is llama.cpp's: one, under the name of its file, with the
+    /// window it was loaded with.
     pub fn is_alone_with_window(&self, tokens: u64) {
         self.lock().alone_with = Some(tokens);
     }

@@ -1,8 +1,8 @@
 //! A proxy, such as companies have between their machines and the world.
 //!
-//! It knows hosts that no name server knows: every name that ends in `.test` is this machine. What reaches such a name
-//! came through here. Plain HTTP is passed on; a tunnel (`CONNECT`) is noted, and refused to
-//! port 443, since no fake speaks TLS.
+//! It knows hosts that no name server knows: every name that ends in `.test` is this machine. What
+//! reaches such a name came through here. Plain HTTP is passed on; a tunnel (`CONNECT`) is noted,
+//! and refused to port 443, since no fake speaks TLS.
 
 use std::io;
 use std::sync::{Arc, Mutex};

@@ -1,7 +1,7 @@
 //! An HTTP server on a thread pool of its own, whose connections can be cut in the middle.
 //!
-//! It does not share the caller's runtime: a test may block its own thread (waiting for a process, say)
-//! and the server still answers. Dropping it ends it, with every connection and child process.
+//! It does not share the caller's runtime: a test may block its own thread (waiting for a process,
+//! say) and the server still answers. Dropping it ends it, with every connection and child process.
 
 use std::io;
 use std::net::SocketAddr;

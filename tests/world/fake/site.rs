@@ -1,6 +1,7 @@
 //! A site of the world: answers every request, over connections that nobody else has.
 //!
-//! It lies on `127.0.0.2`, which no program takes for its own machine as it does `127.0.0.1` and `localhost`.
+//! It lies on `127.0.0.2`, which no program takes for its own machine as it does `127.0.0.1` and
+//! `localhost`.
 
 use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
@@ -59,7 +60,8 @@ impl Site {
         self.address.rsplit(':').next().unwrap()
     }
 
-    /// Returns the requests in order: method, path, host, body, and whether a credential came along.
+    /// Returns the requests in order: method, path, host, body, and whether a credential came
+    /// along.
     pub fn asked(&self) -> Vec<String> {
         self.seen.asked.lock().unwrap().clone()
     }

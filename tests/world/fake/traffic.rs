@@ -1,7 +1,8 @@
 //! What was asked of a fake, and what goes wrong on purpose.
 //!
-//! Every request is kept with its answer. A fault names a route such as `POST /repos/*/*/issues/*/comments`:
-//! `*` stands for one segment, a final `**` for any rest, and the method may be left out.
+//! Every request is kept with its answer. A fault names a route such as `POST
+//! /repos/*/*/issues/*/comments`: `*` stands for one segment, a final `**` for any rest, and the
+//! method may be left out.
 
 use std::fmt;
 use std::sync::Mutex;
@@ -28,7 +29,8 @@ pub struct Request {
     pub status: Option<u16>,
     /// A part of the git protocol and no API request.
     pub is_git: bool,
-    /// Its place among all requests, in the order they came in; they are kept in the order they were answered.
+    /// Its place among all requests, in the order they came in; they are kept in the order they
+    /// were answered.
     pub arrival: usize,
 }
 
@@ -53,7 +55,8 @@ pub enum Fault {
     Says(&'static str),
     /// Refuses with this status and these words of the forge's own, in JSON, and does nothing.
     Refuses(u16, &'static str),
-    /// Sends to this address, the path behind it, and says that the request is to be sent there as it is.
+    /// Sends to this address, the path behind it, and says that the request is to be sent there as
+    /// it is.
     Redirects(&'static str),
     /// Does the work, and says that the next page is at this address, the path behind it.
     Continues(&'static str),
@@ -199,7 +202,8 @@ impl Request {
         Route::new(route).matches(&self.method, &self.path)
     }
 
-    /// Says whether a request to a route came in at that place of the order or later, and was answered well.
+    /// Says whether a request to a route came in at that place of the order or later, and was
+    /// answered well.
     pub fn was_answered(&self, route: &str, since: usize) -> bool {
         self.arrival >= since && matches!(self.status, Some(200 | 304)) && self.is(route)
     }

@@ -1,5 +1,5 @@
-//! Programs that write below an own pull/merge request are heard only where the operator named them; and a reviewer who only
-//! requests changes is heard on both forges.
+//! Programs that write below an own pull/merge request are heard only where the operator named
+//! them; and a reviewer who only requests changes is heard on both forges.
 
 use serde_json::json;
 

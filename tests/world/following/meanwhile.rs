@@ -1,4 +1,5 @@
-//! What people do to a pull/merge request while a round works on it, or waits: each has an end that a comment tells.
+//! What people do to a pull/merge request while a round works on it, or waits: each has an end that
+//! a comment tells.
 
 use serde_json::json;
 

@@ -103,5 +103,6 @@ fn key() -> Vec<u8> {
     format!("-----BEGIN {kind}-----\n{}\n-----END {kind}-----\n", lines.join("\n")).into_bytes()
 }
 
-/// Made for these tests. Without the lines that make it a key, so that nobody takes it for a lost one.
+/// Made for these tests. Without the lines that make it a key, so that nobody takes it for a lost
+/// one.
 const KEY: &str = include_str!("../../../../tests/data/app-key.base64").trim_ascii();

@@ -1,4 +1,5 @@
-//! What services say of the commits of a fake GitHub: jobs of GitHub Actions with their logs, and commit statuses.
+//! What services say of the commits of a fake GitHub: jobs of GitHub Actions with their logs, and
+//! commit statuses.
 
 use crate::fake::github::Item;
 use crate::fake::github::state::State;
@@ -75,7 +76,8 @@ impl Item {
 }
 
 impl State {
-    /// Begins a job, or ends the one of that name. One that is run again after its end is another one.
+    /// Begins a job, or ends the one of that name. One that is run again after its end is another
+    /// one.
     fn job(&mut self, repository: &str, (commit, name): (&str, &str), conclusion: Option<&str>, log: &str) {
         let id = self.next_id();
         let Some(place) = self.repository_mut(repository) else {

@@ -1,6 +1,7 @@
 //! What can be done on a fake GitHub, by a person in a test or by a client over HTTP.
 //!
-//! One function for each deed, so that both leave the same traces. Permissions are checked by the caller.
+//! One function for each deed, so that both leave the same traces. Permissions are checked by the
+//! caller.
 
 use crate::fake::forge::Host;
 use crate::fake::forge::Refusal;
@@ -211,7 +212,8 @@ impl State {
         }
     }
 
-    /// Brings the head of a pull request to `refs/pull/<number>/head`, where it survives its branch.
+    /// Brings the head of a pull request to `refs/pull/<number>/head`, where it survives its
+    /// branch.
     pub fn follow_head(&mut self, repository: &str, number: u64) -> Option<()> {
         let place = self.repository(repository)?;
         let pull = place.items.get(&number)?.pull.as_ref()?;
@@ -221,7 +223,8 @@ impl State {
         Some(())
     }
 
-    /// Says whether a fork lets those who may write to its parent push, for the sake of a pull request.
+    /// Says whether a fork lets those who may write to its parent push, for the sake of a pull
+    /// request.
     fn is_opened_to(&self, fork: &Repository, login: &str) -> bool {
         let Some(parent) = fork.parent.as_ref().and_then(|parent| self.repository(parent)) else {
             return false;

@@ -1,7 +1,7 @@
 //! A fake GitHub: the REST API and git over HTTP, with what a test or a person wants to do and see.
 //!
-//! It starts with one private repository, `acme/widgets`, that holds a `README.md` on `main`. `alice` may
-//! write there, and so may the bot that owns the token; everybody else is a stranger.
+//! It starts with one private repository, `acme/widgets`, that holds a `README.md` on `main`.
+//! `alice` may write there, and so may the bot that owns the token; everybody else is a stranger.
 
 mod api;
 mod checks;
@@ -200,7 +200,8 @@ impl GitHub {
         });
     }
 
-    /// Returns what the tokens of installations were made for: their repositories, or none for all, and their permissions.
+    /// Returns what the tokens of installations were made for: their repositories, or none for all,
+    /// and their permissions.
     pub fn made_tokens(&self) -> Vec<String> {
         let told = |narrow: &Narrow| {
             let names = narrow
@@ -222,7 +223,8 @@ impl GitHub {
         })
     }
 
-    /// Refuses the first requests with each token that is made for an installation from now on, as GitHub does for seconds.
+    /// Refuses the first requests with each token that is made for an installation from now on, as
+    /// GitHub does for seconds.
     pub fn learns_of_tokens_late(&self, refusals: u32) {
         self.forge.change(|state| state.unknown_at_first = refusals);
     }
@@ -331,7 +333,8 @@ impl GitHub {
         self.forge.traffic.unknown()
     }
 
-    /// Returns how many requests came in, those of the git protocol too, and how many of them were answered or dropped.
+    /// Returns how many requests came in, those of the git protocol too, and how many of them were
+    /// answered or dropped.
     pub fn counts(&self) -> (usize, usize) {
         self.forge.traffic.counts()
     }
@@ -373,7 +376,8 @@ impl GitHub {
         self.forge.traffic.misbehave(route, Fault::Waits(delay), usize::MAX);
     }
 
-    /// Lets `spared` requests to a route by, and leaves the next one without an answer, before or after its work is done.
+    /// Lets `spared` requests to a route by, and leaves the next one without an answer, before or
+    /// after its work is done.
     pub fn hangs(&self, route: &str, spared: usize, is_done: bool) {
         let fault = if is_done { Fault::HangsAfterWork } else { Fault::Hangs };
         self.forge.traffic.misbehave_later(route, spared, fault, 1);

@@ -1,5 +1,5 @@
-//! Something that was written on the fake GitHub, as a test or a person sees and changes it: a comment, a remark on a
-//! line, or the text of a review.
+//! Something that was written on the fake GitHub, as a test or a person sees and changes it: a
+//! comment, a remark on a line, or the text of a review.
 
 use crate::fake::github::Item;
 use crate::fake::github::state::Comment;

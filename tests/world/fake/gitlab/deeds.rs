@@ -1,6 +1,7 @@
 //! What can be done on a fake GitLab, by a person in a test or by a client over HTTP.
 //!
-//! One function for each deed, so that both leave the same traces. Permissions are checked by the caller.
+//! One function for each deed, so that both leave the same traces. Permissions are checked by the
+//! caller.
 
 use crate::fake::forge::Host;
 use crate::fake::forge::Refusal;
@@ -300,7 +301,8 @@ impl State {
         }
     }
 
-    /// Brings the head of a merge request to `refs/merge-requests/<iid>/head`, where it survives its branch.
+    /// Brings the head of a merge request to `refs/merge-requests/<iid>/head`, where it survives
+    /// its branch.
     pub fn follow_head(&mut self, place: &Place) -> Option<()> {
         let project = self.project(&place.project)?;
         let merge = project.items(place.kind).get(&place.iid)?.merge.as_ref()?;
@@ -348,7 +350,8 @@ impl State {
         }
     }
 
-    /// Says whether a fork lets those who may write to its parent push, for the sake of a merge request.
+    /// Says whether a fork lets those who may write to its parent push, for the sake of a merge
+    /// request.
     fn is_opened_to(&self, fork: &Project, username: &str) -> bool {
         let Some(parent) = fork.parent.as_ref().and_then(|parent| self.project(parent)) else {
             return false;

@@ -1,10 +1,12 @@
-//! What happens on a fake GitLab when labels are renamed or deleted, and when boxes in a text are ticked.
+//! What happens on a fake GitLab when labels are renamed or deleted, and when boxes in a text are
+//! ticked.
 
 use crate::fake::gitlab::state::State;
 use crate::fake::gitlab::state::What;
 use crate::fake::gitlab::state::now;
 
-/// Returns GitLab's notes about the boxes that were ticked or cleared, where the same item stands in the same place.
+/// Returns GitLab's notes about the boxes that were ticked or cleared, where the same item stands
+/// in the same place.
 pub fn ticked(before: &str, after: &str) -> Vec<String> {
     fn boxes(text: &str) -> Vec<(bool, &str)> {
         let item = |line| {
@@ -23,7 +25,8 @@ pub fn ticked(before: &str, after: &str) -> Vec<String> {
 }
 
 impl State {
-    /// Gives a label another name, on every item that has it. The history names it by its new name from then on.
+    /// Gives a label another name, on every item that has it. The history names it by its new name
+    /// from then on.
     pub fn rename_label(&mut self, project: &str, from: &str, to: &str) {
         let Some(project) = self.project_mut(project) else {
             return;
@@ -47,7 +50,8 @@ impl State {
         }
     }
 
-    /// Deletes a label, and takes it off every item. What the history says of it names no label any more.
+    /// Deletes a label, and takes it off every item. What the history says of it names no label any
+    /// more.
     pub fn delete_label(&mut self, project: &str, name: &str) {
         let gone = format!("{name} (deleted {})", self.next_id());
         self.rename_label(project, name, &gone);

@@ -1,6 +1,7 @@
 //! An issue or a merge request of the fake GitLab, as a test or a person sees and changes it.
 //!
-//! What changes it returns it again, so that `open_issue("...").label("...")` reads as one sentence.
+//! What changes it returns it again, so that `open_issue("...").label("...")` reads as one
+//! sentence.
 
 use std::sync::Arc;
 

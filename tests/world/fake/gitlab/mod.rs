@@ -1,7 +1,7 @@
 //! A fake GitLab: the REST API and git over HTTP, with what a test or a person wants to do and see.
 //!
-//! It starts with one private project, `acme/widgets`, that holds a `README.md` on `main`. `alice` is a
-//! maintainer and the bot that owns the token a developer; everybody else is a stranger.
+//! It starts with one private project, `acme/widgets`, that holds a `README.md` on `main`. `alice`
+//! is a maintainer and the bot that owns the token a developer; everybody else is a stranger.
 
 mod api;
 mod deeds;
@@ -136,7 +136,8 @@ impl GitLab {
         self.forge.change(|state| state.tokens_end = day);
     }
 
-    /// Takes the tokens out of use; one that does not work any more can still be asked about itself on some servers.
+    /// Takes the tokens out of use; one that does not work any more can still be asked about itself
+    /// on some servers.
     pub fn inactive_tokens(&self) {
         self.forge.change(|state| state.has_inactive_tokens = true);
     }
@@ -246,7 +247,8 @@ impl GitLab {
         self.forge.traffic.unknown()
     }
 
-    /// Returns how many requests came in, those of the git protocol too, and how many of them were answered or dropped.
+    /// Returns how many requests came in, those of the git protocol too, and how many of them were
+    /// answered or dropped.
     pub fn counts(&self) -> (usize, usize) {
         self.forge.traffic.counts()
     }

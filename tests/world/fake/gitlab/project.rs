@@ -98,7 +98,8 @@ impl Project {
         self.clone()
     }
 
-    /// Puts a commit on a branch, which begins at the default branch if it is new. Returns the commit id.
+    /// Puts a commit on a branch, which begins at the default branch if it is new. Returns the
+    /// commit id.
     pub fn commit(&self, branch: &str, message: &str, files: &[(&str, &str)]) -> String {
         let (git, start) = self.with(|project| (project.git.clone(), project.default_branch.clone()));
         let id = git.commit(branch, &start, message, files);

@@ -1,5 +1,5 @@
-//! Something that was written on the fake GitLab, as a test or a person sees and changes it: a note on an item or on a
-//! line of its changes.
+//! Something that was written on the fake GitLab, as a test or a person sees and changes it: a note
+//! on an item or on a line of its changes.
 
 use crate::fake::gitlab::Item;
 

@@ -201,8 +201,8 @@ pub enum What {
 }
 
 impl What {
-    /// Returns the time of the last change of an item to which this happens. What people write below it moves the time
-    /// once a minute at most, and an emoji moves that of the note alone.
+    /// Returns the time of the last change of an item to which this happens. What people write
+    /// below it moves the time once a minute at most, and an emoji moves that of the note alone.
     fn moves(&self, before: Time, when: Time) -> Time {
         let is_recent = when - before <= chrono::Duration::minutes(1);
         match self {
@@ -287,7 +287,8 @@ impl Project {
         direct.max(inherited).max(least)
     }
 
-    /// Says whether somebody may see a confidential issue of this project: its author, whoever it is assigned to, and the team.
+    /// Says whether somebody may see a confidential issue of this project: its author, whoever it
+    /// is assigned to, and the team.
     pub fn shows_confidential(&self, item: &Item, username: &str) -> bool {
         let is_concerned = item.author == username || item.assignees.iter().any(|name| name == username);
         !item.is_confidential || is_concerned || self.access(username) >= Access::Planner

@@ -132,8 +132,8 @@ impl Request {
         texts.join("\n")
     }
 
-    /// Returns the name under which the request offers `server/tool`: with the odd signs replaced, and perhaps with a
-    /// check sum at its end.
+    /// Returns the name under which the request offers `server/tool`: with the odd signs replaced,
+    /// and perhaps with a check sum at its end.
     pub fn offered_name(&self, tool: &str) -> Option<&str> {
         let wanted = words(tool);
         let fits = |name: &&str| match words(name).strip_prefix(&wanted) {

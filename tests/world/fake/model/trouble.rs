@@ -1,4 +1,5 @@
-//! What goes wrong with the next requests for a reply, whatever the script says. It takes no step of the script.
+//! What goes wrong with the next requests for a reply, whatever the script says. It takes no step
+//! of the script.
 
 use std::time::Duration;
 

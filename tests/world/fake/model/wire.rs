@@ -15,7 +15,8 @@ use super::conversation::Request;
 use super::script::Answer;
 use super::tokens;
 
-/// The models that are listed: the scripted one, and those a configuration names when it names none.
+/// The models that are listed: the scripted one, and those a configuration names when it names
+/// none.
 const LISTED: [&str; 5] = [
     NAME,
     "qwen3-coder:30b",

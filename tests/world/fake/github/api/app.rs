@@ -1,4 +1,5 @@
-//! GitHub Apps: a signed token that says "I am the App", exchanged for tokens that reach repositories.
+//! GitHub Apps: a signed token that says "I am the App", exchanged for tokens that reach
+//! repositories.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! Comments on issues and pull requests; and what can be done with comments of every kind: editing, deleting, reacting.
+//! Comments on issues and pull requests; and what can be done with comments of every kind: editing,
+//! deleting, reacting.
 
 use axum::extract::Path;
 use axum::extract::State as Shared;

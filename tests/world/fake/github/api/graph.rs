@@ -1,4 +1,5 @@
-//! The one question of the GraphQL API that the fake knows: who changed the text of an item, and when.
+//! The one question of the GraphQL API that the fake knows: who changed the text of an item, and
+//! when.
 
 use axum::extract::State as Shared;
 use serde_json::Value;

@@ -48,7 +48,8 @@ impl Viewer {
         self.installation.is_some()
     }
 
-    /// Says whether a repository can be read. A token that was made for others sees of it what everybody sees.
+    /// Says whether a repository can be read. A token that was made for others sees of it what
+    /// everybody sees.
     pub fn sees(&self, place: &Repository) -> bool {
         let is_reached = self
             .installation
@@ -57,7 +58,8 @@ impl Viewer {
         (is_reached || !place.is_private) && place.permission(&self.login) > Permission::None
     }
 
-    /// Refuses what the token of an installation was not made for: a permission that is missing, or writing elsewhere.
+    /// Refuses what the token of an installation was not made for: a permission that is missing, or
+    /// writing elsewhere.
     fn check(&self, method: &Method, path: &str) -> Result<(), Problem> {
         let Some(narrow) = &self.installation else {
             return Ok(());

@@ -1,4 +1,5 @@
-//! The paths of GitHub's REST API that the fake knows. Everything else is noted down and answered 404.
+//! The paths of GitHub's REST API that the fake knows. Everything else is noted down and answered
+//! 404.
 
 mod answer;
 mod app;
@@ -36,7 +37,8 @@ use crate::fake::github::api::hub::Hub;
 use crate::fake::github::api::line_comments::OnLines;
 use crate::fake::github::state::State;
 
-/// Returns the API at `/` as on github.com and under `/api/v3` as on an own server, and git beside it.
+/// Returns the API at `/` as on github.com and under `/api/v3` as on an own server, and git beside
+/// it.
 pub fn router(hub: &Hub) -> Router {
     let api = people().merge(repository()).merge(issue()).merge(pull());
     let app = Router::new().nest("/api/v3", api.clone()).merge(api).fallback(others);

@@ -1,4 +1,5 @@
-//! The history of an issue, as the API tells it: `/timeline` with everything, `/events` without the comments.
+//! The history of an issue, as the API tells it: `/timeline` with everything, `/events` without the
+//! comments.
 
 use axum::extract::Path;
 use axum::extract::State as Shared;

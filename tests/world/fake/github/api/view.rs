@@ -1,4 +1,5 @@
-//! How GitHub shows what it remembers: state to JSON, complete enough for clients with strict types.
+//! How GitHub shows what it remembers: state to JSON, complete enough for clients with strict
+//! types.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

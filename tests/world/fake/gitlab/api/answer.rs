@@ -38,7 +38,8 @@ impl Problem {
         Self::new(StatusCode::FORBIDDEN, json!("403 Forbidden"))
     }
 
-    /// A thing that is not there, or that the viewer may not see: a `Project`, or nothing in particular.
+    /// A thing that is not there, or that the viewer may not see: a `Project`, or nothing in
+    /// particular.
     pub fn not_found(what: &str) -> Self {
         let message = if what.is_empty() {
             "404 Not found".to_owned()

@@ -1,4 +1,5 @@
-//! The questions of the GraphQL API that the fake knows: when labels were changed, and who edited an issue the last time.
+//! The questions of the GraphQL API that the fake knows: when labels were changed, and who edited
+//! an issue the last time.
 
 use axum::extract::State as Shared;
 use serde_json::Value;

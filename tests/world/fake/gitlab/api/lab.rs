@@ -34,7 +34,8 @@ pub type Lab = Arc<Forge<State>>;
 #[derive(Clone, Debug)]
 pub struct Viewer(pub String);
 
-/// The project, and the issue or merge request, that a path such as `/projects/7/issues/1/notes` names.
+/// The project, and the issue or merge request, that a path such as `/projects/7/issues/1/notes`
+/// names.
 #[derive(Clone, Debug)]
 pub struct Spot {
     pub project: String,

@@ -79,7 +79,8 @@ pub async fn create(Shared(lab): Shared<Lab>, viewer: Viewer, spot: Spot, fields
 
 /// Checks that the branches are there, and that nobody asked for the same before.
 ///
-/// The real GitLab lets a merge request of a missing branch pass; nothing good comes of it, so the fake does not.
+/// The real GitLab lets a merge request of a missing branch pass; nothing good comes of it, so the
+/// fake does not.
 fn check(state: &State, source: &str, target_project: &str, branch: &str, target: &str) -> Result<(), Problem> {
     let wrong = |field: &str, why: &str| Problem::new(StatusCode::BAD_REQUEST, json!({field: [why]}));
     let from = state.project(source).ok_or_else(|| Problem::not_found("Project"))?;

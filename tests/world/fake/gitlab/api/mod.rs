@@ -1,4 +1,5 @@
-//! The paths of GitLab's REST API that the fake knows. Everything else is noted down and answered 404.
+//! The paths of GitLab's REST API that the fake knows. Everything else is noted down and answered
+//! 404.
 
 mod answer;
 mod graph;

@@ -98,7 +98,8 @@ pub async fn of_group(Shared(lab): Shared<Lab>, viewer: Viewer, Path(group): Pat
     page(&query, &lab.api(), found)
 }
 
-/// Returns the projects of a group that the viewer may see. A group is named by its path or its number.
+/// Returns the projects of a group that the viewer may see. A group is named by its path or its
+/// number.
 pub fn in_group<'a>(view: View<'a>, group: &str, with_subgroups: bool) -> Vec<&'a Project> {
     let visible = view
         .state

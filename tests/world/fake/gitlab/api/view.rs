@@ -1,4 +1,5 @@
-//! How GitLab shows what it remembers: state to JSON, complete enough for clients with strict types.
+//! How GitLab shows what it remembers: state to JSON, complete enough for clients with strict
+//! types.
 
 use serde_json::Value;
 use serde_json::json;
