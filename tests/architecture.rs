@@ -114,10 +114,6 @@ fn reading_order_is_import_order() {
     );
 }
 
-/// A run's stages are methods of `Run`, and `Run` holds the desk that they work at: one thing in
-/// several files.
-const ONE_THING: [&str; 5] = ["ask", "desk", "keeping", "preparing", "run"];
-
 /// Returns the files of each folder, by folder and name, with the neighbours in it that they
 /// import.
 fn neighbours() -> BTreeMap<(PathBuf, String), BTreeSet<String>> {
@@ -149,7 +145,6 @@ fn neighbours() -> BTreeMap<(PathBuf, String), BTreeSet<String>> {
                 None => vec![first_name(rest)],
             })
             .filter(|other| known.contains(other) && *other != name && *other != "mod")
-            .filter(|other| !(ONE_THING.contains(&name.as_str()) && ONE_THING.contains(&other.as_str())))
             .collect();
         if name != "mod" {
             found.insert((folder.to_owned(), name), imported);

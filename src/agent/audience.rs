@@ -4,13 +4,15 @@
 //! and so vouched for, be they a stranger's; what a stranger changes later is not. Comments of
 //! others are left out, or quoted where the operator wants it.
 
+use super::claim::Claim;
+use super::inbox::Inbox;
+use super::run::Run;
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 
 use super::OtherComments;
 use super::hearing::Hears;
-use super::run::Run;
 use super::setback::Setback;
 use super::thread::Thread;
 use crate::forge::who::Who;
@@ -28,111 +30,116 @@ pub(super) struct Said {
     pub others: Vec<Comment>,
 }
 
-impl Run {
-    /// Refuses an item that was changed by somebody who may not, after the label was put on. Each
-    /// change is judged: one by somebody who may does not vouch for those before it.
-    ///
-    /// A round on the program's own change request has no label. Nobody vouched for its words but
-    /// who wrote them, so all changes count there; they refuse nothing, though, because what is to
-    /// be done stands in comments and checks. Returns whether the item's own words may be shown to
-    /// the model.
-    pub(super) async fn require_vouched(&self, item: &Item) -> Result<bool, Setback> {
-        let Thread::Item { forge, .. } = &self.thread else {
-            return Ok(true);
-        };
-        let since = match (&self.record.trigger, &self.record.round) {
-            (Some(trigger), _) => trigger.at,
-            (None, Some(_)) => DateTime::UNIX_EPOCH,
-            (None, None) => return Ok(true),
-        };
-        let is_round = self.record.trigger.is_none();
-        let is_fork = item.change.as_ref().is_some_and(|change| change.is_fork);
-        let mut edits = forge.edits_since(item, since).await?;
-        // Whoever pushed to a branch of the repository itself could write to it, whatever they may
-        // do now.
-        edits.retain(|edit| edit.what == Edited::Words || is_fork);
-        for edit in &edits {
-            if !self.may_change(forge.as_ref(), edit.deed.who()).await? {
-                if is_round {
-                    return Ok(false);
-                }
-                return Err(Setback::refused_by_policy(changed_by(edit)));
+/// Refuses an item that was changed by somebody who may not, after the label was put on. Each
+/// change is judged: one by somebody who may does not vouch for those before it.
+///
+/// A round on the program's own change request has no label. Nobody vouched for its words but
+/// who wrote them, so all changes count there; they refuse nothing, though, because what is to
+/// be done stands in comments and checks. Returns whether the item's own words may be shown to
+/// the model.
+pub(super) async fn require_vouched(run: &Run, item: &Item) -> Result<bool, Setback> {
+    let Thread::Item { forge, .. } = &run.reporter.destination else {
+        return Ok(true);
+    };
+    let since = match (&run.claim.record.trigger, &run.claim.record.round) {
+        (Some(trigger), _) => trigger.at,
+        (None, Some(_)) => DateTime::UNIX_EPOCH,
+        (None, None) => return Ok(true),
+    };
+    let is_round = run.claim.record.trigger.is_none();
+    let is_fork = item.change.as_ref().is_some_and(|change| change.is_fork);
+    let mut edits = forge.edits_since(item, since).await?;
+    // Whoever pushed to a branch of the repository itself could write to it, whatever they may
+    // do now.
+    edits.retain(|edit| edit.what == Edited::Words || is_fork);
+    for edit in &edits {
+        if !may_change(&run.inbox, forge.as_ref(), edit.deed.who()).await? {
+            if is_round {
+                return Ok(false);
             }
+            return Err(Setback::refused_by_policy(changed_by(edit)));
         }
-        let vouched = self.record.vouched.as_ref();
-        if vouched.is_some_and(|vouched| vouched.words_changed_silently(item, &edits)) {
-            return Err(Setback::refused_by_policy(CHANGED_SILENTLY));
+    }
+    let vouched = run.claim.record.vouched.as_ref();
+    if vouched.is_some_and(|vouched| vouched.words_changed_silently(item, &edits)) {
+        return Err(Setback::refused_by_policy(CHANGED_SILENTLY));
+    }
+    Ok(true)
+}
+
+/// Refuses a fork's branch that moved after the label was accepted, unless its owner may write
+/// to the repository; notes for people where a branch moved by those who may. Only they can
+/// move a branch of the repository itself.
+pub(super) async fn require_vouched_head(run: &mut Run, item: &Item, commit: &CommitId) -> Result<(), Setback> {
+    let (Some(change), Some(vouched), Thread::Item { forge, .. }) =
+        (&item.change, &run.claim.record.vouched, &run.reporter.destination)
+    else {
+        return Ok(());
+    };
+    if !vouched.has_another_head(commit.as_str()) {
+        return Ok(());
+    }
+    let owner = change.owner();
+    // The address names the account; nothing tells its id.
+    let who = Who { login: owner, id: None };
+    if change.is_fork && !may_change(&run.inbox, forge.as_ref(), who).await? {
+        return Err(Setback::refused_by_policy(moved(owner)));
+    }
+    run.claim.warn(format!(
+        "The branch `{}` moved after the label was accepted, by people who may write to the repository; the work begins at its newest commit.",
+        change.head_branch
+    ));
+    Ok(())
+}
+
+/// Tells whether somebody's change of an item counts as that of people who may write: the
+/// program's own does.
+async fn may_change(inbox: &Inbox, forge: &dyn Forge, who: Who<'_>) -> Result<bool, Setback> {
+    let is_own = !who.login.is_empty() && forge.bot_name().await?.eq_ignore_ascii_case(who.login);
+    Ok(is_own || is_authorised(inbox, forge, who).await?)
+}
+
+/// Sorts comments by whose words they are, and leaves out what nobody is to read.
+pub(super) async fn heed(run: &Run, comments: Vec<Comment>) -> Result<Said, Setback> {
+    let mut said = Said::default();
+    let Thread::Item { forge, .. } = &run.reporter.destination else {
+        return Ok(said);
+    };
+    let forge = Arc::clone(forge);
+    let quotes = run.claim.services.settings.steering.other_comments == OtherComments::Quote;
+    run.inbox.thread_watcher.lock().await.forget_rights();
+    for comment in comments {
+        if run
+            .inbox
+            .thread_watcher
+            .lock()
+            .await
+            .hears(forge.as_ref(), &comment)
+            .await?
+        {
+            said.comments.push(comment);
+        } else if quotes && trigger_at(&run.claim).is_some_and(|at| stood_before(&comment, at)) {
+            said.others.push(comment);
+        } else {
+            run.claim.note(Fact::Ignored {
+                author: comment.author.clone(),
+                reason: format!(
+                    "the comment {} is of {}",
+                    comment.key,
+                    Hears::whom(forge.as_ref(), &comment).nobody()
+                ),
+            });
         }
-        Ok(true)
     }
+    Ok(said)
+}
 
-    /// Refuses a fork's branch that moved after the label was accepted, unless its owner may write
-    /// to the repository; notes for people where a branch moved by those who may. Only they can
-    /// move a branch of the repository itself.
-    pub(super) async fn require_vouched_head(&mut self, item: &Item, commit: &CommitId) -> Result<(), Setback> {
-        let (Some(change), Some(vouched), Thread::Item { forge, .. }) =
-            (&item.change, &self.record.vouched, &self.thread)
-        else {
-            return Ok(());
-        };
-        if !vouched.has_another_head(commit.as_str()) {
-            return Ok(());
-        }
-        let owner = change.owner();
-        // The address names the account; nothing tells its id.
-        let who = Who { login: owner, id: None };
-        if change.is_fork && !self.may_change(forge.as_ref(), who).await? {
-            return Err(Setback::refused_by_policy(moved(owner)));
-        }
-        self.warn(format!(
-            "The branch `{}` moved after the label was accepted, by people who may write to the repository; the work begins at its newest commit.",
-            change.head_branch
-        ));
-        Ok(())
-    }
+fn trigger_at(claim: &Claim) -> Option<DateTime<Utc>> {
+    claim.record.trigger.as_ref().map(|trigger| trigger.at)
+}
 
-    /// Tells whether somebody's change of an item counts as that of people who may write: the
-    /// program's own does.
-    async fn may_change(&self, forge: &dyn Forge, who: Who<'_>) -> Result<bool, Setback> {
-        let is_own = !who.login.is_empty() && forge.bot_name().await?.eq_ignore_ascii_case(who.login);
-        Ok(is_own || self.is_authorised(forge, who).await?)
-    }
-
-    /// Sorts comments by whose words they are, and leaves out what nobody is to read.
-    pub(super) async fn heed(&self, comments: Vec<Comment>) -> Result<Said, Setback> {
-        let mut said = Said::default();
-        let Thread::Item { forge, .. } = &self.thread else {
-            return Ok(said);
-        };
-        let forge = Arc::clone(forge);
-        let quotes = self.workshop.settings.steering.other_comments == OtherComments::Quote;
-        self.ear.lock().await.forget_rights();
-        for comment in comments {
-            if self.ear.lock().await.hears(forge.as_ref(), &comment).await? {
-                said.comments.push(comment);
-            } else if quotes && self.trigger_at().is_some_and(|at| stood_before(&comment, at)) {
-                said.others.push(comment);
-            } else {
-                self.note(Fact::Ignored {
-                    author: comment.author.clone(),
-                    reason: format!(
-                        "the comment {} is of {}",
-                        comment.key,
-                        Hears::whom(forge.as_ref(), &comment).nobody()
-                    ),
-                });
-            }
-        }
-        Ok(said)
-    }
-
-    fn trigger_at(&self) -> Option<DateTime<Utc>> {
-        self.record.trigger.as_ref().map(|trigger| trigger.at)
-    }
-
-    async fn is_authorised(&self, forge: &dyn Forge, who: Who<'_>) -> Result<bool, Setback> {
-        Ok(self.ear.lock().await.is_authorised(forge, who).await?)
-    }
+async fn is_authorised(inbox: &Inbox, forge: &dyn Forge, who: Who<'_>) -> Result<bool, Setback> {
+    Ok(inbox.thread_watcher.lock().await.is_authorised(forge, who).await?)
 }
 
 /// Tells whether a comment was there, as it is, when the label was put on: whoever did so has seen

@@ -2,13 +2,18 @@
 //! installed for it, and nothing else that the model left in its own: a program that it planted
 //! there, a process in the background or a forgotten file changes no verdict.
 
+use super::ask;
+use super::claim::Claim;
+use super::desk;
+use super::executing;
+use super::run::Run;
+use super::setting_up;
 use std::sync::Arc;
 use std::time::Instant;
 
 use super::VerificationEnvironment;
 use super::opening::{Opening, SetUp};
 use super::record::CheckedIn;
-use super::run::Run;
 use super::setback::Setback;
 use super::workspace::Workspace;
 use crate::environment::specification::Purpose;
@@ -35,130 +40,137 @@ impl Bench {
     }
 }
 
-impl Run {
-    /// Returns where the checks of `head` run, and notes it.
-    pub(super) async fn decide_where_to_check(&mut self, head: &CommitId) -> Result<CheckedIn, Setback> {
-        let settings = &self.workshop.settings.planning.verification;
-        let took = self.record.set_up_milliseconds;
-        let is_slow = took > settings.fresh_set_up_seconds.saturating_mul(1_000);
-        let place = match settings.environment {
-            VerificationEnvironment::Same => CheckedIn::Work,
-            VerificationEnvironment::Fresh if !is_slow => CheckedIn::Fresh,
-            VerificationEnvironment::Fresh => {
-                let opening = self.bench_opening(head).await?;
-                if opening.is_set_up_kept().await? {
-                    CheckedIn::Fresh
-                } else {
-                    CheckedIn::WorkBecauseOfSetUp {
-                        seconds: took.div_ceil(1_000),
-                    }
+/// Returns where the checks of `head` run, and notes it.
+pub(super) async fn decide_where_to_check(run: &mut Run, head: &CommitId) -> Result<CheckedIn, Setback> {
+    let settings = &run.claim.services.settings.planning.verification;
+    let took = run.claim.record.set_up_milliseconds;
+    let is_slow = took > settings.fresh_set_up_seconds.saturating_mul(1_000);
+    let place = match settings.environment {
+        VerificationEnvironment::Same => CheckedIn::Work,
+        VerificationEnvironment::Fresh if !is_slow => CheckedIn::Fresh,
+        VerificationEnvironment::Fresh => {
+            let opening = bench_opening(run, head).await?;
+            if opening.is_set_up_kept().await? {
+                CheckedIn::Fresh
+            } else {
+                CheckedIn::WorkBecauseOfSetUp {
+                    seconds: took.div_ceil(1_000),
                 }
             }
-        };
-        self.record.checked_in = Some(place);
-        Ok(place)
-    }
-
-    /// Opens a container with `commit` unless `bench` is that one. Another one is closed first, so
-    /// that a run has two containers at most.
-    pub(super) async fn bench_with<'bench>(
-        &mut self,
-        bench: &'bench mut Option<Bench>,
-        commit: &CommitId,
-    ) -> Result<&'bench Bench, Setback> {
-        if bench.as_ref().is_some_and(|bench| bench.commit != *commit) {
-            self.close_bench(bench).await;
         }
-        if bench.is_none() {
-            *bench = Some(Box::pin(self.open_bench(commit)).await?);
-        }
-        bench
-            .as_ref()
-            .ok_or_else(|| Setback::failed("the container for the checks was not opened"))
-    }
+    };
+    run.claim.record.checked_in = Some(place);
+    Ok(place)
+}
 
-    /// Removes the container, if there is one.
-    pub(super) async fn close_bench(&self, bench: &mut Option<Bench>) {
-        if let Some(bench) = bench.take() {
-            let container = bench.close().await;
-            self.note(Fact::EnvironmentRemoved { container });
+/// Opens a container with `commit` unless `bench` is that one. Another one is closed first, so
+/// that a run has two containers at most.
+pub(super) async fn bench_with<'bench>(
+    run: &mut Run,
+    bench: &'bench mut Option<Bench>,
+    commit: &CommitId,
+) -> Result<&'bench Bench, Setback> {
+    if bench.as_ref().is_some_and(|bench| bench.commit != *commit) {
+        close_bench(&mut run.claim, bench).await;
+    }
+    if bench.is_none() {
+        *bench = Some(Box::pin(open_bench(run, commit)).await?);
+    }
+    bench
+        .as_ref()
+        .ok_or_else(|| Setback::failed("the container for the checks was not opened"))
+}
+
+/// Removes the container, if there is one.
+pub(super) async fn close_bench(claim: &mut Claim, bench: &mut Option<Bench>) {
+    if let Some(bench) = bench.take() {
+        let container = bench.close().await;
+        claim.note(Fact::EnvironmentRemoved { container });
+    }
+}
+
+/// Runs a check in the container, and returns its exit code and output.
+pub(super) async fn execute_at(
+    run: &mut Run,
+    bench: &Bench,
+    command: &str,
+) -> Result<crate::tool::ToolOutput, Setback> {
+    executing::execute_with(run, &bench.toolbox, command).await
+}
+
+async fn open_bench(run: &mut Run, commit: &CommitId) -> Result<Bench, Setback> {
+    let begun = Instant::now();
+    let opening = bench_opening(run, commit).await?;
+    let progress = |line: String| tracing::info!(task = %run.claim.lease.task, "{line}");
+    opening.bring_images(&progress).await?;
+    let opened = Box::pin(opening.open()).await?;
+    let is_set_up = opened.workspace.set_up().is_some();
+    let server: Arc<dyn ToolServer> = Arc::new(opened.tools);
+    let bench = Bench {
+        commit: commit.clone(),
+        workspace: opened.workspace,
+        toolbox: Toolbox::new(vec![server], run.claim.record.rules.tools.clone()),
+    };
+    if let Err(setback) = set_bench_up(run, &bench, is_set_up).await {
+        bench.close().await;
+        return Err(setback);
+    }
+    run.claim.note(Fact::CheckEnvironmentStarted {
+        environment: opening.name,
+        container: bench.workspace.container().to_owned(),
+        milliseconds: super::ask::milliseconds(begun),
+        is_set_up,
+        has_waited: opened.has_waited,
+    });
+    Ok(bench)
+}
+
+/// Installs what belongs to the result: by the plan's set-up, by commands of the work that did
+/// nothing else, and by those that the model added. One that fails shows in the checks.
+async fn set_bench_up(run: &mut Run, bench: &Bench, is_set_up: bool) -> Result<(), Setback> {
+    let planned = if is_set_up {
+        Vec::new()
+    } else {
+        setting_up::set_up_commands(&run.claim)
+    };
+    let commands = [
+        planned,
+        run.claim.record.installed.clone(),
+        run.claim.record.added_set_up.clone(),
+    ]
+    .concat();
+    let _let_out = bench.workspace.let_out();
+    for command in &commands {
+        // There may be many of them, and each may take as long as a command may.
+        ask::check_limits(&run.claim).await?;
+        let output = executing::execute_with(run, &bench.toolbox, command).await?;
+        if output.is_error {
+            tracing::info!(task = %run.claim.lease.task, "in the container for the checks `{command}` failed");
         }
     }
-
-    /// Runs a check in the container, and returns its exit code and output.
-    pub(super) async fn execute_at(
-        &mut self,
-        bench: &Bench,
-        command: &str,
-    ) -> Result<crate::tool::ToolOutput, Setback> {
-        self.execute_with(&bench.toolbox, command).await
+    if is_set_up || !commands.is_empty() {
+        bench.workspace.end_set_up().await?;
     }
+    Ok(())
+}
 
-    async fn open_bench(&mut self, commit: &CommitId) -> Result<Bench, Setback> {
-        let begun = Instant::now();
-        let opening = self.bench_opening(commit).await?;
-        let progress = |line: String| tracing::info!(task = %self.lease.task, "{line}");
-        opening.bring_images(&progress).await?;
-        let opened = Box::pin(opening.open()).await?;
-        let is_set_up = opened.workspace.set_up().is_some();
-        let server: Arc<dyn ToolServer> = Arc::new(opened.tools);
-        let bench = Bench {
-            commit: commit.clone(),
-            workspace: opened.workspace,
-            toolbox: Toolbox::new(vec![server], self.record.rules.tools.clone()),
-        };
-        if let Err(setback) = self.set_bench_up(&bench, is_set_up).await {
-            bench.close().await;
-            return Err(setback);
+async fn bench_opening(run: &mut Run, commit: &CommitId) -> Result<Opening, Setback> {
+    let (name, environment) = desk::environment(&run.claim)?;
+    let mirror = desk::open_desk(run).await?.workspace.mirror().clone();
+    let mut opening = desk::opening(run, name, environment, mirror.clone(), SetUp::Known(None))?;
+    opening.purpose = Purpose::Checks;
+    opening.base.commit = commit.clone();
+    let planned = setting_up::set_up_commands(&run.claim);
+    opening.dependencies = match opening.dependencies.take() {
+        // The result may have other dependencies than the project had.
+        Some(before) => {
+            let (files, are_more) = mirror.files(commit, MOST_FILES).await?;
+            let tree = mirror.tree(commit).await?;
+            (!are_more).then(|| before.with(&files, tree))
         }
-        self.note(Fact::CheckEnvironmentStarted {
-            environment: opening.name,
-            container: bench.workspace.container().to_owned(),
-            milliseconds: super::ask::milliseconds(begun),
-            is_set_up,
-            has_waited: opened.has_waited,
-        });
-        Ok(bench)
-    }
-
-    /// Installs what belongs to the result: by the plan's set-up, by commands of the work that did
-    /// nothing else, and by those that the model added. One that fails shows in the checks.
-    async fn set_bench_up(&mut self, bench: &Bench, is_set_up: bool) -> Result<(), Setback> {
-        let planned = if is_set_up { Vec::new() } else { self.set_up_commands() };
-        let commands = [planned, self.record.installed.clone(), self.record.added_set_up.clone()].concat();
-        let _let_out = bench.workspace.let_out();
-        for command in &commands {
-            // There may be many of them, and each may take as long as a command may.
-            self.check_limits().await?;
-            let output = self.execute_with(&bench.toolbox, command).await?;
-            if output.is_error {
-                tracing::info!(task = %self.lease.task, "in the container for the checks `{command}` failed");
-            }
-        }
-        if is_set_up || !commands.is_empty() {
-            bench.workspace.end_set_up().await?;
-        }
-        Ok(())
-    }
-
-    async fn bench_opening(&mut self, commit: &CommitId) -> Result<Opening, Setback> {
-        let (name, environment) = self.environment()?;
-        let mirror = self.open_desk().await?.workspace.mirror().clone();
-        let mut opening = self.opening(name, environment, mirror.clone(), SetUp::Known(None))?;
-        opening.purpose = Purpose::Checks;
-        opening.base.commit = commit.clone();
-        let planned = self.set_up_commands();
-        opening.dependencies = match opening.dependencies.take() {
-            // The result may have other dependencies than the project had.
-            Some(before) => {
-                let (files, are_more) = mirror.files(commit, MOST_FILES).await?;
-                let tree = mirror.tree(commit).await?;
-                (!are_more).then(|| before.with(&files, tree))
-            }
-            None => None,
-        };
-        let done = opening.dependencies.as_ref().and_then(|now| now.set_up_by(&planned));
-        opening.set_up = SetUp::Known(done);
-        Ok(opening)
-    }
+        None => None,
+    };
+    let done = opening.dependencies.as_ref().and_then(|now| now.set_up_by(&planned));
+    opening.set_up = SetUp::Known(done);
+    Ok(opening)
 }

@@ -5,7 +5,10 @@
 //! they fail, they are run once more on what was there before the change. What fails in a new
 //! container is also run in the model's own, so that it can be told where it passes.
 
+use super::bench;
 use super::bench::Bench;
+use super::claim::Claim;
+use super::desk;
 use super::record::{CheckedIn, Work};
 use super::run::Run;
 use super::scripts::PROJECT;
@@ -46,243 +49,244 @@ struct Site<'head> {
     bench: Option<Bench>,
 }
 
-impl Run {
-    /// Runs what is to be run on `head`, which the workspace shows; each result is in the record
-    /// and saved before the next begins.
-    pub(super) async fn check(&mut self, head: &CommitId) -> Result<(), Setback> {
-        let mut site = Site {
-            head,
-            place: None,
-            bench: None,
-        };
-        let checked = self.check_at(&mut site).await;
-        self.close_bench(&mut site.bench).await;
-        checked
-    }
+/// Runs what is to be run on `head`, which the workspace shows; each result is in the record
+/// and saved before the next begins.
+pub(super) async fn check(run: &mut Run, head: &CommitId) -> Result<(), Setback> {
+    let mut site = Site {
+        head,
+        place: None,
+        bench: None,
+    };
+    let checked = check_at(run, &mut site).await;
+    bench::close_bench(&mut run.claim, &mut site.bench).await;
+    checked
+}
 
-    async fn check_at(&mut self, site: &mut Site<'_>) -> Result<(), Setback> {
-        let work = self.work(site.head).await?;
-        let earlier = self.still_true(&work);
-        self.record.checks.clear();
-        self.record.checked = Some(work);
-        let wanted = self.wanted(site.head).await?;
-        if wanted
-            .iter()
-            .any(|wanted| !earlier.iter().any(|checked| checked.command == wanted.check.command))
-        {
-            self.show_progress().await?;
+async fn check_at(run: &mut Run, site: &mut Site<'_>) -> Result<(), Setback> {
+    let work = work(run, site.head).await?;
+    let earlier = still_true(&mut run.claim, &work);
+    run.claim.record.checks.clear();
+    run.claim.record.checked = Some(work);
+    let wanted = wanted(run, site.head).await?;
+    if wanted
+        .iter()
+        .any(|wanted| !earlier.iter().any(|checked| checked.command == wanted.check.command))
+    {
+        run.reporter.show_progress(&mut run.claim).await?;
+    }
+    let mut has_guessed = false;
+    for wanted in wanted {
+        if has_guessed && wanted.whose == Whose::Guess {
+            continue;
         }
-        let mut has_guessed = false;
-        for wanted in wanted {
-            if has_guessed && wanted.whose == Whose::Guess {
-                continue;
-            }
-            let known = earlier.iter().find(|checked| checked.command == wanted.check.command);
-            let checked = match known {
-                Some(checked) => checked.clone(),
-                None => self.check_one(&wanted, site).await?,
+        let known = earlier.iter().find(|checked| checked.command == wanted.check.command);
+        let checked = match known {
+            Some(checked) => checked.clone(),
+            None => check_one(run, &wanted, site).await?,
+        };
+        // Where what runs the first is not there, the next one may be.
+        has_guessed |= wanted.whose == Whose::Guess && checked.excuse != Some(Excuse::DidNotStart);
+        run.claim.record.checks.push(checked);
+        run.claim.save().await?;
+    }
+    Ok(())
+}
+
+/// Returns the results that need not be asked for again: all of them where the model has not
+/// been heard since, else those that passed on the same files. What failed may depend on what
+/// is installed.
+fn still_true(claim: &mut Claim, work: &Work) -> Vec<Checked> {
+    let Some(before) = claim
+        .record
+        .checked
+        .clone()
+        .filter(|before| before.tree.is_some() && before.tree == work.tree)
+    else {
+        return Vec::new();
+    };
+    let is_same_turn = before.turns == work.turns;
+    let checks = std::mem::take(&mut claim.record.checks);
+    checks
+        .into_iter()
+        .filter(|checked| is_same_turn || checked.passed())
+        .collect()
+}
+
+async fn work(run: &mut Run, head: &CommitId) -> Result<Work, Setback> {
+    let turns = run.claim.record.turns;
+    let tree = Some(desk::open_desk(run).await?.workspace.mirror().tree(head).await?);
+    Ok(Work { tree, turns })
+}
+
+async fn wanted(run: &mut Run, head: &CommitId) -> Result<Vec<Wanted>, Setback> {
+    let plan = run.claim.record.plan.as_ref();
+    let of_plan = plan.map(|plan| plan.verification.clone()).unwrap_or_default();
+    let mut wanted: Vec<Wanted> = Vec::new();
+    for check in of_plan {
+        if !wanted.iter().any(|known| known.check == check) {
+            wanted.push(Wanted {
+                check,
+                whose: Whose::Plan,
+            });
+        }
+    }
+    let tests = tests(run, head).await?;
+    for (command, whose) in tests {
+        // What the plan promises to pass must pass, whatever it did before.
+        if !wanted.iter().any(|known| known.check.command.trim() == command) {
+            let check = Check {
+                command,
+                expect_exit: 0,
             };
-            // Where what runs the first is not there, the next one may be.
-            has_guessed |= wanted.whose == Whose::Guess && checked.excuse != Some(Excuse::DidNotStart);
-            self.record.checks.push(checked);
-            self.save().await?;
+            wanted.push(Wanted { check, whose });
         }
-        Ok(())
     }
+    Ok(wanted)
+}
 
-    /// Returns the results that need not be asked for again: all of them where the model has not
-    /// been heard since, else those that passed on the same files. What failed may depend on what
-    /// is installed.
-    fn still_true(&mut self, work: &Work) -> Vec<Checked> {
-        let Some(before) = self
-            .record
-            .checked
-            .clone()
-            .filter(|before| before.tree.is_some() && before.tree == work.tree)
-        else {
-            return Vec::new();
+/// Returns the commands that run the project's own tests: one that is named, or guesses, the
+/// best first. None where nothing was changed: they would say nothing of the work.
+async fn tests(run: &mut Run, head: &CommitId) -> Result<Vec<(String, Whose)>, Setback> {
+    let configured = run
+        .claim
+        .services
+        .settings
+        .planning
+        .verification
+        .test_command
+        .trim()
+        .to_owned();
+    let planned = run
+        .claim
+        .record
+        .plan
+        .as_ref()
+        .map_or("", |plan| plan.test_command.trim())
+        .to_owned();
+    let workspace = desk::open_desk(run).await?.workspace.clone();
+    let (mirror, base) = (workspace.mirror(), workspace.base());
+    if mirror.tree(head).await? == mirror.tree(base).await? {
+        return Ok(Vec::new());
+    }
+    Ok(match (configured.as_str(), planned.as_str()) {
+        ("none", _) => Vec::new(),
+        ("auto" | "", "") => {
+            let mut commands = detected(&workspace, base).await?;
+            if commands.is_empty() {
+                commands = detected(&workspace, head).await?;
+            }
+            commands
+                .into_iter()
+                .map(|command| (command.to_owned(), Whose::Guess))
+                .collect()
+        }
+        ("auto" | "", planned) => vec![(planned.to_owned(), Whose::Project)],
+        (configured, _) => vec![(configured.to_owned(), Whose::Project)],
+    })
+}
+
+async fn check_one(run: &mut Run, wanted: &Wanted, site: &mut Site<'_>) -> Result<Checked, Setback> {
+    let (command, expected) = (&wanted.check.command, wanted.check.expect_exit.into());
+    let mut ended = run_check(run, command, site).await?;
+    let mut checked = Checked::new(command, expected, &ended);
+    // What the plan promises must pass, and what cannot be started cannot have failed before
+    // either.
+    let may_have_failed_before = !checked.passed() && wanted.whose != Whose::Plan && !ended.did_not_start();
+    if may_have_failed_before && let Some(before) = before(run, &checked, site).await? {
+        checked.weigh(&ended, &before);
+    }
+    if checked.is_open() && site.place == Some(CheckedIn::Fresh) {
+        let at_work = run_at_work(run, command).await?;
+        checked.passes_only_at_work = at_work.exit_code == Some(expected);
+        if !checked.passes_only_at_work && ended.did_not_start() && !at_work.did_not_start() {
+            // It runs only where the model installed what it needs, and what it says there is
+            // no excuse.
+            checked = Checked::new(command, expected, &at_work);
+            ended = at_work;
+        }
+    }
+    if checked.is_open() && wanted.whose == Whose::Guess && ended.did_not_start() && !checked.passes_only_at_work {
+        checked.excuse = Some(Excuse::DidNotStart);
+    }
+    run.claim.note(Fact::Verified {
+        command: command.clone(),
+        exit_code: checked.exit_code,
+        passed: checked.passed(),
+    });
+    Ok(checked)
+}
+
+/// Returns what the project's tests gave before anything was changed; run at the first need.
+/// Without an end there is nothing to compare.
+async fn before(run: &mut Run, checked: &Checked, site: &mut Site<'_>) -> Result<Option<Before>, Setback> {
+    if let Some(before) = run
+        .claim
+        .record
+        .before
+        .as_ref()
+        .filter(|before| before.command == checked.command)
+    {
+        return Ok(Some(before.clone()));
+    }
+    // What the model itself added to the set-up could break the tests of the base, and so
+    // excuse those of the result.
+    let is_set_up_by_model = site.place == Some(CheckedIn::Fresh) && !run.claim.record.added_set_up.is_empty();
+    if checked.exit_code.is_none() || is_set_up_by_model {
+        return Ok(None);
+    }
+    let workspace = desk::open_desk(run).await?.workspace.clone();
+    let ended = if site.place == Some(CheckedIn::Fresh) {
+        // In a container of its own: the tests of the result have run in the other one, and may
+        // have left something there.
+        let bench = bench::bench_with(run, &mut site.bench, workspace.base()).await?;
+        ended(bench::execute_at(run, bench, &checked.command).await?)
+    } else {
+        match workspace.exchange_for_base().await {
+            Ok(()) => {}
+            Err(lost @ Setback::WorkspaceLost(_)) => return Err(lost),
+            Err(setback) => {
+                tracing::warn!(task = %run.claim.lease.task, "the tests were not run on what was there before: {setback:?}");
+                return Ok(None);
+            }
+        }
+        ended(desk::execute(run, &checked.command).await?)
+    };
+    let before = Before::new(&checked.command, &ended);
+    run.claim.note(Fact::VerifiedBefore {
+        command: before.command.clone(),
+        exit_code: before.exit_code,
+    });
+    run.claim.record.before = Some(before.clone());
+    run.claim.save().await?;
+    Ok(Some(before))
+}
+
+async fn run_check(run: &mut Run, command: &str, site: &mut Site<'_>) -> Result<Ended, Setback> {
+    let place = match site.place {
+        Some(place) => place,
+        None => bench::decide_where_to_check(run, site.head).await?,
+    };
+    site.place = Some(place);
+    if place == CheckedIn::Fresh {
+        let bench = bench::bench_with(run, &mut site.bench, site.head).await?;
+        return match bench::execute_at(run, bench, command).await {
+            Ok(output) => Ok(ended(output)),
+            // The check took its own container down. The one with the work is another, and the
+            // model is told.
+            Err(Setback::WorkspaceLost(reason)) => {
+                bench::close_bench(&mut run.claim, &mut site.bench).await;
+                Ok(Ended::new(None, reason, PROJECT))
+            }
+            Err(setback) => Err(setback),
         };
-        let is_same_turn = before.turns == work.turns;
-        let checks = std::mem::take(&mut self.record.checks);
-        checks
-            .into_iter()
-            .filter(|checked| is_same_turn || checked.passed())
-            .collect()
     }
+    run_at_work(run, command).await
+}
 
-    async fn work(&mut self, head: &CommitId) -> Result<Work, Setback> {
-        let turns = self.record.turns;
-        let tree = Some(self.open_desk().await?.workspace.mirror().tree(head).await?);
-        Ok(Work { tree, turns })
-    }
-
-    async fn wanted(&mut self, head: &CommitId) -> Result<Vec<Wanted>, Setback> {
-        let plan = self.record.plan.as_ref();
-        let of_plan = plan.map(|plan| plan.verification.clone()).unwrap_or_default();
-        let mut wanted: Vec<Wanted> = Vec::new();
-        for check in of_plan {
-            if !wanted.iter().any(|known| known.check == check) {
-                wanted.push(Wanted {
-                    check,
-                    whose: Whose::Plan,
-                });
-            }
-        }
-        let tests = self.tests(head).await?;
-        for (command, whose) in tests {
-            // What the plan promises to pass must pass, whatever it did before.
-            if !wanted.iter().any(|known| known.check.command.trim() == command) {
-                let check = Check {
-                    command,
-                    expect_exit: 0,
-                };
-                wanted.push(Wanted { check, whose });
-            }
-        }
-        Ok(wanted)
-    }
-
-    /// Returns the commands that run the project's own tests: one that is named, or guesses, the
-    /// best first. None where nothing was changed: they would say nothing of the work.
-    async fn tests(&mut self, head: &CommitId) -> Result<Vec<(String, Whose)>, Setback> {
-        let configured = self
-            .workshop
-            .settings
-            .planning
-            .verification
-            .test_command
-            .trim()
-            .to_owned();
-        let planned = self
-            .record
-            .plan
-            .as_ref()
-            .map_or("", |plan| plan.test_command.trim())
-            .to_owned();
-        let workspace = self.open_desk().await?.workspace.clone();
-        let (mirror, base) = (workspace.mirror(), workspace.base());
-        if mirror.tree(head).await? == mirror.tree(base).await? {
-            return Ok(Vec::new());
-        }
-        Ok(match (configured.as_str(), planned.as_str()) {
-            ("none", _) => Vec::new(),
-            ("auto" | "", "") => {
-                let mut commands = detected(&workspace, base).await?;
-                if commands.is_empty() {
-                    commands = detected(&workspace, head).await?;
-                }
-                commands
-                    .into_iter()
-                    .map(|command| (command.to_owned(), Whose::Guess))
-                    .collect()
-            }
-            ("auto" | "", planned) => vec![(planned.to_owned(), Whose::Project)],
-            (configured, _) => vec![(configured.to_owned(), Whose::Project)],
-        })
-    }
-
-    async fn check_one(&mut self, wanted: &Wanted, site: &mut Site<'_>) -> Result<Checked, Setback> {
-        let (command, expected) = (&wanted.check.command, wanted.check.expect_exit.into());
-        let mut ended = self.run_check(command, site).await?;
-        let mut checked = Checked::new(command, expected, &ended);
-        // What the plan promises must pass, and what cannot be started cannot have failed before
-        // either.
-        let may_have_failed_before = !checked.passed() && wanted.whose != Whose::Plan && !ended.did_not_start();
-        if may_have_failed_before && let Some(before) = self.before(&checked, site).await? {
-            checked.weigh(&ended, &before);
-        }
-        if checked.is_open() && site.place == Some(CheckedIn::Fresh) {
-            let at_work = self.run_at_work(command).await?;
-            checked.passes_only_at_work = at_work.exit_code == Some(expected);
-            if !checked.passes_only_at_work && ended.did_not_start() && !at_work.did_not_start() {
-                // It runs only where the model installed what it needs, and what it says there is
-                // no excuse.
-                checked = Checked::new(command, expected, &at_work);
-                ended = at_work;
-            }
-        }
-        if checked.is_open() && wanted.whose == Whose::Guess && ended.did_not_start() && !checked.passes_only_at_work {
-            checked.excuse = Some(Excuse::DidNotStart);
-        }
-        self.note(Fact::Verified {
-            command: command.clone(),
-            exit_code: checked.exit_code,
-            passed: checked.passed(),
-        });
-        Ok(checked)
-    }
-
-    /// Returns what the project's tests gave before anything was changed; run at the first need.
-    /// Without an end there is nothing to compare.
-    async fn before(&mut self, checked: &Checked, site: &mut Site<'_>) -> Result<Option<Before>, Setback> {
-        if let Some(before) = self
-            .record
-            .before
-            .as_ref()
-            .filter(|before| before.command == checked.command)
-        {
-            return Ok(Some(before.clone()));
-        }
-        // What the model itself added to the set-up could break the tests of the base, and so
-        // excuse those of the result.
-        let is_set_up_by_model = site.place == Some(CheckedIn::Fresh) && !self.record.added_set_up.is_empty();
-        if checked.exit_code.is_none() || is_set_up_by_model {
-            return Ok(None);
-        }
-        let workspace = self.open_desk().await?.workspace.clone();
-        let ended = if site.place == Some(CheckedIn::Fresh) {
-            // In a container of its own: the tests of the result have run in the other one, and may
-            // have left something there.
-            let bench = self.bench_with(&mut site.bench, workspace.base()).await?;
-            ended(self.execute_at(bench, &checked.command).await?)
-        } else {
-            match workspace.exchange_for_base().await {
-                Ok(()) => {}
-                Err(lost @ Setback::WorkspaceLost(_)) => return Err(lost),
-                Err(setback) => {
-                    tracing::warn!(task = %self.lease.task, "the tests were not run on what was there before: {setback:?}");
-                    return Ok(None);
-                }
-            }
-            ended(self.execute(&checked.command).await?)
-        };
-        let before = Before::new(&checked.command, &ended);
-        self.note(Fact::VerifiedBefore {
-            command: before.command.clone(),
-            exit_code: before.exit_code,
-        });
-        self.record.before = Some(before.clone());
-        self.save().await?;
-        Ok(Some(before))
-    }
-
-    async fn run_check(&mut self, command: &str, site: &mut Site<'_>) -> Result<Ended, Setback> {
-        let place = match site.place {
-            Some(place) => place,
-            None => self.decide_where_to_check(site.head).await?,
-        };
-        site.place = Some(place);
-        if place == CheckedIn::Fresh {
-            let bench = self.bench_with(&mut site.bench, site.head).await?;
-            return match self.execute_at(bench, command).await {
-                Ok(output) => Ok(ended(output)),
-                // The check took its own container down. The one with the work is another, and the
-                // model is told.
-                Err(Setback::WorkspaceLost(reason)) => {
-                    self.close_bench(&mut site.bench).await;
-                    Ok(Ended::new(None, reason, PROJECT))
-                }
-                Err(setback) => Err(setback),
-            };
-        }
-        self.run_at_work(command).await
-    }
-
-    /// Runs it where the model worked, on exactly what was committed.
-    async fn run_at_work(&mut self, command: &str) -> Result<Ended, Setback> {
-        self.open_desk().await?.workspace.undo_checks().await?;
-        Ok(ended(self.execute(command).await?))
-    }
+/// Runs it where the model worked, on exactly what was committed.
+async fn run_at_work(run: &mut Run, command: &str) -> Result<Ended, Setback> {
+    desk::open_desk(run).await?.workspace.undo_checks().await?;
+    Ok(ended(desk::execute(run, command).await?))
 }
 
 fn ended(output: ToolOutput) -> Ended {

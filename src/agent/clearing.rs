@@ -4,10 +4,10 @@
 //! only where every file it changed is now as it had it. The other side compares and deletes in one
 //! step, so that commits of others stay.
 
+use super::claim::Claim;
 use std::collections::BTreeSet;
 
 use super::record::Record;
-use super::run::Run;
 use super::setback::Setback;
 use super::source::Source;
 use crate::forge::Item;
@@ -19,67 +19,70 @@ use crate::repository::{CommitId, RepositoryError};
 /// How many earlier runs are looked at.
 const LOOKED_THROUGH: u32 = 20;
 
-impl Run {
-    /// Deletes the branches that nobody needs any more. What cannot be deleted is only litter.
-    pub(super) async fn clear_unfinished(&mut self, item: &Item, source: &Source) {
-        // Nothing that was done on a fork is ever shown beside it.
-        if item.change.as_ref().is_some_and(|change| change.is_fork) {
-            return;
+/// Deletes the branches that nobody needs any more. What cannot be deleted is only litter.
+pub(super) async fn clear_unfinished(claim: &mut Claim, item: &Item, source: &Source) {
+    // Nothing that was done on a fork is ever shown beside it.
+    if item.change.as_ref().is_some_and(|change| change.is_fork) {
+        return;
+    }
+    let login = source.remote.as_ref().and_then(|remote| remote.login.as_ref());
+    let cleared = async {
+        let delivered = claim.record.head.clone();
+        for (branch, commits) in beside(&claim.record) {
+            clear(claim, &source.mirror, login, &branch, &commits).await?;
         }
-        let login = source.remote.as_ref().and_then(|remote| remote.login.as_ref());
-        let cleared = async {
-            let delivered = self.record.head.clone();
-            for (branch, commits) in beside(&self.record) {
-                self.clear(&source.mirror, login, &branch, &commits).await?;
+        for earlier in claim
+            .services
+            .store
+            .runs(Some(&claim.lease.task), LOOKED_THROUGH)
+            .await?
+        {
+            let record = serde_json::from_value::<Record>(earlier.record).unwrap_or_default();
+            let (Some(base), Some(head)) = (&record.base, &delivered) else {
+                continue;
+            };
+            if earlier.id == claim.lease.run || !earlier.state.is_final() {
+                continue;
             }
-            for earlier in self.workshop.store.runs(Some(&self.lease.task), LOOKED_THROUGH).await? {
-                let record = serde_json::from_value::<Record>(earlier.record).unwrap_or_default();
-                let (Some(base), Some(head)) = (&record.base, &delivered) else {
+            for (branch, commits) in beside(&record) {
+                let there = source.mirror.branch(&branch).await?;
+                let Some(commit) = there.filter(|commit| commits.contains(commit)) else {
                     continue;
                 };
-                if earlier.id == self.lease.run || !earlier.state.is_final() {
-                    continue;
-                }
-                for (branch, commits) in beside(&record) {
-                    let there = source.mirror.branch(&branch).await?;
-                    let Some(commit) = there.filter(|commit| commits.contains(commit)) else {
-                        continue;
-                    };
-                    if holds(&source.mirror, &base.commit, &commit, head).await? {
-                        self.clear(&source.mirror, login, &branch, &[commit]).await?;
-                    }
+                if holds(&source.mirror, &base.commit, &commit, head).await? {
+                    clear(claim, &source.mirror, login, &branch, &[commit]).await?;
                 }
             }
-            Ok::<(), Setback>(())
-        };
-        if let Err(setback) = cleared.await {
-            tracing::warn!(task = %self.lease.task, "a branch with unfinished work could not be deleted: {setback:?}");
         }
+        Ok::<(), Setback>(())
+    };
+    if let Err(setback) = cleared.await {
+        tracing::warn!(task = %claim.lease.task, "a branch with unfinished work could not be deleted: {setback:?}");
     }
+}
 
-    /// Deletes the branch where it is at one of `commits`: else it is gone already, or somebody
-    /// else goes on there.
-    async fn clear(
-        &self,
-        mirror: &Mirror,
-        login: Option<&Login>,
-        branch: &str,
-        commits: &[CommitId],
-    ) -> Result<(), RepositoryError> {
-        for commit in commits.iter().rev() {
-            match mirror.delete(login, commit, branch).await {
-                Ok(()) => {
-                    self.note(Fact::BranchDeleted {
-                        branch: branch.to_owned(),
-                    });
-                    return Ok(());
-                }
-                Err(RepositoryError::Moved { .. }) => {}
-                Err(error) => return Err(error),
+/// Deletes the branch where it is at one of `commits`: else it is gone already, or somebody
+/// else goes on there.
+async fn clear(
+    claim: &Claim,
+    mirror: &Mirror,
+    login: Option<&Login>,
+    branch: &str,
+    commits: &[CommitId],
+) -> Result<(), RepositoryError> {
+    for commit in commits.iter().rev() {
+        match mirror.delete(login, commit, branch).await {
+            Ok(()) => {
+                claim.note(Fact::BranchDeleted {
+                    branch: branch.to_owned(),
+                });
+                return Ok(());
             }
+            Err(RepositoryError::Moved { .. }) => {}
+            Err(error) => return Err(error),
         }
-        Ok(())
     }
+    Ok(())
 }
 
 /// Returns the branches that the run showed work on besides its own.

@@ -1,12 +1,13 @@
 //! The task of a run that follows on its own pull/merge request.
 
+use super::claim::Claim;
+use super::run::Run;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
 use super::order;
 use super::prompt;
 use super::round::{Kind, Notes, Round};
-use super::run::Run;
 use super::setback::Setback;
 use super::thread::Thread;
 use crate::conversation::excerpt;
@@ -14,45 +15,51 @@ use crate::forge::watched::FailedCheck;
 use crate::forge::{Comment, Item};
 use crate::markdown::visible;
 
-impl Run {
-    /// Returns what people who may write said since the last run: what the round was begun for, and
-    /// what came since. `None` for a run that is no such round.
-    pub(super) async fn words_of_round(&mut self, comments: &[Comment]) -> Result<Option<Vec<Comment>>, Setback> {
-        let (Some(mut round), Thread::Item { forge, .. }) = (self.record.round.clone(), &self.thread) else {
-            return Ok(None);
+/// Returns what people who may write said since the last run: what the round was begun for, and
+/// what came since. `None` for a run that is no such round.
+pub(super) async fn words_of_round(run: &mut Run, comments: &[Comment]) -> Result<Option<Vec<Comment>>, Setback> {
+    let (Some(mut round), Thread::Item { forge, .. }) = (run.claim.record.round.clone(), &run.reporter.destination)
+    else {
+        return Ok(None);
+    };
+    let forge = Arc::clone(forge);
+    let mut words = Vec::new();
+    for comment in comments {
+        let is_new = !order::Heard::of(comment).is_in(&run.claim.record.heard);
+        let is_wanted = round.comments.contains(&comment.key) || is_new;
+        let Some(said) = order::for_model(comment).filter(|_| is_wanted && !comment.is_approval) else {
+            continue;
         };
-        let forge = Arc::clone(forge);
-        let mut words = Vec::new();
-        for comment in comments {
-            let is_new = !order::Heard::of(comment).is_in(&self.record.heard);
-            let is_wanted = round.comments.contains(&comment.key) || is_new;
-            let Some(said) = order::for_model(comment).filter(|_| is_wanted && !comment.is_approval) else {
-                continue;
-            };
-            if self.ear.lock().await.hears(forge.as_ref(), comment).await? {
-                round.comments.insert(comment.key);
-                words.push(said);
-            }
+        if run
+            .inbox
+            .thread_watcher
+            .lock()
+            .await
+            .hears(forge.as_ref(), comment)
+            .await?
+        {
+            round.comments.insert(comment.key);
+            words.push(said);
         }
-        // Kept, so that a process that plans again after a crash knows what was new.
-        self.record.round = Some(round);
-        Ok(Some(words))
     }
+    // Kept, so that a process that plans again after a crash knows what was new.
+    run.claim.record.round = Some(round);
+    Ok(Some(words))
+}
 
-    /// Has the opened pull/merge request looked after. Repeating it changes nothing.
-    pub(super) async fn have_it_followed(&self) -> Result<(), Setback> {
-        let store = &self.workshop.store;
-        let number = self.record.change.as_ref().map(|change| change.number);
-        let Some(change) = number.and_then(|number| self.lease.task.change(number)) else {
-            return Ok(());
-        };
-        let known = store.followed(&change).await?;
-        let known = known.and_then(|followed| serde_json::from_value::<Notes>(followed.notes).ok());
-        let mut notes = known.unwrap_or_else(|| Notes::new(self.lease.task.clone()));
-        notes.begin_again();
-        let notes = serde_json::to_value(notes).map_err(|error| Setback::failed(error.to_string()))?;
-        Ok(store.follow(&change, &self.lease.task, &notes).await?)
-    }
+/// Has the opened pull/merge request looked after. Repeating it changes nothing.
+pub(super) async fn have_it_followed(claim: &Claim) -> Result<(), Setback> {
+    let store = &claim.services.store;
+    let number = claim.record.change.as_ref().map(|change| change.number);
+    let Some(change) = number.and_then(|number| claim.lease.task.change(number)) else {
+        return Ok(());
+    };
+    let known = store.followed(&change).await?;
+    let known = known.and_then(|followed| serde_json::from_value::<Notes>(followed.notes).ok());
+    let mut notes = known.unwrap_or_else(|| Notes::new(claim.lease.task.clone()));
+    notes.begin_again();
+    let notes = serde_json::to_value(notes).map_err(|error| Setback::failed(error.to_string()))?;
+    Ok(store.follow(&change, &claim.lease.task, &notes).await?)
 }
 
 /// Returns the task as the model is shown it, at most about `max_bytes`.

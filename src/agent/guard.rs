@@ -1,10 +1,13 @@
 //! Looks at a result before it leaves the worker: for secrets, in every commit of it, and for files
 //! that are protected.
 
+use super::approving;
+use super::claim::Claim;
+use super::run::Run;
+use super::source;
 use std::collections::HashSet;
 
 use super::objection::{Objection, Objections};
-use super::run::Run;
 use super::setback::Setback;
 use crate::journal::fact::Fact;
 use crate::repository::CommitId;
@@ -16,141 +19,144 @@ use crate::secret::Leak;
 /// Most leaks that are looked at.
 const MOST_LEAKS: usize = 1000;
 
-impl Run {
-    /// Tells whether a person has to allow the delivery, and puts the question. Of a local task
-    /// people see the result before anything leaves their machine, so they are only told.
-    pub(super) async fn needs_a_word(&mut self) -> Result<bool, Setback> {
-        let (Some(base), Some(head)) = (self.record.base.clone(), self.record.head.clone()) else {
-            return Ok(false);
+/// Tells whether a person has to allow the delivery, and puts the question. Of a local task
+/// people see the result before anything leaves their machine, so they are only told.
+pub(super) async fn needs_a_word(run: &mut Run) -> Result<bool, Setback> {
+    let (Some(base), Some(head)) = (run.claim.record.base.clone(), run.claim.record.head.clone()) else {
+        return Ok(false);
+    };
+    if !run.claim.record.has_changes() {
+        return Ok(false);
+    }
+    let mirror = source::mirror_at_hand(run).await?;
+    let objections = objections(&run.claim, &mirror, &base.commit, &head).await?;
+    if objections.shown.is_empty() {
+        return Ok(false);
+    }
+    if run.claim.record.local.is_some() {
+        for line in objections.lines() {
+            run.claim.warn(format!("Look at this: {line}."));
+        }
+        return Ok(false);
+    }
+    let digest = approving::digest_of(&mirror, &base.commit, &head).await?;
+    if run
+        .claim
+        .record
+        .approval
+        .as_ref()
+        .is_some_and(|grant| grant.digest == digest)
+    {
+        return Ok(false);
+    }
+    note_objections(&run.claim, &objections);
+    approving::put_question(&mut run.claim, &mirror, (&base.commit, &head), digest, objections).await?;
+    Ok(true)
+}
+
+/// Tells whether unfinished work may be shown on a branch; what may not stays in the mirror.
+pub(super) async fn may_be_shown(claim: &mut Claim, mirror: &Mirror, base: &CommitId, head: &CommitId) -> bool {
+    let Ok(all) = objections(claim, mirror, base, head).await else {
+        return false;
+    };
+    note_objections(claim, &all);
+    if let Some(objection) = all.shown.first() {
+        claim.warn(format!("The work so far is not shown on a branch: {objection}."));
+    }
+    all.shown.is_empty()
+}
+
+fn note_objections(claim: &Claim, objections: &Objections) {
+    for objection in &objections.shown {
+        claim.note(Fact::PolicyRefused {
+            rule: objection.rule().to_owned(),
+            reason: format!("not pushed without a person's word: {objection}"),
+        });
+    }
+    if let Some(more) = objections.more.said() {
+        let rule = if objections.more.protected > 0 {
+            "protected_path"
+        } else {
+            "secret"
         };
-        if !self.record.has_changes() {
-            return Ok(false);
-        }
-        let mirror = self.mirror_at_hand().await?;
-        let objections = self.objections(&mirror, &base.commit, &head).await?;
-        if objections.shown.is_empty() {
-            return Ok(false);
-        }
-        if self.record.local.is_some() {
-            for line in objections.lines() {
-                self.warn(format!("Look at this: {line}."));
-            }
-            return Ok(false);
-        }
-        let digest = self.digest_of(&mirror, &base.commit, &head).await?;
-        if self
-            .record
-            .approval
-            .as_ref()
-            .is_some_and(|grant| grant.digest == digest)
-        {
-            return Ok(false);
-        }
-        self.note_objections(&objections);
-        self.put_question(&mirror, (&base.commit, &head), digest, objections)
-            .await?;
-        Ok(true)
+        claim.note(Fact::PolicyRefused {
+            rule: rule.to_owned(),
+            reason: format!("not pushed without a person's word: {more}"),
+        });
     }
+}
 
-    /// Tells whether unfinished work may be shown on a branch; what may not stays in the mirror.
-    pub(super) async fn may_be_shown(&mut self, mirror: &Mirror, base: &CommitId, head: &CommitId) -> bool {
-        let Ok(all) = self.objections(mirror, base, head).await else {
-            return false;
-        };
-        self.note_objections(&all);
-        if let Some(objection) = all.shown.first() {
-            self.warn(format!("The work so far is not shown on a branch: {objection}."));
-        }
-        all.shown.is_empty()
-    }
+/// Returns why `base..head` is not pushed without a person's word.
+async fn objections(claim: &Claim, mirror: &Mirror, base: &CommitId, head: &CommitId) -> Result<Objections, Setback> {
+    let mut all = protected(claim, mirror, base, head).await?;
+    all.extend(secrets(claim, mirror, base, head).await?);
+    Ok(Objections::of(all))
+}
 
-    fn note_objections(&self, objections: &Objections) {
-        for objection in &objections.shown {
-            self.note(Fact::PolicyRefused {
-                rule: objection.rule().to_owned(),
-                reason: format!("not pushed without a person's word: {objection}"),
-            });
-        }
-        if let Some(more) = objections.more.said() {
-            let rule = if objections.more.protected > 0 {
-                "protected_path"
-            } else {
-                "secret"
-            };
-            self.note(Fact::PolicyRefused {
-                rule: rule.to_owned(),
-                reason: format!("not pushed without a person's word: {more}"),
-            });
-        }
-    }
+async fn protected(
+    claim: &Claim,
+    mirror: &Mirror,
+    base: &CommitId,
+    head: &CommitId,
+) -> Result<Vec<Objection>, Setback> {
+    let settings = &claim.services.settings.repository;
+    let protection = Protection::new(&settings.protected_paths, &settings.unprotected_paths);
+    let changed = mirror.changed(base, head).await?;
+    let touched = changed.into_iter().map(|changed| changed.path);
+    Ok(touched
+        .filter(|path| protection.covers(path))
+        .map(|path| Objection::Protected {
+            path: claim.services.redactor.clean(&path).into_string(),
+        })
+        .collect())
+}
 
-    /// Returns why `base..head` is not pushed without a person's word.
-    async fn objections(&self, mirror: &Mirror, base: &CommitId, head: &CommitId) -> Result<Objections, Setback> {
-        let mut all = self.protected(mirror, base, head).await?;
-        all.extend(self.secrets(mirror, base, head).await?);
-        Ok(Objections::of(all))
+async fn secrets(claim: &Claim, mirror: &Mirror, base: &CommitId, head: &CommitId) -> Result<Vec<Objection>, Setback> {
+    let redactor = &claim.services.redactor;
+    let mut found: Vec<(Kind, String, Leak)> = Vec::new();
+    mirror
+        .each_added(base, head, |object| {
+            let room = MOST_LEAKS.saturating_sub(found.len());
+            let leaks = redactor.leaks_in(object.content);
+            let place = |leak| (object.kind, object.path.to_owned(), leak);
+            found.extend(leaks.into_iter().take(room).map(place));
+        })
+        .await?;
+    if found.is_empty() {
+        return Ok(Vec::new());
     }
-
-    async fn protected(&self, mirror: &Mirror, base: &CommitId, head: &CommitId) -> Result<Vec<Objection>, Setback> {
-        let settings = &self.workshop.settings.repository;
-        let protection = Protection::new(&settings.protected_paths, &settings.unprotected_paths);
-        let changed = mirror.changed(base, head).await?;
-        let touched = changed.into_iter().map(|changed| changed.path);
-        Ok(touched
-            .filter(|path| protection.covers(path))
-            .map(|path| Objection::Protected {
-                path: self.workshop.redactor.clean(&path).into_string(),
-            })
-            .collect())
+    // What was there before is no news: a file that is moved, a test with a made-up key.
+    let mut known = HashSet::new();
+    mirror
+        .each_replaced(base, head, |object| {
+            let leaks = redactor.leaks_in(object.content);
+            known.extend(leaks.into_iter().map(|leak| leak.fingerprint));
+        })
+        .await?;
+    if found.iter().any(|(kind, ..)| *kind == Kind::Folder) {
+        // A folder that changes tells all of its names again.
+        let (files, _) = mirror.files(base, usize::MAX).await?;
+        let leaks = files.iter().flat_map(|file| redactor.leaks(&file.path));
+        known.extend(leaks.map(|leak| leak.fingerprint));
     }
-
-    async fn secrets(&self, mirror: &Mirror, base: &CommitId, head: &CommitId) -> Result<Vec<Objection>, Setback> {
-        let redactor = &self.workshop.redactor;
-        let mut found: Vec<(Kind, String, Leak)> = Vec::new();
-        mirror
-            .each_added(base, head, |object| {
-                let room = MOST_LEAKS.saturating_sub(found.len());
-                let leaks = redactor.leaks_in(object.content);
-                let place = |leak| (object.kind, object.path.to_owned(), leak);
-                found.extend(leaks.into_iter().take(room).map(place));
-            })
-            .await?;
-        if found.is_empty() {
-            return Ok(Vec::new());
-        }
-        // What was there before is no news: a file that is moved, a test with a made-up key.
-        let mut known = HashSet::new();
-        mirror
-            .each_replaced(base, head, |object| {
-                let leaks = redactor.leaks_in(object.content);
-                known.extend(leaks.into_iter().map(|leak| leak.fingerprint));
-            })
-            .await?;
-        if found.iter().any(|(kind, ..)| *kind == Kind::Folder) {
-            // A folder that changes tells all of its names again.
-            let (files, _) = mirror.files(base, usize::MAX).await?;
-            let leaks = files.iter().flat_map(|file| redactor.leaks(&file.path));
-            known.extend(leaks.map(|leak| leak.fingerprint));
-        }
-        found.retain(|(.., leak)| !known.contains(&leak.fingerprint));
-        // A path may be the secret itself, or lead through it.
-        let shown = |path: String| redactor.clean(&path).into_string();
-        let mut all: Vec<Objection> = found
-            .into_iter()
-            .map(|(kind, path, leak)| match kind {
-                Kind::Folder => Objection::Name {
-                    folder: shown(path),
-                    kind: leak.kind,
-                },
-                Kind::Commit | Kind::File => Objection::Secret {
-                    path: shown(path),
-                    line: leak.line,
-                    kind: leak.kind,
-                },
-            })
-            .collect();
-        all.sort();
-        all.dedup();
-        Ok(all)
-    }
+    found.retain(|(.., leak)| !known.contains(&leak.fingerprint));
+    // A path may be the secret itself, or lead through it.
+    let shown = |path: String| redactor.clean(&path).into_string();
+    let mut all: Vec<Objection> = found
+        .into_iter()
+        .map(|(kind, path, leak)| match kind {
+            Kind::Folder => Objection::Name {
+                folder: shown(path),
+                kind: leak.kind,
+            },
+            Kind::Commit | Kind::File => Objection::Secret {
+                path: shown(path),
+                line: leak.line,
+                kind: leak.kind,
+            },
+        })
+        .collect();
+    all.sort();
+    all.dedup();
+    Ok(all)
 }

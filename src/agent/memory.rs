@@ -4,13 +4,14 @@
 //! The newest count most; the last three are told. Their words are models' and strangers' words, so
 //! they stand in a data block.
 
+use super::calls;
+use super::claim::Claim;
 use std::fmt::Write as _;
 
 use chrono::{DateTime, Utc};
 
 use super::proof;
 use super::record::Record;
-use super::run::Run;
 use super::setback::Setback;
 use super::talk;
 use crate::conversation::excerpt;
@@ -32,17 +33,19 @@ pub(super) struct Memory {
     runs: Vec<StoredRun>,
 }
 
-impl Run {
-    /// Recalls the earlier runs on the same item.
-    pub(super) async fn recall(&self) -> Result<Memory, Setback> {
-        let runs = self.workshop.store.runs(Some(&self.lease.task), LOOKED_THROUGH).await?;
-        Ok(Memory::of(runs, self.lease.run))
-    }
+/// Recalls the earlier runs on the same item.
+pub(super) async fn recall(claim: &Claim) -> Result<Memory, Setback> {
+    let runs = claim
+        .services
+        .store
+        .runs(Some(&claim.lease.task), LOOKED_THROUGH)
+        .await?;
+    Ok(Memory::of(runs, claim.lease.run))
+}
 
-    /// Returns the memory for the model, in at most its share of the window.
-    pub(super) fn told(&self, memory: &Memory, fence: &str) -> String {
-        memory.told(fence, self.bytes_of_window(SHARE).max(FEWEST_BYTES))
-    }
+/// Returns the memory for the model, in at most its share of the window.
+pub(super) fn told(claim: &Claim, memory: &Memory, fence: &str) -> String {
+    memory.told(fence, calls::bytes_of_window(claim, SHARE).max(FEWEST_BYTES))
 }
 
 impl Memory {

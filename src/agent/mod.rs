@@ -46,8 +46,16 @@ pub mod desk; // what the model works at
 mod pending; // an edit that waits
 pub mod run; // a claimed run
 mod refusing; // what the container was refused, while it works
-pub mod telling; // comments and labels
+pub mod reporter; // comments and labels
+pub mod claim; // lease, state, record
+pub mod inbox; // what people say
+pub mod run_workspace; // repository, container, tools
+mod executing; // own commands in a container
+mod setting_up; // set-up commands
+pub mod dialogue; // the conversation
+mod leaving; // closes what is open
 mod progress; // the one comment that is edited
+mod branch_name;
 pub mod source; // where the work starts and where its result goes
 pub mod discretion; // work on what not everybody may read
 mod rulebook; // the project's rules, from the base branch
@@ -74,7 +82,7 @@ mod delivering;
 mod saving; // unfinished work goes where people can see it
 mod putting_down; // the end of the work, for now or for good
 pub mod attending; // runs that nobody works on
-mod advancing; // the heart: one stage after the other
+pub mod advancing; // the heart: one stage after the other
 
 /// Name of the built-in tool server in the container.
 const WORKSPACE: &str = "workspace";

@@ -1,5 +1,18 @@
 //! The first stage: read the item, look at the repository, and have the model plan.
 
+use super::ask;
+use super::audience;
+use super::calls;
+use super::claim::Claim;
+use super::desk;
+use super::discretion;
+use super::memory;
+use super::policy;
+use super::rulebook;
+use super::run::Run;
+use super::source;
+use super::steering;
+use super::stored;
 use std::sync::Arc;
 
 use chrono::Utc;
@@ -14,7 +27,6 @@ use super::overview;
 use super::prompt::{self, EnvironmentRow, PlanningPrompt, Remarks};
 use super::record::Base;
 use super::rulebook::MOST_FILES;
-use super::run::Run;
 use super::setback::Setback;
 use super::source::{Source, may_be_pushed};
 use super::thread::Thread;
@@ -27,7 +39,6 @@ use crate::plan::{self, Plan};
 use crate::repository::CommitId;
 use crate::repository::mirror::Mirror;
 use crate::repository::read::Entry;
-use crate::secret::Redactor;
 use crate::task::state::{Signal, State};
 use crate::tool::toolbox::Toolbox;
 
@@ -42,20 +53,21 @@ const LARGEST_POINTER: u64 = 64 * 1024;
 
 /// Leaves base, plan, environment and the task's text in the record.
 pub(super) async fn plan(run: &mut Run) -> Result<Signal, Setback> {
-    run.record.started_at.get_or_insert_with(Utc::now);
-    let source = match run.item().await? {
+    run.claim.record.started_at.get_or_insert_with(Utc::now);
+    let source = match run.reporter.item(&mut run.claim).await? {
         Some(item) => read_item(run, &item).await?,
         None => read_folder(run).await?,
     };
-    if run.workshop.settings.planning.enabled {
+    if run.claim.services.settings.planning.enabled {
         let mirror = source.mirror.clone();
-        run.record.plan = Some(make_plan(run, source).await?);
-        choose_base(run, &mirror).await?;
+        run.claim.record.plan = Some(make_plan(run, source).await?);
+        choose_base(&mut run.claim, &mirror).await?;
     }
-    choose_environment(run);
-    run.note(Fact::Planned {
-        environment: run.record.environment.clone().unwrap_or_default(),
+    choose_environment(&mut run.claim);
+    run.claim.note(Fact::Planned {
+        environment: run.claim.record.environment.clone().unwrap_or_default(),
         subtasks: run
+            .claim
             .record
             .plan
             .as_ref()
@@ -67,50 +79,56 @@ pub(super) async fn plan(run: &mut Run) -> Result<Signal, Setback> {
 async fn read_item(run: &mut Run, item: &Item) -> Result<Source, Setback> {
     // The producer swapped the labels already, unless it was interrupted: the store decides, the
     // labels follow.
-    run.show_label(State::Planning, Some(&item.labels)).await?;
-    run.take_trigger_off(item).await?;
-    let rule = run.workshop.model.local_only_rule(item.task.repository(), &item.labels);
-    run.record.local_only = run.record.local_only.take().or(rule);
-    run.keep_discretion(item)?;
+    run.reporter
+        .show_label(&mut run.claim, State::Planning, Some(&item.labels))
+        .await?;
+    run.reporter.take_trigger_off(item).await?;
+    let rule = run
+        .claim
+        .services
+        .model
+        .local_only_rule(item.task.repository(), &item.labels);
+    run.claim.record.local_only = run.claim.record.local_only.take().or(rule);
+    discretion::keep_discretion(&mut run.claim, item)?;
     may_be_pushed(item)?;
-    let Thread::Item { forge, .. } = &run.thread else {
+    let Thread::Item { forge, .. } = &run.reporter.destination else {
         return Err(Setback::failed("a local task has no item"));
     };
     let comments = forge.comments(&item.task).await?;
-    let words = run.words_of_round(&comments).await?;
-    let comments = run.begin_to_listen(comments).await;
-    let may_be_read = run.require_vouched(item).await?;
+    let words = following_up::words_of_round(run, &comments).await?;
+    let comments = run.inbox.begin_to_listen(&mut run.claim, comments).await;
+    let may_be_read = audience::require_vouched(run, item).await?;
     let said = match &words {
         // A round is about what people said of its change, and that was sorted already.
         Some(_) => Said::default(),
-        None => run.heed(comments).await?,
+        None => audience::heed(run, comments).await?,
     };
-    let source = run.source(Some(item)).await?;
-    let base = run.find_base(item, &source.mirror).await?;
-    run.require_vouched_head(item, &base.commit).await?;
-    run.read_rules(item, &source.mirror).await?;
-    let memory = run.recall().await?;
+    let source = source::source(run, Some(item)).await?;
+    let base = source::find_base(&run.claim, &run.reporter, item, &source.mirror).await?;
+    audience::require_vouched_head(run, item, &base.commit).await?;
+    rulebook::read_rules(&mut run.claim, &mut run.reporter, item, &source.mirror).await?;
+    let memory = memory::recall(&run.claim).await?;
     let remarks = Remarks {
         comments: &said.comments,
         others: &said.others,
         since: memory.ended_at(),
     };
-    let fence = prompt::fence(run.lease.run);
-    let room = run.bytes_of_window(40);
-    let mut text = match (&run.record.round, words) {
+    let fence = prompt::fence(run.claim.lease.run);
+    let room = calls::bytes_of_window(&run.claim, 40);
+    let mut text = match (&run.claim.record.round, words) {
         (Some(round), Some(words)) if may_be_read => following_up::task(&fence, item, round, &words, room),
         (Some(round), Some(words)) => following_up::task(&fence, &without_words(item), round, &words, room),
         (Some(_) | None, _) => prompt::task(&fence, item, &remarks, room),
     };
-    text.push_str(&run.told(&memory, &fence));
+    text.push_str(&memory::told(&run.claim, &memory, &fence));
     let place = is_default_tip(item, &base, &source.mirror)
         .await?
         .then(|| item.clone_url.clone());
-    let files = files(run, &source.mirror, &base.commit, place).await?;
-    text.push_str(&files_at_a_glance(run, &files));
-    run.record.task_text = text;
-    run.record.base = Some(base);
-    run.open_early(&files, &source.mirror);
+    let files = files(&mut run.claim, &source.mirror, &base.commit, place).await?;
+    text.push_str(&files_at_a_glance(&run.claim, &files));
+    run.claim.record.task_text = text;
+    run.claim.record.base = Some(base);
+    desk::open_early(run, &files, &source.mirror);
     Ok(source)
 }
 
@@ -125,22 +143,23 @@ fn without_words(item: &Item) -> Item {
 }
 
 async fn read_folder(run: &mut Run) -> Result<Source, Setback> {
-    let base = run.snapshot().await?;
-    let source = run.source(None).await?;
-    run.read_rules_of(&source.mirror, &base.commit).await?;
-    let local = run.record.local.as_ref();
+    let base = source::snapshot(&run.claim).await?;
+    let source = source::source(run, None).await?;
+    rulebook::read_rules_of(&mut run.claim, &source.mirror, &base.commit).await?;
+    let local = run.claim.record.local.as_ref();
     let mut text = local.map_or_else(String::new, |local| prompt::local_task(&local.text));
     let place = run
+        .claim
         .record
         .local
         .as_ref()
         .map(|local| local.folder.display().to_string());
-    let files = files(run, &source.mirror, &base.commit, place).await?;
-    run.record.dependencies = run.record.dependencies.take().map(Dependencies::by_whole_tree);
-    text.push_str(&files_at_a_glance(run, &files));
-    run.record.task_text = text;
-    run.record.base = Some(base);
-    run.open_early(&files, &source.mirror);
+    let files = files(&mut run.claim, &source.mirror, &base.commit, place).await?;
+    run.claim.record.dependencies = run.claim.record.dependencies.take().map(Dependencies::by_whole_tree);
+    text.push_str(&files_at_a_glance(&run.claim, &files));
+    run.claim.record.task_text = text;
+    run.claim.record.base = Some(base);
+    desk::open_early(run, &files, &source.mirror);
     Ok(source)
 }
 
@@ -160,13 +179,13 @@ async fn is_default_tip(item: &Item, base: &Base, mirror: &Mirror) -> Result<boo
 /// Returns the files that the work begins from and the rules leave, and notes what the set-up will
 /// depend on.
 async fn files(
-    run: &mut Run,
+    claim: &mut Claim,
     mirror: &Mirror,
     commit: &CommitId,
     place: Option<String>,
 ) -> Result<Vec<String>, Setback> {
     let (files, are_more) = mirror.files(commit, MOST_FILES).await?;
-    run.record.dependencies = match place.filter(|_| !are_more) {
+    claim.record.dependencies = match place.filter(|_| !are_more) {
         Some(place) => Some(Dependencies::of(Project {
             repository: &place,
             files: &files,
@@ -175,7 +194,7 @@ async fn files(
         })),
         None => None,
     };
-    let filter = run.record.rules.files.filter();
+    let filter = claim.record.rules.files.filter();
     let paths = files.into_iter().map(|file| file.path);
     Ok(paths.filter(|path| filter.takes(path)).collect())
 }
@@ -196,9 +215,9 @@ async fn pointers(mirror: &Mirror, commit: &CommitId, files: &[Entry]) -> Result
 }
 
 /// Returns their list for the model, in at most its share of the window.
-fn files_at_a_glance(run: &Run, files: &[String]) -> String {
-    let overview = overview::overview(files, run.bytes_of_window(FILES_SHARE).min(MOST_FILES_BYTES));
-    overview::block(&prompt::fence(run.lease.run), &overview)
+fn files_at_a_glance(claim: &Claim, files: &[String]) -> String {
+    let overview = overview::overview(files, calls::bytes_of_window(claim, FILES_SHARE).min(MOST_FILES_BYTES));
+    overview::block(&prompt::fence(claim.lease.run), &overview)
 }
 
 /// What the planner's reply asks for.
@@ -208,55 +227,50 @@ enum Step {
 }
 
 async fn make_plan(run: &mut Run, source: Source) -> Result<Plan, Setback> {
-    let Some(base) = run.record.base.clone() else {
+    let Some(base) = run.claim.record.base.clone() else {
         return Err(Setback::failed("there is no commit to plan on"));
     };
-    let rules = run.record.rules.clone();
+    let rules = run.claim.record.rules.clone();
     let look = Look::new(source.mirror, base.commit, rules.files);
     // Looking is no part of the work: what is only not allowed for that may be used here.
     let toolbox = Toolbox::new(vec![Arc::new(look)], rules.tools.clone());
-    let system = planning_prompt(run, &toolbox).await?;
+    let system = planning_prompt(&run.claim, &toolbox).await?;
     // JSON in the text for every provider: the reply is a document, and the few tools need no
     // native calls.
-    let mut chat = run.model().chat(Arc::from([]), false, run.stop.asked.clone());
-    chat.send_system_prompt(&run.workshop.redactor.clean(&system));
-    chat.send_user_message(&run.workshop.redactor.clean(&run.record.task_text));
+    let mut chat = run
+        .claim
+        .model()
+        .chat(Arc::from([]), false, run.claim.stop.asked.clone());
+    chat.send_system_prompt(&run.claim.services.redactor.clean(&system));
+    chat.send_user_message(&run.claim.services.redactor.clean(&run.claim.record.task_text));
     let (most_subtasks, most_looks) = (
-        run.workshop.settings.planning.max_subtasks,
-        run.workshop.settings.planning.max_look_turns,
+        run.claim.services.settings.planning.max_subtasks,
+        run.claim.services.settings.planning.max_look_turns,
     );
     let tools = toolbox.specs().await?;
     let mut looks = 0;
     loop {
-        run.hear_while_planning(&mut chat).await?;
+        steering::hear_while_planning(run, &mut chat).await?;
         let may_look = looks < most_looks;
-        chat.hold_to(Some(form_of_step(run, if may_look { &tools } else { &[] })));
-        match run
-            .ask(&mut chat, |reply| read_step(reply, most_subtasks, may_look))
-            .await?
+        chat.hold_to(Some(form_of_step(&run.claim, if may_look { &tools } else { &[] })));
+        match ask::ask(&mut run.claim, &mut chat, |reply| {
+            read_step(reply, most_subtasks, may_look)
+        })
+        .await?
         {
             Step::Plan(plan) => {
-                run.record.refusals.clear();
-                return Ok(cleaned(*plan, &run.workshop.redactor));
+                run.claim.record.refusals.clear();
+                return Ok(stored::clean_plan(*plan, &run.claim.services.redactor));
             }
             Step::Look(turn) => {
                 looks += 1;
-                let called = run.call_all(&toolbox, turn.calls).await?;
+                let called = calls::call_all(run, &toolbox, turn.calls).await?;
                 let has_success = called.has_success();
                 chat.send_tool_results(called.results);
-                run.heed_refusals(&mut chat, &called.refused, has_success)?;
+                policy::heed_refusals(&mut run.claim, &mut chat, &called.refused, has_success)?;
             }
         }
     }
-}
-
-/// Takes secrets out of what people are shown of the plan.
-pub(super) fn cleaned(mut plan: Plan, redactor: &Redactor) -> Plan {
-    plan.comment = redactor.clean(&plan.comment).into_string();
-    for subtask in &mut plan.task_decomposition.subtasks {
-        subtask.description = redactor.clean(&subtask.description).into_string();
-    }
-    plan
 }
 
 fn read_step(reply: &Reply, most_subtasks: usize, may_look: bool) -> Result<Step, Unreadable> {
@@ -277,8 +291,8 @@ fn read_step(reply: &Reply, most_subtasks: usize, may_look: bool) -> Result<Step
     }
 }
 
-async fn planning_prompt(run: &Run, toolbox: &Toolbox) -> Result<String, Setback> {
-    let settings = &run.workshop.settings;
+async fn planning_prompt(claim: &Claim, toolbox: &Toolbox) -> Result<String, Setback> {
+    let settings = &claim.services.settings;
     let environments: Vec<EnvironmentRow<'_>> = settings
         .environments
         .environments
@@ -290,10 +304,10 @@ async fn planning_prompt(run: &Run, toolbox: &Toolbox) -> Result<String, Setback
         })
         .collect();
     prompt::planning(&PlanningPrompt {
-        fence: &prompt::fence(run.lease.run),
+        fence: &prompt::fence(claim.lease.run),
         max_look_turns: settings.planning.max_look_turns,
         max_subtasks: settings.planning.max_subtasks,
-        rules: &run.rules_prompt(),
+        rules: &rulebook::rules_prompt(claim),
         tools: &toolbox.specs().await?,
         environments: &environments,
         is_closed_after_set_up: settings.environments.network.during == During::Setup,
@@ -301,8 +315,8 @@ async fn planning_prompt(run: &Run, toolbox: &Toolbox) -> Result<String, Setback
     .map_err(|error| Setback::failed(format!("the planning prompt: {error:#}")))
 }
 
-fn form_of_step(run: &Run, tools: &[ToolSpec]) -> Value {
-    let settings = &run.workshop.settings;
+fn form_of_step(claim: &Claim, tools: &[ToolSpec]) -> Value {
+    let settings = &claim.services.settings;
     let environments: Vec<&str> = settings.environments.environments.keys().map(String::as_str).collect();
     plan::form::step(tools, &environments, settings.planning.max_subtasks)
 }
@@ -310,9 +324,9 @@ fn form_of_step(run: &Run, tools: &[ToolSpec]) -> Value {
 /// Starts from the branch the plan names, where the task asks for another one than the default. A
 /// branch that exists already, that of a pull/merge request or of an earlier run, is gone on with
 /// whatever the plan says.
-async fn choose_base(run: &mut Run, mirror: &Mirror) -> Result<(), Setback> {
-    let named = run.record.plan.as_ref().and_then(|plan| plan.base_branch.clone());
-    let (Some(named), Some(base), None) = (named, &run.record.base, &run.record.local) else {
+async fn choose_base(claim: &mut Claim, mirror: &Mirror) -> Result<(), Setback> {
+    let named = claim.record.plan.as_ref().and_then(|plan| plan.base_branch.clone());
+    let (Some(named), Some(base), None) = (named, &claim.record.base, &claim.record.local) else {
         return Ok(());
     };
     if named == base.branch || mirror.branch(&base.head_branch).await?.is_some() {
@@ -320,28 +334,28 @@ async fn choose_base(run: &mut Run, mirror: &Mirror) -> Result<(), Setback> {
     }
     let Some(commit) = mirror.branch(&named).await? else {
         let branch = base.branch.clone();
-        run.warn(format!(
+        claim.warn(format!(
             "The plan starts from the branch `{named}`, which does not exist; `{branch}` is used."
         ));
         return Ok(());
     };
-    run.record.base = Some(Base {
+    claim.record.base = Some(Base {
         commit,
         branch: named,
         ..base.clone()
     });
     // They were those of the default branch.
-    run.record.dependencies = None;
+    claim.record.dependencies = None;
     Ok(())
 }
 
 /// Applies the environment rules: what a person named wins; an unknown or missing name gives way to
 /// the default, and people are told.
-fn choose_environment(run: &mut Run) {
-    let config = &run.workshop.settings.environments;
+fn choose_environment(claim: &mut Claim) {
+    let config = &claim.services.settings.environments;
     let default = config.default_environment.clone();
-    let named = run.record.local.as_ref().and_then(|local| local.environment.clone());
-    let (name, note) = match (&named, &run.record.plan) {
+    let named = claim.record.local.as_ref().and_then(|local| local.environment.clone());
+    let (name, note) = match (&named, &claim.record.plan) {
         (Some(name), _) => (name.clone(), None),
         (None, Some(plan)) => {
             let known: Vec<&str> = config.environments.keys().map(String::as_str).collect();
@@ -351,7 +365,7 @@ fn choose_environment(run: &mut Run) {
         (None, None) => (default, None),
     };
     if let Some(note) = note {
-        run.warn(note);
+        claim.warn(note);
     }
-    run.record.environment = Some(name);
+    claim.record.environment = Some(name);
 }

@@ -6,10 +6,11 @@
 //! it as it is. A file that is not there, not UTF-8 or too large is no matter of policy: the same
 //! tool, or a command, may be used for another.
 
+use super::claim::Claim;
+use super::dialogue;
 use serde_json::Value;
 
 use super::WORKSPACE;
-use super::run::Run;
 use super::setback::Setback;
 use crate::conversation::ToolCall;
 use crate::journal::fact::Fact;
@@ -121,52 +122,51 @@ fn head(text: &str) -> Option<(&str, u16)> {
     (is_word && is_number).then(|| Some((rule, status.parse().ok()?)))?
 }
 
-impl Run {
-    /// Notes a refusal in the journal.
-    pub(super) fn note_refusal(&self, refusal: &Refusal) {
-        self.note(Fact::PolicyRefused {
-            rule: refusal.rule.clone(),
-            reason: refusal.reason.clone(),
-        });
-    }
+/// Notes a refusal in the journal.
+pub(super) fn note_refusal(claim: &Claim, refusal: &Refusal) {
+    claim.note(Fact::PolicyRefused {
+        rule: refusal.rule.clone(),
+        reason: refusal.reason.clone(),
+    });
+}
 
-    /// Counts what rules refused of the calls of one reply. Ends the run whose model does not stop
-    /// asking for what is forbidden, and warns it before.
-    pub(super) fn heed_refusals(
-        &mut self,
-        chat: &mut Chat,
-        refused: &[Refusal],
-        has_success: bool,
-    ) -> Result<(), Setback> {
-        if has_success {
-            self.record.refusals.clear();
-        }
-        let Some(first) = refused.first().filter(|_| !has_success) else {
-            return Ok(());
-        };
-        let reason = self.workshop.redactor.clean(&first.reason).into_string();
-        self.record.refusals.push(reason);
-        let refusals = &self.record.refusals;
-        if refusals.len() >= MOST {
-            let named: Vec<String> = refusals
-                .iter()
-                .map(|reason| format!("\n- {}", code(first_line(reason))))
-                .collect();
-            return Err(Setback::refused_by_policy(format!(
-                "the model asked {MOST} times in a row for what rules forbid, and nothing else came of it:\n{}\n\nAllow what is really \
-                 needed where the rule stands, or ask for something that does without it",
-                named.concat()
-            )));
-        }
-        if refusals.len() + 1 == MOST {
-            self.tell(
-                chat,
-                "Rules refused what you asked for, twice in a row. The next refusal ends the run. Do what is allowed instead, or finish \
-                 and say what is open.",
-            );
-        }
-        Ok(())
+/// Counts what rules refused of the calls of one reply. Ends the run whose model does not stop
+/// asking for what is forbidden, and warns it before.
+pub(super) fn heed_refusals(
+    claim: &mut Claim,
+    chat: &mut Chat,
+    refused: &[Refusal],
+    has_success: bool,
+) -> Result<(), Setback> {
+    if has_success {
+        claim.record.refusals.clear();
     }
+    let Some(first) = refused.first().filter(|_| !has_success) else {
+        return Ok(());
+    };
+    let reason = claim.services.redactor.clean(&first.reason).into_string();
+    claim.record.refusals.push(reason);
+    let refusals = &claim.record.refusals;
+    if refusals.len() >= MOST {
+        let named: Vec<String> = refusals
+            .iter()
+            .map(|reason| format!("\n- {}", code(first_line(reason))))
+            .collect();
+        return Err(Setback::refused_by_policy(format!(
+            "the model asked {MOST} times in a row for what rules forbid, and nothing else came of it:\n{}\n\nAllow what is really \
+             needed where the rule stands, or ask for something that does without it",
+            named.concat()
+        )));
+    }
+    if refusals.len() + 1 == MOST {
+        dialogue::tell(
+            claim,
+            chat,
+            "Rules refused what you asked for, twice in a row. The next refusal ends the run. Do what is allowed instead, or finish \
+             and say what is open.",
+        );
+    }
+    Ok(())
 }
 
 fn first_line(text: &str) -> &str {

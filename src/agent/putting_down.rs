@@ -1,13 +1,19 @@
 //! How a run is put down when it cannot go on: nothing is lost, people are told, the lease is given
 //! back.
 
+use super::claim::Claim;
+use super::desk;
+use super::dialogue;
+use super::leaving;
+use super::run::Run;
+use super::saving;
+use super::steering;
 use chrono::{DateTime, TimeDelta, Utc};
 
 use super::answers;
 use super::ending::Ending;
 use super::order::Order;
 use super::record::{Failure, Parked, Paused, PausedBy, Saved};
-use super::run::Run;
 use super::saving::RESCUE_TIME;
 use super::setback::Setback;
 use super::talk;
@@ -33,12 +39,12 @@ async fn act_on(mut run: Run, setback: Setback) -> Ending {
     let ending = match setback {
         Setback::Disowned(error) => {
             // Another worker may use the container at this moment: nothing is touched.
-            tracing::error!(task = %run.lease.task, "the run was given up: {error}");
-            run.desk = None;
+            tracing::error!(task = %run.claim.lease.task, "the run was given up: {error}");
+            run.workspace.desk = None;
             return Ending::Disowned;
         }
         Setback::Unsaved(error) => {
-            tracing::error!(task = %run.lease.task, "the run could not be saved and is put down: {error}");
+            tracing::error!(task = %run.claim.lease.task, "the run could not be saved and is put down: {error}");
             unsaved(&mut run).await
         }
         Setback::Interrupted => interrupt(&mut run).await,
@@ -49,27 +55,27 @@ async fn act_on(mut run: Run, setback: Setback) -> Ending {
         Setback::Failed(failure) => fail(&mut run, failure).await,
         Setback::WorkspaceLost(text) | Setback::NoNativeCalls(text) => fail(&mut run, Failure::of_task(text)).await,
     };
-    run.leave().await;
+    leaving::leave(&mut run).await;
     let until = match &ending {
         Ending::Postponed(until) => Some(*until),
         Ending::Unsaved => Some(Utc::now() + TimeDelta::minutes(UNSAVED_WAIT_MINUTES)),
         _ => None,
     };
-    release(&run, until).await;
+    release(&run.claim, until).await;
     ending
 }
 
-async fn release(run: &Run, until: Option<DateTime<Utc>>) {
-    if let Err(error) = run.workshop.store.release(&run.lease, until).await {
-        tracing::error!(task = %run.lease.task, "the lease could not be given back, it runs out by itself: {error}");
+async fn release(claim: &Claim, until: Option<DateTime<Utc>>) {
+    if let Err(error) = claim.services.store.release(&claim.lease, until).await {
+        tracing::error!(task = %claim.lease.task, "the lease could not be given back, it runs out by itself: {error}");
     }
 }
 
 /// The container holds more than the store knows, so it stays for whoever takes the run up. A local
 /// task's has no heir.
 async fn unsaved(run: &mut Run) -> Ending {
-    if run.record.local.is_none() {
-        run.leave_container().await;
+    if run.claim.record.local.is_none() {
+        desk::leave_container(run).await;
     }
     Ending::Unsaved
 }
@@ -77,48 +83,48 @@ async fn unsaved(run: &mut Run) -> Ending {
 /// Keeps the work for the next process. A local task has none: it ends with the command that gave
 /// it.
 async fn interrupt(run: &mut Run) -> Ending {
-    if run.record.local.is_some() {
+    if run.claim.record.local.is_some() {
         return conclude(run, Signal::StopAsked, Ending::Interrupted).await;
     }
     save_or_log(run).await;
-    run.keep_work().await;
-    run.note(Fact::Interrupted);
+    saving::keep_work(run).await;
+    run.claim.note(Fact::Interrupted);
     Ending::Interrupted
 }
 
 async fn postpone(run: &mut Run, until: DateTime<Utc>, reason: &str) -> Ending {
     let now = Utc::now();
-    let since = *run.record.parked_since.get_or_insert(now);
-    let hours = run.workshop.settings.steering.give_up_hours;
-    if run.record.local.is_some() {
+    let since = *run.claim.record.parked_since.get_or_insert(now);
+    let hours = run.claim.services.settings.steering.give_up_hours;
+    if run.claim.record.local.is_some() {
         return fail(run, Failure::of_task(reason)).await;
     }
     if now - since >= TimeDelta::hours(i64::from(hours)) {
         let text = format!("{reason}; it was tried again and again for {hours} hours (steering.give_up_hours)");
         return fail(run, Failure::of_task(text)).await;
     }
-    run.record.postponed += 1;
-    let wait = now + TimeDelta::minutes((1_i64 << run.record.postponed.min(10)).min(LONGEST_WAIT_MINUTES));
+    run.claim.record.postponed += 1;
+    let wait = now + TimeDelta::minutes((1_i64 << run.claim.record.postponed.min(10)).min(LONGEST_WAIT_MINUTES));
     if until > wait {
         // The outside said when: waiting that long is not trying in vain.
-        run.record.parked_since = Some(until);
+        run.claim.record.parked_since = Some(until);
     }
     let until = until.max(wait);
     save_or_log(run).await;
-    run.set_work_aside().await;
-    run.record.parked = Some(Parked {
+    saving::set_work_aside(run).await;
+    run.claim.record.parked = Some(Parked {
         until,
-        reason: run.workshop.redactor.clean(reason).into_string(),
+        reason: run.claim.services.redactor.clean(reason).into_string(),
     });
     save_or_log(run).await;
-    run.note(Fact::Postponed {
+    run.claim.note(Fact::Postponed {
         until,
         reason: reason.to_owned(),
     });
     // Nobody is called for what passes by itself: no comment but the one that is there, and the
     // label.
-    if let Err(setback) = run.show_parked().await {
-        tracing::warn!(task = %run.lease.task, "it could not be shown that the run waits: {setback:?}");
+    if let Err(setback) = run.reporter.show_parked(&mut run.claim).await {
+        tracing::warn!(task = %run.claim.lease.task, "it could not be shown that the run waits: {setback:?}");
     }
     Ending::Postponed(until)
 }
@@ -126,31 +132,31 @@ async fn postpone(run: &mut Run, until: DateTime<Utc>, reason: &str) -> Ending {
 /// Sets the run aside until a person, the pause file or the clock lets it go on.
 async fn pause(run: &mut Run, by: PausedBy, order: Option<Box<Order>>) -> Ending {
     let by_limit = match &by {
-        PausedBy::Limit(text) if run.record.local.is_some() => {
+        PausedBy::Limit(text) if run.claim.record.local.is_some() => {
             return fail(run, Failure::of_task(text)).await;
         }
         PausedBy::Limit(_) => true,
         PausedBy::Person(_) | PausedBy::File | PausedBy::Question(_) | PausedBy::Objections(_) => false,
     };
     save_or_log(run).await;
-    let saved = run.set_work_aside().await;
-    run.record.paused = Some(Paused {
+    let saved = saving::set_work_aside(run).await;
+    run.claim.record.paused = Some(Paused {
         by,
         at: Utc::now(),
         saved,
     });
-    run.record.set_aside += 1;
-    if run.state == State::Queued
-        && let Err(setback) = run.step(Signal::Claimed).await
+    run.claim.record.set_aside += 1;
+    if run.claim.state == State::Queued
+        && let Err(setback) = run.claim.step(Signal::Claimed).await
         && !matches!(setback, Setback::Interrupted)
     {
-        tracing::error!(task = %run.lease.task, "the run could not be paused: {setback:?}");
+        tracing::error!(task = %run.claim.lease.task, "the run could not be paused: {setback:?}");
     }
     let ending = conclude(run, Signal::PauseAsked, Ending::Paused { by_limit }).await;
     if let Some(order) = order
-        && let Err(setback) = run.has_obeyed(&order).await
+        && let Err(setback) = steering::has_obeyed(&mut run.claim, &order).await
     {
-        tracing::warn!(task = %run.lease.task, "the order could not be ticked off: {setback:?}");
+        tracing::warn!(task = %run.claim.lease.task, "the order could not be ticked off: {setback:?}");
     }
     show_set_aside(run).await;
     ending
@@ -159,45 +165,55 @@ async fn pause(run: &mut Run, by: PausedBy, order: Option<Box<Order>>) -> Ending
 /// Puts down a run whose stage ended with a question to people.
 pub(super) async fn set_aside(mut run: Run) -> Ending {
     show_set_aside(&mut run).await;
-    run.leave().await;
-    release(&run, None).await;
+    leaving::leave(&mut run).await;
+    release(&run.claim, None).await;
     Ending::Waiting
 }
 
 /// Shows people that the run waits, and for what. Repeating it says nothing twice.
 pub(super) async fn show_set_aside(run: &mut Run) {
-    let Thread::Item { .. } = &run.thread else { return };
+    let Thread::Item { .. } = &run.reporter.destination else {
+        return;
+    };
     let told = async {
-        if let Some(text) = answers::set_aside(&run.record, &run.workshop.settings) {
-            run.say(&format!("set-aside-{}", run.record.set_aside), &text).await?;
+        if let Some(text) = answers::set_aside(&run.claim.record, &run.claim.services.settings) {
+            let name = format!("set-aside-{}", run.claim.record.set_aside);
+            run.reporter.say(&mut run.claim, &name, &text).await?;
         }
-        if !run.is_shown(run.state) {
-            run.show_final(run.state).await?;
-            run.show_label(run.state, None).await?;
-            run.save().await?;
+        let state = run.claim.state;
+        if !run.reporter.is_shown(&run.claim, state) {
+            run.reporter.show_final(&mut run.claim, state).await?;
+            run.reporter.show_label(&mut run.claim, state, None).await?;
+            run.claim.save().await?;
         }
         Ok::<(), Setback>(())
     };
     if let Err(setback) = told.await {
-        tracing::warn!(task = %run.lease.task, "it could not be shown on the item that the run waits: {setback:?}");
+        tracing::warn!(task = %run.claim.lease.task, "it could not be shown on the item that the run waits: {setback:?}");
     }
 }
 
 /// A person ended the run: what was done is kept on a branch.
 async fn stop(run: &mut Run, order: &Order) -> Ending {
-    if run.record.local.is_none() {
-        let shown_before = run.record.paused.as_ref().and_then(|paused| paused.saved.clone());
+    if run.claim.record.local.is_none() {
+        let shown_before = run.claim.record.paused.as_ref().and_then(|paused| paused.saved.clone());
         let shown_before = shown_before.filter(|saved| matches!(saved, Saved::Branch(_)));
-        let saved = run.rescue().await.or(shown_before);
-        let trigger = match &run.thread {
+        let saved = saving::rescue(run).await.or(shown_before);
+        let trigger = match &run.reporter.destination {
             Thread::Item { labels, .. } => labels.trigger.clone(),
             Thread::Terminal { .. } => String::new(),
         };
-        let text = answers::stopped(&order.by, saved.as_ref(), &run.record, &run.workshop.settings, &trigger);
+        let text = answers::stopped(
+            &order.by,
+            saved.as_ref(),
+            &run.claim.record,
+            &run.claim.services.settings,
+            &trigger,
+        );
         show_end(run, State::Stopped, &text).await;
     }
-    if let Err(setback) = run.has_obeyed(order).await {
-        tracing::warn!(task = %run.lease.task, "the order could not be ticked off: {setback:?}");
+    if let Err(setback) = steering::has_obeyed(&mut run.claim, order).await {
+        tracing::warn!(task = %run.claim.lease.task, "the order could not be ticked off: {setback:?}");
     }
     conclude(run, Signal::StopAsked, Ending::Stopped).await
 }
@@ -205,14 +221,14 @@ async fn stop(run: &mut Run, order: &Order) -> Ending {
 /// The item was closed, deleted or taken back: what was done is kept on a branch only if somebody
 /// can still see it.
 async fn withdraw(run: &mut Run, reason: &str, item_exists: bool) -> Ending {
-    run.note(Fact::Warned {
+    run.claim.note(Fact::Warned {
         text: format!("stopped: {reason}"),
     });
-    if run.record.fork.is_some() {
+    if run.claim.record.fork.is_some() {
         // The mirror that holds it goes with the run.
-        run.rescue().await;
+        saving::rescue(run).await;
     }
-    if item_exists && let Thread::Item { labels, .. } = &run.thread {
+    if item_exists && let Thread::Item { labels, .. } = &run.reporter.destination {
         let text = talk::withdrawn(reason, &labels.trigger);
         show_end(run, State::Stopped, &text).await;
     }
@@ -221,59 +237,75 @@ async fn withdraw(run: &mut Run, reason: &str, item_exists: bool) -> Ending {
 
 async fn show_end(run: &mut Run, state: State, text: &Page) {
     let told = async {
-        run.show_final(state).await?;
-        run.say("final", text).await?;
-        run.show_label(state, None).await
+        run.reporter.show_final(&mut run.claim, state).await?;
+        run.reporter.say(&mut run.claim, "final", text).await?;
+        run.reporter.show_label(&mut run.claim, state, None).await
     };
     if let Err(setback) = told.await {
-        tracing::warn!(task = %run.lease.task, "the end could not be shown on the item: {setback:?}");
+        tracing::warn!(task = %run.claim.lease.task, "the end could not be shown on the item: {setback:?}");
     }
 }
 
 async fn fail(run: &mut Run, failure: Failure) -> Ending {
     let failure = Failure {
-        text: run.workshop.redactor.clean(&failure.text).into_string(),
+        text: run.claim.services.redactor.clean(&failure.text).into_string(),
         ..failure
     };
-    run.note(Fact::Failed {
+    run.claim.note(Fact::Failed {
         reason: failure.text.clone(),
     });
-    run.record.failure = Some(failure.clone());
+    run.claim.record.failure = Some(failure.clone());
     save_or_log(run).await;
     if let Err(setback) = show_failure(run, &failure).await {
         if let Setback::Postponed { until, reason } = setback {
             // The failure is in the record: the next claim only has to say it.
-            tracing::warn!(task = %run.lease.task, "the failure could not be shown yet: {reason}");
+            tracing::warn!(task = %run.claim.lease.task, "the failure could not be shown yet: {reason}");
             return Ending::Postponed(until);
         }
-        tracing::error!(task = %run.lease.task, "the failure could not be shown on the item: {setback:?}");
+        tracing::error!(task = %run.claim.lease.task, "the failure could not be shown on the item: {setback:?}");
     }
     conclude(run, Signal::Broke, Ending::Failed(failure.kind)).await
 }
 
 async fn show_failure(run: &mut Run, failure: &Failure) -> Result<(), Setback> {
-    let Thread::Item { labels, .. } = &run.thread else {
+    let Thread::Item { labels, .. } = &run.reporter.destination else {
         // The command shows what was done so far, so that a failure after real work loses nothing.
-        if tokio::time::timeout(RESCUE_TIME, run.take_result()).await.is_ok() {
-            run.save().await?;
+        if tokio::time::timeout(RESCUE_TIME, saving::take_result(run))
+            .await
+            .is_ok()
+        {
+            run.claim.save().await?;
         }
         return Ok(());
     };
     let trigger = labels.trigger.clone();
-    let shown_before = run.record.unfinished.keys().next_back().cloned().map(Saved::Branch);
-    let saved = run.rescue().await.or(shown_before);
-    let text = talk::failed(failure, &run.record, &run.workshop.settings, &trigger, saved.as_ref());
-    run.show_final(State::Failed).await?;
-    run.say("final", &text).await?;
-    run.show_label(State::Failed, None).await
+    let shown_before = run
+        .claim
+        .record
+        .unfinished
+        .keys()
+        .next_back()
+        .cloned()
+        .map(Saved::Branch);
+    let saved = saving::rescue(run).await.or(shown_before);
+    let text = talk::failed(
+        failure,
+        &run.claim.record,
+        &run.claim.services.settings,
+        &trigger,
+        saved.as_ref(),
+    );
+    run.reporter.show_final(&mut run.claim, State::Failed).await?;
+    run.reporter.say(&mut run.claim, "final", &text).await?;
+    run.reporter.show_label(&mut run.claim, State::Failed, None).await
 }
 
 async fn conclude(run: &mut Run, signal: Signal, ending: Ending) -> Ending {
-    match run.step(signal).await {
+    match run.claim.step(signal).await {
         // The step was saved; that the run is being stopped is why it was taken.
         Ok(()) | Err(Setback::Interrupted) => ending,
         Err(setback) => {
-            tracing::error!(task = %run.lease.task, "the end of the run could not be saved: {setback:?}");
+            tracing::error!(task = %run.claim.lease.task, "the end of the run could not be saved: {setback:?}");
             match setback {
                 Setback::Unsaved(_) => Ending::Unsaved,
                 _ => Ending::Disowned,
@@ -283,12 +315,12 @@ async fn conclude(run: &mut Run, signal: Signal, ending: Ending) -> Ending {
 }
 
 async fn save_or_log(run: &mut Run) {
-    let chat = run.desk.as_mut().and_then(|desk| desk.chat.take());
+    let chat = run.dialogue.chat.take();
     let saved = match chat {
-        Some(mut chat) => run.save_conversation(&mut chat).await,
-        None => run.save().await,
+        Some(mut chat) => dialogue::save(&mut run.claim, &mut chat).await,
+        None => run.claim.save().await,
     };
     if let Err(setback) = saved {
-        tracing::error!(task = %run.lease.task, "the run could not be saved: {setback:?}");
+        tracing::error!(task = %run.claim.lease.task, "the run could not be saved: {setback:?}");
     }
 }

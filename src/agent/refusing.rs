@@ -7,28 +7,26 @@ use crate::egress::Refusal;
 /// Most hosts that are named to the model after one call.
 const MOST_TO_THE_MODEL: usize = 3;
 
-impl Run {
-    /// Returns what the model is told after a call during which the container was refused
-    /// something.
-    pub(super) fn refused_just_now(&self) -> Option<String> {
-        let refused = self.ledger.take_recent();
-        let sentences: Vec<String> = refused
-            .iter()
-            .take(MOST_TO_THE_MODEL)
-            .map(|refusal| format!("[network: {}.]", refusal.sentence()))
-            .collect();
-        let text = self.workshop.redactor.clean(&sentences.join("\n")).into_string();
-        (!text.is_empty()).then_some(text)
-    }
+/// Returns what the model is told after a call during which the container was refused
+/// something.
+pub(super) fn refused_just_now(run: &Run) -> Option<String> {
+    let refused = run.workspace.ledger.take_recent();
+    let sentences: Vec<String> = refused
+        .iter()
+        .take(MOST_TO_THE_MODEL)
+        .map(|refusal| format!("[network: {}.]", refusal.sentence()))
+        .collect();
+    let text = run.claim.services.redactor.clean(&sentences.join("\n")).into_string();
+    (!text.is_empty()).then_some(text)
+}
 
-    /// Takes over into the record what was refused until now.
-    pub(super) fn note_refused(&mut self) {
-        let redactor = &self.workshop.redactor;
-        // A name can be made of anything, a secret too; the record is no place for it.
-        let is_clean = |refusal: &Refusal| {
-            let host = refusal.destination.host.to_string();
-            redactor.clean(&host).as_str() == host
-        };
-        self.record.refused = self.ledger.all().into_iter().filter(is_clean).collect();
-    }
+/// Takes over into the record what was refused until now.
+pub(super) fn note_refused(run: &mut Run) {
+    let redactor = &run.claim.services.redactor;
+    // A name can be made of anything, a secret too; the record is no place for it.
+    let is_clean = |refusal: &Refusal| {
+        let host = refusal.destination.host.to_string();
+        redactor.clean(&host).as_str() == host
+    };
+    run.claim.record.refused = run.workspace.ledger.all().into_iter().filter(is_clean).collect();
 }

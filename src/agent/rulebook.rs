@@ -5,11 +5,14 @@
 //! they are bounded all the same. What cannot be used is said in the comments, and the run goes on
 //! without it.
 
+use super::calls;
+use super::claim::Claim;
+use super::reporter::Reporter;
+use super::source;
 use std::collections::HashSet;
 use std::fmt::Write as _;
 
 use super::prompt;
-use super::run::Run;
 use super::setback::Setback;
 use crate::conversation::excerpt;
 use crate::forge::Item;
@@ -35,170 +38,173 @@ const LARGEST_FILE: u64 = 1024 * 1024;
 /// Most files of the project that are looked at, for rules and for the overview.
 pub(super) const MOST_FILES: usize = 100_000;
 
-impl Run {
-    /// Reads the rules for an item from the branch that its change is merged into.
-    pub(super) async fn read_rules(&mut self, item: &Item, mirror: &Mirror) -> Result<(), Setback> {
-        let wanted = item.change.as_ref().map(|change| change.base_branch.clone());
-        let of_a_fork = item.change.as_ref().is_some_and(|change| change.is_fork);
-        let mirror = if of_a_fork {
-            let settings = &self.workshop.settings;
-            let home = self.home(item).await?;
-            let fetching = Box::pin(Mirror::fetch(&settings.repository, &settings.state_dir, &home));
-            self.unless_stopped(fetching).await?
-        } else {
-            mirror.clone()
-        };
-        let default = match &item.default_branch {
-            Some(branch) => mirror.branch(branch).await?,
-            None => None,
-        };
-        let wanted = match wanted {
-            Some(branch) => mirror.branch(&branch).await?,
-            None => None,
-        };
-        match (wanted, default) {
-            (Some(wanted), Some(default)) if wanted != default => {
-                // Whoever opens a request chooses its base among all branches, old ones too.
-                self.read_rules_of(&mirror, &default).await?;
-                let default = std::mem::take(&mut self.record.rules);
-                self.read_rules_of(&mirror, &wanted).await?;
-                self.record.rules.restrict_by(&default);
-                Ok(())
-            }
-            (Some(commit), _) | (None, Some(commit)) => self.read_rules_of(&mirror, &commit).await,
-            (None, None) => Ok(()),
+/// Reads the rules for an item from the branch that its change is merged into.
+pub(super) async fn read_rules(
+    claim: &mut Claim,
+    reporter: &mut Reporter,
+    item: &Item,
+    mirror: &Mirror,
+) -> Result<(), Setback> {
+    let wanted = item.change.as_ref().map(|change| change.base_branch.clone());
+    let of_a_fork = item.change.as_ref().is_some_and(|change| change.is_fork);
+    let mirror = if of_a_fork {
+        let settings = &claim.services.settings;
+        let home = source::home(reporter, item).await?;
+        let fetching = Box::pin(Mirror::fetch(&settings.repository, &settings.state_dir, &home));
+        claim.unless_stopped(fetching).await?
+    } else {
+        mirror.clone()
+    };
+    let default = match &item.default_branch {
+        Some(branch) => mirror.branch(branch).await?,
+        None => None,
+    };
+    let wanted = match wanted {
+        Some(branch) => mirror.branch(&branch).await?,
+        None => None,
+    };
+    match (wanted, default) {
+        (Some(wanted), Some(default)) if wanted != default => {
+            // Whoever opens a request chooses its base among all branches, old ones too.
+            read_rules_of(claim, &mirror, &default).await?;
+            let default = std::mem::take(&mut claim.record.rules);
+            read_rules_of(claim, &mirror, &wanted).await?;
+            claim.record.rules.restrict_by(&default);
+            Ok(())
+        }
+        (Some(commit), _) | (None, Some(commit)) => read_rules_of(claim, &mirror, &commit).await,
+        (None, None) => Ok(()),
+    }
+}
+
+/// Returns the rules for the system prompts.
+pub(super) fn rules_prompt(claim: &Claim) -> String {
+    shown(claim.lease.run, &claim.record.rules)
+}
+
+/// Reads the rules that a commit holds into the record.
+pub(super) async fn read_rules_of(claim: &mut Claim, mirror: &Mirror, commit: &CommitId) -> Result<(), Setback> {
+    let (files, _) = mirror.files(commit, MOST_FILES).await?;
+    let mut rules = Rules::default();
+    let mut texts = Vec::new();
+    if let Some(text) = read_settings(claim, mirror, commit, &files, &mut rules).await? {
+        texts.push(text);
+    }
+    for path in rule_files(&files) {
+        if let Some(text) = read_rule_file(claim, mirror, commit, path).await? {
+            texts.push(Text {
+                path: path.path.clone(),
+                text,
+            });
         }
     }
+    rules.texts = bounded(claim, texts);
+    claim.record.rules = rules;
+    Ok(())
+}
 
-    /// Returns the rules for the system prompts.
-    pub(super) fn rules_prompt(&self) -> String {
-        shown(self.lease.run, &self.record.rules)
+/// Reads `.coding-agent-rules.*` and returns its text for the model.
+async fn read_settings(
+    claim: &mut Claim,
+    mirror: &Mirror,
+    commit: &CommitId,
+    files: &[Entry],
+    rules: &mut Rules,
+) -> Result<Option<Text>, Setback> {
+    let names = Settings::names();
+    let mut there = names
+        .iter()
+        .filter_map(|name| files.iter().find(|file| file.path == *name && !file.is_link));
+    let Some(entry) = there.next() else {
+        return Ok(None);
+    };
+    for other in there {
+        let (other, used) = (&other.path, &entry.path);
+        claim.warn(format!(
+            "`{other}` is not used, because there is also `{used}`; join the two."
+        ));
     }
-
-    /// Reads the rules that a commit holds into the record.
-    pub(super) async fn read_rules_of(&mut self, mirror: &Mirror, commit: &CommitId) -> Result<(), Setback> {
-        let (files, _) = mirror.files(commit, MOST_FILES).await?;
-        let mut rules = Rules::default();
-        let mut texts = Vec::new();
-        if let Some(text) = self.read_settings(mirror, commit, &files, &mut rules).await? {
-            texts.push(text);
-        }
-        for path in rule_files(&files) {
-            if let Some(text) = self.read_rule_file(mirror, commit, path).await? {
-                texts.push(Text {
-                    path: path.path.clone(),
-                    text,
-                });
-            }
-        }
-        rules.texts = self.bounded(texts);
-        self.record.rules = rules;
-        Ok(())
-    }
-
-    /// Reads `.coding-agent-rules.*` and returns its text for the model.
-    async fn read_settings(
-        &mut self,
-        mirror: &Mirror,
-        commit: &CommitId,
-        files: &[Entry],
-        rules: &mut Rules,
-    ) -> Result<Option<Text>, Setback> {
-        let names = Settings::names();
-        let mut there = names
-            .iter()
-            .filter_map(|name| files.iter().find(|file| file.path == *name && !file.is_link));
-        let Some(entry) = there.next() else {
-            return Ok(None);
-        };
-        for other in there {
-            let (other, used) = (&other.path, &entry.path);
-            self.warn(format!(
-                "`{other}` is not used, because there is also `{used}`; join the two."
-            ));
-        }
-        let Some(text) = self.read_rule_file(mirror, commit, entry).await? else {
-            return Ok(None);
-        };
-        let settings = match Settings::read(&entry.path, &text) {
-            Ok(settings) => settings,
-            Err(malformed) => {
-                self.warn(format!(
-                    "The project's rules cannot be read, and the run goes on without them: {malformed}."
-                ));
-                return Ok(None);
-            }
-        };
-        for key in &settings.unknown {
-            self.warn(format!(
-                "`{}` has the key `{key}`, which means nothing there; correct or remove it.",
-                entry.path
-            ));
-        }
-        rules.tools = settings.tools;
-        rules.files = settings.files;
-        Ok(Some(Text {
-            path: entry.path.clone(),
-            text: settings.extension,
-        })
-        .filter(|text| !text.text.is_empty()))
-    }
-
-    /// Reads one file; one that is no text of a bearable size is named to people and passed over.
-    async fn read_rule_file(
-        &mut self,
-        mirror: &Mirror,
-        commit: &CommitId,
-        entry: &Entry,
-    ) -> Result<Option<String>, Setback> {
-        let path = &entry.path;
-        if entry.size > LARGEST_FILE {
-            self.warn(format!(
-                "`{path}` has {} bytes and is not taken for a rule; shorten it.",
-                entry.size
+    let Some(text) = read_rule_file(claim, mirror, commit, entry).await? else {
+        return Ok(None);
+    };
+    let settings = match Settings::read(&entry.path, &text) {
+        Ok(settings) => settings,
+        Err(malformed) => {
+            claim.warn(format!(
+                "The project's rules cannot be read, and the run goes on without them: {malformed}."
             ));
             return Ok(None);
         }
-        let Some(bytes) = mirror.file(commit, path, LARGEST_FILE).await? else {
-            return Ok(None);
-        };
-        let Ok(text) = String::from_utf8(bytes) else {
-            self.warn(format!(
-                "`{path}` is not text in UTF-8 and is not taken for a rule; save it as UTF-8."
-            ));
-            return Ok(None);
-        };
-        // What cannot be seen in an editor is not to be read by the model either.
-        Ok(Some(self.workshop.redactor.clean(&visible::plain(&text)).into_string()))
+    };
+    for key in &settings.unknown {
+        claim.warn(format!(
+            "`{}` has the key `{key}`, which means nothing there; correct or remove it.",
+            entry.path
+        ));
     }
+    rules.tools = settings.tools;
+    rules.files = settings.files;
+    Ok(Some(Text {
+        path: entry.path.clone(),
+        text: settings.extension,
+    })
+    .filter(|text| !text.text.is_empty()))
+}
 
-    /// Cuts the texts to their share of the window; what is cut or dropped is said.
-    fn bounded(&mut self, texts: Vec<Text>) -> Vec<Text> {
-        let mut left = self
-            .bytes_of_window(SHARE)
-            .clamp(FEWEST_BYTES_IN_ALL, MOST_BYTES_IN_ALL);
-        let mut kept = Vec::new();
-        let mut seen = HashSet::new();
-        for Text { path, text } in texts {
-            let text = text.trim();
-            // The same text under two names, as many projects have it.
-            if text.is_empty() || !seen.insert(text.to_owned()) {
-                continue;
-            }
-            let most = MOST_BYTES.min(left);
-            if text.len() > most {
-                self.warn(format!(
-                    "`{path}` has {} bytes, and rules get {most} of the model's window here; only its beginning and end are \
-                     given to the model.",
-                    text.len()
-                ));
-            }
-            let text = excerpt::middle_cut(text, most, None);
-            left = left.saturating_sub(text.len()).max(256);
-            kept.push(Text { path, text });
-        }
-        kept
+/// Reads one file; one that is no text of a bearable size is named to people and passed over.
+async fn read_rule_file(
+    claim: &mut Claim,
+    mirror: &Mirror,
+    commit: &CommitId,
+    entry: &Entry,
+) -> Result<Option<String>, Setback> {
+    let path = &entry.path;
+    if entry.size > LARGEST_FILE {
+        claim.warn(format!(
+            "`{path}` has {} bytes and is not taken for a rule; shorten it.",
+            entry.size
+        ));
+        return Ok(None);
     }
+    let Some(bytes) = mirror.file(commit, path, LARGEST_FILE).await? else {
+        return Ok(None);
+    };
+    let Ok(text) = String::from_utf8(bytes) else {
+        claim.warn(format!(
+            "`{path}` is not text in UTF-8 and is not taken for a rule; save it as UTF-8."
+        ));
+        return Ok(None);
+    };
+    // What cannot be seen in an editor is not to be read by the model either.
+    Ok(Some(
+        claim.services.redactor.clean(&visible::plain(&text)).into_string(),
+    ))
+}
+
+/// Cuts the texts to their share of the window; what is cut or dropped is said.
+fn bounded(claim: &mut Claim, texts: Vec<Text>) -> Vec<Text> {
+    let mut left = calls::bytes_of_window(claim, SHARE).clamp(FEWEST_BYTES_IN_ALL, MOST_BYTES_IN_ALL);
+    let mut kept = Vec::new();
+    let mut seen = HashSet::new();
+    for Text { path, text } in texts {
+        let text = text.trim();
+        // The same text under two names, as many projects have it.
+        if text.is_empty() || !seen.insert(text.to_owned()) {
+            continue;
+        }
+        let most = MOST_BYTES.min(left);
+        if text.len() > most {
+            claim.warn(format!(
+                "`{path}` has {} bytes, and rules get {most} of the model's window here; only its beginning and end are \
+                 given to the model.",
+                text.len()
+            ));
+        }
+        let text = excerpt::middle_cut(text, most, None);
+        left = left.saturating_sub(text.len()).max(256);
+        kept.push(Text { path, text });
+    }
+    kept
 }
 
 /// Returns the project's rules as the model is shown them; empty where there are none. They are no

@@ -1,9 +1,12 @@
 //! Where the work starts and where its result goes: mirror, remote, base commit and branches.
 
+use super::claim::Claim;
+use super::discretion;
+use super::reporter::Reporter;
+use super::run::Run;
 use std::time::Duration;
 
 use super::record::Base;
-use super::run::Run;
 use super::setback::Setback;
 use super::thread::Thread;
 use crate::forge::Item;
@@ -11,7 +14,6 @@ use crate::repository::RepositoryError;
 use crate::repository::address::{Login, Remote};
 use crate::repository::mirror::Mirror;
 use crate::store::Run as StoredRun;
-use crate::task::id::TaskId;
 use crate::task::state::State;
 
 /// How long a finished run waits for a mirror that another one is fetching; what is not forgotten
@@ -25,254 +27,278 @@ pub struct Source {
     pub remote: Option<Remote>,
 }
 
-impl Run {
-    /// Returns the repository of the item, fetched once in each process; for a local task the
-    /// snapshot made of its folder. Nothing later needs it fresher: a push is refused where the
-    /// branch has moved.
-    pub(super) async fn source(&mut self, item: Option<&Item>) -> Result<Source, Setback> {
-        let remote = match item {
-            Some(item) => Some(self.remote(item).await?),
-            None => None,
-        };
-        if let Some(item) = item {
-            self.note_fork(item).await?;
-        }
-        let mirror = match (&self.mirror, &remote) {
-            (Some(mirror), _) => mirror.clone(),
-            (None, Some(remote)) => self.fetch(remote).await?,
-            (None, None) => {
-                let settings = &self.workshop.settings;
-                Mirror::local(&settings.repository, &settings.state_dir, &self.lease.run.to_string()).await?
-            }
-        };
-        self.mirror = Some(mirror.clone());
-        Ok(Source { mirror, remote })
+/// Returns the repository of the item, fetched once in each process; for a local task the
+/// snapshot made of its folder. Nothing later needs it fresher: a push is refused where the
+/// branch has moved.
+pub(super) async fn source(run: &mut Run, item: Option<&Item>) -> Result<Source, Setback> {
+    let remote = match item {
+        Some(item) => Some(remote(&run.reporter, item).await?),
+        None => None,
+    };
+    if let Some(item) = item {
+        note_fork(&mut run.claim, item).await?;
     }
-
-    /// Notes the fork that the run works in, before anything of it is on the disk. A run that began
-    /// in one repository does not go on in another: what lies below its commits is that of the
-    /// first.
-    async fn note_fork(&mut self, item: &Item) -> Result<(), Setback> {
-        let fork = fork_of(item)?;
-        if self.record.fork == fork {
-            return Ok(());
-        }
-        if self.record.base.is_some() && self.record.fork.is_some() {
-            return Err(Setback::failed(
-                "the branch of this request is in another repository than when the work on it began; put the label on again to \
-                 have it worked on there",
-            ));
-        }
-        self.record.fork = fork;
-        self.save().await
-    }
-
-    async fn fetch(&self, remote: &Remote) -> Result<Mirror, Setback> {
-        let (config, state_dir) = (&self.workshop.settings.repository, &self.workshop.settings.state_dir);
-        let run = self.lease.run.to_string();
-        if self.record.fork.as_ref() == Some(&remote.url) {
-            let fetching = Box::pin(Mirror::fetch_fork(config, state_dir, remote, &run));
-            return self.unless_stopped(fetching).await;
-        }
-        self.unless_stopped(Box::pin(Mirror::fetch(config, state_dir, remote)))
-            .await
-    }
-
-    /// Lets the mirror of a fork go, once the run is over.
-    pub(super) async fn leave_fork(&mut self) {
-        let Some(fork) = self.record.fork.clone() else { return };
-        self.mirror = None;
-        let (settings, run) = (&self.workshop.settings, self.lease.run.to_string());
-        let leaving = Mirror::leave_fork(&settings.repository, &settings.state_dir, &fork, &run);
-        match tokio::time::timeout(FORGETTING_TIME, leaving).await {
-            Ok(Ok(_)) | Err(_) => {}
-            Ok(Err(error)) => tracing::warn!(task = %self.lease.task, "a fork's mirror could not be removed: {error}"),
-        }
-    }
-
-    /// Returns the mirror that was fetched already, where there is one.
-    pub(super) async fn mirror_at_hand(&mut self) -> Result<Mirror, Setback> {
-        if let Some(mirror) = &self.mirror {
-            return Ok(mirror.clone());
-        }
-        let item = self.item().await?;
-        Ok(self.source(item.as_ref()).await?.mirror)
-    }
-
-    /// Forgets the commits that were kept of a run whose result was delivered.
-    pub(super) async fn forget_commits(&self) {
-        let Some(mirror) = self.mirror.as_ref().filter(|_| self.record.local.is_none()) else {
-            return;
-        };
-        let run = self.lease.run.to_string();
-        match tokio::time::timeout(FORGETTING_TIME, mirror.forget(&run)).await {
-            Ok(Ok(())) | Err(_) => {}
-            Ok(Err(error)) => tracing::warn!(task = %self.lease.task, "kept commits could not be forgotten: {error}"),
-        }
-    }
-
-    /// Looks at a branch that could not be pushed to, and says what became of it.
-    pub(super) async fn why_moved(&self, remote: &Remote, branch: &str) -> Result<Setback, Setback> {
-        let mirror = self.fetch(remote).await?;
-        Ok(moved(branch, mirror.branch(branch).await?.is_some()))
-    }
-
-    /// Returns why a run that was taken up again cannot go on with the branch of its pull/merge
-    /// request, if it cannot: what it would make could not be pushed.
-    pub(super) async fn why_not_there(&self, item: &Item, mirror: &Mirror) -> Result<Option<Setback>, Setback> {
-        let (Some(_), Some(base), None) = (&item.change, &self.record.base, &self.record.head) else {
-            return Ok(None);
-        };
-        let there = mirror.branch(&base.head_branch).await?;
-        let stands = there.as_ref() == Some(&base.commit);
-        Ok((!stands).then(|| moved(&base.head_branch, there.is_some())))
-    }
-
-    async fn remote(&self, item: &Item) -> Result<Remote, Setback> {
-        let url = item
-            .change
-            .as_ref()
-            .map_or(&item.clone_url, |change| &change.head_clone_url);
-        self.remote_at(url, item).await
-    }
-
-    /// Returns the repository the item itself lives in, which for a change from a fork is not where
-    /// its branch is.
-    pub(super) async fn home(&self, item: &Item) -> Result<Remote, Setback> {
-        self.remote_at(&item.clone_url, item).await
-    }
-
-    async fn remote_at(&self, url: &str, item: &Item) -> Result<Remote, Setback> {
-        let Thread::Item { forge, .. } = &self.thread else {
-            return Err(Setback::failed("a local task has no remote repository"));
-        };
-        let credentials = forge.git_credentials(&item.task).await?;
-        Ok(Remote {
-            url: url.to_owned(),
-            login: Some(Login {
-                user: credentials.username,
-                password: credentials.password,
-                is_new: credentials.is_new,
-            }),
-        })
-    }
-
-    /// Makes the snapshot of a local task's folder and returns its base.
-    pub(super) async fn snapshot(&self) -> Result<Base, Setback> {
-        let Some(local) = &self.record.local else {
-            return Err(Setback::failed("the local task has no folder"));
-        };
-        let settings = &self.workshop.settings;
-        let name = self.lease.run.to_string();
-        let copying = Box::pin(Mirror::snapshot(
-            &settings.repository,
-            &settings.state_dir,
-            &name,
-            &local.folder,
-        ));
-        let (_, commit) = self.unless_stopped(copying).await?;
-        Ok(Base {
-            commit,
-            branch: "main".to_owned(),
-            head_branch: "main".to_owned(),
-            holds_work: false,
-        })
-    }
-
-    /// Decides on which commit the work starts and to which branch it goes.
-    pub(super) async fn find_base(&self, item: &Item, mirror: &Mirror) -> Result<Base, Setback> {
-        if let Some(change) = &item.change {
-            let head = &change.head_branch;
-            let gone = || {
-                Setback::failed(match crate::repository::branch_name(head) {
-                    Ok(_) => format!("the branch `{head}` does not exist any more"),
-                    Err(_) => format!(
-                        "the branch `{head}` has a name that git takes for something else, such as an option; open the request from a branch \
-                         with a plain name"
-                    ),
-                })
-            };
-            let commit = mirror.branch(head).await?.ok_or_else(gone)?;
-            return Ok(Base {
-                commit,
-                branch: change.base_branch.clone(),
-                head_branch: change.head_branch.clone(),
-                holds_work: false,
-            });
-        }
-        let empty = || {
-            Setback::failed(
-                "the repository has no commit yet, so there is nothing a pull request could be based on; push a first commit (a README is enough)",
+    let mirror = match (&run.workspace.mirror, &remote) {
+        (Some(mirror), _) => mirror.clone(),
+        (None, Some(remote)) => fetch(&run.claim, remote).await?,
+        (None, None) => {
+            let settings = &run.claim.services.settings;
+            Mirror::local(
+                &settings.repository,
+                &settings.state_dir,
+                &run.claim.lease.run.to_string(),
             )
+            .await?
+        }
+    };
+    run.workspace.mirror = Some(mirror.clone());
+    Ok(Source { mirror, remote })
+}
+
+/// Notes the fork that the run works in, before anything of it is on the disk. A run that began
+/// in one repository does not go on in another: what lies below its commits is that of the
+/// first.
+async fn note_fork(claim: &mut Claim, item: &Item) -> Result<(), Setback> {
+    let fork = fork_of(item)?;
+    if claim.record.fork == fork {
+        return Ok(());
+    }
+    if claim.record.base.is_some() && claim.record.fork.is_some() {
+        return Err(Setback::failed(
+            "the branch of this request is in another repository than when the work on it began; put the label on again to \
+             have it worked on there",
+        ));
+    }
+    claim.record.fork = fork;
+    claim.save().await
+}
+
+async fn fetch(claim: &Claim, remote: &Remote) -> Result<Mirror, Setback> {
+    let (config, state_dir) = (&claim.services.settings.repository, &claim.services.settings.state_dir);
+    let run = claim.lease.run.to_string();
+    if claim.record.fork.as_ref() == Some(&remote.url) {
+        let fetching = Box::pin(Mirror::fetch_fork(config, state_dir, remote, &run));
+        return claim.unless_stopped(fetching).await;
+    }
+    claim
+        .unless_stopped(Box::pin(Mirror::fetch(config, state_dir, remote)))
+        .await
+}
+
+/// Lets the mirror of a fork go, once the run is over.
+pub(super) async fn leave_fork(run: &mut Run) {
+    let Some(fork) = run.claim.record.fork.clone() else {
+        return;
+    };
+    run.workspace.mirror = None;
+    let (settings, id) = (&run.claim.services.settings, run.claim.lease.run.to_string());
+    let leaving = Mirror::leave_fork(&settings.repository, &settings.state_dir, &fork, &id);
+    match tokio::time::timeout(FORGETTING_TIME, leaving).await {
+        Ok(Ok(_)) | Err(_) => {}
+        Ok(Err(error)) => tracing::warn!(task = %run.claim.lease.task, "a fork's mirror could not be removed: {error}"),
+    }
+}
+
+/// Returns the mirror that was fetched already, where there is one.
+pub(super) async fn mirror_at_hand(run: &mut Run) -> Result<Mirror, Setback> {
+    if let Some(mirror) = &run.workspace.mirror {
+        return Ok(mirror.clone());
+    }
+    let item = run.reporter.item(&mut run.claim).await?;
+    Ok(source(run, item.as_ref()).await?.mirror)
+}
+
+/// Forgets the commits that were kept of a run whose result was delivered.
+pub(super) async fn forget_commits(run: &Run) {
+    let Some(mirror) = run
+        .workspace
+        .mirror
+        .as_ref()
+        .filter(|_| run.claim.record.local.is_none())
+    else {
+        return;
+    };
+    let id = run.claim.lease.run.to_string();
+    match tokio::time::timeout(FORGETTING_TIME, mirror.forget(&id)).await {
+        Ok(Ok(())) | Err(_) => {}
+        Ok(Err(error)) => tracing::warn!(task = %run.claim.lease.task, "kept commits could not be forgotten: {error}"),
+    }
+}
+
+/// Looks at a branch that could not be pushed to, and says what became of it.
+pub(super) async fn why_moved(claim: &Claim, remote: &Remote, branch: &str) -> Result<Setback, Setback> {
+    let mirror = fetch(claim, remote).await?;
+    Ok(moved(branch, mirror.branch(branch).await?.is_some()))
+}
+
+/// Returns why a run that was taken up again cannot go on with the branch of its pull/merge
+/// request, if it cannot: what it would make could not be pushed.
+pub(super) async fn why_not_there(claim: &Claim, item: &Item, mirror: &Mirror) -> Result<Option<Setback>, Setback> {
+    let (Some(_), Some(base), None) = (&item.change, &claim.record.base, &claim.record.head) else {
+        return Ok(None);
+    };
+    let there = mirror.branch(&base.head_branch).await?;
+    let stands = there.as_ref() == Some(&base.commit);
+    Ok((!stands).then(|| moved(&base.head_branch, there.is_some())))
+}
+
+async fn remote(reporter: &Reporter, item: &Item) -> Result<Remote, Setback> {
+    let url = item
+        .change
+        .as_ref()
+        .map_or(&item.clone_url, |change| &change.head_clone_url);
+    remote_at(reporter, url, item).await
+}
+
+/// Returns the repository the item itself lives in, which for a change from a fork is not where
+/// its branch is.
+pub(super) async fn home(reporter: &Reporter, item: &Item) -> Result<Remote, Setback> {
+    remote_at(reporter, &item.clone_url, item).await
+}
+
+async fn remote_at(reporter: &Reporter, url: &str, item: &Item) -> Result<Remote, Setback> {
+    let Thread::Item { forge, .. } = &reporter.destination else {
+        return Err(Setback::failed("a local task has no remote repository"));
+    };
+    let credentials = forge.git_credentials(&item.task).await?;
+    Ok(Remote {
+        url: url.to_owned(),
+        login: Some(Login {
+            user: credentials.username,
+            password: credentials.password,
+            is_new: credentials.is_new,
+        }),
+    })
+}
+
+/// Makes the snapshot of a local task's folder and returns its base.
+pub(super) async fn snapshot(claim: &Claim) -> Result<Base, Setback> {
+    let Some(local) = &claim.record.local else {
+        return Err(Setback::failed("the local task has no folder"));
+    };
+    let settings = &claim.services.settings;
+    let name = claim.lease.run.to_string();
+    let copying = Box::pin(Mirror::snapshot(
+        &settings.repository,
+        &settings.state_dir,
+        &name,
+        &local.folder,
+    ));
+    let (_, commit) = claim.unless_stopped(copying).await?;
+    Ok(Base {
+        commit,
+        branch: "main".to_owned(),
+        head_branch: "main".to_owned(),
+        holds_work: false,
+    })
+}
+
+/// Decides on which commit the work starts and to which branch it goes.
+pub(super) async fn find_base(
+    claim: &Claim,
+    reporter: &Reporter,
+    item: &Item,
+    mirror: &Mirror,
+) -> Result<Base, Setback> {
+    if let Some(change) = &item.change {
+        let head = &change.head_branch;
+        let gone = || {
+            Setback::failed(match crate::repository::branch_name(head) {
+                Ok(_) => format!("the branch `{head}` does not exist any more"),
+                Err(_) => format!(
+                    "the branch `{head}` has a name that git takes for something else, such as an option; open the request from a branch \
+                     with a plain name"
+                ),
+            })
         };
-        let branch = item.default_branch.clone().ok_or_else(empty)?;
-        let Some(commit) = mirror.branch(&branch).await? else {
-            return Err(if mirror.has_branches().await? {
-                Setback::failed(format!(
-                    "the repository's default branch `{branch}` does not exist; push it, or choose another one in the \
-                     repository's settings"
-                ))
-            } else {
-                empty()
+        let commit = mirror.branch(head).await?.ok_or_else(gone)?;
+        return Ok(Base {
+            commit,
+            branch: change.base_branch.clone(),
+            head_branch: change.head_branch.clone(),
+            holds_work: false,
+        });
+    }
+    let empty = || {
+        Setback::failed(
+            "the repository has no commit yet, so there is nothing a pull request could be based on; push a first commit (a README is enough)",
+        )
+    };
+    let branch = item.default_branch.clone().ok_or_else(empty)?;
+    let Some(commit) = mirror.branch(&branch).await? else {
+        return Err(if mirror.has_branches().await? {
+            Setback::failed(format!(
+                "the repository's default branch `{branch}` does not exist; push it, or choose another one in the \
+                 repository's settings"
+            ))
+        } else {
+            empty()
+        });
+    };
+    choose_branch(
+        claim,
+        reporter,
+        item,
+        mirror,
+        Base {
+            commit,
+            branch,
+            head_branch: String::new(),
+            holds_work: false,
+        },
+    )
+    .await
+}
+
+/// Takes a free branch name, or goes on with the branch of an earlier run whose work is still
+/// wanted: it has an open pull/merge request, or the run before this one left unfinished work
+/// on it.
+async fn choose_branch(
+    claim: &Claim,
+    reporter: &Reporter,
+    item: &Item,
+    mirror: &Mirror,
+    base: Base,
+) -> Result<Base, Setback> {
+    let Thread::Item { forge, .. } = &reporter.destination else {
+        return Ok(base);
+    };
+    let wanted = discretion::branch_of(claim, &item.title);
+    for attempt in 1.. {
+        let name = if attempt == 1 {
+            wanted.clone()
+        } else {
+            format!("{wanted}-{attempt}")
+        };
+        let Some(commit) = mirror.branch(&name).await? else {
+            return Ok(Base {
+                head_branch: name,
+                ..base
             });
         };
-        self.choose_branch(
-            item,
-            mirror,
-            Base {
+        let is_open = forge.change_from(&item.task, &name).await?.is_some();
+        if is_open || earlier_run_was_cut_short(claim, &name).await? {
+            return Ok(Base {
+                holds_work: !is_open && commit != base.commit,
                 commit,
-                branch,
-                head_branch: String::new(),
-                holds_work: false,
-            },
-        )
-        .await
-    }
-
-    /// Takes a free branch name, or goes on with the branch of an earlier run whose work is still
-    /// wanted: it has an open pull/merge request, or the run before this one left unfinished work
-    /// on it.
-    async fn choose_branch(&self, item: &Item, mirror: &Mirror, base: Base) -> Result<Base, Setback> {
-        let Thread::Item { forge, .. } = &self.thread else {
-            return Ok(base);
-        };
-        let wanted = self.branch_name(&item.title);
-        for attempt in 1.. {
-            let name = if attempt == 1 {
-                wanted.clone()
-            } else {
-                format!("{wanted}-{attempt}")
-            };
-            let Some(commit) = mirror.branch(&name).await? else {
-                return Ok(Base {
-                    head_branch: name,
-                    ..base
-                });
-            };
-            let is_open = forge.change_from(&item.task, &name).await?.is_some();
-            if is_open || self.earlier_run_was_cut_short(&name).await? {
-                return Ok(Base {
-                    holds_work: !is_open && commit != base.commit,
-                    commit,
-                    head_branch: name,
-                    ..base
-                });
-            }
+                head_branch: name,
+                ..base
+            });
         }
-        Err(RepositoryError::Unexpected {
-            what: "choosing a branch".to_owned(),
-            reason: "all names are taken".to_owned(),
-        }
-        .into())
     }
+    Err(RepositoryError::Unexpected {
+        what: "choosing a branch".to_owned(),
+        reason: "all names are taken".to_owned(),
+    }
+    .into())
+}
 
-    async fn earlier_run_was_cut_short(&self, branch: &str) -> Result<bool, Setback> {
-        let runs = self.workshop.store.runs(Some(&self.lease.task), 20).await?;
-        let earlier: Option<&StoredRun> = runs.iter().find(|run| run.id != self.lease.run);
-        Ok(earlier.is_some_and(|run| {
-            matches!(run.state, State::Failed | State::Stopped) && run.record["base"]["head_branch"] == branch
-        }))
-    }
+async fn earlier_run_was_cut_short(claim: &Claim, branch: &str) -> Result<bool, Setback> {
+    let runs = claim.services.store.runs(Some(&claim.lease.task), 20).await?;
+    let earlier: Option<&StoredRun> = runs.iter().find(|run| run.id != claim.lease.run);
+    Ok(earlier.is_some_and(|run| {
+        matches!(run.state, State::Failed | State::Stopped) && run.record["base"]["head_branch"] == branch
+    }))
 }
 
 /// Returns the clone address of the fork that the item's branch is in; `None` where the branch is
@@ -309,49 +335,5 @@ pub(super) fn may_be_pushed(item: &Item) -> Result<(), Setback> {
             change.head_branch, change.head_clone_url
         ))),
         Some(_) | None => Ok(()),
-    }
-}
-
-/// Returns `coding-agent/<number>-<slug>`.
-pub(super) fn branch_name(task: &TaskId, title: &str) -> String {
-    let mut slug = String::new();
-    for character in title.chars() {
-        if character.is_ascii_alphanumeric() {
-            slug.push(character.to_ascii_lowercase());
-        } else if !slug.is_empty() && !slug.ends_with('-') {
-            slug.push('-');
-        }
-        if slug.len() >= 40 {
-            break;
-        }
-    }
-    let slug = slug.trim_end_matches('-');
-    let number = task
-        .number()
-        .map_or_else(|| "local".to_owned(), |number| number.to_string());
-    // A title without a Latin letter or digit leaves no slug; the number alone names the branch
-    // then.
-    if slug.is_empty() {
-        format!("coding-agent/{number}")
-    } else {
-        format!("coding-agent/{number}-{slug}")
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_branch_is_named_after_number_and_title() {
-        let task: TaskId = "github:acme/widgets#12".parse().unwrap();
-        let check = |title: &str, expected: &str| assert_eq!(branch_name(&task, title), expected);
-        check("Greet the reader!", "coding-agent/12-greet-the-reader");
-        check("  --upload-pack=evil ../../x", "coding-agent/12-upload-pack-evil-x");
-        check("日本語の題名", "coding-agent/12");
-        check(
-            &"long ".repeat(30),
-            "coding-agent/12-long-long-long-long-long-long-long-long",
-        );
     }
 }

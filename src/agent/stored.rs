@@ -8,6 +8,7 @@
 use serde_json::Value;
 
 use crate::conversation::{Message, ToolCall, ToolResult};
+use crate::plan::Plan;
 use crate::secret::Redactor;
 
 /// The parts of a record that people's and the model's own words stand in. The others are cleaned
@@ -30,6 +31,15 @@ pub(super) fn clean_record(redactor: &Redactor, record: &mut Value) {
             clean_words(redactor, words);
         }
     }
+}
+
+/// Takes secrets out of what people are shown of the plan.
+pub(super) fn clean_plan(mut plan: Plan, redactor: &Redactor) -> Plan {
+    plan.comment = redactor.clean(&plan.comment).into_string();
+    for subtask in &mut plan.task_decomposition.subtasks {
+        subtask.description = redactor.clean(&subtask.description).into_string();
+    }
+    plan
 }
 
 /// Takes secrets out of a message that is about to be saved.

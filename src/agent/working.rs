@@ -1,17 +1,28 @@
 //! The third stage: the model works until it says that it is done.
 
+use super::ask;
+use super::calls;
+use super::claim::Claim;
+use super::compacting;
+use super::desk;
+use super::keeping;
+use super::policy;
+use super::refusing;
+use super::revising;
+use super::run::Run;
+use super::saving;
+use super::steering;
 use std::sync::Arc;
 
 use chrono::Utc;
 
 use super::calls::UNKNOWN_OUTCOME;
 use super::dependencies;
+use super::dialogue;
 use super::prompt::{self, WorkPrompt};
 use super::record::{Paused, PausedBy};
 use super::rulebook;
-use super::run::Run;
 use super::setback::Setback;
-use super::stored;
 use super::wishes::Wishes;
 use crate::conversation::circling::{Verdict, Watch};
 use crate::conversation::{Message, Reply, ToolResult, decode, form};
@@ -32,20 +43,20 @@ const MOST_COMMANDS: usize = 50;
 
 /// Leaves the model's closing words in the record.
 pub(super) async fn work(run: &mut Run) -> Result<Signal, Setback> {
-    run.show_progress().await?;
-    run.take_work_up().await?;
+    run.reporter.show_progress(&mut run.claim).await?;
+    take_work_up(run).await?;
     loop {
-        let mut chat = run.open_chat().await?;
+        let mut chat = open_chat(run).await?;
         let outcome = converse(run, &mut chat).await;
         match outcome {
-            Err(Setback::NoNativeCalls(reason)) if run.record.native != Some(false) => {
-                tracing::info!(task = %run.lease.task, "starting again with JSON replies: {reason}");
-                run.record.native = Some(false);
+            Err(Setback::NoNativeCalls(reason)) if run.claim.record.native != Some(false) => {
+                tracing::info!(task = %run.claim.lease.task, "starting again with JSON replies: {reason}");
+                run.claim.record.native = Some(false);
             }
             outcome => {
-                run.save_conversation(&mut chat).await?;
-                if let Some(desk) = &mut run.desk {
-                    desk.chat = Some(chat);
+                dialogue::save(&mut run.claim, &mut chat).await?;
+                if run.workspace.desk.is_some() {
+                    run.dialogue.chat = Some(chat);
                 }
                 return outcome;
             }
@@ -55,54 +66,55 @@ pub(super) async fn work(run: &mut Run) -> Result<Signal, Setback> {
 
 /// The loop of the whole program: reply, calls, results, until done.
 async fn converse(run: &mut Run, chat: &mut Chat) -> Result<Signal, Setback> {
-    let toolbox = Arc::clone(&run.open_desk().await?.toolbox);
+    let toolbox = Arc::clone(&desk::open_desk(run).await?.toolbox);
     let mut watch = Watch::default();
     loop {
-        run.hear(chat).await?;
-        run.compact_if_needed(chat).await?;
-        let turn = run.ask(chat, decode::turn).await?;
-        run.save_conversation(chat).await?;
-        run.say_what_is_going_on(&turn.comment).await;
-        run.finish_keeping().await;
-        let called = run.call_all(&toolbox, turn.calls).await?;
-        run.note_refused();
-        run.note_installed(&called.results);
-        let wishes = run.take_wishes();
+        steering::hear(run, chat).await?;
+        compacting::compact_if_needed(&mut run.claim, chat).await?;
+        let turn = ask::ask(&mut run.claim, chat, decode::turn).await?;
+        dialogue::save(&mut run.claim, chat).await?;
+        run.reporter.say_what_is_going_on(&mut run.claim, &turn.comment).await;
+        keeping::finish_keeping(run).await;
+        let called = calls::call_all(run, &toolbox, turn.calls).await?;
+        refusing::note_refused(run);
+        note_installed(&mut run.claim, &called.results);
+        let wishes = take_wishes(run);
         let (has_failures, has_success) = (called.has_failures(), called.has_success());
         let verdict = watch.judge(&called.results);
         if !called.results.is_empty() {
             chat.send_tool_results(called.results);
-            run.keep_now_and_then();
+            keeping::keep_now_and_then(run);
         }
-        run.heed_refusals(chat, &called.refused, has_success)?;
-        if turn.done && !has_failures && run.hear(chat).await?.is_some() {
+        policy::heed_refusals(&mut run.claim, chat, &called.refused, has_success)?;
+        if turn.done && !has_failures && steering::hear(run, chat).await?.is_some() {
             // What people said in the meantime may be more than what is done.
-            run.save_conversation(chat).await?;
+            dialogue::save(&mut run.claim, chat).await?;
             continue;
         }
-        if turn.done && !has_failures && !run.reminds_of_the_rules(chat).await? {
-            run.record.summary = Some(run.workshop.redactor.clean(&turn.comment).into_string());
+        if turn.done && !has_failures && !reminds_of_the_rules(run, chat).await? {
+            run.claim.record.summary = Some(run.claim.services.redactor.clean(&turn.comment).into_string());
             return Ok(Signal::Finished);
         }
         if turn.done && has_failures {
-            run.tell(
+            dialogue::tell(
+                &mut run.claim,
                 chat,
                 "`done` did not count, because a call of the same reply failed. Read its result and go on.",
             );
         }
         if let Some(question) = wishes.question {
-            run.save_conversation(chat).await?;
-            run.set_aside_for(question).await;
+            dialogue::save(&mut run.claim, chat).await?;
+            set_aside_for(run, question).await;
             return Ok(Signal::AnswerNeeded);
         }
         if let Some(reason) = wishes.revision {
-            run.revise_plan_as_wished(chat, &reason).await?;
+            revising::revise_plan_as_wished(&mut run.claim, &mut run.reporter, chat, &reason).await?;
         }
         match verdict {
             Verdict::GoOn => {}
             Verdict::Warn(stuck) => {
-                run.tell(chat, stuck.advice());
-                run.revise_plan(chat, stuck.reason()).await?;
+                dialogue::tell(&mut run.claim, chat, stuck.advice());
+                revising::revise_plan(&mut run.claim, &mut run.reporter, chat, stuck.reason()).await?;
             }
             Verdict::Enough => {
                 return Err(Setback::failed(
@@ -110,162 +122,161 @@ async fn converse(run: &mut Run, chat: &mut Chat) -> Result<Signal, Setback> {
                 ));
             }
         }
-        run.save_conversation(chat).await?;
+        dialogue::save(&mut run.claim, chat).await?;
     }
 }
 
-impl Run {
-    /// Tells the model, a few times, that its changes reach files which the project's rules leave
-    /// out; returns whether it did.
-    async fn reminds_of_the_rules(&mut self, chat: &mut Chat) -> Result<bool, Setback> {
-        if self.record.reminders >= MOST_REMINDERS {
-            return Ok(false);
+/// Tells the model, a few times, that its changes reach files which the project's rules leave
+/// out; returns whether it did.
+async fn reminds_of_the_rules(run: &mut Run, chat: &mut Chat) -> Result<bool, Setback> {
+    if run.claim.record.reminders >= MOST_REMINDERS {
+        return Ok(false);
+    }
+    let files = run.claim.record.rules.files.clone();
+    let workspace = Arc::clone(&desk::open_desk(run).await?.workspace);
+    let Some(paths) = workspace.outside_the_rules(&files).await? else {
+        return Ok(false);
+    };
+    run.claim.record.reminders += 1;
+    let text = rulebook::outside_the_rules(&paths, &files);
+    chat.send_user_message(&run.claim.services.redactor.clean(&text));
+    Ok(true)
+}
+
+/// Takes the conversation up where it ended, or begins it.
+pub(super) async fn open_chat(run: &mut Run) -> Result<Chat, Setback> {
+    if let Some(chat) = run.dialogue.chat.take() {
+        return Ok(chat);
+    }
+    let specs = Arc::clone(&desk::open_desk(run).await?.specs);
+    let native = match run.claim.record.native {
+        Some(native) => native,
+        None => run.claim.model().takes_native_calls().await,
+    };
+    run.claim.record.native = Some(native);
+    let mut chat = run
+        .claim
+        .model()
+        .chat(Arc::clone(&specs), native, run.claim.stop.asked.clone());
+    chat.hold_to(Some(form::turn(&specs)));
+    let stored = run.claim.services.store.messages(run.claim.lease.run).await?;
+    if stored.is_empty() {
+        let system = work_prompt(run, native)?;
+        let branch = run
+            .claim
+            .record
+            .base
+            .as_ref()
+            .map_or("", |base| base.head_branch.as_str());
+        let record = &run.claim.record;
+        let text = prompt::assignment(&record.task_text, record.plan.as_ref(), &record.setup, branch);
+        chat.send_system_prompt(&run.claim.services.redactor.clean(&system));
+        chat.send_user_message(&run.claim.services.redactor.clean(&text));
+    } else {
+        chat.resume(stored);
+        let is_replacement = std::mem::take(&mut run.claim.record.is_replacement);
+        close_gap(&mut run.claim, &mut chat, is_replacement);
+    }
+    Ok(chat)
+}
+
+fn work_prompt(run: &Run, native: bool) -> Result<String, Setback> {
+    let (name, environment) = desk::environment(&run.claim)?;
+    let Some(desk) = &run.workspace.desk else {
+        return Err(Setback::failed("the desk is not open"));
+    };
+    prompt::work(&WorkPrompt {
+        native,
+        fence: &prompt::fence(run.claim.lease.run),
+        environment: &name,
+        libraries: &environment.libraries,
+        network: &prompt::network(&run.claim.services.settings.environments, &environment),
+        rules: &rulebook::rules_prompt(&run.claim),
+        tools: &desk.specs,
+        server_prompts: &desk.toolbox.system_prompts(),
+    })
+    .map_err(|error| Setback::failed(format!("the system prompt: {error:#}")))
+}
+
+/// Takes back what was committed to be checked, so that the model finds its work as it left it.
+async fn take_work_up(run: &mut Run) -> Result<(), Setback> {
+    if run.claim.record.head.is_none() {
+        return Ok(());
+    }
+    desk::open_desk(run).await?.workspace.bring_back().await?;
+    run.claim.record.head = None;
+    run.claim.save().await
+}
+
+/// Notes the commands that only installed dependencies: a new container needs them as well.
+fn note_installed(claim: &mut Claim, results: &[ToolResult]) {
+    for result in results.iter().filter(|result| !result.is_error) {
+        if let Some(command) = dependencies::installed_by(&result.call) {
+            remember(&mut claim.record.installed, command);
         }
-        let files = self.record.rules.files.clone();
-        let workspace = Arc::clone(&self.open_desk().await?.workspace);
-        let Some(paths) = workspace.outside_the_rules(&files).await? else {
-            return Ok(false);
+    }
+}
+
+/// Takes out what the model wished of the program, and ticks what it called finished.
+fn take_wishes(run: &mut Run) -> Wishes {
+    let mut wishes = run
+        .workspace
+        .desk
+        .as_ref()
+        .map(|desk| desk.wishes.take())
+        .unwrap_or_default();
+    let known = |id: &String| {
+        run.claim
+            .record
+            .plan
+            .as_ref()
+            .is_some_and(|plan| plan.subtask(id).is_some())
+    };
+    wishes.finished.retain(known);
+    run.claim.record.finished_subtasks.append(&mut wishes.finished);
+    for command in std::mem::take(&mut wishes.set_up) {
+        remember(&mut run.claim.record.added_set_up, &command);
+    }
+    wishes
+}
+
+/// Keeps the work and notes the question, before the run is set aside for it.
+async fn set_aside_for(run: &mut Run, question: String) {
+    let saved = saving::set_work_aside(run).await;
+    run.claim.record.paused = Some(Paused {
+        by: PausedBy::Question(run.claim.services.redactor.clean(&question).into_string()),
+        at: Utc::now(),
+        saved,
+    });
+    run.claim.record.set_aside += 1;
+}
+
+/// Answers what the model said last and nobody heard, so that it can be asked again, and says
+/// what became of its container.
+fn close_gap(claim: &mut Claim, chat: &mut Chat, is_replacement: bool) {
+    let reason = if is_replacement { NEW_CONTAINER } else { RESTARTED };
+    let Some(Message::Assistant { text, calls }) = chat.messages().last() else {
+        if is_replacement {
+            chat.send_user_message(&claim.services.redactor.clean(reason));
+        }
+        return;
+    };
+    let last = Reply {
+        text: text.clone(),
+        calls: calls.clone(),
+        ..Reply::default()
+    };
+    let calls = decode::turn(&last).map(|turn| turn.calls).unwrap_or_default();
+    if !calls.is_empty() {
+        let answer = |call| ToolResult {
+            call,
+            output: UNKNOWN_OUTCOME.to_owned(),
+            is_error: true,
         };
-        self.record.reminders += 1;
-        let text = rulebook::outside_the_rules(&paths, &files);
-        chat.send_user_message(&self.workshop.redactor.clean(&text));
-        Ok(true)
+        chat.send_tool_results(calls.into_iter().map(answer).collect());
     }
-
-    /// Takes the conversation up where it ended, or begins it.
-    pub(super) async fn open_chat(&mut self) -> Result<Chat, Setback> {
-        if let Some(chat) = self.desk.as_mut().and_then(|desk| desk.chat.take()) {
-            return Ok(chat);
-        }
-        let specs = Arc::clone(&self.open_desk().await?.specs);
-        let native = match self.record.native {
-            Some(native) => native,
-            None => self.model().takes_native_calls().await,
-        };
-        self.record.native = Some(native);
-        let mut chat = self.model().chat(Arc::clone(&specs), native, self.stop.asked.clone());
-        chat.hold_to(Some(form::turn(&specs)));
-        let stored = self.workshop.store.messages(self.lease.run).await?;
-        if stored.is_empty() {
-            let system = self.work_prompt(native)?;
-            let branch = self.record.base.as_ref().map_or("", |base| base.head_branch.as_str());
-            let record = &self.record;
-            let text = prompt::assignment(&record.task_text, record.plan.as_ref(), &record.setup, branch);
-            chat.send_system_prompt(&self.workshop.redactor.clean(&system));
-            chat.send_user_message(&self.workshop.redactor.clean(&text));
-        } else {
-            chat.resume(stored);
-            let is_replacement = std::mem::take(&mut self.record.is_replacement);
-            self.close_gap(&mut chat, is_replacement);
-        }
-        Ok(chat)
-    }
-
-    fn work_prompt(&self, native: bool) -> Result<String, Setback> {
-        let (name, environment) = self.environment()?;
-        let Some(desk) = &self.desk else {
-            return Err(Setback::failed("the desk is not open"));
-        };
-        prompt::work(&WorkPrompt {
-            native,
-            fence: &prompt::fence(self.lease.run),
-            environment: &name,
-            libraries: &environment.libraries,
-            network: &prompt::network(&self.workshop.settings.environments, &environment),
-            rules: &self.rules_prompt(),
-            tools: &desk.specs,
-            server_prompts: &desk.toolbox.system_prompts(),
-        })
-        .map_err(|error| Setback::failed(format!("the system prompt: {error:#}")))
-    }
-
-    /// Takes back what was committed to be checked, so that the model finds its work as it left it.
-    async fn take_work_up(&mut self) -> Result<(), Setback> {
-        if self.record.head.is_none() {
-            return Ok(());
-        }
-        self.open_desk().await?.workspace.bring_back().await?;
-        self.record.head = None;
-        self.save().await
-    }
-
-    /// Notes the commands that only installed dependencies: a new container needs them as well.
-    fn note_installed(&mut self, results: &[ToolResult]) {
-        for result in results.iter().filter(|result| !result.is_error) {
-            if let Some(command) = dependencies::installed_by(&result.call) {
-                remember(&mut self.record.installed, command);
-            }
-        }
-    }
-
-    /// Takes out what the model wished of the program, and ticks what it called finished.
-    fn take_wishes(&mut self) -> Wishes {
-        let mut wishes = self.desk.as_ref().map(|desk| desk.wishes.take()).unwrap_or_default();
-        let known = |id: &String| self.record.plan.as_ref().is_some_and(|plan| plan.subtask(id).is_some());
-        wishes.finished.retain(known);
-        self.record.finished_subtasks.append(&mut wishes.finished);
-        for command in std::mem::take(&mut wishes.set_up) {
-            remember(&mut self.record.added_set_up, &command);
-        }
-        wishes
-    }
-
-    /// Keeps the work and notes the question, before the run is set aside for it.
-    async fn set_aside_for(&mut self, question: String) {
-        let saved = self.set_work_aside().await;
-        self.record.paused = Some(Paused {
-            by: PausedBy::Question(self.workshop.redactor.clean(&question).into_string()),
-            at: Utc::now(),
-            saved,
-        });
-        self.record.set_aside += 1;
-    }
-
-    /// Stores what was said since the last call, and what it has cost. Nothing is stored before the
-    /// first reply: a conversation that the provider refused whole is begun again.
-    pub(super) async fn save_conversation(&mut self, chat: &mut Chat) -> Result<(), Setback> {
-        let has_reply = chat
-            .messages()
-            .iter()
-            .any(|message| matches!(message, Message::Assistant { .. }));
-        if has_reply {
-            let mut unsaved = chat.unsaved();
-            for message in &mut unsaved {
-                stored::clean_message(&self.workshop.redactor, message);
-            }
-            let record = self.written_record()?;
-            self.workshop.store.append(&self.lease, &record, &unsaved).await?;
-        }
-        Ok(())
-    }
-
-    /// Answers what the model said last and nobody heard, so that it can be asked again, and says
-    /// what became of its container.
-    fn close_gap(&self, chat: &mut Chat, is_replacement: bool) {
-        let reason = if is_replacement { NEW_CONTAINER } else { RESTARTED };
-        let Some(Message::Assistant { text, calls }) = chat.messages().last() else {
-            if is_replacement {
-                chat.send_user_message(&self.workshop.redactor.clean(reason));
-            }
-            return;
-        };
-        let last = Reply {
-            text: text.clone(),
-            calls: calls.clone(),
-            ..Reply::default()
-        };
-        let calls = decode::turn(&last).map(|turn| turn.calls).unwrap_or_default();
-        if !calls.is_empty() {
-            let answer = |call| ToolResult {
-                call,
-                output: UNKNOWN_OUTCOME.to_owned(),
-                is_error: true,
-            };
-            chat.send_tool_results(calls.into_iter().map(answer).collect());
-        }
-        let text = format!("{reason} Go on with the task; if it is finished, say so again.");
-        chat.send_user_message(&self.workshop.redactor.clean(&text));
-    }
+    let text = format!("{reason} Go on with the task; if it is finished, say so again.");
+    chat.send_user_message(&claim.services.redactor.clean(&text));
 }
 
 fn remember(commands: &mut Vec<String>, command: &str) {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use chrono::Utc;
 
 use super::Service;
-use crate::agent::attending::Attended;
+use crate::agent::attending::{self, Attended};
 use crate::agent::run::Run;
 use crate::store::StoreError;
 use crate::task::command::Command;
@@ -77,7 +77,7 @@ impl Service {
         };
         let run = Run::new(Arc::clone(&self.workshop), Arc::new(lease), &stored, thread, &self.stop);
         // Boxed: it is rare, and its large future would be carried by everything that waits for it.
-        let attended = Box::pin(run.attend(stored.not_before)).await;
+        let attended = Box::pin(attending::attend(run, stored.not_before)).await;
         if attended == Attended::GoesOn {
             self.bell.ring();
         }

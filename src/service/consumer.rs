@@ -9,6 +9,7 @@ use tokio::task::JoinSet;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::Service;
+use crate::agent::advancing::advance;
 use crate::agent::ending::Ending;
 use crate::agent::listening::pause_file;
 use crate::agent::run::Run;
@@ -178,7 +179,7 @@ fn must_pause(ending: &Ending) -> bool {
 
 /// Advances the run in a task that ends with the caller's.
 async fn apart(run: Run) -> Result<Ending, tokio::task::JoinError> {
-    AbortOnDropHandle::new(tokio::spawn(run.advance())).await
+    AbortOnDropHandle::new(tokio::spawn(advance(run))).await
 }
 
 /// Extends the lease; ends when it is lost, or when nobody can know that it is not.

@@ -2,8 +2,10 @@
 //! in [`super::progress`].
 
 use std::sync::Arc;
+use std::time::Instant;
 
-use super::run::Run;
+use super::claim::Claim;
+use super::pending::Pending;
 use super::setback::Setback;
 use super::thread::Thread;
 use crate::forge::{ForgeError, Item, Post};
@@ -11,13 +13,31 @@ use crate::journal::fact::Fact;
 use crate::markdown::compose::Page;
 use crate::task::state::State;
 
-impl Run {
+/// Where people are told about a run, and when they were last told.
+pub struct Reporter {
+    pub(super) destination: Thread,
+    /// When the progress comment was last written, or when it will be.
+    pub(super) shown_at: Option<Instant>,
+    /// The edit of it that waits.
+    pub(super) pending: Option<Pending>,
+}
+
+impl Reporter {
+    /// Returns a reporter that has told nobody anything yet.
+    pub(super) fn new(destination: Thread) -> Self {
+        Self {
+            destination,
+            shown_at: None,
+            pending: None,
+        }
+    }
+
     /// Returns the item, or why it is not to be worked on any more.
-    pub(super) async fn item(&mut self) -> Result<Option<Item>, Setback> {
-        let Thread::Item { forge, labels } = &self.thread else {
+    pub(super) async fn item(&mut self, claim: &mut Claim) -> Result<Option<Item>, Setback> {
+        let Thread::Item { forge, labels } = &self.destination else {
             return Ok(None);
         };
-        let item = forge.item(&self.lease.task).await?;
+        let item = forge.item(&claim.lease.task).await?;
         if !item.is_open {
             return Err(Setback::Withdrawn {
                 reason: item.why_closed().to_owned(),
@@ -27,12 +47,12 @@ impl Run {
         let carries = |label: &String| item.labels.contains(label);
         // A process that was killed when the final label was set already left the rest of the
         // delivery to be done.
-        let is_delivered = self.state == State::Delivering && carries(&labels.done);
+        let is_delivered = claim.state == State::Delivering && carries(&labels.done);
         let is_shown = [&labels.processing, &labels.trigger, &labels.paused, &labels.waiting]
             .into_iter()
             .any(carries)
             || is_delivered;
-        if self.state != State::Planning && !is_shown {
+        if claim.state != State::Planning && !is_shown {
             let reason = format!("the label `{}` was taken off", labels.processing);
             return Err(Setback::Withdrawn {
                 reason,
@@ -43,28 +63,34 @@ impl Run {
     }
 
     /// Writes a comment that is written once in the life of the run, however often this is called.
-    pub(super) async fn say(&mut self, what: &str, page: &Page) -> Result<(), Setback> {
-        self.write(what, page, Again::Leave).await
+    pub(super) async fn say(&mut self, claim: &mut Claim, what: &str, page: &Page) -> Result<(), Setback> {
+        self.write(claim, what, page, Again::Leave).await
     }
 
     /// Tells a person at the terminal, if there is one, what is going on.
-    pub(super) fn tell_terminal(&self, text: &str) {
-        if let Thread::Terminal { show } = &self.thread
+    pub(super) fn tell_terminal(&self, claim: &Claim, text: &str) {
+        if let Thread::Terminal { show } = &self.destination
             && !text.trim().is_empty()
         {
-            show(&self.workshop.redactor.clean(text.trim()));
+            show(&claim.services.redactor.clean(text.trim()));
         }
     }
 
     /// Writes the comment, or does `again` what is done with one that is there.
-    pub(super) async fn write(&mut self, what: &str, page: &Page, again: Again) -> Result<(), Setback> {
-        let body = page.written(&self.workshop.redactor);
-        let (forge, task) = match &self.thread {
-            Thread::Item { forge, .. } => (Arc::clone(forge), self.lease.task.clone()),
+    pub(super) async fn write(
+        &mut self,
+        claim: &mut Claim,
+        what: &str,
+        page: &Page,
+        again: Again,
+    ) -> Result<(), Setback> {
+        let body = page.written(&claim.services.redactor);
+        let (forge, task) = match &self.destination {
+            Thread::Item { forge, .. } => (Arc::clone(forge), claim.lease.task.clone()),
             Thread::Terminal { .. } => return Ok(()),
         };
-        let marker = format!("{}:{what}", self.lease.run);
-        let known = self.record.comments.get(&marker).copied();
+        let marker = format!("{}:{what}", claim.lease.run);
+        let known = claim.record.comments.get(&marker).copied();
         let search_first = known == Some(None);
         let post = Post {
             marker: &marker,
@@ -84,32 +110,37 @@ impl Run {
         }
         // Saved before the write, so that a process that takes over after a crash searches before
         // it writes.
-        self.record.comments.insert(marker.clone(), None);
-        self.save().await?;
+        claim.record.comments.insert(marker.clone(), None);
+        claim.save().await?;
         let comment = forge.comment(&task, &post).await?;
-        self.record.comments.insert(marker.clone(), Some(comment));
-        self.save().await?;
-        self.note(Fact::Commented { marker });
+        claim.record.comments.insert(marker.clone(), Some(comment));
+        claim.save().await?;
+        claim.note(Fact::Commented { marker });
         Ok(())
     }
 
     /// Makes the item carry exactly the label that shows `state`, of those this program sets.
-    pub(super) async fn show_label(&mut self, state: State, carried: Option<&[String]>) -> Result<(), Setback> {
-        let Thread::Item { forge, labels } = &self.thread else {
+    pub(super) async fn show_label(
+        &mut self,
+        claim: &mut Claim,
+        state: State,
+        carried: Option<&[String]>,
+    ) -> Result<(), Setback> {
+        let Thread::Item { forge, labels } = &self.destination else {
             return Ok(());
         };
-        let task = &self.lease.task;
+        let task = &claim.lease.task;
         let wanted = labels.showing(state);
         // What the item carries is known after a look at it; else it is what this program showed,
         // of which the last may not have been saved.
-        let shown = self.record.shown.clone().unwrap_or_else(|| labels.processing.clone());
+        let shown = claim.record.shown.clone().unwrap_or_else(|| labels.processing.clone());
         let is_there = carried.map_or(shown == wanted, |carried| carried.iter().any(|label| label == wanted));
         let last_shown = [labels.processing.clone(), shown];
         let carried = carried.unwrap_or(&last_shown);
         // Added first: between the two requests the item carries two labels rather than none.
         if !is_there {
             forge.add_label(task, wanted).await?;
-            self.note(Fact::LabelChanged {
+            claim.note(Fact::LabelChanged {
                 added: Some(wanted.to_owned()),
                 removed: None,
             });
@@ -127,19 +158,19 @@ impl Run {
             .filter(|label| *label != wanted && carried.contains(label))
         {
             forge.remove_label(task, label).await?;
-            self.note(Fact::LabelChanged {
+            claim.note(Fact::LabelChanged {
                 added: None,
                 removed: Some(label.clone()),
             });
         }
-        self.record.shown = Some(wanted.to_owned());
+        claim.record.shown = Some(wanted.to_owned());
         Ok(())
     }
 
     /// Tells whether the item was given the label that shows `state`.
-    pub(super) fn is_shown(&self, state: State) -> bool {
-        match &self.thread {
-            Thread::Item { labels, .. } => self.record.shown.as_deref() == Some(labels.showing(state)),
+    pub(super) fn is_shown(&self, claim: &Claim, state: State) -> bool {
+        match &self.destination {
+            Thread::Item { labels, .. } => claim.record.shown.as_deref() == Some(labels.showing(state)),
             Thread::Terminal { .. } => true,
         }
     }
@@ -147,7 +178,7 @@ impl Run {
     /// Takes the trigger label off where it still is, so that only a person's new request starts
     /// another run.
     pub(super) async fn take_trigger_off(&self, item: &Item) -> Result<(), Setback> {
-        let Thread::Item { forge, labels } = &self.thread else {
+        let Thread::Item { forge, labels } = &self.destination else {
             return Ok(());
         };
         if item.labels.contains(&labels.trigger) {

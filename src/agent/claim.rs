@@ -1,0 +1,119 @@
+//! A claimed run: its lease, state and record, and how they are saved and noted down.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::budget::Spent;
+use super::outputs::Outputs;
+use super::record::Record;
+use super::setback::Setback;
+use super::stop::Stop;
+use super::stored;
+use super::workshop::Workshop;
+use crate::journal::fact::{Fact, Subject};
+use crate::llm::chat::Model;
+use crate::store::Lease;
+use crate::task::state::{Signal, State};
+
+/// What is known of a claimed run, apart from what is open for it in this process.
+pub struct Claim {
+    pub(super) services: Arc<Workshop>,
+    pub(super) lease: Arc<Lease>,
+    pub(super) subject: Subject,
+    pub(super) state: State,
+    pub(super) record: Record,
+    /// Cancelled with the program, or for this run alone by what comes in through its inbox.
+    pub(super) stop: Stop,
+    /// Where tool outputs that are too long for the model are kept whole.
+    pub(super) outputs: Outputs,
+    /// When this process took the run up.
+    pub(super) begun: Instant,
+    /// Whether an earlier process worked on it.
+    pub(super) was_taken_up: bool,
+}
+
+impl Claim {
+    /// Follows `signal` and saves the state it leads to.
+    ///
+    /// # Errors
+    /// [`Setback::Interrupted`] where the program is asked to stop: the step itself is saved then.
+    pub(super) async fn step(&mut self, signal: Signal) -> Result<(), Setback> {
+        let from = self.state;
+        self.state = from.on(signal).map_err(|error| Setback::failed(error.to_string()))?;
+        self.record.postponed = 0;
+        self.record.parked_since = None;
+        self.record.parked = None;
+        if let Err(setback) = self.save().await {
+            // What is not saved has not happened.
+            self.state = from;
+            return Err(setback);
+        }
+        self.note(Fact::StageChanged { from, to: self.state });
+        if self.stop.asked.is_cancelled() && !self.state.is_final() {
+            return Err(Setback::Interrupted);
+        }
+        Ok(())
+    }
+
+    /// Gives `work` up when the program is asked to stop: for what may take long and is simply done
+    /// again.
+    pub(super) async fn unless_stopped<T, E: Into<Setback>>(
+        &self,
+        work: impl Future<Output = Result<T, E>>,
+    ) -> Result<T, Setback> {
+        tokio::select! {
+            biased;
+            () = self.stop.asked.cancelled() => Err(Setback::Interrupted),
+            result = work => result.map_err(Into::into),
+        }
+    }
+
+    /// Returns the model; only a local one where the work is confidential.
+    pub(super) fn model(&self) -> Model {
+        let model = &self.services.model;
+        match &self.record.local_only {
+            Some(rule) => model.kept_near(rule.clone()),
+            None => model.clone(),
+        }
+    }
+
+    /// Saves the record in the state the run is in.
+    pub(super) async fn save(&self) -> Result<(), Setback> {
+        let record = self.written_record()?;
+        Ok(self.services.store.save(&self.lease, self.state, &record).await?)
+    }
+
+    /// Returns the record as it is saved: without secrets, and with the time worked until now.
+    pub(super) fn written_record(&self) -> Result<serde_json::Value, Setback> {
+        let mut record = serde_json::to_value(&self.record).map_err(|error| Setback::failed(error.to_string()))?;
+        record["worked_seconds"] = self.spent().seconds.into();
+        stored::clean_record(&self.services.redactor, &mut record);
+        Ok(record)
+    }
+
+    /// Returns what the run has used until now.
+    pub(super) fn spent(&self) -> Spent {
+        Spent {
+            usage: self.record.usage,
+            turns: self.record.turns,
+            seconds: self.record.worked_seconds + self.begun.elapsed().as_secs(),
+        }
+    }
+
+    /// Records `fact` about this run in the journal.
+    pub(super) fn note(&self, fact: Fact) {
+        self.services.journal.record(&self.subject, fact);
+    }
+
+    /// Notes something people should know, in the journal and for the comments.
+    pub(super) fn warn(&mut self, text: impl Into<String>) {
+        // Cleaned before it is stored: comments escape it, and an escaped secret would no longer
+        // match the redactor's patterns.
+        let text = self.services.redactor.clean(&text.into()).into_string();
+        self.note(Fact::Warned { text: text.clone() });
+        if !self.record.notes.contains(&text) {
+            self.record.notes.push(text);
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! What people say to a run while it is worked on: who listens, and what has come in.
+
+use std::sync::Arc;
+
+use tokio::sync::Mutex;
+use tokio_util::task::AbortOnDropHandle;
+
+use super::claim::Claim;
+use super::listening::{Ear, NearEar};
+use super::mailbox::Mailbox;
+use super::order::{self, Heard};
+use crate::forge::Comment;
+
+/// The messages of one run, and the watchers that put them there.
+pub struct Inbox {
+    pub(super) mailbox: Arc<Mailbox>,
+    pub(super) thread_watcher: Arc<Mutex<Ear>>,
+    pub(super) control_watcher: Arc<Mutex<NearEar>>,
+}
+
+impl Inbox {
+    /// Starts both watchers; they end when what is returned is dropped.
+    pub(super) fn watch(&self) -> [AbortOnDropHandle<()>; 2] {
+        [
+            AbortOnDropHandle::new(tokio::spawn(NearEar::listen(Arc::clone(&self.control_watcher)))),
+            AbortOnDropHandle::new(tokio::spawn(Ear::listen(Arc::clone(&self.thread_watcher)))),
+        ]
+    }
+
+    /// Takes the comments that begin the task as heard, and listens to the thread from here on.
+    /// Returns those the model is to read. Commands to the program are left out; commands that are
+    /// still to be obeyed stay with the watcher, and so do the words below them.
+    pub(super) async fn begin_to_listen(&self, claim: &mut Claim, comments: Vec<Comment>) -> Vec<Comment> {
+        let mut watcher = self.thread_watcher.lock().await;
+        let mut has_commands = false;
+        let mut for_model = Vec::new();
+        for comment in &comments {
+            if watcher.is_new_command(comment, &claim.record.heard) {
+                has_commands = true;
+                continue;
+            }
+            let heard = Heard::of(comment);
+            claim.record.heard.insert(heard.key, heard.fingerprint);
+            for_model.extend(order::for_model(comment));
+        }
+        watcher.open(claim.record.heard.clone());
+        if !has_commands {
+            watcher.has_looked();
+        }
+        for_model
+    }
+
+    /// Looks at once at all places where people can say something.
+    pub(super) async fn listen_now(&self) {
+        self.control_watcher.lock().await.look().await;
+        self.thread_watcher.lock().await.look_at_thread().await;
+    }
+
+    /// Looks at the thread unless it was looked at within the interval.
+    pub(super) async fn listen_when_due(&self) {
+        self.thread_watcher.lock().await.look_when_due().await;
+    }
+
+    /// Looks once more and tells whether people wrote something that the model has not read.
+    pub(super) async fn has_news(&self) -> bool {
+        self.thread_watcher.lock().await.look_at_comments().await;
+        self.mailbox.has_words()
+    }
+}
