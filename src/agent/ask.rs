@@ -1,6 +1,7 @@
 //! One question to the model, asked again until the answer can be read.
 
 use super::claim::Claim;
+use super::containers::milliseconds_since;
 use std::time::Instant;
 
 use chrono::{Days, NaiveTime, Utc};
@@ -76,7 +77,7 @@ pub(super) async fn get_response(claim: &mut Claim, chat: &mut Chat) -> Result<R
         input: reply.usage.input,
         output: reply.usage.output,
         cached: reply.usage.cached,
-        milliseconds: milliseconds(begun),
+        milliseconds: milliseconds_since(begun),
     });
     Ok(reply)
 }
@@ -111,9 +112,4 @@ async fn book(claim: &Claim, usage: &Usage) -> Result<(), Setback> {
     }
     let today = Utc::now().date_naive();
     Ok(claim.services.store.use_on(today, usage).await?)
-}
-
-/// Returns the whole milliseconds since `begun`.
-pub(super) fn milliseconds(begun: Instant) -> u64 {
-    u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX)
 }

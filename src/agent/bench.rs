@@ -118,7 +118,7 @@ async fn open_bench(run: &mut Run, commit: &CommitId) -> Result<Bench, Setback> 
     run.claim.note(Fact::CheckEnvironmentStarted {
         environment: opening.name,
         container: bench.workspace.container().to_owned(),
-        milliseconds: super::ask::milliseconds(begun),
+        milliseconds: super::containers::milliseconds_since(begun),
         is_set_up,
         has_waited: opened.has_waited,
     });

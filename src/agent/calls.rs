@@ -10,7 +10,7 @@ use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, StreamExt, stream};
 use serde_json::Value;
 
-use super::ask::milliseconds;
+use super::containers::milliseconds_since;
 use super::policy::{self, Outcome, Refusal};
 use super::setback::Setback;
 use crate::conversation::{ToolCall, ToolResult, excerpt};
@@ -196,7 +196,7 @@ async fn call_unnoted(
         about: about(claim, call),
         is_error: output.is_error,
         bytes: output.text.len(),
-        milliseconds: milliseconds(begun),
+        milliseconds: milliseconds_since(begun),
         path: policy::path(call).map(str::to_owned),
         size: outcome.size,
         status: outcome.status,

@@ -241,7 +241,7 @@ async fn before(run: &mut Run, checked: &Checked, site: &mut Site<'_>) -> Result
         let bench = bench::bench_with(run, &mut site.bench, workspace.base()).await?;
         ended(bench::execute_at(run, bench, &checked.command).await?)
     } else {
-        match workspace.exchange_for_base().await {
+        match workspace.exchange_for_base().await.map_err(Setback::from) {
             Ok(()) => {}
             Err(lost @ Setback::WorkspaceLost(_)) => return Err(lost),
             Err(setback) => {

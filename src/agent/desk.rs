@@ -154,7 +154,7 @@ async fn open_workspace(run: &mut Run) -> Result<Foundation, Setback> {
         image: opening.environment.image,
         digest: opened.workspace.inside().digest().to_owned(),
         container: opened.workspace.container().to_owned(),
-        milliseconds: super::ask::milliseconds(begun),
+        milliseconds: super::containers::milliseconds_since(begun),
         is_set_up: opened.workspace.set_up().is_some(),
         has_waited: opened.has_waited,
     });
@@ -170,7 +170,7 @@ async fn left_container(claim: &Claim) -> Result<Option<Container>, Setback> {
     let Some(complete) = claim.record.container.as_deref().filter(|_| is_prepared(claim)) else {
         return Ok(None);
     };
-    let docker = claim.services.docker().await?;
+    let docker = claim.services.containers.docker().await?;
     docker.remove_checks(claim.lease.run).await?;
     let left = docker.find(claim.lease.run).await?;
     Ok(left.filter(|left| left.id() == complete))
@@ -178,7 +178,7 @@ async fn left_container(claim: &Claim) -> Result<Option<Container>, Setback> {
 
 /// Begins to open the environment that the project's files want, while the model plans.
 pub(super) fn open_early(run: &mut Run, files: &[String], mirror: &Mirror) {
-    let config = &run.claim.services.settings.environments;
+    let config = &run.claim.services.containers.config;
     let asked_for = run
         .claim
         .record
@@ -218,14 +218,14 @@ pub(super) async fn keep_set_up(run: &Run) {
         return;
     };
     let kept = async {
-        let docker = run.claim.services.docker().await?;
+        let docker = run.claim.services.containers.docker().await?;
         docker.keep_set_up(desk.workspace.inside(), &done).await
     };
     match kept.await {
         Ok(Kept::Kept | Kept::NoPlace) => {}
         Ok(Kept::TooLarge { bytes }) => run.claim.note(Fact::SetUpNotKept {
             bytes,
-            max_bytes: run.claim.services.settings.environments.snapshots.max_bytes,
+            max_bytes: run.claim.services.containers.config.snapshots.max_bytes,
         }),
         Err(error) => tracing::warn!(task = %run.claim.lease.task, "the environment could not be kept: {error}"),
     }
@@ -242,7 +242,8 @@ pub(super) fn opening(
         return Err(Setback::failed("there is no commit to work on"));
     };
     Ok(Opening {
-        workshop: Arc::clone(&run.claim.services),
+        containers: Arc::clone(&run.claim.services.containers),
+        author: run.claim.services.settings.repository.clone(),
         task: run.claim.lease.task.clone(),
         run: run.claim.lease.run,
         purpose: Purpose::Work,
@@ -269,7 +270,7 @@ pub(super) async fn leave_container(run: &mut Run) {
 /// Removes the container of an earlier process that this one had no use for; the sweep of a
 /// later start would, too.
 pub(super) async fn remove_left_container(claim: &Claim) {
-    let removed = async { claim.services.docker().await?.remove(claim.lease.run).await };
+    let removed = async { claim.services.containers.docker().await?.remove(claim.lease.run).await };
     if let Err(error) = removed.await {
         tracing::warn!(task = %claim.lease.task, "a container could not be removed, the next start sweeps it: {error}");
     }
@@ -277,7 +278,7 @@ pub(super) async fn remove_left_container(claim: &Claim) {
 
 /// Returns the name and section of the run's environment.
 pub(super) fn environment(claim: &Claim) -> Result<(String, Environment), Setback> {
-    let config = &claim.services.settings.environments;
+    let config = &claim.services.containers.config;
     let name = claim
         .record
         .environment

@@ -9,14 +9,14 @@ use tokio::task::JoinHandle;
 
 use super::opening::{Opened, Opening};
 use super::record::Base;
-use super::setback::Setback;
+use super::workspace_error::WorkspaceError;
 
 /// What was begun early. It must be taken or discarded: dropping it leaves a container for the next
 /// sweep.
 pub(super) struct Early {
     name: String,
     base: Base,
-    opening: JoinHandle<Result<Option<Opened>, Setback>>,
+    opening: JoinHandle<Result<Option<Opened>, WorkspaceError>>,
 }
 
 impl Early {

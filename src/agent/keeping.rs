@@ -76,7 +76,6 @@ pub(super) async fn keep_before_checks(run: &mut Run) -> Result<(), Setback> {
 
 async fn keep(workspace: &Workspace) -> Result<CommitId, Setback> {
     let too_late = || Setback::failed(format!("the snapshot took longer than {} s", PATIENCE.as_secs()));
-    tokio::time::timeout(PATIENCE, workspace.keep())
-        .await
-        .map_err(|_| too_late())?
+    let kept = tokio::time::timeout(PATIENCE, workspace.keep()).await;
+    Ok(kept.map_err(|_| too_late())??)
 }

@@ -22,6 +22,8 @@ pub mod way_out; // container and gateway together
 mod executor_stream; // the executor in a container, as a connection
 pub mod workspace; // container and repository together
 pub mod thread; // where people are told
+mod workspace_error;
+pub mod containers; // engine
 pub mod warm; // containers that wait for runs
 pub mod workshop; // what all runs share
 mod proof; // what people read of the evidence

@@ -6,19 +6,20 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
+use super::containers::Containers;
 use super::dependencies::Dependencies;
 use super::record::Base;
-use super::setback::Setback;
 use super::warm::Mark;
 use super::way_out::{self, InnerEnd, WayOut};
-use super::workshop::Workshop;
 use super::workspace::{Parcel, Receiver, Workspace};
+use super::workspace_error::WorkspaceError;
 use crate::environment::container::Container;
 use crate::environment::docker::{Docker, Start, Wanted};
 use crate::environment::specification::Purpose;
 use crate::environment::{Environment, EnvironmentError};
 use crate::gateway::Gateway;
 use crate::gateway::ledger::Ledger;
+use crate::repository::Config as Author;
 use crate::repository::mirror::Mirror;
 use crate::task::id::{RunId, TaskId};
 use crate::tool::mcp::McpServer;
@@ -26,7 +27,9 @@ use crate::tool::mcp::McpServer;
 /// What is to be opened, and for whom.
 #[derive(Clone)]
 pub(super) struct Opening {
-    pub(super) workshop: Arc<Workshop>,
+    pub(super) containers: Arc<Containers>,
+    /// Whose name the commits in the container bear.
+    pub(super) author: Author,
     pub(super) task: TaskId,
     pub(super) run: RunId,
     /// A container for checks gets the commit of `base`, and nothing that was not finished.
@@ -89,23 +92,23 @@ impl Begun {
 /// Why a container could not be made ready.
 enum Flaw {
     /// Its streams, or something in it, did not work.
-    OfContainer(Setback),
+    OfContainer(WorkspaceError),
     /// It would be the same in another one.
-    Elsewhere(Setback),
+    Elsewhere(WorkspaceError),
 }
 
 impl Opening {
     /// Tells whether the images are here, so that opening takes no longer than a container takes to
     /// start.
     pub(super) async fn is_at_hand(&self) -> Result<bool, EnvironmentError> {
-        let docker = self.workshop.docker().await?;
+        let docker = self.containers.docker().await?;
         Ok(docker.has_image(&self.environment.image).await? && docker.has_companions(&self.name).await?)
     }
 
     /// Brings the images here, pulled or built; `progress` gets short lines for people.
-    pub(super) async fn bring_images(&self, progress: &(dyn Fn(String) + Send + Sync)) -> Result<(), Setback> {
+    pub(super) async fn bring_images(&self, progress: &(dyn Fn(String) + Send + Sync)) -> Result<(), WorkspaceError> {
         let images = async {
-            let docker = self.workshop.docker().await?;
+            let docker = self.containers.docker().await?;
             docker.ensure_image(&self.environment, progress).await?;
             Ok(docker.ensure_companions(&self.name, progress).await?)
         };
@@ -113,7 +116,7 @@ impl Opening {
     }
 
     /// Takes over the container that an earlier process left, with the project in it.
-    pub(super) async fn take_over(&self, container: Container) -> Result<Opened, Setback> {
+    pub(super) async fn take_over(&self, container: Container) -> Result<Opened, WorkspaceError> {
         let way_out = async { Ok(self.way_out(&container, None).await?) };
         let way_out = self.unless_stopped(way_out).await?;
         let (mirror, base) = (self.mirror.clone(), self.base.clone());
@@ -128,13 +131,13 @@ impl Opening {
 
     /// Starts a container, or takes one that waits, and hands the project in, with the unfinished
     /// work that was kept. The images must be here.
-    pub(super) async fn open(&self) -> Result<Opened, Setback> {
-        let settings = &self.workshop.settings;
-        let docker = self.workshop.docker().await?;
-        let executor = settings.environments.executor_file().map_err(Setback::failed)?;
+    pub(super) async fn open(&self) -> Result<Opened, WorkspaceError> {
+        let containers = &self.containers;
+        let docker = self.containers.docker().await?;
+        let executor = containers.config.executor_file().map_err(WorkspaceError::Failed)?;
         let place = self.dependencies.as_ref().map(Dependencies::place);
         let start = self.start(&executor, place.as_deref());
-        let author = &settings.repository;
+        let author = &self.author;
         let packing = || async {
             let (mirror, base, run) = (self.mirror.clone(), self.base.clone(), self.run.to_string());
             match self.purpose {
@@ -148,23 +151,23 @@ impl Opening {
         let has_waited = begun.mark.is_some();
         match self.complete(docker, &start, begun, parcel).await {
             Ok(opened) => Ok(opened),
-            Err(Flaw::OfContainer(setback)) if has_waited && !self.stop.is_cancelled() => {
+            Err(Flaw::OfContainer(error)) if has_waited && !self.stop.is_cancelled() => {
                 // The engine was started again, say. What is wrong with a new one, too, is said of
                 // that.
-                tracing::info!(task = %self.task, "a container that waited cannot be used: {setback:?}");
-                self.workshop.warm.distrust(&self.name);
+                tracing::info!(task = %self.task, "a container that waited cannot be used: {error}");
+                self.containers.pool.distrust(&self.name);
                 let begun = Begun::new(docker.start(&start).await?);
                 let completed = self.complete(docker, &start, begun, packing().await).await;
-                completed.map_err(Flaw::into_setback)
+                completed.map_err(Flaw::into_error)
             }
-            Err(flaw) => Err(flaw.into_setback()),
+            Err(flaw) => Err(flaw.into_error()),
         }
     }
 
     /// Takes a container that waits, or starts one.
     async fn begin(&self, docker: &Docker, start: &Start<'_>) -> Result<Begun, EnvironmentError> {
         let basis = docker.basis(start).await?;
-        let Some(waiting) = self.workshop.warm.take(&self.name, &basis) else {
+        let Some(waiting) = self.containers.pool.take(&self.name, &basis) else {
             return docker.start_on(start, basis).await.map(Begun::new);
         };
         let container = waiting.warm.container;
@@ -178,7 +181,7 @@ impl Opening {
             }),
             Err(error) => {
                 tracing::info!(task = %self.task, "a container that waited cannot be taken: {error}");
-                self.workshop.warm.distrust(&self.name);
+                self.containers.pool.distrust(&self.name);
                 if let Err(error) = container.remove().await {
                     tracing::warn!("it could not be removed, it is swept later: {error}");
                 }
@@ -193,7 +196,7 @@ impl Opening {
         docker: &Docker,
         start: &Start<'_>,
         begun: Begun,
-        parcel: Result<Parcel, Setback>,
+        parcel: Result<Parcel, WorkspaceError>,
     ) -> Result<Opened, Flaw> {
         let container = begun.container;
         let furnishing = Box::pin(async {
@@ -228,7 +231,7 @@ impl Opening {
         });
         let furnished = tokio::select! {
             biased;
-            () = self.stop.cancelled() => Err(Flaw::Elsewhere(Setback::Interrupted)),
+            () = self.stop.cancelled() => Err(Flaw::Elsewhere(WorkspaceError::Interrupted)),
             furnished = furnishing => furnished,
         };
         match furnished {
@@ -249,15 +252,15 @@ impl Opening {
     }
 
     fn tools(&self, container: &Container) -> McpServer {
-        Workspace::server(container, &self.workshop.settings.environments)
+        Workspace::server(container, &self.containers.config)
     }
 
     /// Tells whether the set-up that is wanted is kept, so that nothing of it need be done.
-    pub(super) async fn is_set_up_kept(&self) -> Result<bool, Setback> {
-        let executor = self.workshop.settings.environments.executor_file();
-        let executor = executor.map_err(Setback::failed)?;
+    pub(super) async fn is_set_up_kept(&self) -> Result<bool, WorkspaceError> {
+        let executor = self.containers.config.executor_file();
+        let executor = executor.map_err(WorkspaceError::Failed)?;
         let place = self.dependencies.as_ref().map(Dependencies::place);
-        let docker = self.workshop.docker().await?;
+        let docker = self.containers.docker().await?;
         let basis = docker.basis(&self.start(&executor, place.as_deref())).await?;
         Ok(basis.has_set_up())
     }
@@ -285,12 +288,12 @@ impl Opening {
         container: &Container,
         inner_end: Option<InnerEnd>,
     ) -> Result<Option<WayOut>, EnvironmentError> {
-        let settings = &self.workshop.settings;
-        let Some(policy) = settings.environments.policy(&self.environment) else {
+        let containers = &self.containers;
+        let Some(policy) = containers.config.policy(&self.environment) else {
             return Ok(None);
         };
-        let gate = way_out::gate(&settings.environments.network);
-        let (upstream, ledger) = (Arc::clone(&settings.upstream), Arc::clone(&self.ledger));
+        let gate = way_out::gate(&containers.config.network);
+        let (upstream, ledger) = (Arc::clone(&containers.upstream), Arc::clone(&self.ledger));
         let gateway = Arc::new(Gateway::new(policy, upstream, gate.clone(), ledger));
         let inner_end = match inner_end {
             Some(inner_end) => inner_end,
@@ -299,27 +302,30 @@ impl Opening {
         Ok(Some(WayOut::serve(container.clone(), gateway, gate, inner_end)))
     }
 
-    async fn unless_stopped<T>(&self, work: impl Future<Output = Result<T, Setback>>) -> Result<T, Setback> {
+    async fn unless_stopped<T>(
+        &self,
+        work: impl Future<Output = Result<T, WorkspaceError>>,
+    ) -> Result<T, WorkspaceError> {
         tokio::select! {
             biased;
-            () = self.stop.cancelled() => Err(Setback::Interrupted),
+            () = self.stop.cancelled() => Err(WorkspaceError::Interrupted),
             result = work => result,
         }
     }
 }
 
 impl Flaw {
-    fn of_container(reason: impl Into<Setback>) -> Self {
+    fn of_container(reason: impl Into<WorkspaceError>) -> Self {
         Self::OfContainer(reason.into())
     }
 
-    fn elsewhere(reason: impl Into<Setback>) -> Self {
+    fn elsewhere(reason: impl Into<WorkspaceError>) -> Self {
         Self::Elsewhere(reason.into())
     }
 
-    fn into_setback(self) -> Setback {
+    fn into_error(self) -> WorkspaceError {
         match self {
-            Self::OfContainer(setback) | Self::Elsewhere(setback) => setback,
+            Self::OfContainer(error) | Self::Elsewhere(error) => error,
         }
     }
 }

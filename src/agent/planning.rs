@@ -293,8 +293,8 @@ fn read_step(reply: &Reply, most_subtasks: usize, may_look: bool) -> Result<Step
 
 async fn planning_prompt(claim: &Claim, toolbox: &Toolbox) -> Result<String, Setback> {
     let settings = &claim.services.settings;
-    let environments: Vec<EnvironmentRow<'_>> = settings
-        .environments
+    let containers = &claim.services.containers.config;
+    let environments: Vec<EnvironmentRow<'_>> = containers
         .environments
         .iter()
         .map(|(name, environment)| EnvironmentRow {
@@ -310,14 +310,14 @@ async fn planning_prompt(claim: &Claim, toolbox: &Toolbox) -> Result<String, Set
         rules: &rulebook::rules_prompt(claim),
         tools: &toolbox.specs().await?,
         environments: &environments,
-        is_closed_after_set_up: settings.environments.network.during == During::Setup,
+        is_closed_after_set_up: containers.network.during == During::Setup,
     })
     .map_err(|error| Setback::failed(format!("the planning prompt: {error:#}")))
 }
 
 fn form_of_step(claim: &Claim, tools: &[ToolSpec]) -> Value {
-    let settings = &claim.services.settings;
-    let environments: Vec<&str> = settings.environments.environments.keys().map(String::as_str).collect();
+    let (settings, containers) = (&claim.services.settings, &claim.services.containers.config);
+    let environments: Vec<&str> = containers.environments.keys().map(String::as_str).collect();
     plan::form::step(tools, &environments, settings.planning.max_subtasks)
 }
 
@@ -352,7 +352,7 @@ async fn choose_base(claim: &mut Claim, mirror: &Mirror) -> Result<(), Setback> 
 /// Applies the environment rules: what a person named wins; an unknown or missing name gives way to
 /// the default, and people are told.
 fn choose_environment(claim: &mut Claim) {
-    let config = &claim.services.settings.environments;
+    let config = &claim.services.containers.config;
     let default = config.default_environment.clone();
     let named = claim.record.local.as_ref().and_then(|local| local.environment.clone());
     let (name, note) = match (&named, &claim.record.plan) {

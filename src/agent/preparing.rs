@@ -22,7 +22,7 @@ pub(super) async fn prepare(run: &mut Run) -> Result<Signal, Setback> {
         let (workspace, toolbox) = (Arc::clone(&desk.workspace), Arc::clone(&desk.toolbox));
         let set_up = setting_up::set_up(run, &workspace, &toolbox).await?;
         let took = Duration::from_millis(run.claim.record.set_up_milliseconds);
-        let worth_keeping = Duration::from_secs(run.claim.services.settings.environments.snapshots.after_seconds);
+        let worth_keeping = Duration::from_secs(run.claim.services.containers.config.snapshots.after_seconds);
         if set_up.is_whole && took >= worth_keeping {
             desk::keep_set_up(run).await;
         }

@@ -107,7 +107,7 @@ pub(super) async fn take_result(run: &mut Run) {
         .await;
     let shown = match taken {
         Ok(accepted) => discretion::shown_as(&run.claim, desk.workspace.mirror(), accepted.head).await,
-        Err(setback) => Err(setback),
+        Err(error) => Err(error.into()),
     };
     match shown {
         Ok(head) => run.claim.record.head = Some(head),

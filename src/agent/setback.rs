@@ -5,6 +5,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use super::WORKSPACE;
 use super::order::Order;
 use super::record::{Failure, FailureKind, PausedBy};
+use super::workspace_error::WorkspaceError;
 use crate::environment::EnvironmentError;
 use crate::forge::ForgeError;
 use crate::llm::LlmError;
@@ -139,6 +140,19 @@ impl From<RepositoryError> for Setback {
             RepositoryError::Refused { .. } | RepositoryError::Moved { .. } | RepositoryError::Unexpected { .. } => {
                 Self::failed(error.to_string())
             }
+        }
+    }
+}
+
+impl From<WorkspaceError> for Setback {
+    fn from(error: WorkspaceError) -> Self {
+        match error {
+            WorkspaceError::Environment(error) => error.into(),
+            WorkspaceError::Repository(error) => error.into(),
+            WorkspaceError::Tool(error) => error.into(),
+            WorkspaceError::Interrupted => Self::Interrupted,
+            WorkspaceError::OutsideRules(text) => Self::refused_by_policy(text),
+            WorkspaceError::Failed(text) => Self::failed(text),
         }
     }
 }

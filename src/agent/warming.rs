@@ -5,13 +5,16 @@ use std::time::{Duration, Instant};
 use futures_util::future::join_all;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
 
-use super::warm::{Pool, Waiting};
+use super::containers::Containers;
+use super::containers::milliseconds_since;
+use super::warm::Waiting;
 use super::way_out::InnerEnd;
-use super::workshop::Workshop;
 use super::workspace::Workspace;
 use crate::environment::container::Container;
 use crate::environment::{Environment, EnvironmentError};
+use crate::journal::Journal;
 use crate::journal::fact::{Fact, Subject};
 use crate::tool::ToolServer;
 use crate::tool::mcp::McpServer;
@@ -32,122 +35,130 @@ const LOOK: Duration = Duration::from_mins(5);
 const FIRST_PAUSE: Duration = Duration::from_mins(1);
 const LONGEST_PAUSE: Duration = Duration::from_hours(1);
 
-/// Keeps as many as the configuration wants, until `stop`; then removes them.
-pub async fn keep_full(workshop: &Workshop, stop: &CancellationToken) {
-    if workshop.settings.environments.warm.is_empty() {
-        return;
-    }
-    let pool = &workshop.warm;
-    let mut pause = FIRST_PAUSE;
-    while !stop.is_cancelled() {
-        join_all(pool.stale(LONGEST).into_iter().map(discard)).await;
-        let rest = match fill(pool, workshop, stop).await {
-            Ok(()) => {
-                pause = FIRST_PAUSE;
-                LOOK
-            }
-            Err(error) => {
-                tracing::warn!("no container could be started to wait for a run: {error}");
-                let next = (pause * 2).min(LONGEST_PAUSE);
-                std::mem::replace(&mut pause, next)
-            }
-        };
-        let changed = async {
-            pool.changed().await;
-            sleep(SETTLING).await;
-        };
-        tokio::select! {
-            () = stop.cancelled() => {}
-            () = changed => {}
-            () = sleep(rest) => {}
-        }
-    }
-    join_all(pool.all().into_iter().map(discard)).await;
+/// Keeps the pool as full as the configuration wants.
+pub struct PoolFiller<'a> {
+    pub containers: &'a Containers,
+    pub journal: &'a Journal,
+    /// This process, by whose end other processes know that a container is left over.
+    pub worker: Uuid,
+    /// Ends the filling.
+    pub stop: &'a CancellationToken,
 }
 
-/// Fills up each environment; where one of them cannot be had, the others are filled up all the
-/// same.
-async fn fill(pool: &Pool, workshop: &Workshop, stop: &CancellationToken) -> Result<(), EnvironmentError> {
-    let config = &workshop.settings.environments;
-    let mut filled = Ok(());
-    for (name, wanted) in &config.warm {
-        let Some(environment) = config.environments.get(name) else {
-            continue;
-        };
-        while pool.count(name) < *wanted {
-            match Box::pin(start(workshop, (name, environment), stop)).await {
-                Ok(Some(waiting)) => pool.put(name, waiting),
-                Ok(None) => return Ok(()),
+impl PoolFiller<'_> {
+    /// Starts containers until there are enough, again and again until stopped; then removes them.
+    pub async fn run(&self) {
+        if self.containers.config.warm.is_empty() {
+            return;
+        }
+        let (pool, stop) = (&self.containers.pool, self.stop);
+        let mut pause = FIRST_PAUSE;
+        while !stop.is_cancelled() {
+            join_all(pool.stale(LONGEST).into_iter().map(discard)).await;
+            let rest = match self.fill().await {
+                Ok(()) => {
+                    pause = FIRST_PAUSE;
+                    LOOK
+                }
                 Err(error) => {
-                    filled = filled.and(Err(error));
-                    break;
+                    tracing::warn!("no container could be started to wait for a run: {error}");
+                    let next = (pause * 2).min(LONGEST_PAUSE);
+                    std::mem::replace(&mut pause, next)
+                }
+            };
+            let changed = async {
+                pool.changed().await;
+                sleep(SETTLING).await;
+            };
+            tokio::select! {
+                () = stop.cancelled() => {}
+                () = changed => {}
+                () = sleep(rest) => {}
+            }
+        }
+        join_all(pool.all().into_iter().map(discard)).await;
+    }
+
+    /// Fills up each environment; where one of them cannot be had, the others are filled up all the
+    /// same.
+    async fn fill(&self) -> Result<(), EnvironmentError> {
+        let (config, pool) = (&self.containers.config, &self.containers.pool);
+        let mut filled = Ok(());
+        for (name, wanted) in &config.warm {
+            let Some(environment) = config.environments.get(name) else {
+                continue;
+            };
+            while pool.count(name) < *wanted {
+                match Box::pin(self.start(name, environment)).await {
+                    Ok(Some(waiting)) => pool.put(name, waiting),
+                    Ok(None) => return Ok(()),
+                    Err(error) => {
+                        filled = filled.and(Err(error));
+                        break;
+                    }
                 }
             }
         }
+        filled
     }
-    filled
-}
 
-/// Returns `None` where the program is asked to stop.
-async fn start(
-    workshop: &Workshop,
-    (name, environment): (&str, &Environment),
-    stop: &CancellationToken,
-) -> Result<Option<Waiting>, EnvironmentError> {
-    let config = &workshop.settings.environments;
-    let docker = workshop.docker().await?;
-    let progress = |line: String| tracing::info!("{line}");
-    tokio::select! {
-        biased;
-        () = stop.cancelled() => return Ok(None),
-        image = docker.ensure_image(environment, &progress) => image?,
+    /// Returns `None` where the program is asked to stop.
+    async fn start(&self, name: &str, environment: &Environment) -> Result<Option<Waiting>, EnvironmentError> {
+        let (containers, stop) = (self.containers, self.stop);
+        let config = &containers.config;
+        let docker = containers.docker().await?;
+        let progress = |line: String| tracing::info!("{line}");
+        tokio::select! {
+            biased;
+            () = stop.cancelled() => return Ok(None),
+            image = docker.ensure_image(environment, &progress) => image?,
+        }
+        let begun = Instant::now();
+        let executor = config.executor_file();
+        let executor = executor.map_err(|reason| unexpected("looking for the executor", reason))?;
+        let mark = containers.pool.mark();
+        let place = (name, environment.image.as_str());
+        // To its end, so that no container comes into being that nobody knows.
+        let warm = docker.start_warm(mark.name(), place, &executor, self.worker).await?;
+        let tools = Workspace::server(&warm.container, config);
+        let inner_end = async {
+            match config.policy(environment) {
+                Some(_) => InnerEnd::open(&warm.container).await.map(Some),
+                None => Ok(None),
+            }
+        };
+        let connected = async {
+            let connected = tools.connect().await;
+            connected.map_err(|error| unexpected("starting the tools", error.to_string()))
+        };
+        let receiver = Workspace::receiver(&warm.container);
+        let furnished = tokio::select! {
+            biased;
+            () = stop.cancelled() => None,
+            furnished = async { tokio::try_join!(receiver, inner_end, connected) } => Some(furnished),
+        };
+        let (receiver, inner_end) = match furnished {
+            Some(Ok((receiver, inner_end, ()))) => (receiver, inner_end),
+            failed => {
+                remove(&warm.container, &tools).await;
+                return failed.map_or(Ok(None), |failed| failed.map(|_| None));
+            }
+        };
+        let warmed = Fact::EnvironmentWarmed {
+            environment: name.to_owned(),
+            container: warm.container.id().to_owned(),
+            milliseconds: milliseconds_since(begun),
+        };
+        self.journal.record(&Subject::default(), warmed);
+        Ok(Some(Waiting {
+            warm,
+            inner_end,
+            receiver,
+            tools,
+            mark,
+            since: Instant::now(),
+        }))
     }
-    let begun = Instant::now();
-    let executor = config.executor_file();
-    let executor = executor.map_err(|reason| unexpected("looking for the executor", reason))?;
-    let mark = workshop.warm.mark();
-    let place = (name, environment.image.as_str());
-    let worker = workshop.store.worker();
-    // To its end, so that no container comes into being that nobody knows.
-    let warm = docker.start_warm(mark.name(), place, &executor, worker).await?;
-    let tools = Workspace::server(&warm.container, config);
-    let inner_end = async {
-        match config.policy(environment) {
-            Some(_) => InnerEnd::open(&warm.container).await.map(Some),
-            None => Ok(None),
-        }
-    };
-    let connected = async {
-        let connected = tools.connect().await;
-        connected.map_err(|error| unexpected("starting the tools", error.to_string()))
-    };
-    let receiver = Workspace::receiver(&warm.container);
-    let furnished = tokio::select! {
-        biased;
-        () = stop.cancelled() => None,
-        furnished = async { tokio::try_join!(receiver, inner_end, connected) } => Some(furnished),
-    };
-    let (receiver, inner_end) = match furnished {
-        Some(Ok((receiver, inner_end, ()))) => (receiver, inner_end),
-        failed => {
-            remove(&warm.container, &tools).await;
-            return failed.map_or(Ok(None), |failed| failed.map(|_| None));
-        }
-    };
-    let warmed = Fact::EnvironmentWarmed {
-        environment: name.to_owned(),
-        container: warm.container.id().to_owned(),
-        milliseconds: super::ask::milliseconds(begun),
-    };
-    workshop.journal.record(&Subject::default(), warmed);
-    Ok(Some(Waiting {
-        warm,
-        inner_end,
-        receiver,
-        tools,
-        mark,
-        since: Instant::now(),
-    }))
 }
 
 async fn discard(waiting: Waiting) {

@@ -190,7 +190,7 @@ fn work_prompt(run: &Run, native: bool) -> Result<String, Setback> {
         fence: &prompt::fence(run.claim.lease.run),
         environment: &name,
         libraries: &environment.libraries,
-        network: &prompt::network(&run.claim.services.settings.environments, &environment),
+        network: &prompt::network(&run.claim.services.containers.config, &environment),
         rules: &rulebook::rules_prompt(&run.claim),
         tools: &desk.specs,
         server_prompts: &desk.toolbox.system_prompts(),

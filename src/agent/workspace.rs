@@ -10,8 +10,8 @@ use super::WORKSPACE;
 use super::executor_stream::ExecutorStream;
 use super::record::Base;
 use super::scripts::{self, BRING_BACK, END_SET_UP, EXCHANGE, HAND_IN, PACK, TOUCHED, UNDO_CHECKS};
-use super::setback::Setback;
 use super::way_out::WayOut;
+use super::workspace_error::WorkspaceError;
 use crate::environment::container::{Attached, Container, Ending};
 use crate::environment::{self, EnvironmentError};
 use crate::gateway::gate::HeldOpen;
@@ -54,13 +54,13 @@ pub struct Parcel {
 
 impl Parcel {
     /// Begins to pack the history, the branch, and the unfinished work of the run that was kept.
-    pub async fn pack(mirror: Mirror, base: Base, author: &Author, run: String) -> Result<Self, Setback> {
+    pub async fn pack(mirror: Mirror, base: Base, author: &Author, run: String) -> Result<Self, WorkspaceError> {
         let unfinished = mirror.kept_wip(&run).await?;
         Self::pack_with(mirror, base, author, run, unfinished).await
     }
 
     /// Begins to pack the history and the branch alone.
-    pub async fn pack_commit(mirror: Mirror, base: Base, author: &Author, run: String) -> Result<Self, Setback> {
+    pub async fn pack_commit(mirror: Mirror, base: Base, author: &Author, run: String) -> Result<Self, WorkspaceError> {
         Self::pack_with(mirror, base, author, run, None).await
     }
 
@@ -70,7 +70,7 @@ impl Parcel {
         author: &Author,
         run: String,
         unfinished: Option<CommitId>,
-    ) -> Result<Self, Setback> {
+    ) -> Result<Self, WorkspaceError> {
         let target = mirror.branch(&base.branch).await?;
         let target = target.unwrap_or_else(|| base.commit.clone());
         let mut tips = vec![base.commit.clone(), target.clone()];
@@ -107,7 +107,7 @@ impl Workspace {
     }
 
     /// Hands the project to what waits for it in `container`.
-    pub async fn hand_in(container: Container, receiver: Receiver, parcel: Parcel) -> Result<Self, Setback> {
+    pub async fn hand_in(container: Container, receiver: Receiver, parcel: Parcel) -> Result<Self, WorkspaceError> {
         let Parcel {
             mirror,
             base,
@@ -172,7 +172,7 @@ impl Workspace {
     /// Commits what is left, takes all new commits out and has them judged, by the rules of the
     /// project as well: nothing of a change that reaches files which they leave out goes anywhere.
     /// What is in the container from then on is no work, until [`Self::bring_back`].
-    pub async fn take_back(&self, message: &str, files: &Files) -> Result<Accepted, Setback> {
+    pub async fn take_back(&self, message: &str, files: &Files) -> Result<Accepted, WorkspaceError> {
         let head = self.print_commit(&scripts::commit(), &[message]).await?;
         let incoming = self.receive(&head).await?;
         let accepted = incoming.accept(&self.acceptance(head)).await?;
@@ -180,7 +180,7 @@ impl Workspace {
             let changed = self.mirror.changed(&self.base.commit, &accepted.head).await?;
             let left_out = left_out(files, changed.into_iter().map(|changed| changed.path));
             if !left_out.is_empty() {
-                return Err(Setback::refused_by_policy(format!(
+                return Err(WorkspaceError::OutsideRules(format!(
                     "the work changes what {}, so nothing of it was pushed: {}; let the rules on the branch `{}` allow it, or \
                      ask for something else",
                     files.reason(),
@@ -195,7 +195,7 @@ impl Workspace {
     /// Returns what the work so far changes although the rules leave it out, for the model; `None`
     /// where there is nothing. It is the container's word: good enough for a reminder, while what
     /// is delivered is judged outside.
-    pub async fn outside_the_rules(&self, files: &Files) -> Result<Option<String>, Setback> {
+    pub async fn outside_the_rules(&self, files: &Files) -> Result<Option<String>, WorkspaceError> {
         if !files.leave_something_out() {
             return Ok(None);
         }
@@ -217,7 +217,7 @@ impl Workspace {
 
     /// Keeps the work as it is, uncommitted changes included, in the mirror, so that another
     /// container can go on with it.
-    pub async fn keep(&self) -> Result<CommitId, Setback> {
+    pub async fn keep(&self) -> Result<CommitId, WorkspaceError> {
         let mut kept = self.kept.lock().await;
         let before = kept.as_ref().map_or("", CommitId::as_str);
         let head = self.print_commit(&scripts::snapshot(), &[before]).await?;
@@ -230,7 +230,7 @@ impl Workspace {
 
     /// Has what the set-up commands left in the project count as nobody's work, and undoes what
     /// they changed of the project's own files. Returns the first of those, one on each line.
-    pub async fn end_set_up(&self) -> Result<String, Setback> {
+    pub async fn end_set_up(&self) -> Result<String, WorkspaceError> {
         let (printed, ending) = self.run_script(END_SET_UP, &[], 64 * 1024).await?;
         succeeded("the set-up could not be ended in the container", &ending)?;
         Ok(String::from_utf8_lossy(&printed).into_owned())
@@ -238,22 +238,22 @@ impl Workspace {
 
     /// Shows the project as it was before anything was changed, until [`Self::undo_checks`]. The
     /// work was taken back before.
-    pub async fn exchange_for_base(&self) -> Result<(), Setback> {
+    pub async fn exchange_for_base(&self) -> Result<(), WorkspaceError> {
         let text = scripts::in_project(EXCHANGE);
         self.arrange(&text, &[self.base.commit.as_str()]).await
     }
 
     /// Shows the work again as it was taken back, whatever was changed since.
-    pub async fn undo_checks(&self) -> Result<(), Setback> {
+    pub async fn undo_checks(&self) -> Result<(), WorkspaceError> {
         self.arrange(&scripts::in_project(UNDO_CHECKS), &[]).await
     }
 
     /// Gives the work back to the model as it left it.
-    pub async fn bring_back(&self) -> Result<(), Setback> {
+    pub async fn bring_back(&self) -> Result<(), WorkspaceError> {
         self.arrange(&scripts::in_project(BRING_BACK), &[]).await
     }
 
-    async fn arrange(&self, text: &str, arguments: &[&str]) -> Result<(), Setback> {
+    async fn arrange(&self, text: &str, arguments: &[&str]) -> Result<(), WorkspaceError> {
         let (_, ending) = self.run_script(text, arguments, 64 * 1024).await?;
         succeeded("the project's files could not be exchanged in the container", &ending)
     }
@@ -272,7 +272,7 @@ impl Workspace {
         self.container.talk(what, process, tokio::io::empty(), max_output).await
     }
 
-    async fn receive(&self, head: &CommitId) -> Result<crate::repository::incoming::Incoming, Setback> {
+    async fn receive(&self, head: &CommitId) -> Result<crate::repository::incoming::Incoming, WorkspaceError> {
         let command = script(PACK, &[head.as_str(), self.base.commit.as_str()]);
         let attached = self.container.attach(&command, &scripts::ENVIRONMENT).await?;
         drop(attached.stdin);
@@ -284,7 +284,7 @@ impl Workspace {
         Ok(incoming)
     }
 
-    async fn print_commit(&self, text: &str, arguments: &[&str]) -> Result<CommitId, Setback> {
+    async fn print_commit(&self, text: &str, arguments: &[&str]) -> Result<CommitId, WorkspaceError> {
         let (printed, ending) = self.run_script(text, arguments, 64 * 1024).await?;
         succeeded("the work could not be committed in the container", &ending)?;
         let printed = String::from_utf8_lossy(&printed);
@@ -358,11 +358,11 @@ fn named(paths: &[String]) -> String {
     }
 }
 
-fn succeeded(what: &str, ending: &Ending) -> Result<(), Setback> {
+fn succeeded(what: &str, ending: &Ending) -> Result<(), WorkspaceError> {
     if ending.exit_code == 0 {
         return Ok(());
     }
-    Err(Setback::failed(format!(
+    Err(WorkspaceError::Failed(format!(
         "{what}: git ended with {}: {}",
         ending.exit_code,
         ending.stderr.trim()

@@ -15,6 +15,7 @@ pub mod shutdown;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::agent::containers::Containers;
 use crate::agent::stop::Stop;
 use crate::agent::workshop::{Settings, Workshop};
 use crate::config::Config;
@@ -64,7 +65,20 @@ impl Service {
         for connected in forges.all() {
             connected.recall(&store).await;
         }
-        let workshop = Workshop::new(store, journal, redactor, model, settings(&config, host));
+        let containers = Containers::new(
+            config.command_executor.clone(),
+            host.docker_host,
+            instance(&config.state_dir),
+            host.upstream,
+        );
+        let workshop = Workshop {
+            store,
+            journal,
+            redactor,
+            model,
+            settings: settings(&config, host.program),
+            containers: Arc::new(containers),
+        };
         let bell = Doorbell::new(config.consumers);
         Ok(Self {
             workshop: Arc::new(workshop),
@@ -103,19 +117,15 @@ impl Service {
     }
 }
 
-fn settings(config: &Config, host: Host) -> Settings {
+fn settings(config: &Config, program: PathBuf) -> Settings {
     Settings {
         state_dir: config.state_dir.clone(),
         outputs_dir: config.logs.outputs(),
-        program: host.program,
-        docker_host: host.docker_host,
-        upstream: host.upstream,
-        instance: instance(&config.state_dir),
+        program,
         max_turns: config.max_llm_process_num,
         budget: config.budget.clone(),
         planning: config.planning.clone(),
         steering: config.steering.clone(),
-        environments: config.command_executor.clone(),
         repository: config.git.clone(),
         mcp_servers: config.mcp_servers.clone(),
         mcp_schema_bytes: config.mcp_schema_bytes,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use chrono::{TimeDelta, Utc};
 
 use super::Service;
-use crate::agent::warming;
+use crate::agent::warming::PoolFiller;
 use crate::environment::EnvironmentError;
 use crate::environment::docker::{Docker, Found};
 use crate::journal::fact::{Fact, Subject};
@@ -60,7 +60,7 @@ impl Service {
 
     /// Tells whether a container waits for a run, here or in another process that lives.
     fn is_kept_waiting(&self, container: &Found) -> bool {
-        let (store, pool) = (&self.workshop.store, &self.workshop.warm);
+        let (store, pool) = (&self.workshop.store, &self.workshop.containers.pool);
         container.waits_with().is_some_and(|worker| {
             if worker == store.worker() {
                 pool.has(container.name())
@@ -73,16 +73,22 @@ impl Service {
     /// Keeps containers waiting for runs as the configuration wants, until the program is asked to
     /// stop.
     pub async fn keep_warm(&self) {
-        Box::pin(warming::keep_full(&self.workshop, &self.stop.asked)).await;
+        let filler = PoolFiller {
+            containers: &self.workshop.containers,
+            journal: &self.workshop.journal,
+            worker: self.workshop.store.worker(),
+            stop: &self.stop.asked,
+        };
+        Box::pin(filler.run()).await;
     }
 
     /// Tells whether a container could not be removed since the last sweep.
     pub fn has_litter(&self) -> bool {
-        self.workshop.has_litter()
+        self.workshop.containers.has_litter()
     }
 
     async fn containers(&self) -> Result<(&Docker, Vec<Found>), EnvironmentError> {
-        let docker = self.workshop.docker().await?;
+        let docker = self.workshop.containers.docker().await?;
         Ok((docker, docker.all().await?))
     }
 
