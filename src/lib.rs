@@ -32,6 +32,9 @@ pub mod repository; // the bare mirror, what goes in and what comes out
 pub mod store; // the book: who works on what
 pub mod tool; // MCP servers
 
+// The workspace.
+pub mod workspace; // where a run works: the project in a container, with tools
+
 // The work.
 pub mod agent; // one run, from plan to delivery
 

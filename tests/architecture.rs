@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 /// The floors, from the bottom up. Modules of one floor do not import one another, but for the
 /// exceptions below.
-const FLOORS: [&[&str]; 5] = [
+const FLOORS: [&[&str]; 6] = [
     &[
         "conversation",
         "plan",
@@ -32,12 +32,13 @@ const FLOORS: [&[&str]; 5] = [
         "store",
         "tool",
     ],
+    &["workspace"],
     &["agent"],
     &["config", "service", "doctor", "cli"],
 ];
 
 /// Floors whose modules may import those listed before them.
-const ORDERED: [usize; 2] = [0, 4];
+const ORDERED: [usize; 2] = [0, 5];
 
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap() {
@@ -63,6 +64,11 @@ fn all_sources() -> Vec<(String, PathBuf, String)> {
             (module, path, text)
         })
         .collect()
+}
+
+/// Returns a file's text up to its test module, if that stands in it.
+fn without_tests(text: &str) -> &str {
+    text.split("#[cfg(test)]\nmod tests {").next().unwrap()
 }
 
 fn place(module: &str) -> Option<(usize, usize)> {
@@ -114,74 +120,185 @@ fn reading_order_is_import_order() {
     );
 }
 
-/// Returns the files of each folder, by folder and name, with the neighbours in it that they
-/// import.
-fn neighbours() -> BTreeMap<(PathBuf, String), BTreeSet<String>> {
-    let files = all_sources();
-    let name = |path: &Path| path.file_stem().unwrap().to_str().unwrap().to_owned();
-    let beside = |folder: &Path| -> BTreeSet<String> {
-        let files = files
-            .iter()
-            .map(|(_, path, _)| path)
-            .filter(|path| path.parent() == Some(folder));
-        files.map(|path| name(path)).collect()
-    };
-    let mut found = BTreeMap::new();
-    for (_, path, text) in &files {
-        let (folder, name) = (path.parent().unwrap(), name(path));
-        let product = text.split("#[cfg(test)]").next().unwrap();
-        let known = beside(folder);
-        let code: Vec<_> = product
-            .lines()
-            .map(str::trim)
-            .filter(|line| !line.starts_with("//"))
-            .collect();
-        let code = code.join(" ");
-        let imported = code
-            .split("super::")
-            .skip(1)
-            .flat_map(|rest| match rest.strip_prefix('{') {
-                Some(several) => several.split('}').next().unwrap().split(',').map(first_name).collect(),
-                None => vec![first_name(rest)],
-            })
-            .filter(|other| known.contains(other) && *other != name && *other != "mod")
-            .collect();
-        if name != "mod" {
-            found.insert((folder.to_owned(), name), imported);
-        }
-    }
-    found
+/// Returns the modules that a folder declares in its `mod.rs`, in order.
+fn declared(folder: &Path) -> Vec<String> {
+    let text = fs::read_to_string(folder.join("mod.rs")).unwrap_or_default();
+    let names = text.lines().filter_map(|line| {
+        let line = line.strip_prefix("pub(crate) ").unwrap_or(line);
+        let line = line.strip_prefix("pub ").unwrap_or(line);
+        line.strip_prefix("mod ")?
+            .split_once(';')
+            .map(|(name, _)| name.to_owned())
+    });
+    names.collect()
 }
 
-fn first_name(path: &str) -> String {
-    let is_part = |letter: &char| letter.is_alphanumeric() || *letter == '_';
-    path.trim_start().chars().take_while(is_part).collect()
+/// Returns the code of a module, its folder included, without comments and tests; and, apart, that
+/// of its own file, for which `super` is the folder.
+fn code_of(folder: &Path, module: &str) -> (String, String) {
+    let mut paths = Vec::new();
+    let below = folder.join(module);
+    if below.is_dir() {
+        sources(&below, &mut paths);
+    }
+    let code = |path: &Path| -> String {
+        let text = fs::read_to_string(path).unwrap_or_default();
+        let product = without_tests(&text);
+        let lines = product.lines().filter(|line| !line.trim_start().starts_with("//"));
+        lines.collect::<Vec<_>>().join(" ")
+    };
+    let own: String = [folder.join(format!("{module}.rs")), below.join("mod.rs")]
+        .iter()
+        .map(|path| code(path))
+        .collect();
+    let inner: String = paths.iter().map(|path| code(path)).collect();
+    (own.clone() + &inner, own)
+}
+
+/// Returns the names that follow `prefix` in `code`, those of a braced group included.
+fn named_after<'a>(prefix: &str, code: &'a str) -> BTreeSet<&'a str> {
+    let first = |path: &'a str| {
+        let path = path.trim_start();
+        let end = path.find(|letter: char| !letter.is_alphanumeric() && letter != '_');
+        &path[..end.unwrap_or(path.len())]
+    };
+    let rests = code.split(prefix).skip(1);
+    rests
+        .flat_map(|rest| match rest.strip_prefix('{') {
+            Some(several) => several.split('}').next().unwrap().split(',').map(first).collect(),
+            None => vec![first(rest)],
+        })
+        .collect()
+}
+
+/// Returns the folders below `src` that have a `mod.rs`, with their module paths.
+fn rooms() -> Vec<(PathBuf, String)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let folders = all_sources()
+        .into_iter()
+        .filter(|(_, path, _)| path.ends_with("mod.rs"));
+    folders
+        .map(|(_, path, _)| {
+            let folder = path.parent().unwrap().to_owned();
+            let below = folder.strip_prefix(&root).unwrap().to_str().unwrap().replace('/', "::");
+            (folder, format!("crate::{below}::"))
+        })
+        .collect()
+}
+
+/// Returns the modules of a room, each with those of its siblings that it imports.
+fn siblings(folder: &Path, path: &str) -> Vec<(String, BTreeSet<String>)> {
+    let modules = declared(folder);
+    let imports = modules.iter().map(|module| {
+        let (all, own) = code_of(folder, module);
+        let mut imported = named_after(path, &all);
+        imported.extend(named_after("super::", &own));
+        let siblings = modules.iter().filter(|other| *other != module);
+        let imported = siblings.filter(|other| imported.contains(other.as_str())).cloned();
+        (module.clone(), imported.collect())
+    });
+    imports.collect()
 }
 
 #[test]
-fn the_files_of_a_folder_import_one_another_in_no_circle() {
-    // Whoever imports nobody that is left is read first, and so on; what remains is a circle.
-    let mut left = neighbours();
-    loop {
-        let remaining: BTreeSet<_> = left.keys().cloned().collect();
-        let readable: Vec<_> = left
-            .iter()
-            .filter(|((folder, _), imported)| {
-                !imported
-                    .iter()
-                    .any(|other| remaining.contains(&(folder.clone(), other.clone())))
-            })
-            .map(|(file, _)| file.clone())
-            .collect();
-        if readable.is_empty() {
-            break;
+fn the_modules_of_a_folder_import_one_another_in_no_circle() {
+    let mut circles = Vec::new();
+    for (folder, path) in rooms() {
+        // Whoever imports nobody that is left is read first, and so on; what remains is a circle.
+        let mut left = siblings(&folder, &path);
+        loop {
+            let remaining: BTreeSet<_> = left.iter().map(|(module, _)| module.clone()).collect();
+            let before = left.len();
+            left.retain(|(_, imported)| imported.iter().any(|other| remaining.contains(other)));
+            if left.len() == before {
+                break;
+            }
         }
-        left.retain(|file, _| !readable.contains(file));
+        circles.extend(
+            left.into_iter()
+                .map(|(module, imported)| (path.clone() + &module, imported)),
+        );
     }
     assert!(
-        left.is_empty(),
-        "these import one another in a circle, or from one: {left:#?}"
+        circles.is_empty(),
+        "these import one another in a circle, or from one: {circles:#?}"
     );
+}
+
+/// Rooms whose `mod.rs` is a map: the modules are listed in reading order, and that is import order.
+const MAPS: [&str; 2] = ["crate::agent::", "crate::workspace::"];
+
+#[test]
+fn the_order_of_a_map_is_import_order() {
+    let mut wrong = Vec::new();
+    for (folder, path) in rooms() {
+        if !MAPS.iter().any(|map| path.starts_with(map)) {
+            continue;
+        }
+        let mut above = BTreeSet::new();
+        for (module, imported) in siblings(&folder, &path) {
+            let below = imported.difference(&above);
+            wrong.extend(below.map(|other| format!("{path}{module} imports {other}, which is listed below it")));
+            above.insert(module);
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_folder_has_few_enough_files_to_choose_from() {
+    let mut crowded = Vec::new();
+    for (folder, path) in rooms() {
+        let modules = declared(&folder).len();
+        if MAPS.iter().any(|map| path.starts_with(map)) && path != "crate::agent::" && modules > 12 {
+            crowded.push((path, modules));
+        }
+    }
+    assert!(crowded.is_empty(), "more than 12 modules: {crowded:?}");
+}
+
+/// Types whose `impl` blocks stand in the room that declares them. A method elsewhere is a
+/// dependency that no `use` line shows.
+#[test]
+fn impl_blocks_stay_in_the_room_of_their_type() {
+    let mut homes: BTreeMap<String, BTreeSet<PathBuf>> = BTreeMap::new();
+    let mut impls = Vec::new();
+    for (_, path, text) in all_sources() {
+        let room = path.parent().unwrap().to_owned();
+        let product = without_tests(&text);
+        for line in product.lines() {
+            let words: Vec<_> = line
+                .split(|letter: char| !letter.is_alphanumeric() && letter != '_')
+                .collect();
+            let declares = words.iter().position(|word| ["struct", "enum"].contains(word));
+            if let Some(name) = declares
+                .filter(|_| !line.trim_start().starts_with("//"))
+                .and_then(|at| words.get(at + 1))
+            {
+                homes.entry((*name).to_owned()).or_default().insert(room.clone());
+            }
+            if let Some(rest) = line.strip_prefix("impl") {
+                // Of a generic type the parameters stand first.
+                let rest = match rest.strip_prefix('<') {
+                    Some(generic) => generic.split_once('>').map_or("", |(_, rest)| rest),
+                    None => rest,
+                };
+                if !rest.contains(" for ") {
+                    let name = rest.trim_start();
+                    let end = name.find(|letter: char| !letter.is_alphanumeric() && letter != '_');
+                    impls.push((name[..end.unwrap_or(name.len())].to_owned(), room.clone(), path.clone()));
+                }
+            }
+        }
+    }
+    let away: Vec<_> = impls
+        .into_iter()
+        .filter(|(name, room, _)| {
+            let home = homes.get(name);
+            !home.is_some_and(|home| home.iter().any(|home| room.starts_with(home) || home.starts_with(room)))
+        })
+        .collect();
+    assert!(away.is_empty(), "impl blocks away from their type: {away:#?}");
 }
 
 #[test]
@@ -231,7 +348,7 @@ const HAND_ON_THE_ENVIRONMENT: [&str; 2] = ["repository/git.rs", "tool/stdio.rs"
 fn only_the_top_floor_reads_the_environment_and_prints() {
     let mut wrong = Vec::new();
     for (module, path, text) in all_sources() {
-        let product = text.split("#[cfg(test)]").next().unwrap();
+        let product = without_tests(&text);
         let may_read = ["config", "cli"].contains(&module.as_str())
             || HAND_ON_THE_ENVIRONMENT.iter().any(|end| path.ends_with(end));
         let reads = product.contains("std::env::var") && !may_read;

@@ -4,33 +4,33 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::budget::Spent;
-use super::outputs::Outputs;
-use super::record::Record;
-use super::setback::Setback;
-use super::stop::Stop;
-use super::stored;
-use super::workshop::Workshop;
+use crate::agent::record::Record;
+use crate::agent::record::budget::Spent;
+use crate::agent::record::interruption::Setback;
+use crate::agent::record::redaction;
+use crate::agent::record::stop::Stop;
+use crate::agent::services::Workshop;
+use crate::agent::tool_outputs::Outputs;
 use crate::journal::fact::{Fact, Subject};
 use crate::llm::chat::Model;
 use crate::store::Lease;
 use crate::task::state::{Signal, State};
 
 /// What is known of a claimed run, apart from what is open for it in this process.
-pub struct Claim {
-    pub(super) services: Arc<Workshop>,
-    pub(super) lease: Arc<Lease>,
-    pub(super) subject: Subject,
-    pub(super) state: State,
-    pub(super) record: Record,
+pub(crate) struct Claim {
+    pub(crate) services: Arc<Workshop>,
+    pub(crate) lease: Arc<Lease>,
+    pub(crate) subject: Subject,
+    pub(crate) state: State,
+    pub(crate) record: Record,
     /// Cancelled with the program, or for this run alone by what comes in through its inbox.
-    pub(super) stop: Stop,
+    pub(crate) stop: Stop,
     /// Where tool outputs that are too long for the model are kept whole.
-    pub(super) outputs: Outputs,
+    pub(crate) outputs: Outputs,
     /// When this process took the run up.
-    pub(super) begun: Instant,
+    pub(crate) begun: Instant,
     /// Whether an earlier process worked on it.
-    pub(super) was_taken_up: bool,
+    pub(crate) was_taken_up: bool,
 }
 
 impl Claim {
@@ -38,7 +38,7 @@ impl Claim {
     ///
     /// # Errors
     /// [`Setback::Interrupted`] where the program is asked to stop: the step itself is saved then.
-    pub(super) async fn step(&mut self, signal: Signal) -> Result<(), Setback> {
+    pub(crate) async fn step(&mut self, signal: Signal) -> Result<(), Setback> {
         let from = self.state;
         self.state = from.on(signal).map_err(|error| Setback::failed(error.to_string()))?;
         self.record.postponed = 0;
@@ -58,7 +58,7 @@ impl Claim {
 
     /// Gives `work` up when the program is asked to stop: for what may take long and is simply done
     /// again.
-    pub(super) async fn unless_stopped<T, E: Into<Setback>>(
+    pub(crate) async fn unless_stopped<T, E: Into<Setback>>(
         &self,
         work: impl Future<Output = Result<T, E>>,
     ) -> Result<T, Setback> {
@@ -70,7 +70,7 @@ impl Claim {
     }
 
     /// Returns the model; only a local one where the work is confidential.
-    pub(super) fn model(&self) -> Model {
+    pub(crate) fn model(&self) -> Model {
         let model = &self.services.model;
         match &self.record.local_only {
             Some(rule) => model.kept_near(rule.clone()),
@@ -79,21 +79,21 @@ impl Claim {
     }
 
     /// Saves the record in the state the run is in.
-    pub(super) async fn save(&self) -> Result<(), Setback> {
+    pub(crate) async fn save(&self) -> Result<(), Setback> {
         let record = self.written_record()?;
         Ok(self.services.store.save(&self.lease, self.state, &record).await?)
     }
 
     /// Returns the record as it is saved: without secrets, and with the time worked until now.
-    pub(super) fn written_record(&self) -> Result<serde_json::Value, Setback> {
+    pub(crate) fn written_record(&self) -> Result<serde_json::Value, Setback> {
         let mut record = serde_json::to_value(&self.record).map_err(|error| Setback::failed(error.to_string()))?;
         record["worked_seconds"] = self.spent().seconds.into();
-        stored::clean_record(&self.services.redactor, &mut record);
+        redaction::clean_record(&self.services.redactor, &mut record);
         Ok(record)
     }
 
     /// Returns what the run has used until now.
-    pub(super) fn spent(&self) -> Spent {
+    pub(crate) fn spent(&self) -> Spent {
         Spent {
             usage: self.record.usage,
             turns: self.record.turns,
@@ -102,12 +102,12 @@ impl Claim {
     }
 
     /// Records `fact` about this run in the journal.
-    pub(super) fn note(&self, fact: Fact) {
+    pub(crate) fn note(&self, fact: Fact) {
         self.services.journal.record(&self.subject, fact);
     }
 
     /// Notes something people should know, in the journal and for the comments.
-    pub(super) fn warn(&mut self, text: impl Into<String>) {
+    pub(crate) fn warn(&mut self, text: impl Into<String>) {
         // Cleaned before it is stored: comments escape it, and an escaped secret would no longer
         // match the redactor's patterns.
         let text = self.services.redactor.clean(&text.into()).into_string();

@@ -5,37 +5,38 @@ use std::time::Instant;
 
 use tokio::sync::Mutex;
 
-use super::claim::Claim;
-use super::dialogue::Dialogue;
-use super::inbox::Inbox;
-use super::listening::{Ear, NearEar};
-use super::mailbox::Mailbox;
-use super::outputs::Outputs;
-use super::record::{Failure, FailureKind, Record};
-use super::reporter::Reporter;
-use super::run_workspace::RunWorkspace;
-use super::stop::Stop;
-use super::thread::Thread;
-use super::way_out;
-use super::workshop::Workshop;
+use crate::agent::claim::Claim;
+use crate::agent::dialogue::Dialogue;
+use crate::agent::inbox::Inbox;
+use crate::agent::inbox::control_watcher::NearEar;
+use crate::agent::inbox::mailbox::Mailbox;
+use crate::agent::inbox::thread_watcher::Ear;
+use crate::agent::open_workspace::RunWorkspace;
+use crate::agent::record::stop::Stop;
+use crate::agent::record::{Failure, FailureKind, Record};
+use crate::agent::reporter::Reporter;
+use crate::agent::reporter::destination::Thread;
+use crate::agent::services::Workshop;
+use crate::agent::tool_outputs::Outputs;
 use crate::gateway::ledger::Ledger;
 use crate::journal::fact::Subject;
 use crate::store::{Lease, Run as StoredRun};
 use crate::task::state::State;
+use crate::workspace::streams::tunnel;
 
 /// A claimed run. It has no behaviour of its own: stages are functions over the parts they need,
 /// so that each names in its `use` lines what it depends on.
 pub struct Run {
     /// Lease, state and record.
-    pub(super) claim: Claim,
+    pub(crate) claim: Claim,
     /// Tells people.
-    pub(super) reporter: Reporter,
+    pub(crate) reporter: Reporter,
     /// Hears people.
-    pub(super) inbox: Inbox,
+    pub(crate) inbox: Inbox,
     /// The conversation with the model.
-    pub(super) dialogue: Dialogue,
+    pub(crate) dialogue: Dialogue,
     /// Repository, container and tools.
-    pub(super) workspace: RunWorkspace,
+    pub(crate) workspace: RunWorkspace,
 }
 
 impl Run {
@@ -49,7 +50,7 @@ impl Run {
         };
         let (journal, about) = (services.journal.clone(), subject.clone());
         let ledger = Ledger::new(record.refused.iter().cloned(), move |news| {
-            journal.record(&about, way_out::fact(news));
+            journal.record(&about, tunnel::fact(news));
         });
         let stop = stop.child();
         let mailbox = Arc::new(Mailbox::new(stop.clone()));

@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
-use crate::agent::ending::Ending;
 use crate::agent::record::FailureKind;
+use crate::agent::record::outcome::Ending;
 
 /// Everything that was asked for was done, or there was nothing to do.
 pub const SUCCESS: u8 = 0;

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use super::exit;
 use super::session::{Session, complain, forge_configuration, print};
-use crate::agent::attending::Attended;
-use crate::agent::listening::pause_file;
+use crate::agent::inbox::control_watcher::pause_file;
+use crate::agent::waiting::Attended;
 use crate::service::Service;
 use crate::service::attending::Told;
 use crate::task::command::Command;

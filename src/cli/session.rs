@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::exit;
-use crate::agent::stop::Stop;
+use crate::agent::record::stop::Stop;
 use crate::config::Config;
 use crate::gateway::upstream::Upstream;
 use crate::journal::fact::{Fact, Subject};

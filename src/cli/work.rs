@@ -9,7 +9,7 @@ use tokio::time::MissedTickBehavior;
 
 use super::exit;
 use super::session::{Session, complain, forge_configuration, print};
-use crate::agent::stop::Stop;
+use crate::agent::record::stop::Stop;
 use crate::service::Service;
 use crate::store::try_exclusive;
 

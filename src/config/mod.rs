@@ -23,10 +23,10 @@ use secrecy::SecretString;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::agent::Planning;
-use crate::agent::Steering;
-use crate::agent::budget::Budget;
-use crate::agent::round::FollowUp;
+use crate::agent::record::budget::Budget;
+use crate::agent::record::follow_up::FollowUp;
+use crate::agent::settings::Planning;
+use crate::agent::settings::Steering;
 use crate::environment;
 use crate::forge::github;
 use crate::forge::gitlab;

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use chrono::Utc;
 
 use super::Service;
-use crate::agent::attending::{self, Attended};
 use crate::agent::run::Run;
+use crate::agent::waiting::{self, Attended};
 use crate::store::StoreError;
 use crate::task::command::Command;
 use crate::task::id::{RunId, TaskId};
@@ -77,7 +77,7 @@ impl Service {
         };
         let run = Run::new(Arc::clone(&self.workshop), Arc::new(lease), &stored, thread, &self.stop);
         // Boxed: it is rare, and its large future would be carried by everything that waits for it.
-        let attended = Box::pin(attending::attend(run, stored.not_before)).await;
+        let attended = Box::pin(waiting::attend(run, stored.not_before)).await;
         if attended == Attended::GoesOn {
             self.bell.ring();
         }

@@ -9,11 +9,11 @@ use tokio::task::JoinSet;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::Service;
-use crate::agent::advancing::advance;
-use crate::agent::ending::Ending;
-use crate::agent::listening::pause_file;
+use crate::agent::advance::advance;
+use crate::agent::inbox::control_watcher::pause_file;
+use crate::agent::record::outcome::Ending;
+use crate::agent::reporter::destination::Thread;
 use crate::agent::run::Run;
-use crate::agent::thread::Thread;
 use crate::journal::fact::Fact;
 use crate::store::{Lease, Run as StoredRun, Store, StoreError};
 use crate::task::id::TaskId;

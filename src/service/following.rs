@@ -14,10 +14,11 @@ use chrono::{DateTime, TimeDelta, Utc};
 use super::Service;
 use super::forges::Connected;
 use super::producer::AdmitError;
-use crate::agent::order::Heard;
 use crate::agent::record::Record;
-use crate::agent::round::{Kind, Notes, Read, Round, Seen};
-use crate::agent::{answers, talk};
+use crate::agent::record::follow_up::{Kind, Notes, Read, Round, Seen};
+use crate::agent::record::message::Heard;
+use crate::agent::text::comments;
+use crate::agent::text::replies;
 use crate::forge::watched::{Checks, FailedCheck, OpenChange};
 use crate::forge::{Comment, CommentKey, ForgeError, Reaction};
 use crate::journal::fact::Fact;
@@ -303,7 +304,7 @@ impl Service {
             return Ok(());
         }
         let most = self.config.follow_up.most(kind);
-        let text = talk::needs_people(kind, most, &connected.labels.trigger);
+        let text = comments::needs_people(kind, most, &connected.labels.trigger);
         let what = format!("{kind}-{}", notes.since.timestamp());
         self.say(connected, &change.task, ("follow", &what), &text).await?;
         notes.told.insert(kind);
@@ -311,7 +312,7 @@ impl Service {
     }
 
     async fn end(&self, connected: &Connected, task: &TaskId, comment: CommentKey, by: &str) -> Result<(), AdmitError> {
-        let text = answers::no_longer_followed(by, &connected.labels.trigger);
+        let text = replies::no_longer_followed(by, &connected.labels.trigger);
         self.say(connected, task, ("follow", &format!("stop-{comment}")), &text)
             .await?;
         self.workshop.store.unfollow(task).await?;

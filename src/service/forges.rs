@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::agent::thread::Thread;
+use crate::agent::reporter::destination::Thread;
 use crate::config::{Config, TaskSource};
 use crate::forge::github::GitHub;
 use crate::forge::gitlab::GitLab;

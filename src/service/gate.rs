@@ -9,7 +9,7 @@ use chrono::{TimeDelta, Utc};
 use super::Service;
 use super::forges::Connected;
 use super::producer::AdmitError;
-use crate::agent::talk;
+use crate::agent::text::comments;
 use crate::forge::{Deed, Triggered};
 use crate::journal::fact::Fact;
 
@@ -46,7 +46,7 @@ impl Service {
         trigger: &Deed,
     ) -> Result<(), AdmitError> {
         let label = &connected.labels.trigger;
-        let text = talk::confidential(label);
+        let text = comments::confidential(label);
         let at = trigger.at.timestamp().to_string();
         self.say(connected, &item.task, ("gate", &at), &text).await?;
         connected.forge.remove_label(&item.task, label).await?;
@@ -64,7 +64,7 @@ impl Service {
     ) -> Result<(), AdmitError> {
         let label = &connected.labels.trigger;
         let at = trigger.map_or(0, |trigger| trigger.at.timestamp());
-        let text = talk::turned_away(trigger.map(|trigger| trigger.by.as_str()), label);
+        let text = comments::turned_away(trigger.map(|trigger| trigger.by.as_str()), label);
         // The label goes last: until then the item is found again, and the comment is not written
         // twice.
         self.say(connected, &item.task, ("gate", &at.to_string()), &text)

@@ -7,10 +7,10 @@ use anyhow::{Context, anyhow};
 use uuid::Uuid;
 
 use super::Service;
-use crate::agent::ending::Ending;
+use crate::agent::record::outcome::Ending;
 use crate::agent::record::{LocalTask, Record};
-use crate::agent::report;
-use crate::agent::thread::Thread;
+use crate::agent::reporter::destination::Thread;
+use crate::agent::text::local_report;
 use crate::repository::mirror::Mirror;
 use crate::secret::Clean;
 use crate::store::Admission;
@@ -84,7 +84,7 @@ impl Service {
             diff = shown.text;
         }
         mirror.discard().await?;
-        let report = report::local(&record, settings, &ending, &changed, kept.as_deref());
+        let report = local_report::local(&record, settings, &ending, &changed, kept.as_deref());
         Ok(LocalOutcome {
             ending,
             diff,

@@ -15,9 +15,8 @@ pub mod shutdown;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::agent::containers::Containers;
-use crate::agent::stop::Stop;
-use crate::agent::workshop::{Settings, Workshop};
+use crate::agent::record::stop::Stop;
+use crate::agent::services::{Settings, Workshop};
 use crate::config::Config;
 use crate::forge::{ForgeError, Post};
 use crate::gateway::upstream::Upstream;
@@ -29,6 +28,7 @@ use crate::queue::Doorbell;
 use crate::secret::Redactor;
 use crate::store::Store;
 use crate::task::id::{RunId, TaskId};
+use crate::workspace::containers::Containers;
 use forges::{Connected, Forges};
 
 /// What the program knows of the machine besides its configuration.

@@ -6,10 +6,10 @@ use uuid::Uuid;
 
 use super::Service;
 use super::forges::Connected;
-use crate::agent::discretion::neutral_title;
+use crate::agent::record::follow_up::Notes;
+use crate::agent::record::vouched::Vouched;
 use crate::agent::record::{PausedBy, Record};
-use crate::agent::round::Notes;
-use crate::agent::vouched::Vouched;
+use crate::agent::workspace::confidentiality::neutral_title;
 use crate::forge::{CommentKey, Discretion, ForgeError, Triggered};
 use crate::journal::fact::{Fact, Subject};
 use crate::store::{Admission, StoreError};

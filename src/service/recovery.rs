@@ -6,7 +6,6 @@ use std::time::Duration;
 use chrono::{TimeDelta, Utc};
 
 use super::Service;
-use crate::agent::warming::PoolFiller;
 use crate::environment::EnvironmentError;
 use crate::environment::docker::{Docker, Found};
 use crate::journal::fact::{Fact, Subject};
@@ -14,6 +13,7 @@ use crate::repository::mirror::Mirror;
 use crate::store::StoreError;
 use crate::task::id::{RunId, TaskId};
 use crate::task::state::State;
+use crate::workspace::pool_filler::PoolFiller;
 
 /// Long enough to write one line.
 const LEASE: Duration = Duration::from_secs(10);

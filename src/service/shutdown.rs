@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use crate::agent::stop::Stop;
+use crate::agent::record::stop::Stop;
 
 /// Listens for the signals that end the program.
 pub struct Shutdown {

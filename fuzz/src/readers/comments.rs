@@ -1,12 +1,12 @@
 //! Whole comments, composed as the program composes them and judged as the forges render them.
 
-use std::sync::Arc;
-
-use coding_agent::agent::objection::Objection;
+use coding_agent::agent::record::hold_reason::Objection;
 use coding_agent::agent::record::{Failure, Held, Kept, Paused, PausedBy, Record, Saved};
-use coding_agent::agent::workshop::Settings;
-use coding_agent::agent::{Planning, Steering, answers, talk};
-use coding_agent::gateway::upstream::Upstream;
+use coding_agent::agent::services::Settings;
+use coding_agent::agent::settings::Planning;
+use coding_agent::agent::settings::Steering;
+use coding_agent::agent::text::comments;
+use coding_agent::agent::text::replies;
 use coding_agent::markdown::compose::Page;
 use coding_agent::plan::{Plan, Subtask, TaskDecomposition};
 use coding_agent::secret::Redactor;
@@ -47,16 +47,16 @@ pub fn comments(bytes: &[u8]) {
         State::Failed,
         State::Paused(Stage::Working),
     ] {
-        judged(&talk::progress(run, state, &record, &settings, &labels)).has(&["model turn"]);
+        judged(&comments::progress(run, state, &record, &settings, &labels)).has(&["model turn"]);
     }
-    let done = judged(&talk::done(&record, &settings));
+    let done = judged(&comments::done(&record, &settings));
     done.has(&["Nothing was checked", "model turn"]);
     let failure = Failure::of_task(part(2));
     let saved = Saved::Kept(Kept::File {
         file: part(3),
         reference: part(1),
     });
-    let failed = talk::failed(&failure, &record, &settings, &labels.trigger, Some(&saved));
+    let failed = comments::failed(&failure, &record, &settings, &labels.trigger, Some(&saved));
     judged(&failed).has(&[
         "This could not be done",
         "commits of a fork are never pushed",
@@ -66,16 +66,16 @@ pub fn comments(bytes: &[u8]) {
         denial: Some(part(2)),
         ..record.clone()
     };
-    let stopped = answers::stopped(&part(0), Some(&saved), &denied, &settings, &part(1));
+    let stopped = replies::stopped(&part(0), Some(&saved), &denied, &settings, &part(1));
     judged(&stopped).has(&["The result was not approved", "To start a new run"]);
-    judged(&talk::withdrawn(&part(1), &part(0)));
-    judged(&talk::turned_away(Some(&part(0)), &part(1)));
-    let body = judged(&talk::change_body(&record, &settings, None, run));
+    judged(&comments::withdrawn(&part(1), &part(0)));
+    judged(&comments::turned_away(Some(&part(0)), &part(1)));
+    let body = judged(&comments::change_body(&record, &settings, None, run));
     body.has(&["Nothing was checked", "model turn"]);
-    if let Some(question) = answers::set_aside(&record, &settings) {
+    if let Some(question) = replies::set_aside(&record, &settings) {
         judged(&question).has(&["lets it go on", "model turn"]);
     }
-    if let Some(question) = answers::set_aside(&held_back(&record, &part), &settings) {
+    if let Some(question) = replies::set_aside(&held_back(&record, &part), &settings) {
         judged(&question).has(&[
             "It needs your word",
             "An approval pushes",
@@ -139,14 +139,10 @@ fn settings() -> Settings {
         state_dir: "/state".into(),
         outputs_dir: "/outputs".into(),
         program: "/program".into(),
-        docker_host: None,
-        upstream: Arc::new(Upstream::from_variables(&|_| None)),
-        instance: "1".to_owned(),
         max_turns: 1,
-        budget: coding_agent::agent::budget::Budget::default(),
+        budget: coding_agent::agent::record::budget::Budget::default(),
         planning: Planning::default(),
         steering: Steering::default(),
-        environments: coding_agent::environment::Config::default(),
         repository: coding_agent::repository::Config::default(),
         mcp_servers: Vec::new(),
         mcp_schema_bytes: 0,

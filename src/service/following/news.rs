@@ -3,9 +3,9 @@
 use super::super::Service;
 use super::super::forges::Connected;
 use super::super::producer::AdmitError;
-use crate::agent::hearing::Hears;
-use crate::agent::order::{self, Heard};
-use crate::agent::round::{Kind, Notes};
+use crate::agent::inbox::authority::Hears;
+use crate::agent::record::follow_up::{Kind, Notes};
+use crate::agent::record::message::{self, Heard};
 use crate::forge::{Comment, CommentKey};
 use crate::journal::fact::Fact;
 use crate::task::command::{Command, Said};
@@ -43,7 +43,7 @@ impl Service {
                     self.ignore(task, &comment, standing);
                 } else if command == Some(Command::Stop) {
                     news.stop = Some((comment.key, comment.author.clone()));
-                } else if !is_unasked && order::for_model(&comment).is_some() {
+                } else if !is_unasked && message::for_model(&comment).is_some() {
                     news.words.push(comment);
                     continue;
                 }

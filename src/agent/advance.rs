@@ -1,0 +1,111 @@
+//! The heart: one stage after the other until the run ends, is set aside or has to be put down.
+
+use crate::agent::claim::Claim;
+use crate::agent::record::FailureKind;
+use crate::agent::record::interruption::Setback;
+use crate::agent::record::outcome::Ending;
+use crate::agent::run::Run;
+use crate::agent::stages::closing;
+use crate::agent::stages::delivering;
+use crate::agent::stages::finishing;
+use crate::agent::stages::planning;
+use crate::agent::stages::preparing;
+use crate::agent::stages::verifying;
+use crate::agent::stages::working;
+use crate::agent::text::comments;
+use crate::task::state::{Signal, State};
+
+/// How often a run may lose its container and get a new one.
+const MOST_LOSSES: u32 = 3;
+
+/// Works on the run until it ends, waits for somebody, or the program stops. The lease is given
+/// back in every case.
+pub async fn advance(mut run: Run) -> Ending {
+    let _watching = run.inbox.watch();
+    if let Some(failure) = run.claim.record.failure.clone() {
+        // It failed before, and only saying so did not succeed.
+        return finishing::put_down(run, Setback::Failed(failure)).await;
+    }
+    if run.claim.was_taken_up {
+        run.inbox.listen_now().await;
+        run.reporter.show_that_it_goes_on(&mut run.claim).await;
+    }
+    let setback = loop {
+        if let Some(ending) = final_ending(&run.claim) {
+            closing::leave(&mut run).await;
+            return ending;
+        }
+        if run.claim.state.is_set_aside() {
+            return finishing::set_aside(run).await;
+        }
+        let stepped = match stage(&mut run).await {
+            Ok(signal) => step(&mut run, signal).await,
+            Err(setback) => Err(setback),
+        };
+        match stepped {
+            Ok(()) => {}
+            Err(Setback::WorkspaceLost(reason)) if run.claim.record.losses < MOST_LOSSES => {
+                // The stage begins again in a new container, with the work as it was last kept.
+                run.claim.record.losses += 1;
+                run.claim
+                    .warn(format!("The container was lost ({reason}); a new one took its place."));
+                closing::leave(&mut run).await;
+            }
+            // The token that was cancelled may have been the run's own: the mailbox knows who
+            // did it.
+            Err(Setback::Interrupted) => break run.inbox.mailbox.verdict().unwrap_or(Setback::Interrupted),
+            Err(setback) => break setback,
+        }
+    };
+    finishing::put_down(run, setback).await
+}
+
+async fn stage(run: &mut Run) -> Result<Signal, Setback> {
+    match run.claim.state {
+        State::Planning => planning::plan(run).await,
+        State::Preparing => preparing::prepare(run).await,
+        State::Working => working::work(run).await,
+        State::Verifying => match verifying::verify(run).await? {
+            // The last moment at which words can still change the result.
+            Signal::Finished if run.inbox.has_news().await => Ok(Signal::RepairNeeded),
+            signal => Ok(signal),
+        },
+        State::Delivering => delivering::deliver(run).await,
+        // Nobody reviews plans yet.
+        State::Reviewing => Ok(Signal::Finished),
+        State::Queued
+        | State::AwaitingApproval(_)
+        | State::AwaitingAnswer
+        | State::Paused(_)
+        | State::Done
+        | State::Stopped
+        | State::Failed => Ok(Signal::Claimed),
+    }
+}
+
+/// Saves the state that `signal` leads to, and shows a person at the terminal where the work is.
+async fn step(run: &mut Run, signal: Signal) -> Result<(), Setback> {
+    run.claim.step(signal).await?;
+    if !run.claim.state.is_final() {
+        run.reporter
+            .tell_terminal(&run.claim, comments::headline(run.claim.state));
+    }
+    Ok(())
+}
+
+fn final_ending(claim: &Claim) -> Option<Ending> {
+    match claim.state {
+        State::Done => Some(Ending::Done {
+            is_verified: claim.record.is_verified(),
+        }),
+        State::Stopped => Some(Ending::Stopped),
+        State::Failed => Some(Ending::Failed(
+            claim
+                .record
+                .failure
+                .as_ref()
+                .map_or(FailureKind::Task, |failure| failure.kind),
+        )),
+        _ => None,
+    }
+}

@@ -1,0 +1,170 @@
+//! A result that waits for people's word: the question they are asked, and what answers it.
+
+use crate::agent::claim::Claim;
+use std::collections::BTreeSet;
+
+use crate::agent::record::hold_reason::{Objection, Objections};
+use crate::agent::record::interruption::Setback;
+use crate::agent::record::message::{Order, Origin};
+use crate::agent::record::{Held, Paused, PausedBy, Unseen};
+use crate::agent::text::replies;
+use crate::approval::digest::{Beginning, Digest, Hashing};
+use crate::approval::extent::{Extent, Touched, changed_lines, in_order};
+use crate::approval::{Question, Refusal, Word};
+use crate::forge::CommentKind;
+use crate::journal::fact::Fact;
+use crate::markdown::compose::Page;
+use crate::repository::CommitId;
+use crate::repository::mirror::Mirror;
+
+/// Most bytes of the difference that people are shown.
+const LONGEST_DIFFERENCE: usize = 20 * 1024;
+/// Most files whose difference is shown.
+const MOST_FILES: usize = 100;
+
+/// Returns the digest of all that would be pushed.
+pub(crate) async fn digest_of(mirror: &Mirror, base: &CommitId, head: &CommitId) -> Result<Digest, Setback> {
+    let mut hashing = Hashing::default();
+    mirror.each_step(base, head, |bytes| hashing.add(bytes)).await?;
+    Ok(hashing.finish())
+}
+
+/// Notes the question that people have to answer before the result is delivered.
+pub(crate) async fn put_question(
+    claim: &mut Claim,
+    mirror: &Mirror,
+    (base, head): (&CommitId, &CommitId),
+    digest: Digest,
+    objections: Objections,
+) -> Result<(), Setback> {
+    let touched = mirror.touched(base, head).await?;
+    let extent = Extent {
+        commits: mirror.count(base, head).await?,
+        files: touched.len(),
+        lines: touched.iter().map(|(_, lines)| lines).sum(),
+    };
+    let objected: BTreeSet<&str> = objections.shown.iter().filter_map(Objection::path).collect();
+    let touched = touched
+        .into_iter()
+        .map(|(path, lines)| Touched { path, lines })
+        .collect();
+    let files = in_order(touched, |path| objected.contains(path));
+    let (diff, unseen) = excerpt(claim, mirror, (base, head), &files).await?;
+    let question = Question::new(digest);
+    claim.note(Fact::ApprovalRequested {
+        id: question.id,
+        digest: question.digest.as_str().to_owned(),
+    });
+    let at = question.at;
+    claim.record.paused = Some(Paused {
+        by: PausedBy::Objections(Box::new(Held {
+            // What was allowed before was another result, or it would not be asked again.
+            is_void: claim.record.approval.take().is_some(),
+            question: Some(question),
+            objections: objections.shown,
+            more: objections.more,
+            extent,
+            diff,
+            unseen,
+        })),
+        at,
+        saved: None,
+    });
+    claim.record.set_aside += 1;
+    Ok(())
+}
+
+/// Returns what people are shown of the difference, and how much of it they are not.
+async fn excerpt(
+    claim: &Claim,
+    mirror: &Mirror,
+    range: (&CommitId, &CommitId),
+    files: &[Touched],
+) -> Result<(String, Unseen), Setback> {
+    let mut text = String::new();
+    let mut unseen = Unseen {
+        files: files.len(),
+        lines: files.iter().map(|file| file.lines).sum(),
+    };
+    for file in files.iter().take(MOST_FILES) {
+        let room = LONGEST_DIFFERENCE.saturating_sub(text.len());
+        if room == 0 {
+            break;
+        }
+        let (difference, is_cut) = mirror.difference_of(range, &file.path, room).await?;
+        unseen.lines = unseen.lines.saturating_sub(changed_lines(&difference));
+        if !is_cut && !difference.is_empty() {
+            unseen.files -= 1;
+        }
+        text.push_str(&difference);
+    }
+    Ok((claim.services.redactor.clean(&text).into_string(), unseen))
+}
+
+/// Hears an approval; returns whether the run goes on, and what is answered.
+pub(crate) fn hear_approval(claim: &mut Claim, order: &Order, given: Option<&Beginning>) -> (bool, Page) {
+    // A run that an earlier version of the program set aside has no question yet, and is asked
+    // anew.
+    let Some(question) = open_question(claim).cloned() else {
+        return (true, replies::approved(order.has_words()));
+    };
+    let word = Word {
+        digest: given,
+        is_later: is_later(claim, order, &question),
+    };
+    match question.takes(word) {
+        Ok(()) => {
+            let grant = question.granted(&order.by);
+            claim.note(Fact::ApprovalGranted {
+                id: grant.id,
+                approver: grant.by.clone(),
+                digest: grant.digest.as_str().to_owned(),
+            });
+            claim.record.approval = Some(grant);
+            (true, replies::approved(order.has_words()))
+        }
+        Err(refusal) => (false, replies::not_approved(refusal, &question.digest)),
+    }
+}
+
+/// Hears a denial; returns what is answered where it does not count.
+pub(crate) fn hear_denial(claim: &mut Claim, order: &Order, reason: Option<&str>) -> Result<(), Page> {
+    if let Some(question) = open_question(claim).cloned() {
+        if !is_later(claim, order, &question) {
+            return Err(replies::not_denied(Refusal::NotLater));
+        }
+        claim.note(Fact::ApprovalDenied {
+            id: question.id,
+            approver: order.by.clone(),
+            digest: question.digest.as_str().to_owned(),
+            reason: reason.unwrap_or_default().to_owned(),
+        });
+    }
+    claim.record.denial = reason.map(|reason| claim.services.redactor.clean(reason).into_string());
+    Ok(())
+}
+
+fn open_question(claim: &Claim) -> Option<&Question> {
+    match &claim.record.paused.as_ref()?.by {
+        PausedBy::Objections(held) => held.question.as_ref(),
+        PausedBy::Person(_) | PausedBy::File | PausedBy::Limit(_) | PausedBy::Question(_) => None,
+    }
+}
+
+/// Tells whether an order was certainly given after the question was put. Clocks of forge and
+/// worker differ, so comments are told apart by their numbers, which the forge gives in the
+/// order in which they are written; other kinds than plain comments have numbers of their own.
+fn is_later(claim: &Claim, order: &Order, question: &Question) -> bool {
+    match order.origin {
+        Origin::Request(request) => {
+            let made = request.get_timestamp().map(|time| time.to_unix());
+            let asked = u64::try_from(question.at.timestamp()).unwrap_or_default();
+            made.is_some_and(|(seconds, _)| seconds >= asked)
+        }
+        Origin::Comment(heard) | Origin::AboveWords(heard) => {
+            let marker = format!("{}:set-aside-{}", claim.lease.run, claim.record.set_aside);
+            let put = claim.record.comments.get(&marker).copied().flatten();
+            heard.key.kind == CommentKind::Comment && put.is_some_and(|put| heard.key.number > put.0)
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! Looks at a result before it leaves the worker: for secrets, in every commit of it, and for files
+//! that are protected.
+
+use crate::agent::approval::question;
+use crate::agent::claim::Claim;
+use crate::agent::run::Run;
+use crate::agent::workspace::source;
+use std::collections::HashSet;
+
+use crate::agent::record::hold_reason::{Objection, Objections};
+use crate::agent::record::interruption::Setback;
+use crate::journal::fact::Fact;
+use crate::repository::CommitId;
+use crate::repository::added::Kind;
+use crate::repository::mirror::Mirror;
+use crate::rules::Protection;
+use crate::secret::Leak;
+
+/// Most leaks that are looked at.
+const MOST_LEAKS: usize = 1000;
+
+/// Tells whether a person has to allow the delivery, and puts the question. Of a local task
+/// people see the result before anything leaves their machine, so they are only told.
+pub(crate) async fn needs_a_word(run: &mut Run) -> Result<bool, Setback> {
+    let (Some(base), Some(head)) = (run.claim.record.base.clone(), run.claim.record.head.clone()) else {
+        return Ok(false);
+    };
+    if !run.claim.record.has_changes() {
+        return Ok(false);
+    }
+    let mirror = source::mirror_at_hand(run).await?;
+    let objections = objections(&run.claim, &mirror, &base.commit, &head).await?;
+    if objections.shown.is_empty() {
+        return Ok(false);
+    }
+    if run.claim.record.local.is_some() {
+        for line in objections.lines() {
+            run.claim.warn(format!("Look at this: {line}."));
+        }
+        return Ok(false);
+    }
+    let digest = question::digest_of(&mirror, &base.commit, &head).await?;
+    if run
+        .claim
+        .record
+        .approval
+        .as_ref()
+        .is_some_and(|grant| grant.digest == digest)
+    {
+        return Ok(false);
+    }
+    note_objections(&run.claim, &objections);
+    question::put_question(&mut run.claim, &mirror, (&base.commit, &head), digest, objections).await?;
+    Ok(true)
+}
+
+/// Tells whether unfinished work may be shown on a branch; what may not stays in the mirror.
+pub(crate) async fn may_be_shown(claim: &mut Claim, mirror: &Mirror, base: &CommitId, head: &CommitId) -> bool {
+    let Ok(all) = objections(claim, mirror, base, head).await else {
+        return false;
+    };
+    note_objections(claim, &all);
+    if let Some(objection) = all.shown.first() {
+        claim.warn(format!("The work so far is not shown on a branch: {objection}."));
+    }
+    all.shown.is_empty()
+}
+
+fn note_objections(claim: &Claim, objections: &Objections) {
+    for objection in &objections.shown {
+        claim.note(Fact::PolicyRefused {
+            rule: objection.rule().to_owned(),
+            reason: format!("not pushed without a person's word: {objection}"),
+        });
+    }
+    if let Some(more) = objections.more.said() {
+        let rule = if objections.more.protected > 0 {
+            "protected_path"
+        } else {
+            "secret"
+        };
+        claim.note(Fact::PolicyRefused {
+            rule: rule.to_owned(),
+            reason: format!("not pushed without a person's word: {more}"),
+        });
+    }
+}
+
+/// Returns why `base..head` is not pushed without a person's word.
+async fn objections(claim: &Claim, mirror: &Mirror, base: &CommitId, head: &CommitId) -> Result<Objections, Setback> {
+    let mut all = protected(claim, mirror, base, head).await?;
+    all.extend(secrets(claim, mirror, base, head).await?);
+    Ok(Objections::of(all))
+}
+
+async fn protected(
+    claim: &Claim,
+    mirror: &Mirror,
+    base: &CommitId,
+    head: &CommitId,
+) -> Result<Vec<Objection>, Setback> {
+    let settings = &claim.services.settings.repository;
+    let protection = Protection::new(&settings.protected_paths, &settings.unprotected_paths);
+    let changed = mirror.changed(base, head).await?;
+    let touched = changed.into_iter().map(|changed| changed.path);
+    Ok(touched
+        .filter(|path| protection.covers(path))
+        .map(|path| Objection::Protected {
+            path: claim.services.redactor.clean(&path).into_string(),
+        })
+        .collect())
+}
+
+async fn secrets(claim: &Claim, mirror: &Mirror, base: &CommitId, head: &CommitId) -> Result<Vec<Objection>, Setback> {
+    let redactor = &claim.services.redactor;
+    let mut found: Vec<(Kind, String, Leak)> = Vec::new();
+    mirror
+        .each_added(base, head, |object| {
+            let room = MOST_LEAKS.saturating_sub(found.len());
+            let leaks = redactor.leaks_in(object.content);
+            let place = |leak| (object.kind, object.path.to_owned(), leak);
+            found.extend(leaks.into_iter().take(room).map(place));
+        })
+        .await?;
+    if found.is_empty() {
+        return Ok(Vec::new());
+    }
+    // What was there before is no news: a file that is moved, a test with a made-up key.
+    let mut known = HashSet::new();
+    mirror
+        .each_replaced(base, head, |object| {
+            let leaks = redactor.leaks_in(object.content);
+            known.extend(leaks.into_iter().map(|leak| leak.fingerprint));
+        })
+        .await?;
+    if found.iter().any(|(kind, ..)| *kind == Kind::Folder) {
+        // A folder that changes tells all of its names again.
+        let (files, _) = mirror.files(base, usize::MAX).await?;
+        let leaks = files.iter().flat_map(|file| redactor.leaks(&file.path));
+        known.extend(leaks.map(|leak| leak.fingerprint));
+    }
+    found.retain(|(.., leak)| !known.contains(&leak.fingerprint));
+    // A path may be the secret itself, or lead through it.
+    let shown = |path: String| redactor.clean(&path).into_string();
+    let mut all: Vec<Objection> = found
+        .into_iter()
+        .map(|(kind, path, leak)| match kind {
+            Kind::Folder => Objection::Name {
+                folder: shown(path),
+                kind: leak.kind,
+            },
+            Kind::Commit | Kind::File => Objection::Secret {
+                path: shown(path),
+                line: leak.line,
+                kind: leak.kind,
+            },
+        })
+        .collect();
+    all.sort();
+    all.dedup();
+    Ok(all)
+}

@@ -1,0 +1,99 @@
+//! What people say takes effect: words reach the model before its next call, orders change the run.
+
+use crate::agent::claim::Claim;
+use crate::agent::prompt;
+use crate::agent::record::budget::Allowance;
+use crate::agent::record::interruption::Setback;
+use crate::agent::record::message::{Order, Origin};
+use crate::agent::reporter::Reporter;
+use crate::agent::reporter::destination::Thread;
+use crate::agent::run::Run;
+use crate::agent::text::replies;
+use crate::journal::fact::Fact;
+use crate::llm::chat::Chat;
+use crate::markdown::compose::Page;
+use crate::secret::Clean;
+use crate::task::command::Command;
+
+/// Obeys what was ordered and gives what was said to the model, each once. Returns the message
+/// with the words, if there were any.
+pub(crate) async fn hear(run: &mut Run, chat: &mut Chat) -> Result<Option<Clean>, Setback> {
+    let mail = run.inbox.mailbox.take();
+    for order in mail.orders {
+        obey(&mut run.claim, &mut run.reporter, order).await?;
+    }
+    if mail.words.is_empty() {
+        return Ok(None);
+    }
+    let text = prompt::words(&prompt::fence(run.claim.lease.run), &mail.words);
+    let text = run.claim.services.redactor.clean(&text);
+    chat.send_user_message(&text);
+    // Saved with the conversation that holds them.
+    for words in mail.words {
+        run.claim.record.heard.insert(words.heard.key, words.heard.fingerprint);
+    }
+    Ok(Some(text))
+}
+
+/// Takes what is said while the task is planned into the task, for the planner and for the
+/// work.
+pub(crate) async fn hear_while_planning(run: &mut Run, chat: &mut Chat) -> Result<(), Setback> {
+    if let Some(text) = hear(run, chat).await? {
+        run.claim.record.task_text.push('\n');
+        run.claim.record.task_text.push_str(text.as_str());
+    }
+    Ok(())
+}
+
+/// Follows an order that leaves the run at work.
+async fn obey(claim: &mut Claim, reporter: &mut Reporter, order: Order) -> Result<(), Setback> {
+    let page = match &order.command {
+        Command::Budget(tokens) => {
+            allow(claim, *tokens);
+            replies::allowed(*tokens)
+        }
+        Command::Resume => replies::NOT_PAUSED.into(),
+        Command::Approve(_) | Command::Deny(_) => replies::NOTHING_TO_APPROVE.into(),
+        Command::Help | Command::Unknown(_) | Command::Stop | Command::Pause => replies::help(&order.command),
+    };
+    answer(claim, reporter, &order, &page).await
+}
+
+/// Lets the budgets count from here, with so many tokens.
+pub(crate) fn allow(claim: &mut Claim, tokens: u64) {
+    let spent = claim.spent();
+    claim.record.allowance = Some(Allowance { tokens, spent });
+}
+
+/// Answers an order below the item, and remembers that it was obeyed.
+pub(crate) async fn answer(
+    claim: &mut Claim,
+    reporter: &mut Reporter,
+    order: &Order,
+    page: &Page,
+) -> Result<(), Setback> {
+    if let Origin::Comment(heard) | Origin::AboveWords(heard) = order.origin
+        && matches!(reporter.destination, Thread::Item { .. })
+    {
+        reporter.say(claim, &format!("reply-{}", heard.key), page).await?;
+    }
+    has_obeyed(claim, order).await
+}
+
+/// Remembers that an order was obeyed; a crash before repeats it, which changes nothing.
+pub(crate) async fn has_obeyed(claim: &mut Claim, order: &Order) -> Result<(), Setback> {
+    claim.note(Fact::Ordered {
+        by: order.by.clone(),
+        command: order.command.to_string(),
+    });
+    match order.origin {
+        Origin::Comment(heard) | Origin::AboveWords(heard) => {
+            claim.record.heard.insert(heard.key, heard.fingerprint);
+            claim.save().await
+        }
+        Origin::Request(request) => {
+            claim.save().await?;
+            Ok(claim.services.store.answered(request).await?)
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! One question to the model, asked again until the answer can be read.
+
+use crate::agent::claim::Claim;
+use crate::workspace::containers::milliseconds_since;
+use std::time::Instant;
+
+use chrono::{Days, NaiveTime, Utc};
+
+use crate::agent::record::budget::PerDay;
+use crate::agent::record::interruption::Setback;
+use crate::conversation::decode::Unreadable;
+use crate::conversation::{Reply, Usage};
+use crate::journal::fact::Fact;
+use crate::llm::chat::Chat;
+
+/// How often a reply that cannot be read is asked for again.
+const RE_ASKS: u32 = 5;
+
+/// Gets the next reply and reads it with `read`; what cannot be read is asked again with the
+/// exact error.
+///
+/// # Errors
+/// After five unreadable replies in a row, at the end of the budget or of the allowed turns,
+/// and what the model's server causes.
+pub(crate) async fn ask<T>(
+    claim: &mut Claim,
+    chat: &mut Chat,
+    read: impl Fn(&Reply) -> Result<T, Unreadable>,
+) -> Result<T, Setback> {
+    ask_again(claim, chat, read, RE_ASKS).await
+}
+
+/// The same with another number of re-asks.
+pub(crate) async fn ask_again<T>(
+    claim: &mut Claim,
+    chat: &mut Chat,
+    read: impl Fn(&Reply) -> Result<T, Unreadable>,
+    re_asks: u32,
+) -> Result<T, Setback> {
+    let mut attempt = 0;
+    loop {
+        let reply = get_response(claim, chat).await?;
+        let unreadable = match read(&reply) {
+            Ok(answer) => return Ok(answer),
+            Err(unreadable) => unreadable,
+        };
+        attempt += 1;
+        claim.note(Fact::ReplyUnreadable {
+            attempt,
+            reason: unreadable.to_string(),
+        });
+        if attempt > re_asks {
+            return Err(Setback::unreadable(format!(
+                "the model's replies could not be read, {re_asks} re-asks included; the last error was: {}",
+                unreadable.what
+            )));
+        }
+        let question = format!("Your reply could not be used: {unreadable}\nReply again.");
+        chat.send_user_message(&claim.services.redactor.clean(&question));
+    }
+}
+
+pub(crate) async fn get_response(claim: &mut Claim, chat: &mut Chat) -> Result<Reply, Setback> {
+    if claim.stop.asked.is_cancelled() {
+        return Err(Setback::Interrupted);
+    }
+    check_limits(claim).await?;
+    let begun = Instant::now();
+    let reply = chat.get_response().await?;
+    claim.record.turns += 1;
+    claim.record.usage += reply.usage;
+    book(claim, &reply.usage).await?;
+    claim.record.postponed = 0;
+    claim.record.parked_since = None;
+    claim.note(Fact::ModelCalled {
+        turn: claim.record.turns,
+        input: reply.usage.input,
+        output: reply.usage.output,
+        cached: reply.usage.cached,
+        milliseconds: milliseconds_since(begun),
+    });
+    Ok(reply)
+}
+
+/// # Errors
+/// At the end of the run's budget, and of the day's for all runs.
+pub(crate) async fn check_limits(claim: &Claim) -> Result<(), Setback> {
+    let settings = &claim.services.settings;
+    let allowance = claim.record.allowance.as_ref();
+    if let Some(text) = settings.budget.exceeded(settings.max_turns, &claim.spent(), allowance) {
+        return Err(Setback::limit(text));
+    }
+    let per_day = &settings.budget.per_day;
+    if *per_day == PerDay::default() {
+        return Ok(());
+    }
+    let now = Utc::now();
+    let used = claim.services.store.used_on(now.date_naive()).await?;
+    match per_day.exceeded(&settings.budget, &used) {
+        Some(reason) => Err(Setback::Postponed {
+            until: (now.date_naive() + Days::new(1)).and_time(NaiveTime::MIN).and_utc(),
+            reason,
+        }),
+        None => Ok(()),
+    }
+}
+
+/// Books what a call has cost on the day, where days have limits.
+async fn book(claim: &Claim, usage: &Usage) -> Result<(), Setback> {
+    if claim.services.settings.budget.per_day == PerDay::default() {
+        return Ok(());
+    }
+    let today = Utc::now().date_naive();
+    Ok(claim.services.store.use_on(today, usage).await?)
+}

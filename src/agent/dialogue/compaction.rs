@@ -1,0 +1,72 @@
+//! Keeps the conversation within the window: at a threshold the model sums up its older part.
+
+use crate::agent::claim::Claim;
+use crate::agent::dialogue;
+use crate::agent::dialogue::ask;
+use crate::agent::prompt;
+use crate::agent::record::interruption::Setback;
+use crate::conversation::decode::without_thinking;
+use crate::conversation::{Message, compaction};
+use crate::journal::fact::Fact;
+use crate::llm::chat::Chat;
+
+/// Part of the window, in percent, at which the older part is summed up.
+const THRESHOLD: u64 = 70;
+/// Part of the window, in percent, at which there is no room for the question and the summary
+/// behind the whole.
+const FULL: u64 = 90;
+/// Part of the window, in percent, that the newest turns may keep.
+const KEPT: u64 = 30;
+/// A longer summary would fill the window again.
+const LONGEST_SUMMARY: usize = 16 * 1024;
+
+/// Replaces the older part of the conversation by a summary when the window is nearly full. A
+/// summary that does not come destroys nothing: the conversation stays as it is and is tried
+/// again at the next turn.
+pub(crate) async fn compact_if_needed(claim: &mut Claim, chat: &mut Chat) -> Result<(), Setback> {
+    if chat.fullness() < THRESHOLD {
+        return Ok(());
+    }
+    let kept = claim.services.model.window() * KEPT / 100;
+    let Some(replaces) = compaction::older_part(chat.messages(), kept) else {
+        return Ok(());
+    };
+    // Asked aside, so that the question does not stay in the conversation; the same beginning
+    // keeps the provider's cache warm. Where the whole does not fit any more, the part that is
+    // to go is all that is asked about.
+    let mut aside = if chat.fullness() < FULL {
+        chat.clone()
+    } else {
+        chat.beginning(compaction::HEAD + replaces)
+    };
+    aside.hold_to(None);
+    aside.send_user_message(&claim.services.redactor.clean(prompt::SUMMARY_REQUEST));
+    let reply = match ask::get_response(claim, &mut aside).await {
+        Ok(reply) => reply,
+        Err(Setback::Failed(failure)) => {
+            claim.note(Fact::Warned {
+                text: format!("the conversation was not summed up: {}", failure.text),
+            });
+            return Ok(());
+        }
+        Err(setback) => return Err(setback),
+    };
+    let text = without_thinking(&reply.text);
+    if text.trim().is_empty() || text.len() > LONGEST_SUMMARY {
+        claim.note(Fact::Warned {
+            text: "the model's summary of the conversation could not be used".to_owned(),
+        });
+        return Ok(());
+    }
+    let text = claim.services.redactor.clean(&prompt::summary(&text)).into_string();
+    let summary = Message::Summary { replaces, text };
+    dialogue::save(claim, chat).await?;
+    let record = claim.written_record()?;
+    let store = &claim.services.store;
+    store
+        .append(&claim.lease, &record, std::slice::from_ref(&summary))
+        .await?;
+    chat.compact(summary);
+    claim.note(Fact::Compacted { messages: replaces });
+    Ok(())
+}

@@ -1,0 +1,167 @@
+//! The tools that talk to the program itself: tick a subtask, ask people, ask for a better plan.
+//!
+//! They are tools and no fields of the reply, so that JSON and native calls say them alike. A call
+//! only notes the wish; the run sees to it when all calls of the reply are through.
+
+use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use crate::conversation::ToolSpec;
+use crate::tool::{ToolError, ToolOutput, ToolServer, own_spec, read_args};
+
+const NAME: &str = "agent";
+/// Most characters of a question or a reason.
+const LONGEST: usize = 2_000;
+
+/// What the model wished in one reply.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Wishes {
+    pub finished: BTreeSet<String>,
+    pub question: Option<String>,
+    /// Why the plan should be revised.
+    pub revision: Option<String>,
+    /// Commands that a new container needs besides the plan's set-up.
+    pub set_up: Vec<String>,
+}
+
+/// The server of these tools.
+pub(crate) struct WishBox {
+    wishes: Mutex<Wishes>,
+    /// Whether there are people who could answer.
+    may_ask: bool,
+    has_plan: bool,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct FinishSubtask {
+    id: String,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct AskPeople {
+    question: String,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct RevisePlan {
+    reason: String,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct AddSetUp {
+    command: String,
+}
+
+impl WishBox {
+    pub(crate) fn new(may_ask: bool, has_plan: bool) -> Self {
+        Self {
+            wishes: Mutex::default(),
+            may_ask,
+            has_plan,
+        }
+    }
+
+    /// Takes out what was wished since the last time.
+    pub(crate) fn take(&self) -> Wishes {
+        std::mem::take(&mut *self.wishes.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn wish(&self, add: impl FnOnce(&mut Wishes)) {
+        add(&mut self.wishes.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+}
+
+#[async_trait]
+impl ToolServer for WishBox {
+    fn name(&self) -> &str {
+        NAME
+    }
+
+    fn system_prompt(&self) -> Option<&str> {
+        None
+    }
+
+    async fn list(&self) -> Result<Vec<ToolSpec>, ToolError> {
+        let mut specs = Vec::new();
+        if self.has_plan {
+            specs.push(own_spec::<FinishSubtask>(
+                NAME,
+                "finish_subtask",
+                "Ticks a subtask of the plan; call it along with the next step.",
+            ));
+            specs.push(own_spec::<RevisePlan>(
+                NAME,
+                "revise_plan",
+                "Asks for a better plan when this one proves wrong.",
+            ));
+        }
+        specs.push(own_spec::<AddSetUp>(
+            NAME,
+            "add_set_up",
+            "Adds a shell command that sets up a new container, where the result is checked; people see it.",
+        ));
+        if self.may_ask {
+            specs.push(own_spec::<AskPeople>(
+                NAME,
+                "ask_people",
+                "Stops until a person answers; only for what the task leaves open and no file tells.",
+            ));
+        }
+        Ok(specs)
+    }
+
+    async fn call(&self, tool: &str, args: &Map<String, Value>) -> Result<ToolOutput, ToolError> {
+        let text = match tool {
+            "finish_subtask" => {
+                let FinishSubtask { id } = read_args(args)?;
+                self.wish(|wishes| {
+                    wishes.finished.insert(id.trim().to_owned());
+                });
+                "Ticked."
+            }
+            "revise_plan" => {
+                let RevisePlan { reason } = read_args(args)?;
+                let reason = said("reason", &reason)?;
+                self.wish(|wishes| wishes.revision = Some(reason));
+                "The plan will be revised."
+            }
+            "add_set_up" => {
+                let AddSetUp { command } = read_args(args)?;
+                let command = said("command", &command)?;
+                self.wish(|wishes| wishes.set_up.push(command));
+                "Noted: it is run in new containers of this task. It was not run in this one."
+            }
+            "ask_people" => {
+                let AskPeople { question } = read_args(args)?;
+                let question = said("question", &question)?;
+                self.wish(|wishes| wishes.question = Some(question));
+                "Asked. What people answer comes with the next message."
+            }
+            _ => return Err(ToolError::TellModel(format!("there is no tool {NAME}/{tool}"))),
+        };
+        Ok(ToolOutput {
+            text: text.to_owned(),
+            is_error: false,
+            structured: None,
+        })
+    }
+
+    async fn close(&self) {}
+}
+
+fn said(what: &str, text: &str) -> Result<String, ToolError> {
+    let text: String = text.trim().chars().take(LONGEST).collect();
+    if text.is_empty() {
+        return Err(ToolError::TellModel(format!("the {what} is empty")));
+    }
+    Ok(text)
+}

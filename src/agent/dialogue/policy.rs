@@ -1,0 +1,195 @@
+//! What rules refuse to the model: each refusal is an answer, is in the journal, and counts. Three
+//! replies in a row to which nothing but refusals came end the run.
+//!
+//! Replies are counted and not calls, since a model that asks for five things at once has not read
+//! the first answer yet. What succeeds begins the count anew; what fails for another reason leaves
+//! it as it is. A file that is not there, not UTF-8 or too large is no matter of policy: the same
+//! tool, or a command, may be used for another.
+
+use crate::agent::claim::Claim;
+use crate::agent::dialogue;
+use serde_json::Value;
+
+use crate::agent::record::interruption::Setback;
+use crate::conversation::ToolCall;
+use crate::journal::fact::Fact;
+use crate::llm::chat::Chat;
+use crate::markdown::code::code;
+use crate::tool::ToolOutput;
+use crate::workspace::WORKSPACE;
+
+/// So many in a row end a run.
+const MOST: usize = 3;
+/// What a refused connection is noted as.
+pub(crate) const EGRESS: &str = "egress";
+/// The planner's own server, whose tools are about files as well.
+const REPOSITORY: &str = "repository";
+/// Numbers with which the file tools refuse by a rule: a path or an extension that is not allowed,
+/// a file that is left out.
+const BY_RULE: [u16; 2] = [400, 403];
+
+/// Of a file tool that failed without a number.
+const OTHERWISE: u16 = 500;
+
+/// Which rule refused, and what the model was told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Refusal {
+    pub(crate) rule: String,
+    pub(crate) reason: String,
+}
+
+/// How a call ended, for the journal.
+#[derive(Debug, Default)]
+pub(crate) struct Outcome {
+    /// Of a call of a file tool.
+    pub(crate) status: Option<u16>,
+    pub(crate) size: Option<u64>,
+    pub(crate) refusal: Option<Refusal>,
+}
+
+impl Outcome {
+    /// Reads what a tool answered. Only the program's own file tools are believed: what another
+    /// server or a command prints may look like anything.
+    pub(crate) fn of(call: &ToolCall, output: &ToolOutput) -> Self {
+        let is_command = output
+            .structured
+            .as_ref()
+            .is_some_and(|fields| fields.get("exit_code").is_some());
+        if !is_own(call) || is_command {
+            return Self::default();
+        }
+        let size = output
+            .structured
+            .as_ref()
+            .and_then(|fields| fields.get("size")?.as_u64());
+        if !output.is_error {
+            return Self {
+                status: is_about_a_file(call).then_some(200),
+                size,
+                refusal: None,
+            };
+        }
+        let Some((rule, status)) = head(&output.text) else {
+            return Self {
+                status: is_about_a_file(call).then_some(OTHERWISE),
+                ..Self::default()
+            };
+        };
+        let refusal = BY_RULE.contains(&status).then(|| Refusal {
+            rule: rule.to_owned(),
+            reason: output.text.clone(),
+        });
+        Self {
+            status: Some(status),
+            size,
+            refusal,
+        }
+    }
+
+    /// Returns the outcome of what was refused before the tool was asked.
+    pub(crate) fn forbidden(call: &ToolCall, rule: &str, status: u16, reason: String) -> Self {
+        Self {
+            status: is_about_a_file(call).then_some(status),
+            size: None,
+            refusal: Some(Refusal {
+                rule: rule.to_owned(),
+                reason,
+            }),
+        }
+    }
+}
+
+/// Returns the path that a call of a file tool is about.
+pub(crate) fn path(call: &ToolCall) -> Option<&str> {
+    let path = call.args.get("path").and_then(Value::as_str);
+    path.filter(|_| is_about_a_file(call))
+}
+
+fn is_own(call: &ToolCall) -> bool {
+    let server = call.tool.split('/').next();
+    [Some(WORKSPACE), Some(REPOSITORY)].contains(&server)
+}
+
+fn is_about_a_file(call: &ToolCall) -> bool {
+    is_own(call) && !call.tool.ends_with("/execute_command")
+}
+
+/// Returns word and number at the beginning of a refusal, such as `path_escape 400: `.
+fn head(text: &str) -> Option<(&str, u16)> {
+    let (rule, status) = text.split_once(": ")?.0.split_once(' ')?;
+    let is_word = rule.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    let is_number = status.len() == 3 && status.bytes().all(|byte| byte.is_ascii_digit());
+    (is_word && is_number).then(|| Some((rule, status.parse().ok()?)))?
+}
+
+/// Notes a refusal in the journal.
+pub(crate) fn note_refusal(claim: &Claim, refusal: &Refusal) {
+    claim.note(Fact::PolicyRefused {
+        rule: refusal.rule.clone(),
+        reason: refusal.reason.clone(),
+    });
+}
+
+/// Counts what rules refused of the calls of one reply. Ends the run whose model does not stop
+/// asking for what is forbidden, and warns it before.
+pub(crate) fn heed_refusals(
+    claim: &mut Claim,
+    chat: &mut Chat,
+    refused: &[Refusal],
+    has_success: bool,
+) -> Result<(), Setback> {
+    if has_success {
+        claim.record.refusals.clear();
+    }
+    let Some(first) = refused.first().filter(|_| !has_success) else {
+        return Ok(());
+    };
+    let reason = claim.services.redactor.clean(&first.reason).into_string();
+    claim.record.refusals.push(reason);
+    let refusals = &claim.record.refusals;
+    if refusals.len() >= MOST {
+        let named: Vec<String> = refusals
+            .iter()
+            .map(|reason| format!("\n- {}", code(first_line(reason))))
+            .collect();
+        return Err(Setback::refused_by_policy(format!(
+            "the model asked {MOST} times in a row for what rules forbid, and nothing else came of it:\n{}\n\nAllow what is really \
+             needed where the rule stands, or ask for something that does without it",
+            named.concat()
+        )));
+    }
+    if refusals.len() + 1 == MOST {
+        dialogue::tell(
+            claim,
+            chat,
+            "Rules refused what you asked for, twice in a row. The next refusal ends the run. Do what is allowed instead, or finish \
+             and say what is open.",
+        );
+    }
+    Ok(())
+}
+
+fn first_line(text: &str) -> &str {
+    text.lines().next().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_begins_with_a_word_and_a_number() {
+        for (text, expected) in [
+            ("path_escape 400: ../a leads out", Some(("path_escape", 400))),
+            ("not_utf8 415: a: b", Some(("not_utf8", 415))),
+            ("path_escape: 400", None),
+            ("there is no tool x; there are 400: y", None),
+            ("not found 404: x", None),
+            ("a 4000: x", None),
+            ("a +40: x", None),
+            ("", None),
+        ] {
+            assert_eq!(head(text), expected, "{text}");
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! A better plan, when the work shows that the first one is wrong.
+
+use crate::agent::claim::Claim;
+use crate::agent::dialogue;
+use crate::agent::dialogue::ask;
+use crate::agent::prompt;
+use crate::agent::record::interruption::Setback;
+use crate::agent::record::redaction::clean_plan;
+use crate::agent::reporter::Reporter;
+use crate::conversation::Reply;
+use crate::conversation::decode::Unreadable;
+use crate::journal::fact::Fact;
+use crate::llm::chat::Chat;
+use crate::plan::{self, Plan};
+
+/// How often a new plan that cannot be read is asked for again.
+const RE_ASKS: u32 = 2;
+
+/// Asks for a better plan because the model wished it.
+pub(crate) async fn revise_plan_as_wished(
+    claim: &mut Claim,
+    reporter: &mut Reporter,
+    chat: &mut Chat,
+    reason: &str,
+) -> Result<(), Setback> {
+    if may_revise_plan(claim) {
+        return revise_plan(claim, reporter, chat, reason).await;
+    }
+    dialogue::tell(
+        claim,
+        chat,
+        "The plan cannot be revised any more; finish with it what can be finished, and say what is open.",
+    );
+    Ok(())
+}
+
+fn may_revise_plan(claim: &Claim) -> bool {
+    claim.record.former_plans.len() < claim.services.settings.planning.replanning.max_revisions
+}
+
+/// Asks for a better plan, aside, and goes on with it; does nothing where it was revised often
+/// enough. A plan that cannot be read changes nothing: the old one stays.
+pub(crate) async fn revise_plan(
+    claim: &mut Claim,
+    reporter: &mut Reporter,
+    chat: &mut Chat,
+    reason: &str,
+) -> Result<(), Setback> {
+    let Some(old) = claim.record.plan.clone().filter(|_| may_revise_plan(claim)) else {
+        return Ok(());
+    };
+    let most_subtasks = claim.services.settings.planning.max_subtasks;
+    let mut aside = chat.clone();
+    let question = prompt::revision(reason, most_subtasks);
+    aside.hold_to(Some(plan::form::revision(most_subtasks)));
+    aside.send_user_message(&claim.services.redactor.clean(&question));
+    let read = |reply: &Reply| read(reply, most_subtasks);
+    let new = match ask::ask_again(claim, &mut aside, read, RE_ASKS).await {
+        Ok(new) => clean_plan(new, &claim.services.redactor),
+        Err(Setback::Failed(failure)) => {
+            claim.note(Fact::Warned {
+                text: format!("the plan was to be revised, but the old one stays: {}", failure.text),
+            });
+            dialogue::tell(claim, chat, "No new plan came of it; the old one stays. Go on.");
+            return Ok(());
+        }
+        Err(setback) => return Err(setback),
+    };
+    claim.note(Fact::Replanned {
+        reason: reason.to_owned(),
+        subtasks: new.task_decomposition.subtasks.len(),
+    });
+    dialogue::tell(claim, chat, &prompt::revised(&new));
+    // A tick stays where the subtask did.
+    let stays = |id: &String| old.subtask(id).is_some_and(|before| new.subtask(id) == Some(before));
+    claim.record.finished_subtasks.retain(stays);
+    claim.record.plan = Some(Plan {
+        // The container runs already.
+        selected_environment: old.selected_environment.clone(),
+        ..new
+    });
+    claim.record.former_plans.push(old);
+    dialogue::save(claim, chat).await?;
+    reporter.show_progress(claim).await
+}
+
+fn read(reply: &Reply, most_subtasks: usize) -> Result<Plan, Unreadable> {
+    let plan = plan::read(reply)?;
+    plan.validate(most_subtasks)?;
+    Ok(plan)
+}

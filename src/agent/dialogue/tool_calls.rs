@@ -1,0 +1,254 @@
+//! Runs the tool calls of one reply: those that only read beside one another, all others one after
+//! the other.
+
+use crate::agent::claim::Claim;
+use crate::agent::dialogue::network_refusals;
+use crate::gateway::ledger::Ledger;
+use std::time::Instant;
+
+use futures_util::future::BoxFuture;
+use futures_util::{FutureExt, StreamExt, stream};
+use serde_json::Value;
+
+use crate::agent::dialogue::policy::{self, Outcome, Refusal};
+use crate::agent::record::interruption::Setback;
+use crate::conversation::{ToolCall, ToolResult, excerpt};
+use crate::journal::fact::Fact;
+use crate::tool::toolbox::Toolbox;
+use crate::tool::{ToolError, ToolOutput};
+use crate::workspace::containers::milliseconds_since;
+
+/// Most bytes of one output in the conversation, whatever the window.
+const MOST_BYTES: usize = 32 * 1024;
+const FEWEST_BYTES: usize = 4 * 1024;
+/// Part of the window, in percent, that one output may take.
+const SHARE: u64 = 10;
+
+/// Arguments that tell one call of a tool from another, most telling first.
+const TELLING: [&str; 3] = ["command", "path", "pattern"];
+/// Most characters of that in the journal.
+const LONGEST_ABOUT: usize = 120;
+
+/// What the model is told of a call whose end nobody saw.
+pub(crate) const UNKNOWN_OUTCOME: &str =
+    "The program was stopped while this ran. Whether it took effect is unknown: look before you repeat it.";
+
+/// What the model is told of a call that was not begun, because the program was asked to stop.
+const NOT_RUN: &str = "The program was stopped before this was run. Repeat it if it is still needed.";
+
+/// Most calls that run at once: as many files as a disk likes to read at a time.
+const SIDE_BY_SIDE: usize = 4;
+
+/// What a call gave, and what of it a rule refused.
+type Ended = (ToolOutput, Option<Refusal>);
+
+/// What became of the calls of one reply.
+pub(crate) struct Called {
+    pub(crate) results: Vec<ToolResult>,
+    /// What rules refused of them.
+    pub(crate) refused: Vec<Refusal>,
+}
+
+impl Called {
+    pub(crate) fn has_failures(&self) -> bool {
+        self.results.iter().any(|result| result.is_error)
+    }
+
+    pub(crate) fn has_success(&self) -> bool {
+        self.results.iter().any(|result| !result.is_error)
+    }
+}
+
+/// Runs `calls` in their order; what fails is told to the model, a lost workspace is not. Those
+/// that only read run beside one another as far as they stand together: one that may write
+/// waits for all before it, and all behind it wait for it.
+pub(crate) async fn call_all(
+    claim: &Claim,
+    ledger: &Ledger,
+    toolbox: &Toolbox,
+    calls: Vec<ToolCall>,
+) -> Result<Called, Setback> {
+    let mut called = Called {
+        results: Vec::with_capacity(calls.len()),
+        refused: Vec::new(),
+    };
+    // However many calls a reply has, their outputs together leave room for what was said
+    // before.
+    let most = most_bytes(claim, calls.len());
+    for together in calls.chunk_by(|one, next| toolbox.only_reads(one) && toolbox.only_reads(next)) {
+        // What was refused before these calls is no news of them.
+        let _ = network_refusals::refused_just_now(claim, ledger);
+        let ended = side_by_side(claim, toolbox, together).await?;
+        // More than one are only together where they read, and reading asks for no host: it was
+        // something in the background.
+        let mut refused = network_refusals::refused_just_now(claim, ledger);
+        for (place, (call, ended)) in together.iter().zip(ended).enumerate() {
+            let news = refused.take_if(|_| place + 1 == together.len());
+            let may_be_its = !toolbox.only_reads(call);
+            let (output, refusal) = weighed(claim, ended, most, news, may_be_its).await;
+            called.refused.extend(refusal);
+            called.results.push(ToolResult {
+                call: call.clone(),
+                output: output.text,
+                is_error: output.is_error,
+            });
+        }
+    }
+    Ok(called)
+}
+
+/// Runs calls beside one another, and notes them in their order when all are through.
+async fn side_by_side(claim: &Claim, toolbox: &Toolbox, calls: &[ToolCall]) -> Result<Vec<Ended>, Setback> {
+    // Boxed: the compiler cannot prove a stream of bare futures Send.
+    let begun: Vec<BoxFuture<'_, _>> = calls
+        .iter()
+        .map(|call| call_unless_stopped(claim, toolbox, call).boxed())
+        .collect();
+    let through: Vec<Result<_, Setback>> = stream::iter(begun).buffered(SIDE_BY_SIDE).collect().await;
+    let mut ended = Vec::with_capacity(calls.len());
+    for through in through {
+        let (one, fact) = through?;
+        if let Some(fact) = fact {
+            claim.note(fact);
+        }
+        ended.push(one);
+    }
+    Ok(ended)
+}
+
+async fn call_unless_stopped(
+    claim: &Claim,
+    toolbox: &Toolbox,
+    call: &ToolCall,
+) -> Result<(Ended, Option<Fact>), Setback> {
+    if claim.stop.asked.is_cancelled() {
+        return Ok(((failed(NOT_RUN.to_owned()), None), None));
+    }
+    let (ended, fact) = call_unnoted(claim, toolbox.call(call), call).await?;
+    Ok((ended, Some(fact)))
+}
+
+/// Returns what the model is told of a call: its output cut to `most` bytes, and which hosts
+/// the container was `refused` meanwhile, which counts against the call where it `may_be_its`
+/// doing.
+async fn weighed(
+    claim: &Claim,
+    (output, mut refusal): Ended,
+    most: usize,
+    refused: Option<String>,
+    may_be_its: bool,
+) -> Ended {
+    let mut text = cut_for_window(claim, output.text, most).await;
+    if let Some(refused) = refused {
+        // Many programs only say that a connection failed.
+        text = format!("{text}\n{refused}");
+        // Of a call that succeeded all the same it was no part that mattered.
+        if may_be_its && output.is_error && refusal.is_none() {
+            refusal = Some(Refusal {
+                rule: policy::EGRESS.to_owned(),
+                reason: refused,
+            });
+        }
+    }
+    if let Some(refusal) = &refusal {
+        policy::note_refusal(claim, refusal);
+    }
+    (ToolOutput { text, ..output }, refusal)
+}
+
+/// Waits for one call and returns its output, cleaned of secrets and as long as the tool gives
+/// it.
+pub(crate) async fn call_whole(
+    claim: &Claim,
+    calling: impl Future<Output = Result<ToolOutput, ToolError>>,
+    call: &ToolCall,
+) -> Result<Ended, Setback> {
+    let (ended, fact) = call_unnoted(claim, calling, call).await?;
+    claim.note(fact);
+    Ok(ended)
+}
+
+/// The same, with what is to be noted of it.
+async fn call_unnoted(
+    claim: &Claim,
+    calling: impl Future<Output = Result<ToolOutput, ToolError>>,
+    call: &ToolCall,
+) -> Result<(Ended, Fact), Setback> {
+    tracing::debug!(task = %claim.lease.task, tool = call.tool, "a call begins");
+    let begun = Instant::now();
+    let ended = tokio::select! {
+        ended = calling => ended,
+        () = claim.stop.deadline.cancelled() => Err(ToolError::TellModel(UNKNOWN_OUTCOME.to_owned())),
+    };
+    let (output, outcome) = match ended {
+        Ok(output) => {
+            let outcome = Outcome::of(call, &output);
+            (output, outcome)
+        }
+        Err(ToolError::TellModel(text)) => {
+            let output = failed(text);
+            let outcome = Outcome::of(call, &output);
+            (output, outcome)
+        }
+        Err(forbidden @ ToolError::Forbidden { rule, status, .. }) => {
+            let text = forbidden.to_string();
+            (failed(text.clone()), Outcome::forbidden(call, rule, status, text))
+        }
+        Err(gone @ (ToolError::Away { .. } | ToolError::Lost { .. })) => return Err(gone.into()),
+    };
+    let fact = Fact::ToolCalled {
+        tool: call.tool.clone(),
+        about: about(claim, call),
+        is_error: output.is_error,
+        bytes: output.text.len(),
+        milliseconds: milliseconds_since(begun),
+        path: policy::path(call).map(str::to_owned),
+        size: outcome.size,
+        status: outcome.status,
+    };
+    let text = claim.services.redactor.clean(&output.text).into_string();
+    Ok(((ToolOutput { text, ..output }, outcome.refusal), fact))
+}
+
+/// Returns what tells this call from others of the same tool: its command, its path, or its
+/// first text.
+fn about(claim: &Claim, call: &ToolCall) -> String {
+    let named = TELLING.iter().find_map(|name| call.args.get(*name)?.as_str());
+    let text = named.or_else(|| call.args.values().find_map(Value::as_str));
+    // Cleaned before it is cut: the half of a secret would not be recognised.
+    let text = claim.services.redactor.clean(text.unwrap_or_default()).into_string();
+    text.lines()
+        .next()
+        .unwrap_or_default()
+        .chars()
+        .take(LONGEST_ABOUT)
+        .collect()
+}
+
+/// Returns how many bytes the output of each of so many calls in one reply may have.
+pub(crate) fn most_bytes(claim: &Claim, calls: usize) -> usize {
+    let of_one = bytes_of_window(claim, SHARE).clamp(FEWEST_BYTES, MOST_BYTES);
+    of_one.min(of_one * 5 / 2 / calls.max(1))
+}
+
+/// Cuts `text` in the middle; the whole is kept on disk.
+async fn cut_for_window(claim: &Claim, text: String, most: usize) -> String {
+    if text.len() <= most {
+        return text;
+    }
+    claim.outputs.keep(claim.record.turns, &text).await;
+    excerpt::middle_cut(&text, most, None)
+}
+
+/// Returns `percent` of the model's window as bytes of text, at four bytes a token.
+pub(crate) fn bytes_of_window(claim: &Claim, percent: u64) -> usize {
+    usize::try_from(claim.services.model.window() * 4 * percent / 100).unwrap_or(usize::MAX)
+}
+
+fn failed(text: String) -> ToolOutput {
+    ToolOutput {
+        text,
+        is_error: true,
+        structured: None,
+    }
+}

@@ -1,0 +1,83 @@
+//! Listens to the operator: requests in the store, and the pause file.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::Mutex;
+use uuid::Uuid;
+
+use crate::agent::inbox::mailbox::Mailbox;
+use crate::agent::record::PausedBy;
+use crate::agent::record::interruption::Setback;
+use crate::agent::record::message::{Order, Origin};
+use crate::agent::services::Workshop;
+use crate::task::command::Command;
+use crate::task::id::RunId;
+
+/// How often the store and the pause file are looked at.
+const TICK: Duration = Duration::from_secs(1);
+/// Who asks through the command line, for people.
+const OPERATOR: &str = "the operator";
+
+/// Returns the file that pauses all runs of an installation while it exists.
+pub fn pause_file(state_dir: &Path) -> PathBuf {
+    state_dir.join("pause")
+}
+
+/// Listens to what is near: requests in the store, and the pause file. Apart from [`Ear`], so that
+/// a forge that hangs does not keep the operator from being heard.
+pub struct NearEar {
+    workshop: Arc<Workshop>,
+    run: RunId,
+    may_pause: bool,
+    mailbox: Arc<Mailbox>,
+    requests: HashSet<Uuid>,
+}
+
+impl NearEar {
+    /// A local task cannot be paused: it ends with the command that gave it.
+    pub fn new(workshop: Arc<Workshop>, run: RunId, may_pause: bool, mailbox: Arc<Mailbox>) -> Self {
+        Self {
+            workshop,
+            run,
+            may_pause,
+            mailbox,
+            requests: HashSet::new(),
+        }
+    }
+
+    /// Listens until it is dropped.
+    pub async fn listen(ear: Arc<Mutex<Self>>) {
+        loop {
+            tokio::time::sleep(TICK).await;
+            ear.lock().await.look().await;
+        }
+    }
+
+    /// Looks once.
+    pub async fn look(&mut self) {
+        match self.workshop.store.requests(self.run).await {
+            Ok(requests) => {
+                for request in requests {
+                    if self.requests.insert(request.id) {
+                        let Ok(command) = request.text.parse::<Command>();
+                        self.mailbox.put_order(Order {
+                            command,
+                            by: OPERATOR.to_owned(),
+                            origin: Origin::Request(request.id),
+                        });
+                    }
+                }
+            }
+            Err(error) => tracing::warn!(run = %self.run, "the store could not be asked for requests: {error}"),
+        }
+        if self.may_pause && pause_file(&self.workshop.settings.state_dir).exists() {
+            self.mailbox.put_down_soon(Setback::Paused {
+                by: PausedBy::File,
+                order: None,
+            });
+        }
+    }
+}

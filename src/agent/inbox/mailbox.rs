@@ -1,0 +1,143 @@
+//! What comes in for a run while it works: a listening task puts it in, the run takes it out at its
+//! next safe point.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::agent::record::PausedBy;
+use crate::agent::record::interruption::Setback;
+use crate::agent::record::message::{Order, Words};
+use crate::agent::record::stop::Stop;
+use crate::task::command::Command;
+
+/// What arrived and was not taken yet, in order.
+#[derive(Debug, Default)]
+pub struct Mail {
+    pub orders: Vec<Order>,
+    pub words: Vec<Words>,
+}
+
+/// One run's mail, and why it is to be put down at once, if it is.
+pub struct Mailbox {
+    mail: Mutex<Mail>,
+    verdict: Mutex<Option<Setback>>,
+    stop: Stop,
+}
+
+impl Mailbox {
+    /// `stop` is the run's own: through it the mailbox wakes the run from whatever it waits for.
+    pub fn new(stop: Stop) -> Self {
+        Self {
+            mail: Mutex::default(),
+            verdict: Mutex::default(),
+            stop,
+        }
+    }
+
+    /// Takes an order in: a stop or pause ends the work, the others wait for the next safe point.
+    pub fn put_order(&self, order: Order) {
+        match order.command {
+            Command::Stop => self.put_down_now(Setback::Stopped { order }),
+            Command::Pause => self.put_down_soon(Setback::Paused {
+                by: PausedBy::Person(order.by.clone()),
+                order: Some(Box::new(order)),
+            }),
+            _ => lock(&self.mail).orders.push(order),
+        }
+    }
+
+    pub fn put_words(&self, words: Words) {
+        let mut mail = lock(&self.mail);
+        // An edit overtakes what was not read yet.
+        mail.words.retain(|unread| unread.heard.key != words.heard.key);
+        mail.words.push(words);
+    }
+
+    pub fn take(&self) -> Mail {
+        std::mem::take(&mut *lock(&self.mail))
+    }
+
+    pub fn has_words(&self) -> bool {
+        !lock(&self.mail).words.is_empty()
+    }
+
+    /// Has the run put down at its next safe point: a tool call that runs may finish.
+    pub fn put_down_soon(&self, verdict: Setback) {
+        lock(&self.verdict).get_or_insert(verdict);
+        self.stop.asked.cancel();
+    }
+
+    /// Has the run put down at once, in the middle of whatever it does. Overrules a milder verdict.
+    pub fn put_down_now(&self, verdict: Setback) {
+        *lock(&self.verdict) = Some(verdict);
+        self.stop.asked.cancel();
+        self.stop.deadline.cancel();
+    }
+
+    /// Returns why the run was interrupted, if it was not by the end of the program.
+    pub fn verdict(&self) -> Option<Setback> {
+        lock(&self.verdict).take()
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agent::record::message::Heard;
+    use crate::forge::{Comment, CommentKey, CommentKind};
+    use chrono::DateTime;
+
+    fn words(number: u64, body: &str) -> Words {
+        let comment = Comment {
+            key: CommentKey {
+                kind: CommentKind::Comment,
+                number,
+            },
+            author: "alice".to_owned(),
+            author_id: None,
+            body: body.to_owned(),
+            created_at: DateTime::UNIX_EPOCH,
+            updated_at: DateTime::UNIX_EPOCH,
+            place: None,
+            is_approval: false,
+            is_bot: false,
+        };
+        Words {
+            heard: Heard::of(&comment),
+            comment,
+            below: None,
+            is_edit: false,
+        }
+    }
+
+    #[test]
+    fn an_edit_overtakes_the_text_that_nobody_read_yet() {
+        let mailbox = Mailbox::new(Stop::default());
+        for (number, body) in [(1, "red"), (2, "and round"), (1, "blue")] {
+            mailbox.put_words(words(number, body));
+        }
+        let bodies: Vec<_> = mailbox
+            .take()
+            .words
+            .into_iter()
+            .map(|words| words.comment.body)
+            .collect();
+        assert_eq!(bodies, ["and round", "blue"]);
+        assert!(!mailbox.has_words());
+    }
+
+    #[test]
+    fn the_stricter_verdict_counts() {
+        let mailbox = Mailbox::new(Stop::default());
+        mailbox.put_down_soon(Setback::failed("mild"));
+        assert!(!mailbox.stop.deadline.is_cancelled());
+        mailbox.put_down_now(Setback::failed("strict"));
+        mailbox.put_down_soon(Setback::failed("late"));
+        let verdict = mailbox.verdict();
+        assert!(matches!(verdict, Some(Setback::Failed(failure)) if failure.text == "strict"));
+        assert!(mailbox.stop.deadline.is_cancelled());
+    }
+}

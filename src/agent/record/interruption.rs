@@ -1,0 +1,172 @@
+//! Why a stage ended without its result. The variant says what becomes of the run.
+
+use chrono::{DateTime, TimeDelta, Utc};
+
+use crate::agent::record::message::Order;
+use crate::agent::record::{Failure, FailureKind, PausedBy};
+use crate::environment::EnvironmentError;
+use crate::forge::ForgeError;
+use crate::llm::LlmError;
+use crate::repository::RepositoryError;
+use crate::store::StoreError;
+use crate::tool::ToolError;
+use crate::workspace::WORKSPACE;
+use crate::workspace::error::WorkspaceError;
+
+#[derive(Debug)]
+pub enum Setback {
+    /// The program stops: the run is saved and released, and goes on in the next process.
+    Interrupted,
+    /// The worker's own trouble or a limit of the outside: the run is put back until then.
+    Postponed { until: DateTime<Utc>, reason: String },
+    /// The run cannot succeed: comment, label, end.
+    Failed(Failure),
+    /// The item was closed or deleted by people: nothing more is to be done for it.
+    Withdrawn { reason: String, item_exists: bool },
+    /// A person ended the run.
+    Stopped { order: Order },
+    /// A person, the pause file or a used-up budget sets the run aside.
+    Paused { by: PausedBy, order: Option<Box<Order>> },
+    /// The container is gone: another one can take its place.
+    WorkspaceLost(String),
+    /// The model does not take native tool calls: the conversation begins again with JSON.
+    NoNativeCalls(String),
+    /// Another worker has the run: touch nothing, say nothing.
+    Disowned(StoreError),
+    /// The store cannot be written: the work stays where it is, and goes on from what the store
+    /// holds.
+    Unsaved(StoreError),
+}
+
+impl Setback {
+    pub fn failed(text: impl Into<String>) -> Self {
+        Self::Failed(Failure::of_task(text))
+    }
+
+    pub fn refused_by_policy(text: impl Into<String>) -> Self {
+        Self::Failed(Failure {
+            kind: FailureKind::Policy,
+            text: text.into(),
+        })
+    }
+
+    pub fn unreadable(text: impl Into<String>) -> Self {
+        Self::Failed(Failure {
+            kind: FailureKind::Unreadable,
+            text: text.into(),
+        })
+    }
+
+    /// Returns the setback of a run whose budget is used up, as `text` says.
+    pub fn limit(text: impl Into<String>) -> Self {
+        Self::Paused {
+            by: PausedBy::Limit(text.into()),
+            order: None,
+        }
+    }
+
+    fn postponed(minutes: i64, reason: impl Into<String>) -> Self {
+        Self::Postponed {
+            until: Utc::now() + TimeDelta::minutes(minutes),
+            reason: reason.into(),
+        }
+    }
+}
+
+impl From<StoreError> for Setback {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::LeaseLost(_) => Self::Disowned(error),
+            StoreError::Database { .. } | StoreError::Unusable { .. } => Self::Unsaved(error),
+        }
+    }
+}
+
+impl From<ForgeError> for Setback {
+    fn from(error: ForgeError) -> Self {
+        match error {
+            ForgeError::Gone { .. } => Self::Withdrawn {
+                reason: error.to_string(),
+                item_exists: false,
+            },
+            ForgeError::RateLimited { until, .. } => Self::Postponed {
+                until,
+                reason: error.to_string(),
+            },
+            ForgeError::Unavailable { .. } => Self::postponed(2, error.to_string()),
+            ForgeError::Refused { .. } | ForgeError::Unexpected { .. } => Self::failed(error.to_string()),
+        }
+    }
+}
+
+impl From<LlmError> for Setback {
+    fn from(error: LlmError) -> Self {
+        match error {
+            LlmError::Cancelled => Self::Interrupted,
+            LlmError::RateLimited { until } => Self::Postponed {
+                until,
+                reason: error.to_string(),
+            },
+            LlmError::Unreachable { .. } => Self::postponed(2, error.to_string()),
+            LlmError::ToolsUnsupported(reason) => Self::NoNativeCalls(reason),
+            LlmError::TooFar { .. } => Self::refused_by_policy(error.to_string()),
+            LlmError::Refused { .. } | LlmError::Truncated { .. } | LlmError::TooLong { .. } => {
+                Self::failed(error.to_string())
+            }
+        }
+    }
+}
+
+impl From<EnvironmentError> for Setback {
+    fn from(error: EnvironmentError) -> Self {
+        match error {
+            EnvironmentError::NoDocker { .. } | EnvironmentError::OldDocker { .. } => {
+                Self::postponed(2, error.to_string())
+            }
+            EnvironmentError::ContainerLost { .. } => Self::WorkspaceLost(error.to_string()),
+            EnvironmentError::ImageMissing { .. }
+            | EnvironmentError::NoRuntime { .. }
+            | EnvironmentError::ServiceNotReady { .. }
+            | EnvironmentError::Unexpected { .. } => Self::failed(error.to_string()),
+        }
+    }
+}
+
+impl From<RepositoryError> for Setback {
+    fn from(error: RepositoryError) -> Self {
+        match error {
+            RepositoryError::Unavailable { .. } => Self::postponed(2, error.to_string()),
+            RepositoryError::Unacceptable(_) => Self::refused_by_policy(error.to_string()),
+            RepositoryError::Refused { .. } | RepositoryError::Moved { .. } | RepositoryError::Unexpected { .. } => {
+                Self::failed(error.to_string())
+            }
+        }
+    }
+}
+
+impl From<WorkspaceError> for Setback {
+    fn from(error: WorkspaceError) -> Self {
+        match error {
+            WorkspaceError::Environment(error) => error.into(),
+            WorkspaceError::Repository(error) => error.into(),
+            WorkspaceError::Tool(error) => error.into(),
+            WorkspaceError::Interrupted => Self::Interrupted,
+            WorkspaceError::OutsideRules(text) => Self::refused_by_policy(text),
+            WorkspaceError::Failed(text) => Self::failed(text),
+        }
+    }
+}
+
+impl From<ToolError> for Setback {
+    fn from(error: ToolError) -> Self {
+        match &error {
+            ToolError::Away { .. } => Self::postponed(2, error.to_string()),
+            ToolError::Lost { server, .. } if server == WORKSPACE => Self::WorkspaceLost(error.to_string()),
+            ToolError::Lost { .. } => Self::failed(format!(
+                "{error}; mend its entry in mcp_servers (`coding-agent doctor` tries each of them)"
+            )),
+            ToolError::Forbidden { .. } => Self::refused_by_policy(error.to_string()),
+            ToolError::TellModel(_) => Self::failed(error.to_string()),
+        }
+    }
+}

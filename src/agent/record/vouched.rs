@@ -1,0 +1,134 @@
+//! What whoever put the label on has vouched for: the item's words, and the commit at the head of a
+//! change request.
+//!
+//! Forges tell of edits, but not of all of them on every version, and only of some who pushed them.
+//! So a digest of the words and the head's commit are noted when the label is accepted, and
+//! compared before anything is planned.
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::forge::{Edit, Edited, Item};
+
+/// An item as it was when its label was accepted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Vouched {
+    /// A digest of title, text and target branch.
+    words: String,
+    /// The commit at the head of a change request.
+    head: Option<String>,
+    /// When the item was last changed then, by the forge's clock.
+    at: DateTime<Utc>,
+}
+
+impl Vouched {
+    pub fn of(item: &Item) -> Self {
+        Self {
+            words: words(item),
+            head: item.change.as_ref().and_then(|change| change.head_commit.clone()),
+            at: item.updated_at,
+        }
+    }
+
+    /// Tells whether the words of `item` are others than they were, without any of `edits` that
+    /// would have changed them.
+    pub(crate) fn words_changed_silently(&self, item: &Item, edits: &[Edit]) -> bool {
+        let is_told = |edit: &Edit| edit.what == Edited::Words && edit.deed.at >= self.at;
+        words(item) != self.words && !edits.iter().any(is_told)
+    }
+
+    /// Tells whether the head of the change request is another one than it was.
+    pub(crate) fn has_another_head(&self, commit: &str) -> bool {
+        self.head.as_deref().is_some_and(|head| head != commit)
+    }
+}
+
+fn words(item: &Item) -> String {
+    let target = item.change.as_ref().map_or("", |change| change.base_branch.as_str());
+    let mut digest = Sha256::new();
+    // Each with its length before it, so that no end of one is the beginning of the next.
+    for part in [item.title.as_str(), item.body.as_str(), target] {
+        digest.update(part.len().to_le_bytes());
+        digest.update(part);
+    }
+    format!("{:x}", digest.finalize())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::forge::{ChangeHead, Deed, Discretion};
+    use chrono::TimeDelta;
+
+    fn at(minute: i64) -> DateTime<Utc> {
+        DateTime::UNIX_EPOCH + TimeDelta::minutes(minute)
+    }
+
+    fn item(title: &str, body: &str, base: Option<&str>) -> Item {
+        Item {
+            task: "github:acme/widgets#1".parse().unwrap(),
+            title: title.to_owned(),
+            body: body.to_owned(),
+            author: "mallory".to_owned(),
+            author_id: None,
+            labels: Vec::new(),
+            assignees: Vec::new(),
+            is_open: true,
+            is_merged: false,
+            updated_at: at(5),
+            url: String::new(),
+            clone_url: String::new(),
+            default_branch: None,
+            change: base.map(|base| ChangeHead {
+                head_branch: "fix".to_owned(),
+                base_branch: base.to_owned(),
+                head_commit: Some("aaa".to_owned()),
+                head_clone_url: String::new(),
+                head_repository: None,
+                is_fork: true,
+                may_push: true,
+            }),
+            discretion: Discretion::NotNeeded,
+        }
+    }
+
+    #[test]
+    fn every_part_of_the_words_counts_and_none_runs_into_the_next() {
+        let vouched = Vouched::of(&item("Greet", "Say hello", Some("main")));
+        let changed = |title, body, base| vouched.words_changed_silently(&item(title, body, Some(base)), &[]);
+        assert!(!changed("Greet", "Say hello", "main"));
+        for (title, body, base) in [
+            ("Greets", "Say hello", "main"),
+            ("Greet", "Say hello.", "main"),
+            ("Greet", "Say hello", "old"),
+            ("GreetSay", " hello", "main"),
+            ("", "GreetSay hello", "main"),
+        ] {
+            assert!(changed(title, body, base), "{title} {body} {base}");
+        }
+    }
+
+    #[test]
+    fn an_edit_of_the_words_since_then_explains_another_text_and_nothing_else_does() {
+        let vouched = Vouched::of(&item("Greet", "", None));
+        let edit = |what, minute| Edit {
+            what,
+            deed: Deed {
+                by: "alice".to_owned(),
+                by_id: None,
+                at: at(minute),
+            },
+        };
+        let is_silent = |edits: &[Edit]| vouched.words_changed_silently(&item("Leave", "", None), edits);
+        assert!(is_silent(&[edit(Edited::Words, 4), edit(Edited::Head, 6)]));
+        assert!(!is_silent(&[edit(Edited::Words, 5)]));
+    }
+
+    #[test]
+    fn a_head_that_was_not_noted_is_no_other_one() {
+        let vouched = Vouched::of(&item("Greet", "", Some("main")));
+        assert_eq!(["aaa", "bbb"].map(|head| vouched.has_another_head(head)), [false, true]);
+        assert!(!Vouched::of(&item("Greet", "", None)).has_another_head("bbb"));
+    }
+}

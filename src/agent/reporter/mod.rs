@@ -1,0 +1,200 @@
+//! Tells people: comments and labels on the item, or lines on the terminal. The progress comment is
+//! in [`crate::agent::reporter::progress_comment`].
+
+pub mod destination; // the item, or the terminal
+mod pending_edit; // an edit that waits
+mod progress_comment; // the one comment that is edited
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use crate::agent::claim::Claim;
+use crate::agent::record::interruption::Setback;
+use crate::agent::reporter::destination::Thread;
+use crate::agent::reporter::pending_edit::Pending;
+use crate::forge::{ForgeError, Item, Post};
+use crate::journal::fact::Fact;
+use crate::markdown::compose::Page;
+use crate::task::state::State;
+
+/// Where people are told about a run, and when they were last told.
+pub struct Reporter {
+    pub(crate) destination: Thread,
+    /// When the progress comment was last written, or when it will be.
+    pub(crate) shown_at: Option<Instant>,
+    /// The edit of it that waits.
+    pub(crate) pending: Option<Pending>,
+}
+
+impl Reporter {
+    /// Returns a reporter that has told nobody anything yet.
+    pub(crate) fn new(destination: Thread) -> Self {
+        Self {
+            destination,
+            shown_at: None,
+            pending: None,
+        }
+    }
+
+    /// Returns the item, or why it is not to be worked on any more.
+    pub(crate) async fn item(&mut self, claim: &mut Claim) -> Result<Option<Item>, Setback> {
+        let Thread::Item { forge, labels } = &self.destination else {
+            return Ok(None);
+        };
+        let item = forge.item(&claim.lease.task).await?;
+        if !item.is_open {
+            return Err(Setback::Withdrawn {
+                reason: item.why_closed().to_owned(),
+                item_exists: true,
+            });
+        }
+        let carries = |label: &String| item.labels.contains(label);
+        // A process that was killed when the final label was set already left the rest of the
+        // delivery to be done.
+        let is_delivered = claim.state == State::Delivering && carries(&labels.done);
+        let is_shown = [&labels.processing, &labels.trigger, &labels.paused, &labels.waiting]
+            .into_iter()
+            .any(carries)
+            || is_delivered;
+        if claim.state != State::Planning && !is_shown {
+            let reason = format!("the label `{}` was taken off", labels.processing);
+            return Err(Setback::Withdrawn {
+                reason,
+                item_exists: true,
+            });
+        }
+        Ok(Some(item))
+    }
+
+    /// Writes a comment that is written once in the life of the run, however often this is called.
+    pub(crate) async fn say(&mut self, claim: &mut Claim, what: &str, page: &Page) -> Result<(), Setback> {
+        self.write(claim, what, page, Again::Leave).await
+    }
+
+    /// Tells a person at the terminal, if there is one, what is going on.
+    pub(crate) fn tell_terminal(&self, claim: &Claim, text: &str) {
+        if let Thread::Terminal { show } = &self.destination
+            && !text.trim().is_empty()
+        {
+            show(&claim.services.redactor.clean(text.trim()));
+        }
+    }
+
+    /// Writes the comment, or does `again` what is done with one that is there.
+    pub(crate) async fn write(
+        &mut self,
+        claim: &mut Claim,
+        what: &str,
+        page: &Page,
+        again: Again,
+    ) -> Result<(), Setback> {
+        let body = page.written(&claim.services.redactor);
+        let (forge, task) = match &self.destination {
+            Thread::Item { forge, .. } => (Arc::clone(forge), claim.lease.task.clone()),
+            Thread::Terminal { .. } => return Ok(()),
+        };
+        let marker = format!("{}:{what}", claim.lease.run);
+        let known = claim.record.comments.get(&marker).copied();
+        let search_first = known == Some(None);
+        let post = Post {
+            marker: &marker,
+            body: &body,
+            search_first,
+        };
+        if let Some(Some(comment)) = known {
+            return match again {
+                Again::Leave => Ok(()),
+                Again::Edit => match forge.edit_comment(&task, comment, &post).await {
+                    // Whoever deleted it did not want to see it. If the item itself is gone, the
+                    // next look at it says so.
+                    Err(ForgeError::Gone { .. }) => Ok(()),
+                    edited => Ok(edited?),
+                },
+            };
+        }
+        // Saved before the write, so that a process that takes over after a crash searches before
+        // it writes.
+        claim.record.comments.insert(marker.clone(), None);
+        claim.save().await?;
+        let comment = forge.comment(&task, &post).await?;
+        claim.record.comments.insert(marker.clone(), Some(comment));
+        claim.save().await?;
+        claim.note(Fact::Commented { marker });
+        Ok(())
+    }
+
+    /// Makes the item carry exactly the label that shows `state`, of those this program sets.
+    pub(crate) async fn show_label(
+        &mut self,
+        claim: &mut Claim,
+        state: State,
+        carried: Option<&[String]>,
+    ) -> Result<(), Setback> {
+        let Thread::Item { forge, labels } = &self.destination else {
+            return Ok(());
+        };
+        let task = &claim.lease.task;
+        let wanted = labels.showing(state);
+        // What the item carries is known after a look at it; else it is what this program showed,
+        // of which the last may not have been saved.
+        let shown = claim.record.shown.clone().unwrap_or_else(|| labels.processing.clone());
+        let is_there = carried.map_or(shown == wanted, |carried| carried.iter().any(|label| label == wanted));
+        let last_shown = [labels.processing.clone(), shown];
+        let carried = carried.unwrap_or(&last_shown);
+        // Added first: between the two requests the item carries two labels rather than none.
+        if !is_there {
+            forge.add_label(task, wanted).await?;
+            claim.note(Fact::LabelChanged {
+                added: Some(wanted.to_owned()),
+                removed: None,
+            });
+        }
+        let ours = [
+            &labels.processing,
+            &labels.waiting,
+            &labels.paused,
+            &labels.stopped,
+            &labels.failed,
+            &labels.done,
+        ];
+        for label in ours
+            .into_iter()
+            .filter(|label| *label != wanted && carried.contains(label))
+        {
+            forge.remove_label(task, label).await?;
+            claim.note(Fact::LabelChanged {
+                added: None,
+                removed: Some(label.clone()),
+            });
+        }
+        claim.record.shown = Some(wanted.to_owned());
+        Ok(())
+    }
+
+    /// Tells whether the item was given the label that shows `state`.
+    pub(crate) fn is_shown(&self, claim: &Claim, state: State) -> bool {
+        match &self.destination {
+            Thread::Item { labels, .. } => claim.record.shown.as_deref() == Some(labels.showing(state)),
+            Thread::Terminal { .. } => true,
+        }
+    }
+
+    /// Takes the trigger label off where it still is, so that only a person's new request starts
+    /// another run.
+    pub(crate) async fn take_trigger_off(&self, item: &Item) -> Result<(), Setback> {
+        let Thread::Item { forge, labels } = &self.destination else {
+            return Ok(());
+        };
+        if item.labels.contains(&labels.trigger) {
+            forge.remove_label(&item.task, &labels.trigger).await?;
+        }
+        Ok(())
+    }
+}
+
+/// What to do when the comment exists already.
+#[derive(Clone, Copy)]
+pub(crate) enum Again {
+    Leave,
+    Edit,
+}

@@ -1,0 +1,164 @@
+//! The one progress comment of a run: written once, then edited in place, at most once in five
+//! seconds.
+//!
+//! What comes earlier waits, and what comes after that takes its place, so that the newest is shown
+//! in the end. Only the last edit, when the work on the run ends for now or for good, is made at
+//! once: nobody waits for it.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::agent::claim::Claim;
+use crate::agent::record::interruption::Setback;
+use crate::agent::reporter::destination::Thread;
+use crate::agent::reporter::pending_edit::Pending;
+use crate::agent::reporter::{Again, Reporter};
+use crate::agent::text::comments;
+use crate::forge::{CommentId, Post};
+use crate::markdown::compose::Page;
+use crate::task::state::State;
+
+/// What the comment is called in its marker.
+const PROGRESS: &str = "progress";
+/// Shortest time between two edits.
+const SHORTEST_PAUSE: Duration = Duration::from_secs(5);
+impl Reporter {
+    /// Writes the progress comment, or edits it as soon as it may be edited.
+    pub(crate) async fn show_progress(&mut self, claim: &mut Claim) -> Result<(), Setback> {
+        let Some(text) = self.progress_text(claim, claim.state) else {
+            return Ok(());
+        };
+        let now = Instant::now();
+        let due = match self.shown_at {
+            // One waits already: this one takes its place.
+            Some(shown) if shown > now => shown,
+            Some(shown) => now.max(shown + SHORTEST_PAUSE),
+            None => now,
+        };
+        if let Some(waiting) = self.pending.take() {
+            waiting.take_back().await;
+        }
+        self.shown_at = Some(due);
+        match self.progress_comment(claim) {
+            Some(comment) if due > now => {
+                self.edit_later(claim, comment, &text, due);
+                Ok(())
+            }
+            _ => {
+                let written = self.write(claim, PROGRESS, &text, Again::Edit).await;
+                self.shown_at = Some(Instant::now());
+                written
+            }
+        }
+    }
+
+    /// Edits the progress comment at once and for the last time in this process, if there is one.
+    pub(crate) async fn show_final(&mut self, claim: &mut Claim, state: State) -> Result<(), Setback> {
+        if self.has_progress_comment(claim) {
+            return self.show_at_once(claim, state).await;
+        }
+        Ok(())
+    }
+
+    /// Shows that the run waits for the outside. It may be the first that people see of it.
+    pub(crate) async fn show_parked(&mut self, claim: &mut Claim) -> Result<(), Setback> {
+        self.show_at_once(claim, claim.state).await?;
+        let shown = claim.state.stage().map_or(claim.state, State::Paused);
+        self.show_label(claim, shown, None).await?;
+        claim.save().await
+    }
+
+    /// Takes back what was shown of a run that waited for the outside, because it goes on.
+    pub(crate) async fn show_that_it_goes_on(&mut self, claim: &mut Claim) {
+        if claim.record.parked.take().is_none() {
+            return;
+        }
+        let shown = async {
+            self.show_label(claim, claim.state, None).await?;
+            self.show_progress(claim).await
+        };
+        if let Err(setback) = shown.await {
+            tracing::warn!(task = %claim.lease.task, "it could not be shown that the run goes on: {setback:?}");
+        }
+    }
+
+    async fn show_at_once(&mut self, claim: &mut Claim, state: State) -> Result<(), Setback> {
+        claim.record.doing.clear();
+        if let Some(waiting) = self.pending.take() {
+            waiting.take_back().await;
+        }
+        match self.progress_text(claim, state) {
+            Some(text) => self.write(claim, PROGRESS, &text, Again::Edit).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Returns the text of the progress comment; a terminal has none. A round on an own pull/merge
+    /// request has one only if it has to wait: else the reviewers see a reaction and the label, and
+    /// what came of it is one comment, not two.
+    fn progress_text(&self, claim: &Claim, state: State) -> Option<Page> {
+        let Thread::Item { labels, .. } = &self.destination else {
+            return None;
+        };
+        let is_quiet =
+            claim.record.round.is_some() && claim.record.parked.is_none() && !self.has_progress_comment(claim);
+        (!is_quiet).then(|| comments::progress(claim.lease.run, state, &claim.record, &claim.services.settings, labels))
+    }
+
+    fn marker(&self, claim: &Claim) -> String {
+        format!("{}:{PROGRESS}", claim.lease.run)
+    }
+
+    fn has_progress_comment(&self, claim: &Claim) -> bool {
+        claim.record.comments.contains_key(&self.marker(claim))
+    }
+
+    fn progress_comment(&self, claim: &Claim) -> Option<CommentId> {
+        claim.record.comments.get(&self.marker(claim)).copied().flatten()
+    }
+
+    fn edit_later(&mut self, claim: &mut Claim, comment: CommentId, page: &Page, due: Instant) {
+        let Thread::Item { forge, .. } = &self.destination else {
+            return;
+        };
+        let (forge, task, marker) = (Arc::clone(forge), claim.lease.task.clone(), self.marker(claim));
+        let body = page.written(&claim.services.redactor);
+        self.pending = Some(Pending::new(|stop| {
+            tokio::spawn(async move {
+                tokio::select! {
+                    biased;
+                    () = stop.cancelled() => return,
+                    () = tokio::time::sleep_until(due.into()) => {}
+                }
+                let post = Post {
+                    marker: &marker,
+                    body: &body,
+                    search_first: false,
+                };
+                if let Err(error) = forge.edit_comment(&task, comment, &post).await {
+                    tracing::warn!(%task, "the progress could not be shown: {error}");
+                }
+            })
+        }));
+    }
+
+    /// Shows what the model does now: at once on a terminal, on the item ever more rarely the
+    /// longer the run lasts (at most every 5 s), so that a long run does not cost hundreds of
+    /// requests. A forge that does not answer is passed over.
+    pub(crate) async fn say_what_is_going_on(&mut self, claim: &mut Claim, comment: &str) {
+        claim.record.doing = claim.services.redactor.clean(comment.trim()).into_string();
+        if matches!(self.destination, Thread::Terminal { .. }) {
+            self.tell_terminal(claim, comment);
+            return;
+        }
+        let pause = SHORTEST_PAUSE.max(claim.begun.elapsed() / 4);
+        // An edit that waits costs nothing more when it tells of this as well.
+        let is_waiting = self.shown_at.is_some_and(|at| at > Instant::now());
+        if !is_waiting && self.shown_at.is_some_and(|at| at.elapsed() < pause) {
+            return;
+        }
+        if let Err(setback) = self.show_progress(claim).await {
+            tracing::warn!(task = %claim.lease.task, "the progress could not be shown: {setback:?}");
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! What all runs of a process share.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::agent::record::budget::Budget;
+use crate::agent::settings::Planning;
+use crate::agent::settings::Steering;
+use crate::journal::Journal;
+use crate::llm::chat::Model;
+use crate::repository;
+use crate::secret::Redactor;
+use crate::store::Store;
+use crate::tool::McpServerConfig;
+use crate::workspace::containers::Containers;
+
+/// What all runs of a process share.
+pub struct Workshop {
+    pub store: Store,
+    pub journal: Journal,
+    pub redactor: Arc<Redactor>,
+    pub model: Model,
+    pub settings: Settings,
+    pub containers: Arc<Containers>,
+}
+
+/// The part of the configuration that runs depend on.
+#[derive(Clone)]
+pub struct Settings {
+    pub state_dir: PathBuf,
+    /// Where the whole of long tool outputs is kept.
+    pub outputs_dir: PathBuf,
+    /// This program, which also is the guard of MCP servers.
+    pub program: PathBuf,
+    pub max_turns: u32,
+    pub budget: Budget,
+    pub planning: Planning,
+    pub steering: Steering,
+    pub repository: repository::Config,
+    pub mcp_servers: Vec<McpServerConfig>,
+    pub mcp_schema_bytes: usize,
+}

@@ -1,0 +1,101 @@
+//! A branch that showed unfinished work beside the item's own goes when that work was delivered.
+//!
+//! What the run itself showed was half of what it delivers. What an earlier run left is delivered
+//! only where every file it changed is now as it had it. The other side compares and deletes in one
+//! step, so that commits of others stay.
+
+use crate::agent::claim::Claim;
+use std::collections::BTreeSet;
+
+use crate::agent::record::Record;
+use crate::agent::record::interruption::Setback;
+use crate::agent::workspace::source::Source;
+use crate::forge::Item;
+use crate::journal::fact::Fact;
+use crate::repository::address::Login;
+use crate::repository::mirror::Mirror;
+use crate::repository::{CommitId, RepositoryError};
+
+/// How many earlier runs are looked at.
+const LOOKED_THROUGH: u32 = 20;
+
+/// Deletes the branches that nobody needs any more. What cannot be deleted is only litter.
+pub(crate) async fn clear_unfinished(claim: &mut Claim, item: &Item, source: &Source) {
+    // Nothing that was done on a fork is ever shown beside it.
+    if item.change.as_ref().is_some_and(|change| change.is_fork) {
+        return;
+    }
+    let login = source.remote.as_ref().and_then(|remote| remote.login.as_ref());
+    let cleared = async {
+        let delivered = claim.record.head.clone();
+        for (branch, commits) in beside(&claim.record) {
+            clear(claim, &source.mirror, login, &branch, &commits).await?;
+        }
+        for earlier in claim
+            .services
+            .store
+            .runs(Some(&claim.lease.task), LOOKED_THROUGH)
+            .await?
+        {
+            let record = serde_json::from_value::<Record>(earlier.record).unwrap_or_default();
+            let (Some(base), Some(head)) = (&record.base, &delivered) else {
+                continue;
+            };
+            if earlier.id == claim.lease.run || !earlier.state.is_final() {
+                continue;
+            }
+            for (branch, commits) in beside(&record) {
+                let there = source.mirror.branch(&branch).await?;
+                let Some(commit) = there.filter(|commit| commits.contains(commit)) else {
+                    continue;
+                };
+                if holds(&source.mirror, &base.commit, &commit, head).await? {
+                    clear(claim, &source.mirror, login, &branch, &[commit]).await?;
+                }
+            }
+        }
+        Ok::<(), Setback>(())
+    };
+    if let Err(setback) = cleared.await {
+        tracing::warn!(task = %claim.lease.task, "a branch with unfinished work could not be deleted: {setback:?}");
+    }
+}
+
+/// Deletes the branch where it is at one of `commits`: else it is gone already, or somebody
+/// else goes on there.
+async fn clear(
+    claim: &Claim,
+    mirror: &Mirror,
+    login: Option<&Login>,
+    branch: &str,
+    commits: &[CommitId],
+) -> Result<(), RepositoryError> {
+    for commit in commits.iter().rev() {
+        match mirror.delete(login, commit, branch).await {
+            Ok(()) => {
+                claim.note(Fact::BranchDeleted {
+                    branch: branch.to_owned(),
+                });
+                return Ok(());
+            }
+            Err(RepositoryError::Moved { .. }) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// Returns the branches that the run showed work on besides its own.
+fn beside(record: &Record) -> Vec<(String, Vec<CommitId>)> {
+    let own = record.base.as_ref().map_or("", |base| base.head_branch.as_str());
+    let all = record.unfinished.iter().filter(|(branch, _)| *branch != own);
+    all.map(|(branch, commits)| (branch.clone(), commits.clone())).collect()
+}
+
+/// Tells whether all that was changed from `base` to `work` is in `delivered`.
+async fn holds(mirror: &Mirror, base: &CommitId, work: &CommitId, delivered: &CommitId) -> Result<bool, Setback> {
+    let changed = mirror.changed(base, work).await?;
+    let others = mirror.changed(work, delivered).await?;
+    let others: BTreeSet<&str> = others.iter().map(|file| file.path.as_str()).collect();
+    Ok(changed.iter().all(|file| !others.contains(file.path.as_str())))
+}

@@ -1,0 +1,134 @@
+//! The last stage: the result becomes a branch and a pull/merge request, or a change of the local
+//! folder.
+
+mod leftover_branches; // branches of unfinished work that nobody needs any more
+
+use crate::agent::approval::result_guard;
+use crate::agent::run::Run;
+use crate::agent::stages::follow_up;
+use crate::agent::workspace::confidentiality;
+use crate::agent::workspace::snapshots;
+use crate::agent::workspace::source;
+use std::sync::Arc;
+
+use crate::agent::record::interruption::Setback;
+use crate::agent::reporter::destination::Thread;
+use crate::agent::stages::rescue::put;
+use crate::agent::text::comments;
+use crate::forge::{Item, NewChange};
+use crate::journal::fact::Fact;
+use crate::repository::{RepositoryError, message};
+use crate::task::state::{Signal, State};
+
+/// Pushes, opens, says so and sets the final label. Every step may be repeated after a crash.
+pub(crate) async fn deliver(run: &mut Run) -> Result<Signal, Setback> {
+    // What was checked is delivered. Where nothing is checked it is taken out now, before a forge
+    // is asked that may not answer.
+    if run.claim.record.head.is_none() {
+        snapshots::commit_result(run).await?;
+    }
+    if result_guard::needs_a_word(run).await? {
+        return Ok(Signal::ApprovalNeeded);
+    }
+    let item = run.reporter.item(&mut run.claim).await?;
+    match &item {
+        Some(item) if run.claim.record.has_changes() => push(run, item).await?,
+        Some(_) => {}
+        None => apply(run).await?,
+    }
+    run.reporter.show_final(&mut run.claim, State::Done).await?;
+    let text = comments::done(&run.claim.record, &run.claim.services.settings);
+    run.reporter.say(&mut run.claim, "final", &text).await?;
+    if let Some(item) = &item {
+        run.reporter.take_trigger_off(item).await?;
+    }
+    run.reporter
+        .show_label(
+            &mut run.claim,
+            State::Done,
+            item.as_ref().map(|item| item.labels.as_slice()),
+        )
+        .await?;
+    follow_up::have_it_followed(&run.claim).await?;
+    Ok(Signal::Finished)
+}
+
+async fn push(run: &mut Run, item: &Item) -> Result<(), Setback> {
+    let (Some(base), Some(head)) = (run.claim.record.base.clone(), run.claim.record.head.clone()) else {
+        return Ok(());
+    };
+    confidentiality::may_be_published(&run.claim, item)?;
+    let source = source::source(run, Some(item)).await?;
+    let Some(remote) = &source.remote else { return Ok(()) };
+    let branch = &base.head_branch;
+    let pushable = source.mirror.pushable(&run.claim.lease.run.to_string(), &head).await?;
+    let login = remote.login.as_ref();
+    let pushed = if item.change.is_some() {
+        pushable.advance(login, &base.commit, branch).await
+    } else {
+        // The finished work need not contain the commit that showed it half done.
+        let shown = run.claim.record.unfinished.get(branch).cloned().unwrap_or_default();
+        put(&pushable, login, branch, &shown).await
+    };
+    match pushed {
+        Err(RepositoryError::Moved { .. }) => return Err(source::why_moved(&run.claim, remote, branch).await?),
+        pushed => pushed?,
+    }
+    run.claim.note(Fact::Pushed {
+        branch: base.head_branch.clone(),
+        commit: head.as_str().to_owned(),
+    });
+    leftover_branches::clear_unfinished(&mut run.claim, item, &source).await;
+    let Thread::Item { forge, .. } = &run.reporter.destination else {
+        return Ok(());
+    };
+    if item.change.is_some() || run.claim.record.change.is_some() {
+        return Ok(());
+    }
+    let forge = Arc::clone(forge);
+    let body = comments::change_body(
+        &run.claim.record,
+        &run.claim.services.settings,
+        run.claim.lease.task.number(),
+        run.claim.lease.run,
+    );
+    let new = NewChange {
+        title: run
+            .claim
+            .services
+            .redactor
+            .clean(&message::title(&run.claim.record.title)),
+        body: body.written(&run.claim.services.redactor),
+        head: base.head_branch,
+        base: base.branch,
+        is_draft: !run.claim.record.is_verified(),
+    };
+    // A forge may need a minute to see the branch. Opening looks first for one that is open, so it
+    // may be given up.
+    let opening = forge.open_change(&run.claim.lease.task, &new);
+    let change = run.claim.unless_stopped(opening).await?;
+    run.claim.note(Fact::ChangeOpened {
+        number: change.number,
+        url: change.url.clone(),
+    });
+    run.claim.record.change = Some(change);
+    run.claim.save().await?;
+    // Now, so that a run of the pull/merge request's own that is asked for from here on waits for
+    // this one to end.
+    follow_up::have_it_followed(&run.claim).await
+}
+
+/// Applies the result to the folder the task was given for, unless it is only to be shown.
+async fn apply(run: &mut Run) -> Result<(), Setback> {
+    let (Some(local), Some(base), Some(head)) =
+        (&run.claim.record.local, &run.claim.record.base, &run.claim.record.head)
+    else {
+        return Ok(());
+    };
+    if local.dry_run || base.commit == *head {
+        return Ok(());
+    }
+    let (folder, base, head) = (local.folder.clone(), base.commit.clone(), head.clone());
+    let source = source::source(run, None).await?;
+    Ok(source.mirror.apply(&base, &head, &folder).await?)
+}

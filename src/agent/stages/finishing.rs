@@ -1,0 +1,326 @@
+//! How a run is put down when it cannot go on: nothing is lost, people are told, the lease is given
+//! back.
+
+use crate::agent::claim::Claim;
+use crate::agent::commands;
+use crate::agent::dialogue;
+use crate::agent::run::Run;
+use crate::agent::stages::closing;
+use crate::agent::stages::rescue;
+use crate::agent::workspace::open;
+use chrono::{DateTime, TimeDelta, Utc};
+
+use crate::agent::record::interruption::Setback;
+use crate::agent::record::message::Order;
+use crate::agent::record::outcome::Ending;
+use crate::agent::record::{Failure, Parked, Paused, PausedBy, Saved};
+use crate::agent::reporter::destination::Thread;
+use crate::agent::stages::rescue::RESCUE_TIME;
+use crate::agent::text::comments;
+use crate::agent::text::replies;
+use crate::journal::fact::Fact;
+use crate::markdown::compose::Page;
+use crate::task::state::{Signal, State};
+
+/// Longest time between two tries, unless the outside names a later one.
+const LONGEST_WAIT_MINUTES: i64 = 60;
+/// How long a run waits whose store could not be written, so that the model is not paid for the
+/// same step again and again.
+const UNSAVED_WAIT_MINUTES: i64 = 2;
+
+/// Ends the work on the run for now or for good.
+pub(crate) async fn put_down(run: Run, setback: Setback) -> Ending {
+    // Boxed: it is rare, and its large future would be carried by everything that may have to do
+    // it.
+    Box::pin(act_on(run, setback)).await
+}
+
+async fn act_on(mut run: Run, setback: Setback) -> Ending {
+    let ending = match setback {
+        Setback::Disowned(error) => {
+            // Another worker may use the container at this moment: nothing is touched.
+            tracing::error!(task = %run.claim.lease.task, "the run was given up: {error}");
+            run.workspace.desk = None;
+            return Ending::Disowned;
+        }
+        Setback::Unsaved(error) => {
+            tracing::error!(task = %run.claim.lease.task, "the run could not be saved and is put down: {error}");
+            unsaved(&mut run).await
+        }
+        Setback::Interrupted => interrupt(&mut run).await,
+        Setback::Postponed { until, reason } => postpone(&mut run, until, &reason).await,
+        Setback::Withdrawn { reason, item_exists } => withdraw(&mut run, &reason, item_exists).await,
+        Setback::Stopped { order } => stop(&mut run, &order).await,
+        Setback::Paused { by, order } => pause(&mut run, by, order).await,
+        Setback::Failed(failure) => fail(&mut run, failure).await,
+        Setback::WorkspaceLost(text) | Setback::NoNativeCalls(text) => fail(&mut run, Failure::of_task(text)).await,
+    };
+    closing::leave(&mut run).await;
+    let until = match &ending {
+        Ending::Postponed(until) => Some(*until),
+        Ending::Unsaved => Some(Utc::now() + TimeDelta::minutes(UNSAVED_WAIT_MINUTES)),
+        _ => None,
+    };
+    release(&run.claim, until).await;
+    ending
+}
+
+async fn release(claim: &Claim, until: Option<DateTime<Utc>>) {
+    if let Err(error) = claim.services.store.release(&claim.lease, until).await {
+        tracing::error!(task = %claim.lease.task, "the lease could not be given back, it runs out by itself: {error}");
+    }
+}
+
+/// The container holds more than the store knows, so it stays for whoever takes the run up. A local
+/// task's has no heir.
+async fn unsaved(run: &mut Run) -> Ending {
+    if run.claim.record.local.is_none() {
+        open::leave_container(run).await;
+    }
+    Ending::Unsaved
+}
+
+/// Keeps the work for the next process. A local task has none: it ends with the command that gave
+/// it.
+async fn interrupt(run: &mut Run) -> Ending {
+    if run.claim.record.local.is_some() {
+        return conclude(run, Signal::StopAsked, Ending::Interrupted).await;
+    }
+    save_or_log(run).await;
+    rescue::keep_work(run).await;
+    run.claim.note(Fact::Interrupted);
+    Ending::Interrupted
+}
+
+async fn postpone(run: &mut Run, until: DateTime<Utc>, reason: &str) -> Ending {
+    let now = Utc::now();
+    let since = *run.claim.record.parked_since.get_or_insert(now);
+    let hours = run.claim.services.settings.steering.give_up_hours;
+    if run.claim.record.local.is_some() {
+        return fail(run, Failure::of_task(reason)).await;
+    }
+    if now - since >= TimeDelta::hours(i64::from(hours)) {
+        let text = format!("{reason}; it was tried again and again for {hours} hours (steering.give_up_hours)");
+        return fail(run, Failure::of_task(text)).await;
+    }
+    run.claim.record.postponed += 1;
+    let wait = now + TimeDelta::minutes((1_i64 << run.claim.record.postponed.min(10)).min(LONGEST_WAIT_MINUTES));
+    if until > wait {
+        // The outside said when: waiting that long is not trying in vain.
+        run.claim.record.parked_since = Some(until);
+    }
+    let until = until.max(wait);
+    save_or_log(run).await;
+    rescue::set_work_aside(run).await;
+    run.claim.record.parked = Some(Parked {
+        until,
+        reason: run.claim.services.redactor.clean(reason).into_string(),
+    });
+    save_or_log(run).await;
+    run.claim.note(Fact::Postponed {
+        until,
+        reason: reason.to_owned(),
+    });
+    // Nobody is called for what passes by itself: no comment but the one that is there, and the
+    // label.
+    if let Err(setback) = run.reporter.show_parked(&mut run.claim).await {
+        tracing::warn!(task = %run.claim.lease.task, "it could not be shown that the run waits: {setback:?}");
+    }
+    Ending::Postponed(until)
+}
+
+/// Sets the run aside until a person, the pause file or the clock lets it go on.
+async fn pause(run: &mut Run, by: PausedBy, order: Option<Box<Order>>) -> Ending {
+    let by_limit = match &by {
+        PausedBy::Limit(text) if run.claim.record.local.is_some() => {
+            return fail(run, Failure::of_task(text)).await;
+        }
+        PausedBy::Limit(_) => true,
+        PausedBy::Person(_) | PausedBy::File | PausedBy::Question(_) | PausedBy::Objections(_) => false,
+    };
+    save_or_log(run).await;
+    let saved = rescue::set_work_aside(run).await;
+    run.claim.record.paused = Some(Paused {
+        by,
+        at: Utc::now(),
+        saved,
+    });
+    run.claim.record.set_aside += 1;
+    if run.claim.state == State::Queued
+        && let Err(setback) = run.claim.step(Signal::Claimed).await
+        && !matches!(setback, Setback::Interrupted)
+    {
+        tracing::error!(task = %run.claim.lease.task, "the run could not be paused: {setback:?}");
+    }
+    let ending = conclude(run, Signal::PauseAsked, Ending::Paused { by_limit }).await;
+    if let Some(order) = order
+        && let Err(setback) = commands::has_obeyed(&mut run.claim, &order).await
+    {
+        tracing::warn!(task = %run.claim.lease.task, "the order could not be ticked off: {setback:?}");
+    }
+    show_set_aside(run).await;
+    ending
+}
+
+/// Puts down a run whose stage ended with a question to people.
+pub(crate) async fn set_aside(mut run: Run) -> Ending {
+    show_set_aside(&mut run).await;
+    closing::leave(&mut run).await;
+    release(&run.claim, None).await;
+    Ending::Waiting
+}
+
+/// Shows people that the run waits, and for what. Repeating it says nothing twice.
+pub(crate) async fn show_set_aside(run: &mut Run) {
+    let Thread::Item { .. } = &run.reporter.destination else {
+        return;
+    };
+    let told = async {
+        if let Some(text) = replies::set_aside(&run.claim.record, &run.claim.services.settings) {
+            let name = format!("set-aside-{}", run.claim.record.set_aside);
+            run.reporter.say(&mut run.claim, &name, &text).await?;
+        }
+        let state = run.claim.state;
+        if !run.reporter.is_shown(&run.claim, state) {
+            run.reporter.show_final(&mut run.claim, state).await?;
+            run.reporter.show_label(&mut run.claim, state, None).await?;
+            run.claim.save().await?;
+        }
+        Ok::<(), Setback>(())
+    };
+    if let Err(setback) = told.await {
+        tracing::warn!(task = %run.claim.lease.task, "it could not be shown on the item that the run waits: {setback:?}");
+    }
+}
+
+/// A person ended the run: what was done is kept on a branch.
+async fn stop(run: &mut Run, order: &Order) -> Ending {
+    if run.claim.record.local.is_none() {
+        let shown_before = run.claim.record.paused.as_ref().and_then(|paused| paused.saved.clone());
+        let shown_before = shown_before.filter(|saved| matches!(saved, Saved::Branch(_)));
+        let saved = rescue::rescue(run).await.or(shown_before);
+        let trigger = match &run.reporter.destination {
+            Thread::Item { labels, .. } => labels.trigger.clone(),
+            Thread::Terminal { .. } => String::new(),
+        };
+        let text = replies::stopped(
+            &order.by,
+            saved.as_ref(),
+            &run.claim.record,
+            &run.claim.services.settings,
+            &trigger,
+        );
+        show_end(run, State::Stopped, &text).await;
+    }
+    if let Err(setback) = commands::has_obeyed(&mut run.claim, order).await {
+        tracing::warn!(task = %run.claim.lease.task, "the order could not be ticked off: {setback:?}");
+    }
+    conclude(run, Signal::StopAsked, Ending::Stopped).await
+}
+
+/// The item was closed, deleted or taken back: what was done is kept on a branch only if somebody
+/// can still see it.
+async fn withdraw(run: &mut Run, reason: &str, item_exists: bool) -> Ending {
+    run.claim.note(Fact::Warned {
+        text: format!("stopped: {reason}"),
+    });
+    if run.claim.record.fork.is_some() {
+        // The mirror that holds it goes with the run.
+        rescue::rescue(run).await;
+    }
+    if item_exists && let Thread::Item { labels, .. } = &run.reporter.destination {
+        let text = comments::withdrawn(reason, &labels.trigger);
+        show_end(run, State::Stopped, &text).await;
+    }
+    conclude(run, Signal::StopAsked, Ending::Stopped).await
+}
+
+async fn show_end(run: &mut Run, state: State, text: &Page) {
+    let told = async {
+        run.reporter.show_final(&mut run.claim, state).await?;
+        run.reporter.say(&mut run.claim, "final", text).await?;
+        run.reporter.show_label(&mut run.claim, state, None).await
+    };
+    if let Err(setback) = told.await {
+        tracing::warn!(task = %run.claim.lease.task, "the end could not be shown on the item: {setback:?}");
+    }
+}
+
+async fn fail(run: &mut Run, failure: Failure) -> Ending {
+    let failure = Failure {
+        text: run.claim.services.redactor.clean(&failure.text).into_string(),
+        ..failure
+    };
+    run.claim.note(Fact::Failed {
+        reason: failure.text.clone(),
+    });
+    run.claim.record.failure = Some(failure.clone());
+    save_or_log(run).await;
+    if let Err(setback) = show_failure(run, &failure).await {
+        if let Setback::Postponed { until, reason } = setback {
+            // The failure is in the record: the next claim only has to say it.
+            tracing::warn!(task = %run.claim.lease.task, "the failure could not be shown yet: {reason}");
+            return Ending::Postponed(until);
+        }
+        tracing::error!(task = %run.claim.lease.task, "the failure could not be shown on the item: {setback:?}");
+    }
+    conclude(run, Signal::Broke, Ending::Failed(failure.kind)).await
+}
+
+async fn show_failure(run: &mut Run, failure: &Failure) -> Result<(), Setback> {
+    let Thread::Item { labels, .. } = &run.reporter.destination else {
+        // The command shows what was done so far, so that a failure after real work loses nothing.
+        if tokio::time::timeout(RESCUE_TIME, rescue::take_result(run))
+            .await
+            .is_ok()
+        {
+            run.claim.save().await?;
+        }
+        return Ok(());
+    };
+    let trigger = labels.trigger.clone();
+    let shown_before = run
+        .claim
+        .record
+        .unfinished
+        .keys()
+        .next_back()
+        .cloned()
+        .map(Saved::Branch);
+    let saved = rescue::rescue(run).await.or(shown_before);
+    let text = comments::failed(
+        failure,
+        &run.claim.record,
+        &run.claim.services.settings,
+        &trigger,
+        saved.as_ref(),
+    );
+    run.reporter.show_final(&mut run.claim, State::Failed).await?;
+    run.reporter.say(&mut run.claim, "final", &text).await?;
+    run.reporter.show_label(&mut run.claim, State::Failed, None).await
+}
+
+async fn conclude(run: &mut Run, signal: Signal, ending: Ending) -> Ending {
+    match run.claim.step(signal).await {
+        // The step was saved; that the run is being stopped is why it was taken.
+        Ok(()) | Err(Setback::Interrupted) => ending,
+        Err(setback) => {
+            tracing::error!(task = %run.claim.lease.task, "the end of the run could not be saved: {setback:?}");
+            match setback {
+                Setback::Unsaved(_) => Ending::Unsaved,
+                _ => Ending::Disowned,
+            }
+        }
+    }
+}
+
+async fn save_or_log(run: &mut Run) {
+    let chat = run.dialogue.chat.take();
+    let saved = match chat {
+        Some(mut chat) => dialogue::save(&mut run.claim, &mut chat).await,
+        None => run.claim.save().await,
+    };
+    if let Err(setback) = saved {
+        tracing::error!(task = %run.claim.lease.task, "the run could not be saved: {setback:?}");
+    }
+}

@@ -1,0 +1,111 @@
+//! The task of a run that follows on its own pull/merge request.
+
+use crate::agent::claim::Claim;
+use crate::agent::run::Run;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use crate::agent::prompt;
+use crate::agent::record::follow_up::{Kind, Notes, Round};
+use crate::agent::record::interruption::Setback;
+use crate::agent::record::message;
+use crate::agent::reporter::destination::Thread;
+use crate::conversation::excerpt;
+use crate::forge::watched::FailedCheck;
+use crate::forge::{Comment, Item};
+use crate::markdown::visible;
+
+/// Returns what people who may write said since the last run: what the round was begun for, and
+/// what came since. `None` for a run that is no such round.
+pub(crate) async fn words_of_round(run: &mut Run, comments: &[Comment]) -> Result<Option<Vec<Comment>>, Setback> {
+    let (Some(mut round), Thread::Item { forge, .. }) = (run.claim.record.round.clone(), &run.reporter.destination)
+    else {
+        return Ok(None);
+    };
+    let forge = Arc::clone(forge);
+    let mut words = Vec::new();
+    for comment in comments {
+        let is_new = !message::Heard::of(comment).is_in(&run.claim.record.heard);
+        let is_wanted = round.comments.contains(&comment.key) || is_new;
+        let Some(said) = message::for_model(comment).filter(|_| is_wanted && !comment.is_approval) else {
+            continue;
+        };
+        if run
+            .inbox
+            .thread_watcher
+            .lock()
+            .await
+            .hears(forge.as_ref(), comment)
+            .await?
+        {
+            round.comments.insert(comment.key);
+            words.push(said);
+        }
+    }
+    // Kept, so that a process that plans again after a crash knows what was new.
+    run.claim.record.round = Some(round);
+    Ok(Some(words))
+}
+
+/// Has the opened pull/merge request looked after. Repeating it changes nothing.
+pub(crate) async fn have_it_followed(claim: &Claim) -> Result<(), Setback> {
+    let store = &claim.services.store;
+    let number = claim.record.change.as_ref().map(|change| change.number);
+    let Some(change) = number.and_then(|number| claim.lease.task.change(number)) else {
+        return Ok(());
+    };
+    let known = store.followed(&change).await?;
+    let known = known.and_then(|followed| serde_json::from_value::<Notes>(followed.notes).ok());
+    let mut notes = known.unwrap_or_else(|| Notes::new(claim.lease.task.clone()));
+    notes.begin_again();
+    let notes = serde_json::to_value(notes).map_err(|error| Setback::failed(error.to_string()))?;
+    Ok(store.follow(&change, &claim.lease.task, &notes).await?)
+}
+
+/// Returns the task as the model is shown it, at most about `max_bytes`.
+pub(crate) fn task(fence: &str, item: &Item, round: &Round, words: &[Comment], max_bytes: usize) -> String {
+    let wish = match round.kind {
+        Kind::Review => {
+            "People reviewed it. Do what they ask for below, on the same branch; questions are answered in your last comment"
+        }
+        Kind::Checks => "Its checks failed. Find out why from the logs below, and mend it on the same branch",
+    };
+    let mut text = format!(
+        "This is your own change request, {}. {wish}.\n<{fence}>\nTitle: {}\n",
+        item.task,
+        visible::line(&item.title)
+    );
+    if let Some(change) = &item.change {
+        text.push_str(&prompt::branches(change));
+    }
+    let body = visible::markdown(&item.body);
+    let _ = writeln!(text, "\n{}", excerpt::middle_cut(body.trim(), max_bytes / 4, None));
+    if !words.is_empty() {
+        let words: String = words.iter().map(|comment| prompt::comment(comment, None)).collect();
+        let words = excerpt::middle_cut(&words, max_bytes / 2, None);
+        let _ = write!(text, "\nWhat people said, oldest first:\n{words}");
+    }
+    for check in &round.failed {
+        let room = max_bytes / 4 / round.failed.len().max(1);
+        let _ = write!(text, "\n{}", failed(check, room));
+    }
+    let _ = writeln!(text, "</{fence}>");
+    text
+}
+
+/// The end of a log says why: its middle is cut towards it.
+fn failed(check: &FailedCheck, max_bytes: usize) -> String {
+    let Some(log) = &check.log else {
+        return format!(
+            "The check `{}` failed; its log cannot be read.\n",
+            visible::line(&check.name)
+        );
+    };
+    let log = visible::plain(log);
+    let start = log.ceil_char_boundary(log.len().saturating_sub(max_bytes));
+    format!(
+        "The check `{}` failed; the end of its log:\n{}\n",
+        visible::line(&check.name),
+        log[start..].trim()
+    )
+}

@@ -1,0 +1,183 @@
+//! Whose words the model is given: those of people who may decide here.
+//!
+//! The item's own text, and the commits of a change request, are read by whoever puts the label on,
+//! and so vouched for, be they a stranger's; what a stranger changes later is not. Comments of
+//! others are left out, or quoted where the operator wants it.
+
+use crate::agent::claim::Claim;
+use crate::agent::inbox::Inbox;
+use crate::agent::run::Run;
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
+
+use crate::agent::inbox::authority::Hears;
+use crate::agent::record::interruption::Setback;
+use crate::agent::reporter::destination::Thread;
+use crate::agent::settings::OtherComments;
+use crate::forge::who::Who;
+use crate::forge::{Comment, CommentKind, Edit, Edited, Forge, Item};
+use crate::journal::fact::Fact;
+use crate::markdown::visible;
+use crate::repository::CommitId;
+
+/// Comments by whose words they are.
+#[derive(Debug, Default)]
+pub(crate) struct Said {
+    /// Of people who may decide.
+    pub comments: Vec<Comment>,
+    /// Of others, where they are to be quoted.
+    pub others: Vec<Comment>,
+}
+
+/// Refuses an item that was changed by somebody who may not, after the label was put on. Each
+/// change is judged: one by somebody who may does not vouch for those before it.
+///
+/// A round on the program's own change request has no label. Nobody vouched for its words but
+/// who wrote them, so all changes count there; they refuse nothing, though, because what is to
+/// be done stands in comments and checks. Returns whether the item's own words may be shown to
+/// the model.
+pub(crate) async fn require_vouched(run: &Run, item: &Item) -> Result<bool, Setback> {
+    let Thread::Item { forge, .. } = &run.reporter.destination else {
+        return Ok(true);
+    };
+    let since = match (&run.claim.record.trigger, &run.claim.record.round) {
+        (Some(trigger), _) => trigger.at,
+        (None, Some(_)) => DateTime::UNIX_EPOCH,
+        (None, None) => return Ok(true),
+    };
+    let is_round = run.claim.record.trigger.is_none();
+    let is_fork = item.change.as_ref().is_some_and(|change| change.is_fork);
+    let mut edits = forge.edits_since(item, since).await?;
+    // Whoever pushed to a branch of the repository itself could write to it, whatever they may
+    // do now.
+    edits.retain(|edit| edit.what == Edited::Words || is_fork);
+    for edit in &edits {
+        if !may_change(&run.inbox, forge.as_ref(), edit.deed.who()).await? {
+            if is_round {
+                return Ok(false);
+            }
+            return Err(Setback::refused_by_policy(changed_by(edit)));
+        }
+    }
+    let vouched = run.claim.record.vouched.as_ref();
+    if vouched.is_some_and(|vouched| vouched.words_changed_silently(item, &edits)) {
+        return Err(Setback::refused_by_policy(CHANGED_SILENTLY));
+    }
+    Ok(true)
+}
+
+/// Refuses a fork's branch that moved after the label was accepted, unless its owner may write
+/// to the repository; notes for people where a branch moved by those who may. Only they can
+/// move a branch of the repository itself.
+pub(crate) async fn require_vouched_head(run: &mut Run, item: &Item, commit: &CommitId) -> Result<(), Setback> {
+    let (Some(change), Some(vouched), Thread::Item { forge, .. }) =
+        (&item.change, &run.claim.record.vouched, &run.reporter.destination)
+    else {
+        return Ok(());
+    };
+    if !vouched.has_another_head(commit.as_str()) {
+        return Ok(());
+    }
+    let owner = change.owner();
+    // The address names the account; nothing tells its id.
+    let who = Who { login: owner, id: None };
+    if change.is_fork && !may_change(&run.inbox, forge.as_ref(), who).await? {
+        return Err(Setback::refused_by_policy(moved(owner)));
+    }
+    run.claim.warn(format!(
+        "The branch `{}` moved after the label was accepted, by people who may write to the repository; the work begins at its newest commit.",
+        change.head_branch
+    ));
+    Ok(())
+}
+
+/// Tells whether somebody's change of an item counts as that of people who may write: the
+/// program's own does.
+async fn may_change(inbox: &Inbox, forge: &dyn Forge, who: Who<'_>) -> Result<bool, Setback> {
+    let is_own = !who.login.is_empty() && forge.bot_name().await?.eq_ignore_ascii_case(who.login);
+    Ok(is_own || is_authorised(inbox, forge, who).await?)
+}
+
+/// Sorts comments by whose words they are, and leaves out what nobody is to read.
+pub(crate) async fn heed(run: &Run, comments: Vec<Comment>) -> Result<Said, Setback> {
+    let mut said = Said::default();
+    let Thread::Item { forge, .. } = &run.reporter.destination else {
+        return Ok(said);
+    };
+    let forge = Arc::clone(forge);
+    let quotes = run.claim.services.settings.steering.other_comments == OtherComments::Quote;
+    run.inbox.thread_watcher.lock().await.forget_rights();
+    for comment in comments {
+        if run
+            .inbox
+            .thread_watcher
+            .lock()
+            .await
+            .hears(forge.as_ref(), &comment)
+            .await?
+        {
+            said.comments.push(comment);
+        } else if quotes && trigger_at(&run.claim).is_some_and(|at| stood_before(&comment, at)) {
+            said.others.push(comment);
+        } else {
+            run.claim.note(Fact::Ignored {
+                author: comment.author.clone(),
+                reason: format!(
+                    "the comment {} is of {}",
+                    comment.key,
+                    Hears::whom(forge.as_ref(), &comment).nobody()
+                ),
+            });
+        }
+    }
+    Ok(said)
+}
+
+fn trigger_at(claim: &Claim) -> Option<DateTime<Utc>> {
+    claim.record.trigger.as_ref().map(|trigger| trigger.at)
+}
+
+async fn is_authorised(inbox: &Inbox, forge: &dyn Forge, who: Who<'_>) -> Result<bool, Setback> {
+    Ok(inbox.thread_watcher.lock().await.is_authorised(forge, who).await?)
+}
+
+/// Tells whether a comment was there, as it is, when the label was put on: whoever did so has seen
+/// it. Of a review's own text nobody can tell.
+fn stood_before(comment: &Comment, trigger: DateTime<Utc>) -> bool {
+    comment.created_at < trigger && comment.updated_at < trigger && comment.key.kind != CommentKind::Review
+}
+
+const AGAIN: &str = "read it again, and put the label on once more if it still says what is wanted";
+
+const LOOK: &str = "look at its commits, and put the label on once more if they are wanted";
+
+const CHANGED_SILENTLY: &str = "its title or text is not what it was when the label was accepted, and the forge does not tell \
+    who changed it; read it again, and put the label on once more if it still says what is wanted";
+
+fn changed_by(edit: &Edit) -> String {
+    let by = account(&edit.deed.by);
+    match edit.what {
+        Edited::Words => format!(
+            "its title or text was changed by {by}, who may not write to the repository, after the label was put on; {AGAIN}"
+        ),
+        Edited::Head => format!(
+            "commits were pushed to its branch by {by}, who may not write to the repository, after the label was put on; {LOOK}"
+        ),
+    }
+}
+
+fn moved(owner: &str) -> String {
+    let owner = account(owner);
+    format!(
+        "its branch, in the fork of {owner}, who may not write to the repository, moved after the label was put on; {LOOK}"
+    )
+}
+
+/// Returns the name of an account; forges do not tell it any more where it was deleted.
+fn account(name: &str) -> String {
+    match visible::line(name) {
+        name if name.is_empty() => "an account that is gone".to_owned(),
+        name => name,
+    }
+}

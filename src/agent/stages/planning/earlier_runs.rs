@@ -1,0 +1,199 @@
+//! What the model is told of earlier runs on the same item: what they planned, what they said, how
+//! they ended.
+//!
+//! The newest count most; the last three are told. Their words are models' and strangers' words, so
+//! they stand in a data block.
+
+use crate::agent::claim::Claim;
+use crate::agent::dialogue::tool_calls;
+use std::fmt::Write as _;
+
+use chrono::{DateTime, Utc};
+
+use crate::agent::record::Record;
+use crate::agent::record::interruption::Setback;
+use crate::agent::text::comments;
+use crate::agent::text::verification;
+use crate::conversation::excerpt;
+use crate::store::Run as StoredRun;
+use crate::task::id::RunId;
+use crate::task::state::State;
+
+/// Most runs that are told of.
+const MOST_RUNS: usize = 3;
+/// How far back is looked for them.
+const LOOKED_THROUGH: u32 = 10;
+/// Part of the window, in percent, for all of them.
+const SHARE: u64 = 6;
+const FEWEST_BYTES: usize = 1_500;
+
+/// Earlier runs on the item, oldest first.
+#[derive(Debug, Default)]
+pub(crate) struct Memory {
+    runs: Vec<StoredRun>,
+}
+
+/// Recalls the earlier runs on the same item.
+pub(crate) async fn recall(claim: &Claim) -> Result<Memory, Setback> {
+    let runs = claim
+        .services
+        .store
+        .runs(Some(&claim.lease.task), LOOKED_THROUGH)
+        .await?;
+    Ok(Memory::of(runs, claim.lease.run))
+}
+
+/// Returns the memory for the model, in at most its share of the window.
+pub(crate) fn told(claim: &Claim, memory: &Memory, fence: &str) -> String {
+    memory.told(fence, tool_calls::bytes_of_window(claim, SHARE).max(FEWEST_BYTES))
+}
+
+impl Memory {
+    /// Takes the last finished ones of `runs`, which come newest first, but for the run that
+    /// remembers.
+    fn of(runs: Vec<StoredRun>, own: RunId) -> Self {
+        let earlier = runs.into_iter().filter(|run| run.id != own && run.state.is_final());
+        let mut runs: Vec<StoredRun> = earlier.take(MOST_RUNS).collect();
+        runs.reverse();
+        Self { runs }
+    }
+
+    /// Returns when the last of the runs ended.
+    pub(crate) fn ended_at(&self) -> Option<DateTime<Utc>> {
+        self.runs.last().map(|run| run.updated_at)
+    }
+
+    fn told(&self, fence: &str, max_bytes: usize) -> String {
+        if self.runs.is_empty() {
+            return String::new();
+        }
+        let each = max_bytes / self.runs.len();
+        let mut text = format!("\nEarlier runs on it, oldest first:\n<{fence}>\n");
+        for run in &self.runs {
+            text.push_str(&excerpt::middle_cut(&story(run), each, None));
+        }
+        let _ = writeln!(
+            text,
+            "</{fence}>\nGo on from what they found and did. Comments marked \"new\" were written since the last of them ended."
+        );
+        text
+    }
+}
+
+fn story(run: &StoredRun) -> String {
+    let ended = run.updated_at.format("%Y-%m-%d %H:%M");
+    let how = match run.state {
+        State::Done => "done",
+        State::Stopped => "stopped by people",
+        _ => "failed",
+    };
+    let mut text = format!("--- Run that ended at {ended}: {how}\n");
+    let Ok(record) = serde_json::from_value::<Record>(run.record.clone()) else {
+        text.push_str("What it did cannot be read any more.\n");
+        return text;
+    };
+    if let Some(plan) = &record.plan {
+        text.push_str("Its plan:\n");
+        for subtask in plan.ordered() {
+            let is_finished = record.finished_subtasks.contains(&subtask.id);
+            let tick = if is_finished { " (finished)" } else { "" };
+            let _ = writeln!(text, "- {}{tick}", subtask.description.trim());
+        }
+    }
+    if let Some(failure) = &record.failure {
+        let _ = writeln!(text, "Why it failed: {}", failure.text.trim());
+    }
+    if let Some(reason) = &record.denial {
+        let _ = writeln!(text, "People did not approve its result: {}", reason.trim());
+    }
+    if let Some(summary) = record.summary.as_deref().filter(|summary| !summary.trim().is_empty()) {
+        let _ = writeln!(text, "What it said at its end: {}", summary.trim());
+    }
+    for check in &record.checks {
+        let _ = writeln!(text, "Check `{}` {}", check.command, verification::outcome(check));
+    }
+    for note in &record.notes {
+        let _ = writeln!(text, "Note: {note}");
+    }
+    if let Some(change) = &record.change {
+        let _ = writeln!(text, "Its result: {}", change.url);
+    } else if run.state == State::Done && !record.has_changes() {
+        text.push_str("It changed nothing.\n");
+    } else if let Some(base) = &record.base {
+        let _ = writeln!(text, "It worked on the branch `{}`", base.head_branch);
+    }
+    let _ = writeln!(
+        text,
+        "It took {} and {} tokens.",
+        comments::counted(record.turns, "model turn"),
+        record.usage.input + record.usage.output
+    );
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agent::record::{Failure, FailureKind};
+    use chrono::TimeZone;
+
+    fn run(state: State, record: &serde_json::Value) -> StoredRun {
+        let time = Utc.with_ymd_and_hms(2026, 1, 2, 3, 4, 5).unwrap();
+        StoredRun {
+            id: RunId::new(),
+            task: "github:acme/widgets#1".parse().unwrap(),
+            title: "Greet".to_owned(),
+            state,
+            record: record.clone(),
+            created_at: time,
+            updated_at: time,
+            not_before: None,
+        }
+    }
+
+    #[test]
+    fn nothing_is_told_where_nothing_was() {
+        assert_eq!(Memory::default().told("data-1", 1_000), "");
+        assert_eq!(Memory::default().ended_at(), None);
+    }
+
+    #[test]
+    fn the_last_three_finished_runs_are_remembered_oldest_first() {
+        let states = [State::Working, State::Done, State::Failed, State::Stopped, State::Done];
+        let runs: Vec<StoredRun> = states.map(|state| run(state, &serde_json::json!({}))).into();
+        let expected = [runs[3].id, runs[2].id, runs[1].id];
+        let memory = Memory::of(runs.clone(), runs[0].id);
+        assert_eq!(memory.runs.iter().map(|run| run.id).collect::<Vec<_>>(), expected);
+        assert_eq!(Memory::of(runs.clone(), runs[1].id).runs.len(), 3);
+    }
+
+    #[test]
+    fn a_run_is_told_in_a_few_lines_and_one_that_cannot_be_read_is_no_obstacle() {
+        let failed = Record {
+            failure: Some(Failure {
+                kind: FailureKind::Task,
+                text: "the disk is full".to_owned(),
+            }),
+            turns: 2,
+            ..Record::default()
+        };
+        let memory = Memory {
+            runs: vec![
+                run(State::Stopped, &serde_json::json!({"turns": "seven"})),
+                run(State::Failed, &serde_json::to_value(failed).unwrap()),
+            ],
+        };
+        insta::assert_snapshot!(memory.told("data-1", 10_000), @r#"
+        Earlier runs on it, oldest first:
+        <data-1>
+        --- Run that ended at 2026-01-02 03:04: stopped by people
+        What it did cannot be read any more.
+        --- Run that ended at 2026-01-02 03:04: failed
+        Why it failed: the disk is full
+        It took 2 model turns and 0 tokens.
+        </data-1>
+        Go on from what they found and did. Comments marked "new" were written since the last of them ended.
+        "#);
+        assert!(memory.told("data-1", 400).len() < 700);
+    }
+}

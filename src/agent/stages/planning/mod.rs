@@ -1,0 +1,375 @@
+//! The first stage: read the item, look at the repository, and have the model plan.
+
+mod comment_filter; // whose words the model is given
+mod earlier_runs; // earlier runs on the same item
+
+use crate::agent::claim::Claim;
+use crate::agent::commands;
+use crate::agent::dialogue::ask;
+use crate::agent::dialogue::policy;
+use crate::agent::dialogue::tool_calls;
+use crate::agent::record::redaction;
+use crate::agent::run::Run;
+use crate::agent::stages::project_rules;
+use crate::agent::workspace::confidentiality;
+use crate::agent::workspace::open;
+use crate::agent::workspace::source;
+use std::sync::Arc;
+
+use chrono::Utc;
+use serde_json::Value;
+
+use crate::agent::prompt::file_overview;
+use crate::agent::prompt::{self, EnvironmentRow, PlanningPrompt, Remarks};
+use crate::agent::record::interruption::Setback;
+use crate::agent::reporter::destination::Thread;
+use crate::agent::stages::follow_up;
+use crate::agent::stages::planning::comment_filter::Said;
+use crate::agent::stages::project_rules::MOST_FILES;
+use crate::agent::workspace::source::{Source, may_be_pushed};
+use crate::conversation::decode::{self, Unreadable};
+use crate::conversation::{Reply, ToolSpec, Turn};
+use crate::environment::During;
+use crate::forge::Item;
+use crate::journal::fact::Fact;
+use crate::plan::{self, Plan};
+use crate::repository::CommitId;
+use crate::repository::mirror::Mirror;
+use crate::repository::read::Entry;
+use crate::task::state::{Signal, State};
+use crate::tool::toolbox::Toolbox;
+use crate::workspace::base::Base;
+use crate::workspace::set_up::dependencies::{Dependencies, Project};
+use crate::workspace::set_up::dependency_files::may_lead_elsewhere;
+use crate::workspace::tools::repository_tools::Look;
+
+/// Part of the window, in percent, for the list of the project's files, and the most it takes in
+/// the largest windows.
+const FILES_SHARE: u64 = 4;
+const MOST_FILES_BYTES: usize = 16 * 1024;
+
+/// Lists of dependencies that are looked into for other files that they name.
+const MOST_POINTERS: usize = 16;
+const LARGEST_POINTER: u64 = 64 * 1024;
+
+/// Leaves base, plan, environment and the task's text in the record.
+pub(crate) async fn plan(run: &mut Run) -> Result<Signal, Setback> {
+    run.claim.record.started_at.get_or_insert_with(Utc::now);
+    let source = match run.reporter.item(&mut run.claim).await? {
+        Some(item) => read_item(run, &item).await?,
+        None => read_folder(run).await?,
+    };
+    if run.claim.services.settings.planning.enabled {
+        let mirror = source.mirror.clone();
+        run.claim.record.plan = Some(make_plan(run, source).await?);
+        choose_base(&mut run.claim, &mirror).await?;
+    }
+    choose_environment(&mut run.claim);
+    run.claim.note(Fact::Planned {
+        environment: run.claim.record.environment.clone().unwrap_or_default(),
+        subtasks: run
+            .claim
+            .record
+            .plan
+            .as_ref()
+            .map_or(0, |plan| plan.task_decomposition.subtasks.len()),
+    });
+    Ok(Signal::Finished)
+}
+
+async fn read_item(run: &mut Run, item: &Item) -> Result<Source, Setback> {
+    // The producer swapped the labels already, unless it was interrupted: the store decides, the
+    // labels follow.
+    run.reporter
+        .show_label(&mut run.claim, State::Planning, Some(&item.labels))
+        .await?;
+    run.reporter.take_trigger_off(item).await?;
+    let rule = run
+        .claim
+        .services
+        .model
+        .local_only_rule(item.task.repository(), &item.labels);
+    run.claim.record.local_only = run.claim.record.local_only.take().or(rule);
+    confidentiality::keep_discretion(&mut run.claim, item)?;
+    may_be_pushed(item)?;
+    let Thread::Item { forge, .. } = &run.reporter.destination else {
+        return Err(Setback::failed("a local task has no item"));
+    };
+    let comments = forge.comments(&item.task).await?;
+    let words = follow_up::words_of_round(run, &comments).await?;
+    let comments = run.inbox.begin_to_listen(&mut run.claim, comments).await;
+    let may_be_read = comment_filter::require_vouched(run, item).await?;
+    let said = match &words {
+        // A round is about what people said of its change, and that was sorted already.
+        Some(_) => Said::default(),
+        None => comment_filter::heed(run, comments).await?,
+    };
+    let source = source::source(run, Some(item)).await?;
+    let base = source::find_base(&run.claim, &run.reporter, item, &source.mirror).await?;
+    comment_filter::require_vouched_head(run, item, &base.commit).await?;
+    project_rules::read_rules(&mut run.claim, &mut run.reporter, item, &source.mirror).await?;
+    let memory = earlier_runs::recall(&run.claim).await?;
+    let remarks = Remarks {
+        comments: &said.comments,
+        others: &said.others,
+        since: memory.ended_at(),
+    };
+    let fence = prompt::fence(run.claim.lease.run);
+    let room = tool_calls::bytes_of_window(&run.claim, 40);
+    let mut text = match (&run.claim.record.round, words) {
+        (Some(round), Some(words)) if may_be_read => follow_up::task(&fence, item, round, &words, room),
+        (Some(round), Some(words)) => follow_up::task(&fence, &without_words(item), round, &words, room),
+        (Some(_) | None, _) => prompt::task(&fence, item, &remarks, room),
+    };
+    text.push_str(&earlier_runs::told(&run.claim, &memory, &fence));
+    let place = is_default_tip(item, &base, &source.mirror)
+        .await?
+        .then(|| item.clone_url.clone());
+    let files = files(&mut run.claim, &source.mirror, &base.commit, place).await?;
+    text.push_str(&files_at_a_glance(&run.claim, &files));
+    run.claim.record.task_text = text;
+    run.claim.record.base = Some(base);
+    open::open_early(run, &files, &source.mirror);
+    Ok(source)
+}
+
+/// Returns the item without its title and text, which somebody changed who may not write to the
+/// repository.
+fn without_words(item: &Item) -> Item {
+    Item {
+        title: String::new(),
+        body: String::new(),
+        ..item.clone()
+    }
+}
+
+async fn read_folder(run: &mut Run) -> Result<Source, Setback> {
+    let base = source::snapshot(&run.claim).await?;
+    let source = source::source(run, None).await?;
+    project_rules::read_rules_of(&mut run.claim, &source.mirror, &base.commit).await?;
+    let local = run.claim.record.local.as_ref();
+    let mut text = local.map_or_else(String::new, |local| prompt::local_task(&local.text));
+    let place = run
+        .claim
+        .record
+        .local
+        .as_ref()
+        .map(|local| local.folder.display().to_string());
+    let files = files(&mut run.claim, &source.mirror, &base.commit, place).await?;
+    run.claim.record.dependencies = run.claim.record.dependencies.take().map(Dependencies::by_whole_tree);
+    text.push_str(&files_at_a_glance(&run.claim, &files));
+    run.claim.record.task_text = text;
+    run.claim.record.base = Some(base);
+    open::open_early(run, &files, &source.mirror);
+    Ok(source)
+}
+
+/// Tells whether a run begins with what the project itself says it is: the tip of its default
+/// branch. Only such runs keep their set-up and begin with a kept one. On any other branch a
+/// stranger, or a model in an earlier run, may have written what the set-up runs, and what that
+/// leaves (programs in front of the search path, ignored files) would be there in the next run on
+/// the default branch.
+async fn is_default_tip(item: &Item, base: &Base, mirror: &Mirror) -> Result<bool, Setback> {
+    let Some(branch) = item.default_branch.as_deref() else {
+        return Ok(false);
+    };
+    let is_untouched = item.change.is_none() && !base.holds_work && base.branch == branch;
+    Ok(is_untouched && mirror.branch(branch).await?.as_ref() == Some(&base.commit))
+}
+
+/// Returns the files that the work begins from and the rules leave, and notes what the set-up will
+/// depend on.
+async fn files(
+    claim: &mut Claim,
+    mirror: &Mirror,
+    commit: &CommitId,
+    place: Option<String>,
+) -> Result<Vec<String>, Setback> {
+    let (files, are_more) = mirror.files(commit, MOST_FILES).await?;
+    claim.record.dependencies = match place.filter(|_| !are_more) {
+        Some(place) => Some(Dependencies::of(Project {
+            repository: &place,
+            files: &files,
+            tree: mirror.tree(commit).await?,
+            pointers: pointers(mirror, commit, &files).await?,
+        })),
+        None => None,
+    };
+    let filter = claim.record.rules.files.filter();
+    let paths = files.into_iter().map(|file| file.path);
+    Ok(paths.filter(|path| filter.takes(path)).collect())
+}
+
+/// Reads the lists of dependencies that may send an installer on to other files. One that is too
+/// large, or one too many, counts as one that does.
+async fn pointers(mirror: &Mirror, commit: &CommitId, files: &[Entry]) -> Result<Vec<Option<String>>, Setback> {
+    let mut pointers = Vec::new();
+    for file in files.iter().filter(|file| may_lead_elsewhere(&file.path)) {
+        if pointers.len() == MOST_POINTERS || file.size > LARGEST_POINTER {
+            pointers.push(None);
+            break;
+        }
+        let bytes = mirror.file(commit, &file.path, LARGEST_POINTER).await?;
+        pointers.push(bytes.and_then(|bytes| String::from_utf8(bytes).ok()));
+    }
+    Ok(pointers)
+}
+
+/// Returns their list for the model, in at most its share of the window.
+fn files_at_a_glance(claim: &Claim, files: &[String]) -> String {
+    let overview = file_overview::overview(
+        files,
+        tool_calls::bytes_of_window(claim, FILES_SHARE).min(MOST_FILES_BYTES),
+    );
+    file_overview::block(&prompt::fence(claim.lease.run), &overview)
+}
+
+/// What the planner's reply asks for.
+enum Step {
+    Look(Turn),
+    Plan(Box<Plan>),
+}
+
+async fn make_plan(run: &mut Run, source: Source) -> Result<Plan, Setback> {
+    let Some(base) = run.claim.record.base.clone() else {
+        return Err(Setback::failed("there is no commit to plan on"));
+    };
+    let rules = run.claim.record.rules.clone();
+    let look = Look::new(source.mirror, base.commit, rules.files);
+    // Looking is no part of the work: what is only not allowed for that may be used here.
+    let toolbox = Toolbox::new(vec![Arc::new(look)], rules.tools.clone());
+    let system = planning_prompt(&run.claim, &toolbox).await?;
+    // JSON in the text for every provider: the reply is a document, and the few tools need no
+    // native calls.
+    let mut chat = run
+        .claim
+        .model()
+        .chat(Arc::from([]), false, run.claim.stop.asked.clone());
+    chat.send_system_prompt(&run.claim.services.redactor.clean(&system));
+    chat.send_user_message(&run.claim.services.redactor.clean(&run.claim.record.task_text));
+    let (most_subtasks, most_looks) = (
+        run.claim.services.settings.planning.max_subtasks,
+        run.claim.services.settings.planning.max_look_turns,
+    );
+    let tools = toolbox.specs().await?;
+    let mut looks = 0;
+    loop {
+        commands::hear_while_planning(run, &mut chat).await?;
+        let may_look = looks < most_looks;
+        chat.hold_to(Some(form_of_step(&run.claim, if may_look { &tools } else { &[] })));
+        match ask::ask(&mut run.claim, &mut chat, |reply| {
+            read_step(reply, most_subtasks, may_look)
+        })
+        .await?
+        {
+            Step::Plan(plan) => {
+                run.claim.record.refusals.clear();
+                return Ok(redaction::clean_plan(*plan, &run.claim.services.redactor));
+            }
+            Step::Look(turn) => {
+                looks += 1;
+                let called = tool_calls::call_all(&run.claim, &run.workspace.ledger, &toolbox, turn.calls).await?;
+                let has_success = called.has_success();
+                chat.send_tool_results(called.results);
+                policy::heed_refusals(&mut run.claim, &mut chat, &called.refused, has_success)?;
+            }
+        }
+    }
+}
+
+fn read_step(reply: &Reply, most_subtasks: usize, may_look: bool) -> Result<Step, Unreadable> {
+    let no_plan = match plan::read(reply) {
+        Ok(plan) => {
+            plan.validate(most_subtasks)?;
+            return Ok(Step::Plan(Box::new(plan)));
+        }
+        Err(no_plan) => no_plan,
+    };
+    match decode::turn(reply) {
+        Ok(turn) if turn.calls.is_empty() => Err(no_plan),
+        Ok(turn) if may_look => Ok(Step::Look(turn)),
+        Ok(_) => Err(Unreadable::new(
+            "You have looked as often as you may; reply with the plan now",
+        )),
+        Err(_) => Err(no_plan),
+    }
+}
+
+async fn planning_prompt(claim: &Claim, toolbox: &Toolbox) -> Result<String, Setback> {
+    let settings = &claim.services.settings;
+    let containers = &claim.services.containers.config;
+    let environments: Vec<EnvironmentRow<'_>> = containers
+        .environments
+        .iter()
+        .map(|(name, environment)| EnvironmentRow {
+            name,
+            image: &environment.image,
+            recommended_for: &environment.recommended_for,
+        })
+        .collect();
+    prompt::planning(&PlanningPrompt {
+        fence: &prompt::fence(claim.lease.run),
+        max_look_turns: settings.planning.max_look_turns,
+        max_subtasks: settings.planning.max_subtasks,
+        rules: &project_rules::rules_prompt(claim),
+        tools: &toolbox.specs().await?,
+        environments: &environments,
+        is_closed_after_set_up: containers.network.during == During::Setup,
+    })
+    .map_err(|error| Setback::failed(format!("the planning prompt: {error:#}")))
+}
+
+fn form_of_step(claim: &Claim, tools: &[ToolSpec]) -> Value {
+    let (settings, containers) = (&claim.services.settings, &claim.services.containers.config);
+    let environments: Vec<&str> = containers.environments.keys().map(String::as_str).collect();
+    plan::form::step(tools, &environments, settings.planning.max_subtasks)
+}
+
+/// Starts from the branch the plan names, where the task asks for another one than the default. A
+/// branch that exists already, that of a pull/merge request or of an earlier run, is gone on with
+/// whatever the plan says.
+async fn choose_base(claim: &mut Claim, mirror: &Mirror) -> Result<(), Setback> {
+    let named = claim.record.plan.as_ref().and_then(|plan| plan.base_branch.clone());
+    let (Some(named), Some(base), None) = (named, &claim.record.base, &claim.record.local) else {
+        return Ok(());
+    };
+    if named == base.branch || mirror.branch(&base.head_branch).await?.is_some() {
+        return Ok(());
+    }
+    let Some(commit) = mirror.branch(&named).await? else {
+        let branch = base.branch.clone();
+        claim.warn(format!(
+            "The plan starts from the branch `{named}`, which does not exist; `{branch}` is used."
+        ));
+        return Ok(());
+    };
+    claim.record.base = Some(Base {
+        commit,
+        branch: named,
+        ..base.clone()
+    });
+    // They were those of the default branch.
+    claim.record.dependencies = None;
+    Ok(())
+}
+
+/// Applies the environment rules: what a person named wins; an unknown or missing name gives way to
+/// the default, and people are told.
+fn choose_environment(claim: &mut Claim) {
+    let config = &claim.services.containers.config;
+    let default = config.default_environment.clone();
+    let named = claim.record.local.as_ref().and_then(|local| local.environment.clone());
+    let (name, note) = match (&named, &claim.record.plan) {
+        (Some(name), _) => (name.clone(), None),
+        (None, Some(plan)) => {
+            let known: Vec<&str> = config.environments.keys().map(String::as_str).collect();
+            let choice = plan::choose_environment(plan, &known, &default);
+            (choice.name, choice.note)
+        }
+        (None, None) => (default, None),
+    };
+    if let Some(note) = note {
+        claim.warn(note);
+    }
+    claim.record.environment = Some(name);
+}

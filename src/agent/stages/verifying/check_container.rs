@@ -1,0 +1,176 @@
+//! A container that only checks run in. It has the commit that would be delivered and what was
+//! installed for it, and nothing else that the model left in its own: a program that it planted
+//! there, a process in the background or a forgotten file changes no verdict.
+
+use crate::agent::claim::Claim;
+use crate::agent::dialogue::ask;
+use crate::agent::run::Run;
+use crate::agent::workspace::execute;
+use crate::agent::workspace::open;
+use crate::agent::workspace::set_up;
+use std::sync::Arc;
+use std::time::Instant;
+
+use crate::agent::record::CheckedIn;
+use crate::agent::record::interruption::Setback;
+use crate::agent::settings::VerificationEnvironment;
+use crate::environment::specification::Purpose;
+use crate::journal::fact::Fact;
+use crate::repository::CommitId;
+use crate::tool::ToolServer;
+use crate::tool::toolbox::Toolbox;
+use crate::workspace::opening::{Opening, SetUp};
+use crate::workspace::project::Workspace;
+
+/// Most files of a project whose names are looked at to tell whether its set-up was kept.
+const MOST_FILES: usize = 20_000;
+
+/// A container with one commit in it.
+pub(crate) struct Bench {
+    commit: CommitId,
+    workspace: Workspace,
+    toolbox: Toolbox,
+}
+
+impl Bench {
+    async fn close(self) -> String {
+        self.toolbox.close().await;
+        self.workspace.remove().await;
+        self.workspace.container().to_owned()
+    }
+}
+
+/// Returns where the checks of `head` run, and notes it.
+pub(crate) async fn decide_where_to_check(run: &mut Run, head: &CommitId) -> Result<CheckedIn, Setback> {
+    let settings = &run.claim.services.settings.planning.verification;
+    let took = run.claim.record.set_up_milliseconds;
+    let is_slow = took > settings.fresh_set_up_seconds.saturating_mul(1_000);
+    let place = match settings.environment {
+        VerificationEnvironment::Same => CheckedIn::Work,
+        VerificationEnvironment::Fresh if !is_slow => CheckedIn::Fresh,
+        VerificationEnvironment::Fresh => {
+            let opening = bench_opening(run, head).await?;
+            if opening.is_set_up_kept().await? {
+                CheckedIn::Fresh
+            } else {
+                CheckedIn::WorkBecauseOfSetUp {
+                    seconds: took.div_ceil(1_000),
+                }
+            }
+        }
+    };
+    run.claim.record.checked_in = Some(place);
+    Ok(place)
+}
+
+/// Opens a container with `commit` unless `bench` is that one. Another one is closed first, so
+/// that a run has two containers at most.
+pub(crate) async fn bench_with<'bench>(
+    run: &mut Run,
+    bench: &'bench mut Option<Bench>,
+    commit: &CommitId,
+) -> Result<&'bench Bench, Setback> {
+    if bench.as_ref().is_some_and(|bench| bench.commit != *commit) {
+        close_bench(&mut run.claim, bench).await;
+    }
+    if bench.is_none() {
+        *bench = Some(Box::pin(open_bench(run, commit)).await?);
+    }
+    bench
+        .as_ref()
+        .ok_or_else(|| Setback::failed("the container for the checks was not opened"))
+}
+
+/// Removes the container, if there is one.
+pub(crate) async fn close_bench(claim: &mut Claim, bench: &mut Option<Bench>) {
+    if let Some(bench) = bench.take() {
+        let container = bench.close().await;
+        claim.note(Fact::EnvironmentRemoved { container });
+    }
+}
+
+/// Runs a check in the container, and returns its exit code and output.
+pub(crate) async fn execute_at(
+    run: &mut Run,
+    bench: &Bench,
+    command: &str,
+) -> Result<crate::tool::ToolOutput, Setback> {
+    execute::execute_with(run, &bench.toolbox, command).await
+}
+
+async fn open_bench(run: &mut Run, commit: &CommitId) -> Result<Bench, Setback> {
+    let begun = Instant::now();
+    let opening = bench_opening(run, commit).await?;
+    let progress = |line: String| tracing::info!(task = %run.claim.lease.task, "{line}");
+    opening.bring_images(&progress).await?;
+    let opened = Box::pin(opening.open()).await?;
+    let is_set_up = opened.workspace.set_up().is_some();
+    let server: Arc<dyn ToolServer> = Arc::new(opened.tools);
+    let bench = Bench {
+        commit: commit.clone(),
+        workspace: opened.workspace,
+        toolbox: Toolbox::new(vec![server], run.claim.record.rules.tools.clone()),
+    };
+    if let Err(setback) = set_bench_up(run, &bench, is_set_up).await {
+        bench.close().await;
+        return Err(setback);
+    }
+    run.claim.note(Fact::CheckEnvironmentStarted {
+        environment: opening.name,
+        container: bench.workspace.container().to_owned(),
+        milliseconds: crate::workspace::containers::milliseconds_since(begun),
+        is_set_up,
+        has_waited: opened.has_waited,
+    });
+    Ok(bench)
+}
+
+/// Installs what belongs to the result: by the plan's set-up, by commands of the work that did
+/// nothing else, and by those that the model added. One that fails shows in the checks.
+async fn set_bench_up(run: &mut Run, bench: &Bench, is_set_up: bool) -> Result<(), Setback> {
+    let planned = if is_set_up {
+        Vec::new()
+    } else {
+        set_up::set_up_commands(&run.claim)
+    };
+    let commands = [
+        planned,
+        run.claim.record.installed.clone(),
+        run.claim.record.added_set_up.clone(),
+    ]
+    .concat();
+    let _let_out = bench.workspace.let_out();
+    for command in &commands {
+        // There may be many of them, and each may take as long as a command may.
+        ask::check_limits(&run.claim).await?;
+        let output = execute::execute_with(run, &bench.toolbox, command).await?;
+        if output.is_error {
+            tracing::info!(task = %run.claim.lease.task, "in the container for the checks `{command}` failed");
+        }
+    }
+    if is_set_up || !commands.is_empty() {
+        bench.workspace.end_set_up().await?;
+    }
+    Ok(())
+}
+
+async fn bench_opening(run: &mut Run, commit: &CommitId) -> Result<Opening, Setback> {
+    let (name, environment) = open::environment(&run.claim)?;
+    let mirror = open::open_desk(run).await?.workspace.mirror().clone();
+    let mut opening = open::opening(run, name, environment, mirror.clone(), SetUp::Known(None))?;
+    opening.purpose = Purpose::Checks;
+    opening.base.commit = commit.clone();
+    let planned = set_up::set_up_commands(&run.claim);
+    opening.dependencies = match opening.dependencies.take() {
+        // The result may have other dependencies than the project had.
+        Some(before) => {
+            let (files, are_more) = mirror.files(commit, MOST_FILES).await?;
+            let tree = mirror.tree(commit).await?;
+            (!are_more).then(|| before.with(&files, tree))
+        }
+        None => None,
+    };
+    let done = opening.dependencies.as_ref().and_then(|now| now.set_up_by(&planned));
+    opening.set_up = SetUp::Known(done);
+    Ok(opening)
+}

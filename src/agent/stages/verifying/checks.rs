@@ -1,0 +1,326 @@
+//! Runs the checks of a result: the plan's commands and the project's own tests, each once for each
+//! state of the work.
+//!
+//! A check of the plan must pass. The project's own tests may fail where they failed before: when
+//! they fail, they are run once more on what was there before the change. What fails in a new
+//! container is also run in the model's own, so that it can be told where it passes.
+
+use crate::agent::claim::Claim;
+use crate::agent::record::interruption::Setback;
+use crate::agent::record::{CheckedIn, Work};
+use crate::agent::run::Run;
+use crate::agent::stages::verifying::check_container;
+use crate::agent::stages::verifying::check_container::Bench;
+use crate::agent::workspace::open;
+use crate::evidence::check::{Before, Checked, Ended, Excuse};
+use crate::evidence::test_command::{self, Files};
+use crate::journal::fact::Fact;
+use crate::plan::Check;
+use crate::repository::{CommitId, RepositoryError};
+use crate::tool::ToolOutput;
+use crate::workspace::project::Workspace;
+use crate::workspace::scripts::PROJECT;
+
+/// Most files of a project whose names are looked at.
+const MOST_FILES: usize = 20_000;
+/// Largest file that may say how the project is tested.
+const LARGEST_FILE: u64 = 256 * 1024;
+
+/// A command to be run, and what it takes to pass.
+struct Wanted {
+    check: Check,
+    whose: Whose,
+}
+
+/// Who says that it is to be run.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Whose {
+    Plan,
+    /// Named by the operator or by the plan as the project's tests.
+    Project,
+    /// Guessed from the project's files, so that it may not be there.
+    Guess,
+}
+
+/// The result that is checked, and the container that is open for it.
+struct Site<'head> {
+    head: &'head CommitId,
+    place: Option<CheckedIn>,
+    bench: Option<Bench>,
+}
+
+/// Runs what is to be run on `head`, which the workspace shows; each result is in the record
+/// and saved before the next begins.
+pub(crate) async fn check(run: &mut Run, head: &CommitId) -> Result<(), Setback> {
+    let mut site = Site {
+        head,
+        place: None,
+        bench: None,
+    };
+    let checked = check_at(run, &mut site).await;
+    check_container::close_bench(&mut run.claim, &mut site.bench).await;
+    checked
+}
+
+async fn check_at(run: &mut Run, site: &mut Site<'_>) -> Result<(), Setback> {
+    let work = work(run, site.head).await?;
+    let earlier = still_true(&mut run.claim, &work);
+    run.claim.record.checks.clear();
+    run.claim.record.checked = Some(work);
+    let wanted = wanted(run, site.head).await?;
+    if wanted
+        .iter()
+        .any(|wanted| !earlier.iter().any(|checked| checked.command == wanted.check.command))
+    {
+        run.reporter.show_progress(&mut run.claim).await?;
+    }
+    let mut has_guessed = false;
+    for wanted in wanted {
+        if has_guessed && wanted.whose == Whose::Guess {
+            continue;
+        }
+        let known = earlier.iter().find(|checked| checked.command == wanted.check.command);
+        let checked = match known {
+            Some(checked) => checked.clone(),
+            None => check_one(run, &wanted, site).await?,
+        };
+        // Where what runs the first is not there, the next one may be.
+        has_guessed |= wanted.whose == Whose::Guess && checked.excuse != Some(Excuse::DidNotStart);
+        run.claim.record.checks.push(checked);
+        run.claim.save().await?;
+    }
+    Ok(())
+}
+
+/// Returns the results that need not be asked for again: all of them where the model has not
+/// been heard since, else those that passed on the same files. What failed may depend on what
+/// is installed.
+fn still_true(claim: &mut Claim, work: &Work) -> Vec<Checked> {
+    let Some(before) = claim
+        .record
+        .checked
+        .clone()
+        .filter(|before| before.tree.is_some() && before.tree == work.tree)
+    else {
+        return Vec::new();
+    };
+    let is_same_turn = before.turns == work.turns;
+    let checks = std::mem::take(&mut claim.record.checks);
+    checks
+        .into_iter()
+        .filter(|checked| is_same_turn || checked.passed())
+        .collect()
+}
+
+async fn work(run: &mut Run, head: &CommitId) -> Result<Work, Setback> {
+    let turns = run.claim.record.turns;
+    let tree = Some(open::open_desk(run).await?.workspace.mirror().tree(head).await?);
+    Ok(Work { tree, turns })
+}
+
+async fn wanted(run: &mut Run, head: &CommitId) -> Result<Vec<Wanted>, Setback> {
+    let plan = run.claim.record.plan.as_ref();
+    let of_plan = plan.map(|plan| plan.verification.clone()).unwrap_or_default();
+    let mut wanted: Vec<Wanted> = Vec::new();
+    for check in of_plan {
+        if !wanted.iter().any(|known| known.check == check) {
+            wanted.push(Wanted {
+                check,
+                whose: Whose::Plan,
+            });
+        }
+    }
+    let tests = tests(run, head).await?;
+    for (command, whose) in tests {
+        // What the plan promises to pass must pass, whatever it did before.
+        if !wanted.iter().any(|known| known.check.command.trim() == command) {
+            let check = Check {
+                command,
+                expect_exit: 0,
+            };
+            wanted.push(Wanted { check, whose });
+        }
+    }
+    Ok(wanted)
+}
+
+/// Returns the commands that run the project's own tests: one that is named, or guesses, the
+/// best first. None where nothing was changed: they would say nothing of the work.
+async fn tests(run: &mut Run, head: &CommitId) -> Result<Vec<(String, Whose)>, Setback> {
+    let configured = run
+        .claim
+        .services
+        .settings
+        .planning
+        .verification
+        .test_command
+        .trim()
+        .to_owned();
+    let planned = run
+        .claim
+        .record
+        .plan
+        .as_ref()
+        .map_or("", |plan| plan.test_command.trim())
+        .to_owned();
+    let workspace = open::open_desk(run).await?.workspace.clone();
+    let (mirror, base) = (workspace.mirror(), workspace.base());
+    if mirror.tree(head).await? == mirror.tree(base).await? {
+        return Ok(Vec::new());
+    }
+    Ok(match (configured.as_str(), planned.as_str()) {
+        ("none", _) => Vec::new(),
+        ("auto" | "", "") => {
+            let mut commands = detected(&workspace, base).await?;
+            if commands.is_empty() {
+                commands = detected(&workspace, head).await?;
+            }
+            commands
+                .into_iter()
+                .map(|command| (command.to_owned(), Whose::Guess))
+                .collect()
+        }
+        ("auto" | "", planned) => vec![(planned.to_owned(), Whose::Project)],
+        (configured, _) => vec![(configured.to_owned(), Whose::Project)],
+    })
+}
+
+async fn check_one(run: &mut Run, wanted: &Wanted, site: &mut Site<'_>) -> Result<Checked, Setback> {
+    let (command, expected) = (&wanted.check.command, wanted.check.expect_exit.into());
+    let mut ended = run_check(run, command, site).await?;
+    let mut checked = Checked::new(command, expected, &ended);
+    // What the plan promises must pass, and what cannot be started cannot have failed before
+    // either.
+    let may_have_failed_before = !checked.passed() && wanted.whose != Whose::Plan && !ended.did_not_start();
+    if may_have_failed_before && let Some(before) = before(run, &checked, site).await? {
+        checked.weigh(&ended, &before);
+    }
+    if checked.is_open() && site.place == Some(CheckedIn::Fresh) {
+        let at_work = run_at_work(run, command).await?;
+        checked.passes_only_at_work = at_work.exit_code == Some(expected);
+        if !checked.passes_only_at_work && ended.did_not_start() && !at_work.did_not_start() {
+            // It runs only where the model installed what it needs, and what it says there is
+            // no excuse.
+            checked = Checked::new(command, expected, &at_work);
+            ended = at_work;
+        }
+    }
+    if checked.is_open() && wanted.whose == Whose::Guess && ended.did_not_start() && !checked.passes_only_at_work {
+        checked.excuse = Some(Excuse::DidNotStart);
+    }
+    run.claim.note(Fact::Verified {
+        command: command.clone(),
+        exit_code: checked.exit_code,
+        passed: checked.passed(),
+    });
+    Ok(checked)
+}
+
+/// Returns what the project's tests gave before anything was changed; run at the first need.
+/// Without an end there is nothing to compare.
+async fn before(run: &mut Run, checked: &Checked, site: &mut Site<'_>) -> Result<Option<Before>, Setback> {
+    if let Some(before) = run
+        .claim
+        .record
+        .before
+        .as_ref()
+        .filter(|before| before.command == checked.command)
+    {
+        return Ok(Some(before.clone()));
+    }
+    // What the model itself added to the set-up could break the tests of the base, and so
+    // excuse those of the result.
+    let is_set_up_by_model = site.place == Some(CheckedIn::Fresh) && !run.claim.record.added_set_up.is_empty();
+    if checked.exit_code.is_none() || is_set_up_by_model {
+        return Ok(None);
+    }
+    let workspace = open::open_desk(run).await?.workspace.clone();
+    let ended = if site.place == Some(CheckedIn::Fresh) {
+        // In a container of its own: the tests of the result have run in the other one, and may
+        // have left something there.
+        let bench = check_container::bench_with(run, &mut site.bench, workspace.base()).await?;
+        ended(check_container::execute_at(run, bench, &checked.command).await?)
+    } else {
+        match workspace.exchange_for_base().await.map_err(Setback::from) {
+            Ok(()) => {}
+            Err(lost @ Setback::WorkspaceLost(_)) => return Err(lost),
+            Err(setback) => {
+                tracing::warn!(task = %run.claim.lease.task, "the tests were not run on what was there before: {setback:?}");
+                return Ok(None);
+            }
+        }
+        ended(open::execute(run, &checked.command).await?)
+    };
+    let before = Before::new(&checked.command, &ended);
+    run.claim.note(Fact::VerifiedBefore {
+        command: before.command.clone(),
+        exit_code: before.exit_code,
+    });
+    run.claim.record.before = Some(before.clone());
+    run.claim.save().await?;
+    Ok(Some(before))
+}
+
+async fn run_check(run: &mut Run, command: &str, site: &mut Site<'_>) -> Result<Ended, Setback> {
+    let place = match site.place {
+        Some(place) => place,
+        None => check_container::decide_where_to_check(run, site.head).await?,
+    };
+    site.place = Some(place);
+    if place == CheckedIn::Fresh {
+        let bench = check_container::bench_with(run, &mut site.bench, site.head).await?;
+        return match check_container::execute_at(run, bench, command).await {
+            Ok(output) => Ok(ended(output)),
+            // The check took its own container down. The one with the work is another, and the
+            // model is told.
+            Err(Setback::WorkspaceLost(reason)) => {
+                check_container::close_bench(&mut run.claim, &mut site.bench).await;
+                Ok(Ended::new(None, reason, PROJECT))
+            }
+            Err(setback) => Err(setback),
+        };
+    }
+    run_at_work(run, command).await
+}
+
+/// Runs it where the model worked, on exactly what was committed.
+async fn run_at_work(run: &mut Run, command: &str) -> Result<Ended, Setback> {
+    open::open_desk(run).await?.workspace.undo_checks().await?;
+    Ok(ended(open::execute(run, command).await?))
+}
+
+fn ended(output: ToolOutput) -> Ended {
+    // Without an exit code the command did not end by itself, and that is never a pass.
+    let exit_code = output
+        .structured
+        .as_ref()
+        .and_then(|fields| fields["exit_code"].as_i64());
+    Ended::new(exit_code, output.text, PROJECT)
+}
+
+/// Returns the commands that test the project as `commit` has it.
+async fn detected(workspace: &Workspace, commit: &CommitId) -> Result<Vec<&'static str>, Setback> {
+    let mirror = workspace.mirror();
+    let (entries, _) = mirror.files(commit, MOST_FILES).await?;
+    let mut files = Files {
+        paths: entries.into_iter().map(|entry| entry.path).collect(),
+        ..Files::default()
+    };
+    let telling: Vec<String> = test_command::telling(&files.paths)
+        .into_iter()
+        .map(str::to_owned)
+        .collect();
+    for path in telling {
+        match mirror.file(commit, &path, LARGEST_FILE).await {
+            Ok(Some(bytes)) => {
+                files
+                    .contents
+                    .insert(path, String::from_utf8_lossy(&bytes).into_owned());
+            }
+            // Too large to be what it looks like.
+            Ok(None) | Err(RepositoryError::Unexpected { .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(test_command::detect(&files))
+}

@@ -1,0 +1,94 @@
+//! The fourth stage: the program, not the model, decides whether the work is done.
+
+mod check_container; // a new container for the checks
+mod checks; // runs the checks and compares them with those before
+
+use crate::agent::dialogue;
+use crate::agent::record::interruption::Setback;
+use crate::agent::run::Run;
+use crate::agent::stages::working;
+use crate::agent::text::verification;
+use crate::agent::workspace::snapshots;
+use crate::agent::workspace::source;
+use crate::evidence::difference::{self, Finding};
+use crate::evidence::digest::digest;
+use crate::evidence::repair::{Limits, Verdict};
+use crate::journal::fact::Fact;
+use crate::repository::CommitId;
+use crate::task::state::Signal;
+
+/// Most of a difference that is looked through.
+const LARGEST_DIFFERENCE: usize = 4 * 1024 * 1024;
+
+/// Leaves the outcome of every check in the record; sends the model back to work while it may still
+/// repair, and once for what its changes show besides.
+pub(crate) async fn verify(run: &mut Run) -> Result<Signal, Setback> {
+    let settings = run.claim.services.settings.planning.verification.clone();
+    if !settings.enabled {
+        run.claim.record.checks.clear();
+        return Ok(Signal::Finished);
+    }
+    if run.claim.record.sent_back_at == Some(run.claim.record.turns) {
+        // The model was told, and the process ended before that was saved as the next stage.
+        return Ok(Signal::RepairNeeded);
+    }
+    // The checks are the program's heaviest commands; a container that they take down must not take
+    // the work along.
+    snapshots::keep_before_checks(run).await?;
+    // Committed first: what passes is what is delivered, and nothing that the checks leave behind.
+    let head = snapshots::commit_result(run).await?;
+    checks::check(run, &head).await?;
+    run.claim.record.findings = findings(run, &head).await?;
+    let limits = Limits {
+        max_rounds: settings.max_rounds,
+        max_failures: settings.max_failures,
+    };
+    let verdict = run.claim.record.repair.judge(&run.claim.record.checks, limits);
+    if let Some(end) = run.claim.record.repair.end {
+        run.claim.note(Fact::RepairEnded {
+            reason: verification::why_ended(end, &run.claim.record.repair),
+        });
+    }
+    let asks =
+        settings.max_rounds > 0 && !run.claim.record.findings.is_empty() && !run.claim.record.asked_about_findings;
+    let question = asks.then(|| difference::question(&run.claim.record.findings));
+    let text = match (verdict, question) {
+        (Verdict::Repair, question) => [Some(digest(&run.claim.record.checks)), question],
+        (Verdict::Passed, Some(question)) => [None, Some(question)],
+        (Verdict::Passed, None) | (Verdict::Ended, _) => return Ok(Signal::Finished),
+    };
+    if asks {
+        run.claim.record.asked_about_findings = true;
+        run.claim.note(Fact::Questioned {
+            findings: run.claim.record.findings.len(),
+        });
+    }
+    let text = text.into_iter().flatten().collect::<Vec<_>>().join("\n\n");
+    send_back(run, &text).await?;
+    Ok(Signal::RepairNeeded)
+}
+
+async fn send_back(run: &mut Run, text: &str) -> Result<(), Setback> {
+    let mut chat = working::open_chat(run).await?;
+    chat.send_user_message(&run.claim.services.redactor.clean(text));
+    run.claim.record.sent_back_at = Some(run.claim.record.turns);
+    dialogue::save(&mut run.claim, &mut chat).await?;
+    if run.workspace.desk.is_some() {
+        run.dialogue.chat = Some(chat);
+    }
+    Ok(())
+}
+
+/// Returns what the difference between the base and `head` shows besides what was asked for.
+pub(crate) async fn findings(run: &mut Run, head: &CommitId) -> Result<Vec<Finding>, Setback> {
+    let Some(base) = run.claim.record.base.as_ref().map(|base| base.commit.clone()) else {
+        return Ok(Vec::new());
+    };
+    let mirror = source::mirror_at_hand(run).await?;
+    let (diff, was_cut) = mirror.diff(&base, head, LARGEST_DIFFERENCE).await?;
+    if was_cut {
+        run.claim.warn("The change is too large to be looked through whole: placeholders and weakened tests may be in the rest of it.");
+    }
+    let findings = difference::inspect(&run.claim.services.redactor.clean(&diff).into_string());
+    Ok(findings)
+}

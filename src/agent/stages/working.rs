@@ -1,0 +1,286 @@
+//! The third stage: the model works until it says that it is done.
+
+use crate::agent::claim::Claim;
+use crate::agent::commands;
+use crate::agent::dialogue::ask;
+use crate::agent::dialogue::compaction;
+use crate::agent::dialogue::network_refusals;
+use crate::agent::dialogue::policy;
+use crate::agent::dialogue::replanning;
+use crate::agent::dialogue::tool_calls;
+use crate::agent::run::Run;
+use crate::agent::stages::rescue;
+use crate::agent::workspace::open;
+use crate::agent::workspace::snapshots;
+use std::sync::Arc;
+
+use chrono::Utc;
+
+use crate::agent::dialogue;
+use crate::agent::dialogue::control_tools::Wishes;
+use crate::agent::dialogue::tool_calls::UNKNOWN_OUTCOME;
+use crate::agent::prompt::{self, WorkPrompt};
+use crate::agent::record::interruption::Setback;
+use crate::agent::record::{Paused, PausedBy};
+use crate::agent::stages::project_rules;
+use crate::conversation::circling::{Verdict, Watch};
+use crate::conversation::{Message, Reply, ToolResult, decode, form};
+use crate::llm::chat::Chat;
+use crate::task::state::Signal;
+use crate::workspace::set_up::dependencies;
+
+/// How often the model is reminded of files that it should not have changed.
+const MOST_REMINDERS: u32 = 2;
+
+/// What the model is told when it is asked again after a gap.
+const RESTARTED: &str = "The program was restarted.";
+const NEW_CONTAINER: &str = "A new container has taken the place of the one you worked in. The project is as it was last kept, \
+     which may be a few steps ago, and the plan's set-up commands were run again; what else was installed or running \
+     is gone. Look at `git status` and `git log` before you go on.";
+
+/// Most commands that are remembered for new containers.
+const MOST_COMMANDS: usize = 50;
+
+/// Leaves the model's closing words in the record.
+pub(crate) async fn work(run: &mut Run) -> Result<Signal, Setback> {
+    run.reporter.show_progress(&mut run.claim).await?;
+    take_work_up(run).await?;
+    loop {
+        let mut chat = open_chat(run).await?;
+        let outcome = converse(run, &mut chat).await;
+        match outcome {
+            Err(Setback::NoNativeCalls(reason)) if run.claim.record.native != Some(false) => {
+                tracing::info!(task = %run.claim.lease.task, "starting again with JSON replies: {reason}");
+                run.claim.record.native = Some(false);
+            }
+            outcome => {
+                dialogue::save(&mut run.claim, &mut chat).await?;
+                if run.workspace.desk.is_some() {
+                    run.dialogue.chat = Some(chat);
+                }
+                return outcome;
+            }
+        }
+    }
+}
+
+/// The loop of the whole program: reply, calls, results, until done.
+async fn converse(run: &mut Run, chat: &mut Chat) -> Result<Signal, Setback> {
+    let toolbox = Arc::clone(&open::open_desk(run).await?.toolbox);
+    let mut watch = Watch::default();
+    loop {
+        commands::hear(run, chat).await?;
+        compaction::compact_if_needed(&mut run.claim, chat).await?;
+        let turn = ask::ask(&mut run.claim, chat, decode::turn).await?;
+        dialogue::save(&mut run.claim, chat).await?;
+        run.reporter.say_what_is_going_on(&mut run.claim, &turn.comment).await;
+        snapshots::finish_keeping(run).await;
+        let called = tool_calls::call_all(&run.claim, &run.workspace.ledger, &toolbox, turn.calls).await?;
+        network_refusals::note_refused(&mut run.claim, &run.workspace.ledger);
+        note_installed(&mut run.claim, &called.results);
+        let wishes = take_wishes(run);
+        let (has_failures, has_success) = (called.has_failures(), called.has_success());
+        let verdict = watch.judge(&called.results);
+        if !called.results.is_empty() {
+            chat.send_tool_results(called.results);
+            snapshots::keep_now_and_then(run);
+        }
+        policy::heed_refusals(&mut run.claim, chat, &called.refused, has_success)?;
+        if turn.done && !has_failures && commands::hear(run, chat).await?.is_some() {
+            // What people said in the meantime may be more than what is done.
+            dialogue::save(&mut run.claim, chat).await?;
+            continue;
+        }
+        if turn.done && !has_failures && !reminds_of_the_rules(run, chat).await? {
+            run.claim.record.summary = Some(run.claim.services.redactor.clean(&turn.comment).into_string());
+            return Ok(Signal::Finished);
+        }
+        if turn.done && has_failures {
+            dialogue::tell(
+                &mut run.claim,
+                chat,
+                "`done` did not count, because a call of the same reply failed. Read its result and go on.",
+            );
+        }
+        if let Some(question) = wishes.question {
+            dialogue::save(&mut run.claim, chat).await?;
+            set_aside_for(run, question).await;
+            return Ok(Signal::AnswerNeeded);
+        }
+        if let Some(reason) = wishes.revision {
+            replanning::revise_plan_as_wished(&mut run.claim, &mut run.reporter, chat, &reason).await?;
+        }
+        match verdict {
+            Verdict::GoOn => {}
+            Verdict::Warn(stuck) => {
+                dialogue::tell(&mut run.claim, chat, stuck.advice());
+                replanning::revise_plan(&mut run.claim, &mut run.reporter, chat, stuck.reason()).await?;
+            }
+            Verdict::Enough => {
+                return Err(Setback::failed(
+                    "the model went round in circles and was told so, in vain",
+                ));
+            }
+        }
+        dialogue::save(&mut run.claim, chat).await?;
+    }
+}
+
+/// Tells the model, a few times, that its changes reach files which the project's rules leave
+/// out; returns whether it did.
+async fn reminds_of_the_rules(run: &mut Run, chat: &mut Chat) -> Result<bool, Setback> {
+    if run.claim.record.reminders >= MOST_REMINDERS {
+        return Ok(false);
+    }
+    let files = run.claim.record.rules.files.clone();
+    let workspace = Arc::clone(&open::open_desk(run).await?.workspace);
+    let Some(paths) = workspace.outside_the_rules(&files).await? else {
+        return Ok(false);
+    };
+    run.claim.record.reminders += 1;
+    let text = project_rules::outside_the_rules(&paths, &files);
+    chat.send_user_message(&run.claim.services.redactor.clean(&text));
+    Ok(true)
+}
+
+/// Takes the conversation up where it ended, or begins it.
+pub(crate) async fn open_chat(run: &mut Run) -> Result<Chat, Setback> {
+    if let Some(chat) = run.dialogue.chat.take() {
+        return Ok(chat);
+    }
+    let specs = Arc::clone(&open::open_desk(run).await?.specs);
+    let native = match run.claim.record.native {
+        Some(native) => native,
+        None => run.claim.model().takes_native_calls().await,
+    };
+    run.claim.record.native = Some(native);
+    let mut chat = run
+        .claim
+        .model()
+        .chat(Arc::clone(&specs), native, run.claim.stop.asked.clone());
+    chat.hold_to(Some(form::turn(&specs)));
+    let stored = run.claim.services.store.messages(run.claim.lease.run).await?;
+    if stored.is_empty() {
+        let system = work_prompt(run, native)?;
+        let branch = run
+            .claim
+            .record
+            .base
+            .as_ref()
+            .map_or("", |base| base.head_branch.as_str());
+        let record = &run.claim.record;
+        let text = prompt::assignment(&record.task_text, record.plan.as_ref(), &record.setup, branch);
+        chat.send_system_prompt(&run.claim.services.redactor.clean(&system));
+        chat.send_user_message(&run.claim.services.redactor.clean(&text));
+    } else {
+        chat.resume(stored);
+        let is_replacement = std::mem::take(&mut run.claim.record.is_replacement);
+        close_gap(&mut run.claim, &mut chat, is_replacement);
+    }
+    Ok(chat)
+}
+
+fn work_prompt(run: &Run, native: bool) -> Result<String, Setback> {
+    let (name, environment) = open::environment(&run.claim)?;
+    let Some(desk) = &run.workspace.desk else {
+        return Err(Setback::failed("the desk is not open"));
+    };
+    prompt::work(&WorkPrompt {
+        native,
+        fence: &prompt::fence(run.claim.lease.run),
+        environment: &name,
+        libraries: &environment.libraries,
+        network: &prompt::network(&run.claim.services.containers.config, &environment),
+        rules: &project_rules::rules_prompt(&run.claim),
+        tools: &desk.specs,
+        server_prompts: &desk.toolbox.system_prompts(),
+    })
+    .map_err(|error| Setback::failed(format!("the system prompt: {error:#}")))
+}
+
+/// Takes back what was committed to be checked, so that the model finds its work as it left it.
+async fn take_work_up(run: &mut Run) -> Result<(), Setback> {
+    if run.claim.record.head.is_none() {
+        return Ok(());
+    }
+    open::open_desk(run).await?.workspace.bring_back().await?;
+    run.claim.record.head = None;
+    run.claim.save().await
+}
+
+/// Notes the commands that only installed dependencies: a new container needs them as well.
+fn note_installed(claim: &mut Claim, results: &[ToolResult]) {
+    for result in results.iter().filter(|result| !result.is_error) {
+        if let Some(command) = dependencies::installed_by(&result.call) {
+            remember(&mut claim.record.installed, command);
+        }
+    }
+}
+
+/// Takes out what the model wished of the program, and ticks what it called finished.
+fn take_wishes(run: &mut Run) -> Wishes {
+    let mut wishes = run
+        .workspace
+        .desk
+        .as_ref()
+        .map(|desk| desk.wishes.take())
+        .unwrap_or_default();
+    let known = |id: &String| {
+        run.claim
+            .record
+            .plan
+            .as_ref()
+            .is_some_and(|plan| plan.subtask(id).is_some())
+    };
+    wishes.finished.retain(known);
+    run.claim.record.finished_subtasks.append(&mut wishes.finished);
+    for command in std::mem::take(&mut wishes.set_up) {
+        remember(&mut run.claim.record.added_set_up, &command);
+    }
+    wishes
+}
+
+/// Keeps the work and notes the question, before the run is set aside for it.
+async fn set_aside_for(run: &mut Run, question: String) {
+    let saved = rescue::set_work_aside(run).await;
+    run.claim.record.paused = Some(Paused {
+        by: PausedBy::Question(run.claim.services.redactor.clean(&question).into_string()),
+        at: Utc::now(),
+        saved,
+    });
+    run.claim.record.set_aside += 1;
+}
+
+/// Answers what the model said last and nobody heard, so that it can be asked again, and says
+/// what became of its container.
+fn close_gap(claim: &mut Claim, chat: &mut Chat, is_replacement: bool) {
+    let reason = if is_replacement { NEW_CONTAINER } else { RESTARTED };
+    let Some(Message::Assistant { text, calls }) = chat.messages().last() else {
+        if is_replacement {
+            chat.send_user_message(&claim.services.redactor.clean(reason));
+        }
+        return;
+    };
+    let last = Reply {
+        text: text.clone(),
+        calls: calls.clone(),
+        ..Reply::default()
+    };
+    let calls = decode::turn(&last).map(|turn| turn.calls).unwrap_or_default();
+    if !calls.is_empty() {
+        let answer = |call| ToolResult {
+            call,
+            output: UNKNOWN_OUTCOME.to_owned(),
+            is_error: true,
+        };
+        chat.send_tool_results(calls.into_iter().map(answer).collect());
+    }
+    let text = format!("{reason} Go on with the task; if it is finished, say so again.");
+    chat.send_user_message(&claim.services.redactor.clean(&text));
+}
+
+fn remember(commands: &mut Vec<String>, command: &str) {
+    if commands.len() < MOST_COMMANDS && !commands.iter().any(|known| known == command) {
+        commands.push(command.to_owned());
+    }
+}

@@ -1,0 +1,376 @@
+//! What people read on the item: each text is one function, so that all of them can be seen in one
+//! place.
+//!
+//! A text is a [`Page`] of parts. The program's own words are Markdown that GitHub and GitLab
+//! render alike; what a model, a stranger or a command said can only be put in as what it is, and
+//! does nothing there.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use chrono::Utc;
+
+use crate::agent::record::follow_up::Kind;
+use crate::agent::record::{Failure, Kept, Parked, Record, Saved};
+use crate::agent::services::Settings;
+use crate::agent::text::refused_hosts;
+use crate::agent::text::verification::{has_something_to_say, to_look_at, verification, what_is_wrong};
+use crate::markdown::compose::{Line, Page};
+use crate::markdown::visible;
+use crate::plan::{Plan, Subtask};
+use crate::task::id::RunId;
+use crate::task::labels::Labels;
+use crate::task::state::State;
+
+/// Most characters of what the model says it is doing.
+const LONGEST_DOING: usize = 200;
+/// Most characters of a subtask.
+const LONGEST_SUBTASK: usize = 1000;
+/// Most characters of a reason that stands within a sentence.
+const LONGEST_REASON: usize = 1000;
+
+/// Tells whoever put the label on that they may not; where nobody can tell who it was, it tells
+/// all.
+pub fn turned_away(by: Option<&str>, trigger: &str) -> Page {
+    let mut page = Page::default();
+    page.paragraph(match by.filter(|by| !visible::line(by).is_empty()) {
+        Some(by) => Line::filled(
+            "Thank you, {}. I begin work only where somebody who may write to this repository puts the label {} on, \
+             so I have taken it off again. Whoever may write can read this through and put it on.",
+            [Line::name(by), Line::code(trigger)],
+        ),
+        None => Line::filled(
+            "I cannot tell who put the label {} on, so I have taken it off again. Somebody who may write to this \
+             repository can put it on once more.",
+            [Line::code(trigger)],
+        ),
+    });
+    page
+}
+
+/// Tells whoever put the label on a confidential issue that it is not worked on.
+pub fn confidential(trigger: &str) -> Page {
+    let mut page = Page::default();
+    page.paragraph(Line::filled(
+        "This issue is confidential, and more people can read the project than the issue. What I would make of it, a branch \
+         and a merge request, could be read by all of them, so I do not work on it and have taken the label {} off again. Make \
+         the issue or the project visible to the same people, or have the operator set \
+         `gitlab.confidential_issues: neutral_names`, and put the label on once more.",
+        [Line::code(trigger)],
+    ));
+    page
+}
+
+/// Returns the one progress comment. At the end of the run it folds up: the final comment below it
+/// says what counts.
+pub fn progress(run: RunId, state: State, record: &Record, settings: &Settings, labels: &Labels) -> Page {
+    let parked = record
+        .parked
+        .as_ref()
+        .filter(|_| !state.is_final() && !state.is_set_aside());
+    let mut page = Page::default();
+    match parked {
+        Some(parked) => waiting(&mut page, parked, &labels.trigger),
+        None if state.is_final() => {}
+        None => page.heading(Line::from("🛠️ ").and(headline(state))),
+    }
+    plans(&mut page, state, record);
+    if state == State::Working && !record.doing.is_empty() {
+        let first = record.doing.trim().lines().next().unwrap_or_default();
+        page.paragraph(Line::from("**Now:** ").and(Line::said(first, LONGEST_DOING)));
+    }
+    notes(&mut page, &record.notes);
+    refused_hosts::list(&mut page, &record.refused);
+    let mut footer = match &record.environment {
+        Some(environment) => Line::filled("Environment {} · ", [Line::code(environment)]),
+        None => Line::default(),
+    };
+    footer = footer
+        .and(Line::figures(&spent(record, settings)))
+        .and(Line::filled(" · run {}", [Line::code(&run.to_string())]));
+    let mut small = vec![footer];
+    if !state.is_final() && !state.is_set_aside() && parked.is_none() {
+        small.push(Line::filled(
+            "Comments are read before the next step. To stop it, write `/agent stop` or take the label {} off; \
+             `/agent help` tells more.",
+            [Line::code(&labels.processing)],
+        ));
+    }
+    page.small(small);
+    if !state.is_final() {
+        return page;
+    }
+    let mut folded = Page::default();
+    folded.details(Line::from("🛠️ ").and(headline(state)).and(": how it went"), page);
+    folded
+}
+
+fn plans(page: &mut Page, state: State, record: &Record) {
+    let Some(plan) = &record.plan else { return };
+    page.said(&plan.comment);
+    let is_ticked = state == State::Done && record.is_verified();
+    page.items(checklist(plan, &record.finished_subtasks, is_ticked));
+    for former in record.former_plans.iter().rev() {
+        let mut before = Page::default();
+        before.items(checklist(former, &BTreeSet::new(), false));
+        page.details("The plan before", before);
+    }
+}
+
+/// Writes how the progress comment of a run begins that waits for the outside.
+fn waiting(page: &mut Page, parked: &Parked, trigger: &str) {
+    let until = parked.until.format("%Y-%m-%d %H:%M UTC").to_string();
+    page.heading(Line::from("⏳ Waiting until ").and(Line::figures(&until)));
+    page.said(&sentence(&parked.reason));
+    page.paragraph(Line::filled(
+        "Then it goes on by itself, and reads what was written here meanwhile. Put the label {} on to have it go on at once.",
+        [Line::code(trigger)],
+    ));
+}
+
+/// Returns in a few words what is done in a stage.
+pub fn headline(state: State) -> &'static str {
+    match state {
+        State::Queued => "Waiting for a free worker",
+        State::Planning => "Planning",
+        State::Reviewing => "Reviewing the plan",
+        State::AwaitingApproval(_) => "Waiting for approval",
+        State::Preparing => "Preparing the environment",
+        State::Working => "Working",
+        State::AwaitingAnswer => "Waiting for an answer",
+        State::Verifying => "Checking the result",
+        State::Delivering => "Delivering",
+        State::Paused(_) => "Paused",
+        State::Done => "Done",
+        State::Stopped => "Stopped",
+        State::Failed => "Failed",
+    }
+}
+
+/// Ticks what the model called finished, and everything at the end of a run whose checks passed.
+fn checklist(plan: &Plan, finished: &BTreeSet<String>, is_all_done: bool) -> Vec<Line> {
+    let item = |subtask: &Subtask| {
+        let is_ticked = is_all_done || finished.contains(&subtask.id);
+        let tick = Line::from(if is_ticked { "[x] " } else { "[ ] " });
+        tick.and(Line::said(&subtask.description, LONGEST_SUBTASK))
+    };
+    plan.ordered().into_iter().map(item).collect()
+}
+
+fn notes(page: &mut Page, notes: &[String]) {
+    for note in notes {
+        page.note(note);
+    }
+}
+
+/// Returns turns, tokens, cost and time in one line.
+pub fn spent(record: &Record, settings: &Settings) -> String {
+    let usage = &record.usage;
+    let turns = counted(record.turns, "model turn");
+    let mut text = format!("{turns} · {} tokens in", grouped(usage.input));
+    if usage.cached > 0 {
+        let _ = write!(text, " ({} from the cache)", grouped(usage.cached));
+    }
+    let _ = write!(text, ", {} out", grouped(usage.output));
+    if let Some(cost) = settings.budget.cost(usage) {
+        let _ = write!(text, " · ${cost:.2}");
+    }
+    if let Some(started_at) = record.started_at {
+        let seconds = (Utc::now() - started_at).num_seconds().max(0);
+        let _ = match seconds {
+            0..120 => write!(text, " · {seconds} s"),
+            _ => write!(text, " · {} min", seconds / 60),
+        };
+    }
+    text
+}
+
+/// Returns `1 turn`, `2 turns`.
+pub fn counted(number: u32, what: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {what}{plural}")
+}
+
+/// Returns the final comment of a run that came to its end.
+pub fn done(record: &Record, settings: &Settings) -> Page {
+    let branch = || Line::code(record.base.as_ref().map_or("", |base| base.head_branch.as_str()));
+    let mut page = Page::default();
+    page.heading(match (&record.change, record.has_changes(), record.is_verified()) {
+        (Some(change), _, true) => Line::filled("✅ Done: {}", [Line::address(&change.url)]),
+        (Some(change), _, false) => Line::filled(
+            "⚠️ Done, but {}: {} is a draft",
+            [what_is_wrong(record).into(), Line::address(&change.url)],
+        ),
+        (None, true, true) => Line::filled("✅ Done: pushed to {}", [branch()]),
+        (None, true, false) => Line::filled("⚠️ Pushed to {}, but {}", [branch(), what_is_wrong(record).into()]),
+        (None, false, true) => "✅ Done: nothing had to be changed".into(),
+        (None, false, false) => "⚠️ Nothing was changed, and the checks do not pass".into(),
+    });
+    summary(&mut page, record);
+    verification(&mut page, record, &settings.planning.verification);
+    to_look_at(&mut page, &record.findings);
+    notes(&mut page, &record.notes);
+    refused_hosts::list(&mut page, &record.refused);
+    page.small(vec![Line::figures(&spent(record, settings))]);
+    page
+}
+
+/// Returns the final comment of a run that failed.
+pub fn failed(failure: &Failure, record: &Record, settings: &Settings, trigger: &str, saved: Option<&Saved>) -> Page {
+    let mut page = Page::default();
+    page.heading("❌ This could not be done");
+    page.said(&sentence(&failure.text));
+    work_so_far(&mut page, saved);
+    notes(&mut page, &record.notes);
+    refused_hosts::list(&mut page, &record.refused);
+    page.paragraph(new_run(trigger));
+    if record.turns > 0 {
+        page.small(vec![Line::figures(&spent(record, settings))]);
+    }
+    page
+}
+
+pub(crate) fn new_run(trigger: &str) -> Line {
+    Line::filled("To start a new run, put the label {} on again.", [Line::code(trigger)])
+}
+
+/// Says where the work is that was not delivered.
+pub(crate) fn work_so_far(page: &mut Page, saved: Option<&Saved>) {
+    let nowhere = "The work so far is on no branch: this request comes from a fork, and commits of a fork are never pushed to this \
+                   repository.";
+    match saved {
+        None => {}
+        Some(Saved::Branch(branch)) => {
+            page.paragraph(Line::filled(
+                "The work so far is on the branch {}.",
+                [Line::code(branch)],
+            ));
+        }
+        Some(Saved::Kept(Kept::Mirror)) => {
+            page.paragraph(Line::from(nowhere).and(" It is kept with this program, and the run goes on from it."));
+        }
+        Some(Saved::Kept(Kept::File { file, reference })) => page.paragraph(Line::from(nowhere).and(Line::filled(
+            " It is kept where this program runs, in the file {}; there {} brings it into a clone of the fork.",
+            [Line::code(file), Line::code(&format!("git fetch {file} {reference}"))],
+        ))),
+    }
+}
+
+/// Returns the final comment of a run that people did not want any more.
+pub fn withdrawn(reason: &str, trigger: &str) -> Page {
+    let mut page = Page::default();
+    page.heading("⏹️ Stopped");
+    page.paragraph(Line::filled(
+        "The run was ended because {}. To start a new one, put the label {} on again.",
+        [Line::said(reason, LONGEST_REASON), Line::code(trigger)],
+    ));
+    page
+}
+
+/// Returns the comment that ends the rounds on an own pull/merge request.
+pub fn needs_people(kind: Kind, most: u32, trigger: &str) -> Page {
+    let (what, key) = match kind {
+        Kind::Review => ("reviews", "`follow_up.max_review_rounds`"),
+        Kind::Checks => ("failing checks", "`follow_up.max_ci_rounds`"),
+    };
+    let mut page = Page::default();
+    page.heading("🙋 This needs a human");
+    page.paragraph(Line::filled(
+        "{} of work on {} did not settle it, and there are no more ({}). To have the work go on all the same, put the \
+         label {} on.",
+        [
+            Line::figures(&counted(most, "round")),
+            what.into(),
+            key.into(),
+            Line::code(trigger),
+        ],
+    ));
+    page
+}
+
+/// Returns the text of a pull/merge request.
+pub fn change_body(record: &Record, settings: &Settings, closes: Option<u64>, run: RunId) -> Page {
+    if record.is_discreet {
+        return discreet_body(closes, run);
+    }
+    let mut page = Page::default();
+    summary(&mut page, record);
+    verification(&mut page, record, &settings.planning.verification);
+    for check in record.checks.iter().filter(|check| has_something_to_say(check)) {
+        let mut said = Page::default();
+        said.code(&format!("$ {}\n{}", check.command, check.tail));
+        page.details("What the failing check said", said);
+    }
+    to_look_at(&mut page, &record.findings);
+    notes(&mut page, &record.notes);
+    refused_hosts::list(&mut page, &record.refused);
+    if let Some(number) = closes {
+        page.closes(number);
+    }
+    let spent = Line::figures(&spent(record, settings));
+    page.small(vec![
+        spent.and(Line::filled(" · run {}", [Line::code(&run.to_string())])),
+    ]);
+    page
+}
+
+/// Returns the text of a pull/merge request whose item fewer people may read than the request
+/// itself.
+fn discreet_body(closes: Option<u64>, run: RunId) -> Page {
+    let mut page = Page::from("What this is about can be read in its issue, by those who may see it.");
+    if let Some(number) = closes {
+        page.closes(number);
+    }
+    page.small(vec![Line::filled("run {}", [Line::code(&run.to_string())])]);
+    page
+}
+
+fn summary(page: &mut Page, record: &Record) {
+    if let Some(summary) = &record.summary {
+        page.said(summary);
+    }
+}
+
+/// Returns a number with its thousands set apart.
+pub(crate) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (place, digit) in digits.char_indices() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// Returns an error text as a sentence: capital letter, full stop.
+pub fn sentence(text: &str) -> String {
+    let text = text.trim();
+    let mut characters = text.chars();
+    let first = characters
+        .next()
+        .map(|first| first.to_uppercase().to_string())
+        .unwrap_or_default();
+    let stop = if text.ends_with(['.', '!', '?', '`']) { "" } else { "." };
+    format!("{first}{}{stop}", characters.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn large_numbers_can_be_read() {
+        assert_eq!(
+            [7, 999, 1_000, 1_234_567].map(grouped),
+            ["7", "999", "1,000", "1,234,567"]
+        );
+    }
+
+    #[test]
+    fn errors_become_sentences() {
+        assert_eq!(sentence("the token is wrong"), "The token is wrong.");
+        assert_eq!(sentence("Why?"), "Why?");
+    }
+}

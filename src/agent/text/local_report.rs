@@ -1,0 +1,107 @@
+//! What a person at the terminal reads at the end of a local task: what was changed, how it was
+//! verified, what it cost.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use crate::agent::record::outcome::Ending;
+use crate::agent::record::{LocalTask, Record};
+use crate::agent::services::Settings;
+use crate::agent::text::comments;
+use crate::agent::text::refused_hosts;
+use crate::agent::text::verification;
+use crate::repository::read::{Changed, How};
+
+/// Most files that are named one by one.
+const MOST_FILES: usize = 30;
+
+/// Returns the report. `kept` is the patch that holds what the folder does not.
+pub fn local(
+    record: &Record,
+    settings: &Settings,
+    ending: &Ending,
+    changed: &[Changed],
+    kept: Option<&Path>,
+) -> String {
+    let Some(local) = &record.local else {
+        return String::new();
+    };
+    let is_done = matches!(ending, Ending::Done { .. });
+    let mut text = headline(record, local, ending, changed);
+    files(&mut text, changed);
+    // An error may have said so already, with what to do about it.
+    if let Some(kept) = kept
+        .map(|kept| kept.display().to_string())
+        .filter(|kept| !text.contains(kept))
+    {
+        let _ = writeln!(text, "The changes are kept in {kept}.");
+    }
+    if let Some(summary) = record.summary.as_deref().filter(|_| is_done) {
+        let _ = writeln!(text, "\n{}\n", summary.trim());
+    }
+    if is_done {
+        if record.checks.is_empty() {
+            text.push_str("No check was run.\n");
+        }
+        for check in &record.checks {
+            let _ = writeln!(text, "Check `{}` {}.", check.command, verification::outcome(check));
+        }
+    }
+    for finding in &record.findings {
+        let _ = writeln!(text, "Look at {}", verification::looked_at(finding));
+    }
+    for refusal in &record.refused {
+        let _ = writeln!(text, "Not let out to {}", refused_hosts::line(refusal));
+    }
+    for note in &record.notes {
+        let _ = writeln!(text, "Note: {note}");
+    }
+    text.push_str(&comments::spent(record, settings));
+    text
+}
+
+fn headline(record: &Record, local: &LocalTask, ending: &Ending, changed: &[Changed]) -> String {
+    let folder = local.folder.display();
+    let files = match changed.len() {
+        1 => "1 file".to_owned(),
+        count => format!("{count} files"),
+    };
+    match ending {
+        Ending::Done { .. } if changed.is_empty() => format!("Done: nothing had to be changed in {folder}.\n"),
+        Ending::Done { .. } if local.dry_run => format!("Done: {files} would change; {folder} is as it was.\n"),
+        Ending::Done { is_verified: false } => {
+            format!(
+                "{files} changed in {folder}, but {}:\n",
+                verification::what_is_wrong(record)
+            )
+        }
+        Ending::Done { is_verified: true } => format!("Done: {files} changed in {folder}:\n"),
+        Ending::Interrupted => format!("Stopped; {folder} is as it was.\n"),
+        Ending::Failed(_) => {
+            let reason = record.failure.as_ref().map_or("", |failure| failure.text.as_str());
+            format!("This could not be done: {}\n", comments::sentence(reason))
+        }
+        Ending::Stopped
+        | Ending::Paused { .. }
+        | Ending::Waiting
+        | Ending::Postponed(_)
+        | Ending::Disowned
+        | Ending::Unsaved => {
+            format!("This was {ending}; {folder} is as it was.\n")
+        }
+    }
+}
+
+fn files(text: &mut String, changed: &[Changed]) {
+    for file in changed.iter().take(MOST_FILES) {
+        let how = match file.how {
+            How::Created => "created",
+            How::Changed => "changed",
+            How::Deleted => "deleted",
+        };
+        let _ = writeln!(text, "  {how}  {}", file.path);
+    }
+    if changed.len() > MOST_FILES {
+        let _ = writeln!(text, "  and {} more", changed.len() - MOST_FILES);
+    }
+}

@@ -1,0 +1,47 @@
+//! What people read of the hosts that a container asked for and did not get.
+//!
+//! The names are a stranger's words: made of letters, digits and few signs, but the stranger's.
+//! They stand in spans of code, and not more than a few of them.
+
+use std::collections::BTreeSet;
+
+use crate::egress::Refusal;
+use crate::markdown::compose::{Line, Page};
+
+/// Most hosts that are named in one text.
+const MOST: usize = 10;
+
+/// Names them, each with the line of configuration that would allow it; nothing where there are
+/// none.
+pub(crate) fn list(page: &mut Page, refused: &BTreeSet<Refusal>) {
+    if refused.is_empty() {
+        return;
+    }
+    page.own("**What the container was not let out to**");
+    let mut items: Vec<_> = refused.iter().take(MOST).map(item).collect();
+    if let Some(more) = refused.len().checked_sub(MOST).filter(|more| *more > 0) {
+        items.push(Line::filled(
+            "and {} more, which the journal names",
+            [Line::figures(&more.to_string())],
+        ));
+    }
+    page.items(items);
+}
+
+fn item(refusal: &Refusal) -> Line {
+    let destination = Line::code(&refusal.destination.to_string());
+    let refused = destination.and(": ").and(Line::name(&refusal.rule()));
+    match refusal.line() {
+        Some(line) => refused.and("; to allow it: ").and(Line::code(&line)),
+        None => refused,
+    }
+}
+
+/// Returns one of them as a line for a terminal.
+pub(crate) fn line(refusal: &Refusal) -> String {
+    let destination = &refusal.destination;
+    match refusal.line() {
+        Some(line) => format!("{destination}: {}; to allow it: {line}", refusal.rule()),
+        None => format!("{destination}: {}", refusal.rule()),
+    }
+}

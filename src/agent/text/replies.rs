@@ -1,0 +1,236 @@
+//! What people read in answer to what they said, and when a run waits for them. See also
+//! [`crate::agent::text::comments`].
+
+use crate::agent::record::{Held, PausedBy, Record, Saved};
+use crate::agent::services::Settings;
+use crate::agent::text::comments::{grouped, new_run, sentence, spent, work_so_far};
+use crate::approval::Refusal;
+use crate::approval::digest::Digest;
+use crate::approval::extent::Extent;
+use crate::markdown::compose::{Line, Page};
+use crate::task::command::Command;
+
+/// Most characters of one objection.
+const LONGEST_OBJECTION: usize = 2000;
+
+/// To `resume` while the run is at work.
+pub const NOT_PAUSED: &str = "It is at work already.";
+/// To `resume` of a paused run.
+pub const RESUMED: &str = "▶️ It goes on where it was.";
+/// To `approve` with words below it: what is approved is not changed any more.
+const APPROVED_AS_SHOWN: &str = "▶️ It is delivered as it was shown. What stands below your command changes nothing of it: \
+     say it on the change request, or write `/agent deny` first where it must not be delivered like this.";
+/// To `pause` of a run that waits.
+pub const ALREADY_PAUSED: &str = "It waits already. `/agent resume` lets it go on.";
+/// To `resume` of a run that was stopped by its budget.
+pub const NEEDS_BUDGET: &str =
+    "Its budget is used up: `/agent budget 500k` allows 500,000 more tokens and lets it go on.";
+/// To `resume` of a run that waits for approval.
+pub const NEEDS_APPROVAL: &str = "It waits for a decision: `/agent approve` or `/agent deny <reason>`.";
+/// To `approve` and `deny` where nothing waits.
+pub const NOTHING_TO_APPROVE: &str = "Nothing waits for approval.";
+/// To `resume` while the pause file is there.
+pub const ALL_PAUSED: &str = "All work is paused by the operator; it goes on when that ends.";
+
+/// Answers an `approve` that counts. Words below it change nothing of what is delivered, and that
+/// is said.
+pub fn approved(has_words: bool) -> Page {
+    if has_words { APPROVED_AS_SHOWN } else { RESUMED }.into()
+}
+
+/// Answers `budget`.
+pub fn allowed(tokens: u64) -> Page {
+    let mut page = Page::default();
+    page.paragraph(Line::filled(
+        "👍 {} more tokens, counted from now.",
+        [Line::figures(&grouped(tokens))],
+    ));
+    page
+}
+
+/// Answers `help`, and what is no command.
+pub fn help(command: &Command) -> Page {
+    let unknown = match command {
+        Command::Unknown(unknown) if is_approval(unknown) => Line::filled(
+            "{} approves nothing: write `/agent approve`, or `/agent approve <digest>` with 8 to 64 digits of the digest that the \
+             question names, and nothing else on that line. ",
+            [Line::code(&format!("/agent {unknown}"))],
+        ),
+        Command::Unknown(unknown) => Line::filled("{} is no command. ", [Line::code(&format!("/agent {unknown}"))]),
+        _ => Line::default(),
+    };
+    let mut page = Page::default();
+    page.paragraph(unknown.and(
+        "These are, at the very beginning of the first line of a comment, for people who may write to the repository:",
+    ));
+    page.own(
+        "| | |\n|---|---|\n\
+         | `/agent stop` | end the work for good; what was done stays on a branch |\n\
+         | `/agent pause` | set it aside at the next safe point |\n\
+         | `/agent resume` | let it go on |\n\
+         | `/agent budget 500k` | allow so many more tokens |\n\
+         | `/agent approve`, `/agent deny <reason>` | decide on what waits for it |\n\n\
+         Any other comment is read before the next step, and so is what stands below a command.",
+    );
+    page
+}
+
+fn is_approval(unknown: &str) -> bool {
+    let verb = unknown.split_whitespace().next().unwrap_or_default();
+    verb.eq_ignore_ascii_case("approve")
+}
+
+/// Answers an approval that does not count.
+pub fn not_approved(refusal: Refusal, digest: &Digest) -> Page {
+    let mut page = Page::default();
+    page.paragraph(Line::filled(
+        "Nothing was approved: {}. Read what would be pushed in the last question above, and write {} in a comment of its own.",
+        [
+            Line::said(&refusal.to_string(), LONGEST_OBJECTION),
+            Line::code(&format!("/agent approve {}", digest.short())),
+        ],
+    ));
+    page
+}
+
+/// Answers a denial that does not count.
+pub fn not_denied(refusal: Refusal) -> Page {
+    let mut page = Page::default();
+    page.paragraph(Line::filled(
+        "Nothing was denied: {}. Write `/agent deny <reason>` in a new comment, or `/agent stop`.",
+        [Line::said(&refusal.to_string(), LONGEST_OBJECTION)],
+    ));
+    page
+}
+
+/// Returns the comment on a run that waits for people; `None` where the progress comment says
+/// enough.
+pub fn set_aside(record: &Record, settings: &Settings) -> Option<Page> {
+    let paused = record.paused.as_ref()?;
+    let mut page = Page::default();
+    match &paused.by {
+        PausedBy::File => return None,
+        PausedBy::Person(name) => {
+            page.heading("⏸️ Paused");
+            page.paragraph(Line::filled(
+                "As {} asked. `/agent resume` lets it go on where it is, `/agent stop` ends it.",
+                [person(name)],
+            ));
+        }
+        PausedBy::Limit(limit) => {
+            page.heading("⏸️ Paused: a limit is reached");
+            page.said(&sentence(limit));
+            page.own("`/agent budget 500k` allows 500,000 more tokens and lets it go on, `/agent stop` ends it.");
+        }
+        PausedBy::Question(question) => {
+            page.heading("❓ A question");
+            page.said(question);
+            page.own(
+                "The work goes on when somebody who may write to the repository answers below; `/agent resume` lets it go on \
+                 without an answer, `/agent stop` ends it.",
+            );
+        }
+        PausedBy::Objections(held) => question(&mut page, held, record),
+    }
+    work_so_far(&mut page, paused.saved.as_ref());
+    page.small(vec![Line::figures(&spent(record, settings))]);
+    Some(page)
+}
+
+/// Asks whether a result may be pushed.
+fn question(page: &mut Page, held: &Held, record: &Record) {
+    page.heading("🔐 It needs your word");
+    page.own(if held.is_void {
+        "The work is done, and nothing of it was pushed; what was approved before is not what would be pushed now:"
+    } else {
+        "The work is done, and nothing of it was pushed:"
+    });
+    let objections = held.objections.iter().map(ToString::to_string);
+    let reasons = objections.chain(held.more.said());
+    page.items(reasons.map(|text| Line::said(&text, LONGEST_OBJECTION)).collect());
+    let branch = record.base.as_ref().map_or("", |base| base.head_branch.as_str());
+    let Extent { commits, files, lines } = held.extent;
+    page.paragraph(Line::filled(
+        "An approval pushes {} to the branch {}: {} in {}, also what is not shown here. The branch can be deleted again; what the \
+         forge runs because of the push cannot be undone.",
+        [
+            number_of(commits as u64, "commit"),
+            Line::code(branch),
+            number_of(lines, "changed line"),
+            number_of(files as u64, "file"),
+        ],
+    ));
+    match &held.question {
+        Some(question) => {
+            let approve = format!("/agent approve {}", question.digest.short());
+            page.paragraph(Line::filled(
+                "{} delivers it as it is, `/agent deny <reason>` ends it.",
+                [Line::code(&approve)],
+            ));
+            page.small(vec![Line::filled(
+                "Question {}, digest {}",
+                [
+                    Line::code(&question.id.to_string()),
+                    Line::code(question.digest.as_str()),
+                ],
+            )]);
+        }
+        None => page.own("`/agent approve` delivers it as it is, `/agent deny <reason>` ends it."),
+    }
+    let mut difference = Page::default();
+    difference.code(&held.diff);
+    if held.unseen.files > 0 {
+        difference.paragraph(Line::filled(
+            "**The difference is cut:** {} in {} not shown.",
+            [
+                number_of(held.unseen.lines, "more changed line"),
+                match held.unseen.files {
+                    1 => "1 file is".into(),
+                    files => Line::figures(&grouped(files as u64)).and(" files are"),
+                },
+            ],
+        ));
+    }
+    page.details("What would be pushed", difference);
+}
+
+fn number_of(number: u64, what: &'static str) -> Line {
+    let plural = if number == 1 { "" } else { "s" };
+    Line::figures(&grouped(number)).and(" ").and(what).and(plural)
+}
+
+/// Returns the final comment of a run that a person ended.
+pub fn stopped(by: &str, saved: Option<&Saved>, record: &Record, settings: &Settings, trigger: &str) -> Page {
+    let mut page = Page::default();
+    page.heading("⏹️ Stopped");
+    page.paragraph(Line::filled("As {} asked.", [person(by)]));
+    if let Some(reason) = &record.denial {
+        page.paragraph(Line::filled(
+            "The result was not approved: {}",
+            [Line::said(&sentence(reason), LONGEST_OBJECTION)],
+        ));
+    }
+    work_so_far(&mut page, saved);
+    page.paragraph(new_run(trigger));
+    if record.turns > 0 {
+        page.small(vec![Line::figures(&spent(record, settings))]);
+    }
+    page
+}
+
+/// Answers `stop` on a pull/merge request that nobody works on.
+pub fn no_longer_followed(by: &str, trigger: &str) -> Page {
+    let mut page = Page::default();
+    page.heading("⏹️ Stopped");
+    page.paragraph(Line::filled(
+        "As {} asked: reviews and checks of this are left to people from here. To have work done on it again, put the label {} \
+         on.",
+        [person(by), Line::code(trigger)],
+    ));
+    page
+}
+
+/// Returns whoever asked for something. They know of it: no sign calls them.
+fn person(by: &str) -> Line {
+    Line::name(by.trim_start_matches('@'))
+}

@@ -1,0 +1,183 @@
+//! What people read of the evidence: how the checks went, why repairing ended, and what a reviewer
+//! should look at.
+
+use crate::agent::record::{CheckedIn, Record};
+use crate::agent::settings::Verification;
+use crate::evidence::check::{Checked, Excuse};
+use crate::evidence::difference::Finding;
+use crate::evidence::repair::{End, Repairs};
+use crate::markdown::compose::{Line, Page};
+
+/// Most set-up commands that are shown.
+const MOST_COMMANDS: usize = 20;
+
+/// Returns why a result is only a draft.
+pub(crate) fn what_is_wrong(record: &Record) -> &'static str {
+    let mut open = record.checks.iter().filter(|check| check.is_open()).peekable();
+    if open.peek().is_none() {
+        "tests were taken away"
+    } else if open.all(|check| check.passes_only_at_work) {
+        "the checks pass only in the container that the work was done in"
+    } else {
+        "the checks do not pass"
+    }
+}
+
+/// Tells how each check went.
+pub(crate) fn verification(page: &mut Page, record: &Record, settings: &Verification) {
+    if record.checks.is_empty() {
+        let why = why_nothing_was_checked(record, settings);
+        page.paragraph(Line::filled("Nothing was checked: {}.", [why.into()]));
+        return;
+    }
+    page.own("**How it was verified**");
+    let item = |check: &Checked| {
+        let mark = match (check.passed(), check.is_open()) {
+            (true, _) => "✅ ",
+            (false, false) => "⚠️ ",
+            (false, true) => "❌ ",
+        };
+        let outcome = Line::figures(&outcome(check));
+        Line::from(mark).and(Line::code(&check.command)).and(" ").and(outcome)
+    };
+    page.items(record.checks.iter().map(item).collect());
+    place(page, record, settings);
+    if let Some(end) = record
+        .repair
+        .end
+        .filter(|end| *end != End::RoundsUsed || record.repair.rounds > 0)
+    {
+        page.paragraph(Line::figures(&why_ended(end, &record.repair)));
+    }
+}
+
+/// Tells where the checks ran, as far as a reviewer has to know it: what set a new container up
+/// can decide how they end.
+fn place(page: &mut Page, record: &Record, settings: &Verification) {
+    match record.checked_in {
+        None => {}
+        Some(CheckedIn::Fresh) => {
+            let planned = record.plan.as_ref().and_then(|plan| plan.selected_environment.as_ref());
+            let planned = planned.map(|environment| environment.setup_commands.clone());
+            let commands = [planned.unwrap_or_default(), record.installed.clone()].concat();
+            if !commands.is_empty() {
+                page.paragraph(Line::filled(
+                    "The checks ran in a new container, set up by {}.",
+                    [quoted(&commands)],
+                ));
+            }
+            if !record.added_set_up.is_empty() {
+                page.paragraph(Line::filled(
+                    "⚠️ The model added to its set-up, look at it before you trust the checks: {}.",
+                    [quoted(&record.added_set_up)],
+                ));
+            }
+        }
+        Some(CheckedIn::Work) => page.own(
+            "The checks ran in the container that the work was done in (`planning.verification.environment: same`).",
+        ),
+        Some(CheckedIn::WorkBecauseOfSetUp { seconds }) => page.paragraph(Line::filled(
+            "The checks ran in the container that the work was done in: its set-up took {} s, and what takes longer than {} s is \
+             not repeated in a new one (`planning.verification.fresh_set_up_seconds`).",
+            [
+                Line::figures(&seconds.to_string()),
+                Line::figures(&settings.fresh_set_up_seconds.to_string()),
+            ],
+        )),
+    }
+}
+
+/// Returns the first of some commands, with commas between them.
+fn quoted(commands: &[String]) -> Line {
+    let shown = commands.iter().take(MOST_COMMANDS).enumerate();
+    let line = shown.fold(Line::default(), |line, (number, command)| {
+        let comma = if number == 0 { "" } else { ", " };
+        line.and(comma).and(Line::code(command))
+    });
+    match commands.len().saturating_sub(MOST_COMMANDS) {
+        0 => line,
+        more => line.and(Line::filled(", {} more", [Line::figures(&more.to_string())])),
+    }
+}
+
+fn why_nothing_was_checked(record: &Record, settings: &Verification) -> &'static str {
+    if !settings.enabled {
+        "checks are switched off (`planning.verification.enabled`)"
+    } else if !record.has_changes() && record.plan.is_none() {
+        "nothing was changed"
+    } else if !record.has_changes() {
+        "nothing was changed, and the plan names no command for it"
+    } else if settings.test_command.trim() == "none" {
+        "the plan names no command for it, and the project's tests are switched off (`planning.verification.test_command`)"
+    } else if record.plan.is_none() {
+        "there was no plan, and the project names no command for it"
+    } else {
+        "neither the plan nor the project names a command for it"
+    }
+}
+
+/// Tells whether a failing check's output is worth reading: one that could not be started has only
+/// said that.
+pub(crate) fn has_something_to_say(check: &Checked) -> bool {
+    !check.passed() && check.excuse != Some(Excuse::DidNotStart)
+}
+
+/// Returns how a check ended: the end of a sentence that begins with its command.
+pub(crate) fn outcome(check: &Checked) -> String {
+    match (check.exit_code, check.excuse) {
+        _ if check.passed() => "passed".to_owned(),
+        (code, _) if check.passes_only_at_work => {
+            let there = code.map_or("did not come to an end".to_owned(), |code| format!("ended with {code}"));
+            format!("passed only in the container that the work was done in; in a new one it {there}")
+        }
+        (Some(code), Some(Excuse::FailedBefore)) => {
+            format!("ended with {code}, as it did before the change")
+        }
+        (Some(code), Some(Excuse::DidNotStart)) => {
+            format!("could not be started here (it ended with {code}), so it tested nothing")
+        }
+        (Some(code), None) => format!("ended with {code} instead of {}", check.expected),
+        (None, _) => "did not come to an end".to_owned(),
+    }
+}
+
+/// Returns why the model did not go on repairing.
+pub(crate) fn why_ended(end: End, repairs: &Repairs) -> String {
+    match end {
+        End::Unchanged => "The last try to repair it changed nothing of the failure, so there was no other.".to_owned(),
+        End::RoundsUsed => format!("{} to repair it did not help.", tries(repairs.rounds)),
+        End::TooManyFailures => format!(
+            "This is failure number {} of this run, each after the one before was repaired, so it was not tried again.",
+            repairs.failures
+        ),
+    }
+}
+
+fn tries(rounds: u32) -> String {
+    match rounds {
+        1 => "1 try".to_owned(),
+        rounds => format!("{rounds} tries"),
+    }
+}
+
+/// Tells what the difference shows besides what was asked for.
+pub(crate) fn to_look_at(page: &mut Page, findings: &[Finding]) {
+    if findings.is_empty() {
+        return;
+    }
+    page.own("**What a reviewer should look at**");
+    let item = |finding: &Finding| {
+        let (place, what) = finding.heading();
+        Line::filled(
+            "{}: {}: {}",
+            [Line::code(&place), what.into(), Line::code(&finding.text)],
+        )
+    };
+    page.items(findings.iter().map(item).collect());
+}
+
+/// Returns one finding as a line for a terminal.
+pub(crate) fn looked_at(finding: &Finding) -> String {
+    let (place, what) = finding.heading();
+    format!("{place}: {what}: {}", finding.text)
+}

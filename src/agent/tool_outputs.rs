@@ -1,0 +1,50 @@
+//! The whole of tool outputs that were too long for the model, on disk for people to look up.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+/// Most bytes that one run keeps in one process; a command that is run a thousand times must not
+/// fill the disk.
+const MOST_BYTES: u64 = 256 * 1024 * 1024;
+
+/// The outputs of one run. The folder goes with the logs of its day.
+pub(crate) struct Outputs {
+    folder: PathBuf,
+    count: AtomicU32,
+    bytes: AtomicU64,
+}
+
+impl Outputs {
+    pub(crate) fn new(folder: PathBuf) -> Self {
+        Self {
+            folder,
+            count: AtomicU32::new(0),
+            bytes: AtomicU64::new(0),
+        }
+    }
+
+    /// Returns where a file of that name belongs, in a folder that is there.
+    pub(crate) async fn place(&self, name: &str) -> std::io::Result<PathBuf> {
+        tokio::fs::create_dir_all(&self.folder).await?;
+        Ok(self.folder.join(name))
+    }
+
+    /// Keeps `text`, which is clean already. What cannot be kept is only missed by people, so the
+    /// work goes on.
+    pub(crate) async fn keep(&self, turn: u32, text: &str) {
+        let length = text.len() as u64;
+        if self.bytes.fetch_add(length, Ordering::Relaxed) + length > MOST_BYTES {
+            tracing::warn!("an output was not kept: those of the run take {MOST_BYTES} bytes already");
+            return;
+        }
+        let count = self.count.fetch_add(1, Ordering::Relaxed) + 1;
+        let file = self.folder.join(format!("turn-{turn:04}-{count:04}.txt"));
+        let kept = async {
+            tokio::fs::create_dir_all(&self.folder).await?;
+            tokio::fs::write(&file, text).await
+        };
+        if let Err(error) = kept.await {
+            tracing::warn!("the whole output could not be kept in {}: {error}", file.display());
+        }
+    }
+}

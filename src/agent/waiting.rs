@@ -1,0 +1,157 @@
+//! Runs that nobody works on: people can still speak to them, and some go on by themselves.
+
+use crate::agent::approval::question;
+use crate::agent::claim::Claim;
+use crate::agent::commands;
+use crate::agent::reporter::Reporter;
+use crate::agent::run::Run;
+use crate::agent::workspace::open;
+use chrono::{DateTime, TimeDelta, Utc};
+
+use crate::agent::inbox::control_watcher::pause_file;
+use crate::agent::inbox::mailbox::Mail;
+use crate::agent::record::PausedBy;
+use crate::agent::record::interruption::Setback;
+use crate::agent::record::message::{Order, Words};
+use crate::agent::record::outcome::Ending;
+use crate::agent::stages::finishing;
+use crate::agent::text::replies;
+use crate::task::command::Command;
+use crate::task::state::{Signal, State};
+
+/// What became of a run that was looked after.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Attended {
+    /// It stays as it was.
+    Stays,
+    /// It is due now.
+    GoesOn,
+    Ended(Ending),
+}
+
+/// Hears what people say to the run, and lets it go on or ends it. One that is put back until
+/// `not_before` goes on earlier only when somebody says so. The lease is given back in every
+/// case.
+pub async fn attend(mut run: Run, not_before: Option<DateTime<Utc>>) -> Attended {
+    let put_back = not_before.filter(|until| *until > Utc::now() && !run.claim.state.is_set_aside());
+    run.inbox
+        .thread_watcher
+        .lock()
+        .await
+        .open(run.claim.record.heard.clone());
+    run.inbox.listen_now().await;
+    match run.inbox.mailbox.verdict() {
+        // It is set aside already; a person is told so, the pause file needs no answer.
+        Some(Setback::Paused { order: None, .. }) if run.claim.state.is_set_aside() => {}
+        Some(Setback::Paused { order: Some(order), .. }) if run.claim.state.is_set_aside() => {
+            let answered = commands::answer(
+                &mut run.claim,
+                &mut run.reporter,
+                &order,
+                &replies::ALREADY_PAUSED.into(),
+            )
+            .await;
+            log(&run.claim, answered);
+        }
+        Some(verdict) => return Attended::Ended(finishing::put_down(run, verdict).await),
+        None => {}
+    }
+    if is_expired(&run.claim) {
+        let days = run.claim.services.settings.steering.expire_days;
+        let verdict = Setback::Withdrawn {
+            reason: format!("nobody let it go on for {days} days"),
+            item_exists: true,
+        };
+        return Attended::Ended(finishing::put_down(run, verdict).await);
+    }
+    let goes_on = match follow(&mut run, put_back.is_some()).await {
+        Ok(goes_on) => goes_on,
+        Err(setback) => return Attended::Ended(finishing::put_down(run, setback).await),
+    };
+    if !goes_on && run.claim.state.is_set_aside() && !run.reporter.is_shown(&run.claim, run.claim.state) {
+        // The process that set it aside was killed on the way.
+        open::remove_left_container(&run.claim).await;
+        finishing::show_set_aside(&mut run).await;
+    }
+    let due = put_back.filter(|_| !goes_on);
+    if let Err(error) = run.claim.services.store.release(&run.claim.lease, due).await {
+        tracing::error!(task = %run.claim.lease.task, "the lease could not be given back, it runs out by itself: {error}");
+    }
+    if goes_on { Attended::GoesOn } else { Attended::Stays }
+}
+
+/// Follows what was ordered and said; returns whether the run goes on.
+async fn follow(run: &mut Run, is_put_back: bool) -> Result<bool, Setback> {
+    let Mail { orders, words } = run.inbox.mailbox.take();
+    let mut goes_on = !run.claim.state.is_set_aside() && !is_put_back;
+    for order in orders {
+        if let (State::AwaitingApproval(_), Command::Deny(reason)) = (run.claim.state, &order.command) {
+            match question::hear_denial(&mut run.claim, &order, reason.as_deref()) {
+                Ok(()) => return Err(Setback::Stopped { order }),
+                Err(answer) => commands::answer(&mut run.claim, &mut run.reporter, &order, &answer).await?,
+            }
+            continue;
+        }
+        goes_on |= follow_order(&mut run.claim, &mut run.reporter, &order).await?;
+    }
+    // Allowed by a process that was killed before it could let the run go on.
+    goes_on |= matches!(run.claim.state, State::AwaitingApproval(_)) && run.claim.record.approval.is_some();
+    // What people wrote is heard again, and read, by the worker that takes the run up.
+    goes_on |= run.claim.state == State::AwaitingAnswer && words.iter().any(Words::is_answer);
+    let was_for_file = matches!(&run.claim.record.paused, Some(paused) if paused.by == PausedBy::File);
+    let has_file = pause_file(&run.claim.services.settings.state_dir).exists();
+    goes_on |= was_for_file && !has_file;
+    if goes_on && !has_file && run.claim.state.is_set_aside() {
+        go_on(&mut run.claim, &mut run.reporter).await?;
+        return Ok(true);
+    }
+    Ok(goes_on && !has_file)
+}
+
+async fn follow_order(claim: &mut Claim, reporter: &mut Reporter, order: &Order) -> Result<bool, Setback> {
+    let is_limited = matches!(&claim.record.paused, Some(paused) if matches!(paused.by, PausedBy::Limit(_)));
+    let is_for_approval = matches!(claim.state, State::AwaitingApproval(_));
+    let is_held = pause_file(&claim.services.settings.state_dir).exists();
+    let (goes_on, answer) = match &order.command {
+        Command::Resume | Command::Approve(_) if is_held => (false, replies::ALL_PAUSED.into()),
+        // The budget that stopped it would stop it again at once.
+        Command::Resume if is_limited => (false, replies::NEEDS_BUDGET.into()),
+        Command::Resume if is_for_approval => (false, replies::NEEDS_APPROVAL.into()),
+        Command::Resume => (true, replies::RESUMED.into()),
+        Command::Budget(tokens) => {
+            commands::allow(claim, *tokens);
+            (is_limited, replies::allowed(*tokens))
+        }
+        Command::Approve(given) if is_for_approval => question::hear_approval(claim, order, given.as_ref()),
+        Command::Approve(_) | Command::Deny(_) => (false, replies::NOTHING_TO_APPROVE.into()),
+        Command::Help | Command::Unknown(_) | Command::Stop | Command::Pause => (false, replies::help(&order.command)),
+    };
+    commands::answer(claim, reporter, order, &answer).await?;
+    Ok(goes_on)
+}
+
+/// Takes the run back to the stage it left.
+async fn go_on(claim: &mut Claim, reporter: &mut Reporter) -> Result<(), Setback> {
+    let signal = match claim.state {
+        State::AwaitingAnswer => Signal::Answered,
+        State::AwaitingApproval(_) => Signal::Approved,
+        _ => Signal::Resumed,
+    };
+    claim.record.paused = None;
+    claim.step(signal).await?;
+    let shown = reporter.show_label(claim, claim.state, None).await;
+    log(claim, shown);
+    claim.save().await
+}
+
+fn is_expired(claim: &Claim) -> bool {
+    let days = TimeDelta::days(i64::from(claim.services.settings.steering.expire_days));
+    let since = claim.record.paused.as_ref().map(|paused| paused.at);
+    claim.state.is_set_aside() && since.is_some_and(|since| Utc::now() - since > days)
+}
+
+fn log(claim: &Claim, outcome: Result<(), Setback>) {
+    if let Err(setback) = outcome {
+        tracing::warn!(task = %claim.lease.task, "people could not be told: {setback:?}");
+    }
+}

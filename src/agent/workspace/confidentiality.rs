@@ -1,0 +1,66 @@
+//! Work on what not everybody may read who can read the repository.
+//!
+//! A confidential issue is seen by few, a branch, its commits and a change request by all who can
+//! read the project. Whoever lets such issues be worked on gets names that say nothing. An issue
+//! may become confidential while it is worked on, so it is asked again before anything is pushed.
+
+use crate::agent::claim::Claim;
+use crate::agent::record::interruption::Setback;
+use crate::agent::workspace::branch_name::branch_name;
+use crate::forge::{Discretion, Item};
+use crate::repository::CommitId;
+use crate::repository::mirror::Mirror;
+
+const CONFIDENTIAL: &str = "the issue is confidential, and more people can read the project than the issue, so it is not \
+    worked on; make the issue or the project visible to the same people, or set `gitlab.confidential_issues: neutral_names`";
+
+const BECAME_CONFIDENTIAL: &str = "the issue became confidential while it was worked on, and more people can read the project \
+    than the issue, so nothing of the work was pushed; what was done so far is kept by the worker";
+
+/// Refuses an item that may not be worked on, and takes names that say nothing where it may be
+/// worked on discreetly.
+pub(crate) fn keep_discretion(claim: &mut Claim, item: &Item) -> Result<(), Setback> {
+    match item.discretion {
+        Discretion::NotNeeded => Ok(()),
+        Discretion::Refused => Err(Setback::refused_by_policy(CONFIDENTIAL)),
+        Discretion::NeutralNames => {
+            claim.record.is_discreet = true;
+            claim.record.title = neutral_title(item.task.number());
+            Ok(())
+        }
+    }
+}
+
+/// Refuses to push work on an item that has become confidential since its names were chosen.
+pub(crate) fn may_be_published(claim: &Claim, item: &Item) -> Result<(), Setback> {
+    match item.discretion {
+        Discretion::NotNeeded => Ok(()),
+        Discretion::NeutralNames if claim.record.is_discreet => Ok(()),
+        Discretion::NeutralNames | Discretion::Refused => Err(Setback::refused_by_policy(BECAME_CONFIDENTIAL)),
+    }
+}
+
+/// Returns the name of a branch for the work, after `title` where that may be shown.
+pub(crate) fn branch_of(claim: &Claim, title: &str) -> String {
+    branch_name(&claim.lease.task, if claim.record.is_discreet { "" } else { title })
+}
+
+/// Returns the commit that shows an accepted result: where its words may not be shown, one
+/// commit with a message that says nothing, in the place of all that were made.
+pub(crate) async fn shown_as(claim: &Claim, mirror: &Mirror, accepted: CommitId) -> Result<CommitId, Setback> {
+    let Some(base) = claim.record.base.as_ref().filter(|_| claim.record.is_discreet) else {
+        return Ok(accepted);
+    };
+    let run = claim.lease.run.to_string();
+    Ok(mirror
+        .as_one(&base.commit, &accepted, &claim.record.title, &run)
+        .await?)
+}
+
+/// Returns the title of what may say no more than which issue it is for.
+pub fn neutral_title(number: Option<u64>) -> String {
+    match number {
+        Some(number) => format!("Resolve issue {number}"),
+        None => "Changes".to_owned(),
+    }
+}

@@ -1,0 +1,33 @@
+//! Runs the program's own commands in a container.
+
+use crate::agent::dialogue::network_refusals;
+use crate::agent::dialogue::tool_calls;
+use crate::agent::record::interruption::Setback;
+use crate::agent::run::Run;
+use crate::conversation::ToolCall;
+use crate::tool::ToolOutput;
+use crate::tool::toolbox::Toolbox;
+
+/// Runs a shell command of the program's own in the container that `toolbox` leads to, and returns
+/// its whole output.
+///
+/// # Errors
+/// [`Setback::Interrupted`] where the stop of the program may have cut the command short: that says
+/// nothing of the work, so the next process runs it again.
+pub(crate) async fn execute_with(run: &mut Run, toolbox: &Toolbox, command: &str) -> Result<ToolOutput, Setback> {
+    if run.claim.stop.asked.is_cancelled() {
+        return Err(Setback::Interrupted);
+    }
+    let args = serde_json::Map::from_iter([("command".to_owned(), command.into())]);
+    let call = ToolCall {
+        id: String::new(),
+        tool: format!("{}/execute_command", crate::workspace::WORKSPACE),
+        args,
+    };
+    let (output, _) = tool_calls::call_whole(&run.claim, toolbox.call_unbound(&call), &call).await?;
+    network_refusals::note_refused(&mut run.claim, &run.workspace.ledger);
+    if run.claim.stop.deadline.is_cancelled() {
+        return Err(Setback::Interrupted);
+    }
+    Ok(output)
+}

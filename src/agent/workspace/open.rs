@@ -1,0 +1,306 @@
+//! What the model works at: the workspace, the tools and the conversation of one run. Opened at the
+//! first need in each process, so that a run goes on after a restart as it does after a pause.
+
+use crate::agent::claim::Claim;
+use crate::agent::run::Run;
+use crate::agent::workspace::execute;
+use crate::agent::workspace::source;
+use std::sync::Arc;
+use std::time::Instant;
+
+use crate::agent::dialogue::control_tools::WishBox;
+use crate::agent::open_workspace::{Desk, Keeping};
+use crate::agent::record::interruption::Setback;
+use crate::agent::workspace::set_up;
+use crate::environment::Environment;
+use crate::environment::container::Container;
+use crate::environment::set_up::Keeping as Kept;
+use crate::environment::specification::Purpose;
+use crate::journal::fact::Fact;
+use crate::repository::mirror::Mirror;
+use crate::task::state::State;
+use crate::tool::mcp::McpServer;
+use crate::tool::toolbox::Toolbox;
+use crate::tool::{ToolOutput, ToolServer};
+use crate::workspace::opening::{Opened, Opening, SetUp};
+use crate::workspace::prefetch::Early;
+use crate::workspace::tools::path_filter::Confined;
+use crate::workspace::tools::redaction_guard::Marked;
+
+/// What the desk is made around.
+struct Foundation {
+    opened: Opened,
+    /// Its container is a new one.
+    is_new: bool,
+    /// Why the work has nowhere to go any more.
+    not_there: Option<Setback>,
+}
+
+/// Opens workspace and tools unless they are open: takes over the container an earlier process
+/// left, or starts one and hands the project in, with the unfinished work that was kept.
+pub(crate) async fn open_desk(run: &mut Run) -> Result<&mut Desk, Setback> {
+    if run.workspace.desk.is_none() {
+        // Boxed: opening is rare, and its large future would be carried by every stage.
+        let Foundation {
+            opened,
+            is_new,
+            not_there,
+        } = Box::pin(open_workspace(run)).await?;
+        let is_replacement = is_new && is_prepared(&run.claim);
+        let server = Marked::new(opened.tools, Arc::clone(&run.claim.services.redactor));
+        let rules = &run.claim.record.rules;
+        let mut servers: Vec<Arc<dyn ToolServer>> = vec![if rules.files.leave_something_out() {
+            Arc::new(Confined::new(Box::new(server), rules.files.clone()))
+        } else {
+            Arc::new(server)
+        }];
+        // Who gave a local task waits for its end, and cannot be asked.
+        let wishes = Arc::new(WishBox::new(
+            run.claim.record.local.is_none(),
+            run.claim.record.plan.is_some(),
+        ));
+        servers.push(Arc::<WishBox>::clone(&wishes));
+        let settings = &run.claim.services.settings;
+        let configured = settings
+            .mcp_servers
+            .iter()
+            .map(|config| -> Arc<dyn ToolServer> { Arc::new(McpServer::configured(config, &settings.program)) });
+        let toolbox = Toolbox::new(servers, rules.tools.clone());
+        let toolbox = Arc::new(toolbox.with_others(configured.collect(), settings.mcp_schema_bytes));
+        // From here on the desk is cleared with the run, whatever happens next.
+        let desk = run.workspace.desk.insert(Desk {
+            workspace: Arc::new(opened.workspace),
+            toolbox,
+            wishes,
+            specs: Arc::from([]),
+            keeping: Keeping::default(),
+        });
+        let (workspace, toolbox) = (Arc::clone(&desk.workspace), Arc::clone(&desk.toolbox));
+        if let Some(setback) = not_there {
+            // Now that the desk is open, what was done so far can be shown beside it.
+            return Err(setback);
+        }
+        let specs = run.claim.unless_stopped(toolbox.specs()).await?;
+        if let Some(desk) = &mut run.workspace.desk {
+            desk.specs = specs;
+        }
+        if is_replacement {
+            // What the commands set up went with the container that was there before.
+            set_up::set_up(run, &workspace, &toolbox).await?;
+            run.claim.record.is_replacement = true;
+            note_container(run);
+            run.claim.save().await?;
+        }
+    }
+    run.workspace
+        .desk
+        .as_mut()
+        .ok_or_else(|| Setback::failed("the desk was not opened"))
+}
+
+/// Notes down which container is complete, so that a process that takes over knows it from half
+/// a one.
+pub(crate) fn note_container(run: &mut Run) {
+    run.claim.record.container = run
+        .workspace
+        .desk
+        .as_ref()
+        .map(|desk| desk.workspace.container().to_owned());
+}
+
+/// Before Preparing was finished a container may hold half a project.
+fn is_prepared(claim: &Claim) -> bool {
+    matches!(claim.state, State::Working | State::Verifying | State::Delivering)
+}
+
+async fn open_workspace(run: &mut Run) -> Result<Foundation, Setback> {
+    let (mirror, not_there) = if let Some(mirror) = &run.workspace.mirror {
+        (mirror.clone(), None)
+    } else {
+        let item = run.reporter.item(&mut run.claim).await?;
+        let mirror = source::source(run, item.as_ref()).await?.mirror;
+        let not_there = match &item {
+            Some(item) => source::why_not_there(&run.claim, item, &mirror).await?,
+            None => None,
+        };
+        (mirror, not_there)
+    };
+    let (name, environment) = environment(&run.claim)?;
+    let opening = opening(run, name, environment, mirror, SetUp::Known(set_up_wanted(&run.claim)))?;
+    if let Some(container) = left_container(&run.claim).await? {
+        return Ok(Foundation {
+            opened: Box::pin(opening.take_over(container)).await?,
+            is_new: false,
+            not_there,
+        });
+    }
+    let begun = Instant::now();
+    let early = match run.workspace.early.take() {
+        Some(early) => early.take_for(&opening).await,
+        None => None,
+    };
+    let opened = if let Some(opened) = early {
+        opened
+    } else {
+        let progress = |line: String| {
+            tracing::info!(task = %run.claim.lease.task, "{line}");
+            run.reporter.tell_terminal(&run.claim, &line);
+        };
+        opening.bring_images(&progress).await?;
+        Box::pin(opening.open()).await?
+    };
+    run.claim.note(Fact::EnvironmentStarted {
+        environment: opening.name,
+        image: opening.environment.image,
+        digest: opened.workspace.inside().digest().to_owned(),
+        container: opened.workspace.container().to_owned(),
+        milliseconds: crate::workspace::containers::milliseconds_since(begun),
+        is_set_up: opened.workspace.set_up().is_some(),
+        has_waited: opened.has_waited,
+    });
+    Ok(Foundation {
+        opened,
+        is_new: true,
+        not_there,
+    })
+}
+
+/// Returns the container that an earlier process left, if it holds the whole project.
+async fn left_container(claim: &Claim) -> Result<Option<Container>, Setback> {
+    let Some(complete) = claim.record.container.as_deref().filter(|_| is_prepared(claim)) else {
+        return Ok(None);
+    };
+    let docker = claim.services.containers.docker().await?;
+    docker.remove_checks(claim.lease.run).await?;
+    let left = docker.find(claim.lease.run).await?;
+    Ok(left.filter(|left| left.id() == complete))
+}
+
+/// Begins to open the environment that the project's files want, while the model plans.
+pub(crate) fn open_early(run: &mut Run, files: &[String], mirror: &Mirror) {
+    let config = &run.claim.services.containers.config;
+    let asked_for = run
+        .claim
+        .record
+        .local
+        .as_ref()
+        .and_then(|local| local.environment.clone());
+    let expected = asked_for.or_else(|| config.expected_for(files).map(str::to_owned));
+    let Some(name) = expected.filter(|_| run.workspace.early.is_none()) else {
+        return;
+    };
+    let Some(environment) = config.environments.get(&name).cloned() else {
+        return;
+    };
+    if let Ok(opening) = opening(run, name, environment, mirror.clone(), SetUp::Newest) {
+        run.workspace.early = Some(Early::begin(opening));
+    }
+}
+
+/// Closes what was opened early, where there was no use for it.
+pub(crate) async fn discard_early(run: &mut Run) {
+    if let Some(early) = run.workspace.early.take() {
+        early.discard().await;
+    }
+}
+
+/// Returns the name of the set-up that the plan asks for. What was worked on already may want
+/// another one than the project did.
+fn set_up_wanted(claim: &Claim) -> Option<String> {
+    let dependencies = claim.record.dependencies.as_ref().filter(|_| !is_prepared(claim))?;
+    dependencies.set_up_by(&set_up::set_up_commands(claim))
+}
+
+/// Keeps the environment after its set-up, for the next run with the same project. A failure
+/// costs only the next run's time.
+pub(crate) async fn keep_set_up(run: &Run) {
+    let (Some(desk), Some(done)) = (&run.workspace.desk, set_up_wanted(&run.claim)) else {
+        return;
+    };
+    let kept = async {
+        let docker = run.claim.services.containers.docker().await?;
+        docker.keep_set_up(desk.workspace.inside(), &done).await
+    };
+    match kept.await {
+        Ok(Kept::Kept | Kept::NoPlace) => {}
+        Ok(Kept::TooLarge { bytes }) => run.claim.note(Fact::SetUpNotKept {
+            bytes,
+            max_bytes: run.claim.services.containers.config.snapshots.max_bytes,
+        }),
+        Err(error) => tracing::warn!(task = %run.claim.lease.task, "the environment could not be kept: {error}"),
+    }
+}
+
+pub(crate) fn opening(
+    run: &Run,
+    name: String,
+    environment: Environment,
+    mirror: Mirror,
+    set_up: SetUp,
+) -> Result<Opening, Setback> {
+    let Some(base) = run.claim.record.base.clone() else {
+        return Err(Setback::failed("there is no commit to work on"));
+    };
+    Ok(Opening {
+        containers: Arc::clone(&run.claim.services.containers),
+        author: run.claim.services.settings.repository.clone(),
+        task: run.claim.lease.task.clone(),
+        run: run.claim.lease.run,
+        purpose: Purpose::Work,
+        base,
+        mirror,
+        name,
+        environment,
+        dependencies: run.claim.record.dependencies.clone(),
+        set_up,
+        ledger: Arc::clone(&run.workspace.ledger),
+        stop: run.claim.stop.asked.clone(),
+    })
+}
+
+/// Closes what is open but the container: what it holds is nowhere else.
+pub(crate) async fn leave_container(run: &mut Run) {
+    discard_early(run).await;
+    if let Some(desk) = run.workspace.desk.take() {
+        desk.abandon().await;
+    }
+    run.workspace.ledger.close();
+}
+
+/// Removes the container of an earlier process that this one had no use for; the sweep of a
+/// later start would, too.
+pub(crate) async fn remove_left_container(claim: &Claim) {
+    let removed = async { claim.services.containers.docker().await?.remove(claim.lease.run).await };
+    if let Err(error) = removed.await {
+        tracing::warn!(task = %claim.lease.task, "a container could not be removed, the next start sweeps it: {error}");
+    }
+}
+
+/// Returns the name and section of the run's environment.
+pub(crate) fn environment(claim: &Claim) -> Result<(String, Environment), Setback> {
+    let config = &claim.services.containers.config;
+    let name = claim
+        .record
+        .environment
+        .clone()
+        .unwrap_or_else(|| config.default_environment.clone());
+    let environment = config.environments.get(&name).cloned().ok_or_else(|| {
+        let known: Vec<&str> = config.environments.keys().map(String::as_str).collect();
+        Setback::failed(format!(
+            "there is no environment `{name}`; configured are: {}",
+            known.join(", ")
+        ))
+    })?;
+    Ok((name, environment))
+}
+
+/// Runs a shell command of the program's own in the workspace, and returns its whole output.
+/// One that the stop of the program cuts short says nothing of the work, so it is no result: it
+/// is run again by the next process.
+pub(crate) async fn execute(run: &mut Run, command: &str) -> Result<ToolOutput, Setback> {
+    if run.claim.stop.asked.is_cancelled() {
+        return Err(Setback::Interrupted);
+    }
+    let toolbox = Arc::clone(&open_desk(run).await?.toolbox);
+    execute::execute_with(run, &toolbox, command).await
+}

@@ -1,0 +1,339 @@
+//! Where the work starts and where its result goes: mirror, remote, base commit and branches.
+
+use crate::agent::claim::Claim;
+use crate::agent::reporter::Reporter;
+use crate::agent::run::Run;
+use crate::agent::workspace::confidentiality;
+use std::time::Duration;
+
+use crate::agent::record::interruption::Setback;
+use crate::agent::reporter::destination::Thread;
+use crate::forge::Item;
+use crate::repository::RepositoryError;
+use crate::repository::address::{Login, Remote};
+use crate::repository::mirror::Mirror;
+use crate::store::Run as StoredRun;
+use crate::task::state::State;
+use crate::workspace::base::Base;
+
+/// How long a finished run waits for a mirror that another one is fetching; what is not forgotten
+/// is only litter.
+const FORGETTING_TIME: Duration = Duration::from_secs(10);
+
+/// The repository of a run.
+pub(crate) struct Source {
+    pub mirror: Mirror,
+    /// `None` for a local task.
+    pub remote: Option<Remote>,
+}
+
+/// Returns the repository of the item, fetched once in each process; for a local task the
+/// snapshot made of its folder. Nothing later needs it fresher: a push is refused where the
+/// branch has moved.
+pub(crate) async fn source(run: &mut Run, item: Option<&Item>) -> Result<Source, Setback> {
+    let remote = match item {
+        Some(item) => Some(remote(&run.reporter, item).await?),
+        None => None,
+    };
+    if let Some(item) = item {
+        note_fork(&mut run.claim, item).await?;
+    }
+    let mirror = match (&run.workspace.mirror, &remote) {
+        (Some(mirror), _) => mirror.clone(),
+        (None, Some(remote)) => fetch(&run.claim, remote).await?,
+        (None, None) => {
+            let settings = &run.claim.services.settings;
+            Mirror::local(
+                &settings.repository,
+                &settings.state_dir,
+                &run.claim.lease.run.to_string(),
+            )
+            .await?
+        }
+    };
+    run.workspace.mirror = Some(mirror.clone());
+    Ok(Source { mirror, remote })
+}
+
+/// Notes the fork that the run works in, before anything of it is on the disk. A run that began
+/// in one repository does not go on in another: what lies below its commits is that of the
+/// first.
+async fn note_fork(claim: &mut Claim, item: &Item) -> Result<(), Setback> {
+    let fork = fork_of(item)?;
+    if claim.record.fork == fork {
+        return Ok(());
+    }
+    if claim.record.base.is_some() && claim.record.fork.is_some() {
+        return Err(Setback::failed(
+            "the branch of this request is in another repository than when the work on it began; put the label on again to \
+             have it worked on there",
+        ));
+    }
+    claim.record.fork = fork;
+    claim.save().await
+}
+
+async fn fetch(claim: &Claim, remote: &Remote) -> Result<Mirror, Setback> {
+    let (config, state_dir) = (&claim.services.settings.repository, &claim.services.settings.state_dir);
+    let run = claim.lease.run.to_string();
+    if claim.record.fork.as_ref() == Some(&remote.url) {
+        let fetching = Box::pin(Mirror::fetch_fork(config, state_dir, remote, &run));
+        return claim.unless_stopped(fetching).await;
+    }
+    claim
+        .unless_stopped(Box::pin(Mirror::fetch(config, state_dir, remote)))
+        .await
+}
+
+/// Lets the mirror of a fork go, once the run is over.
+pub(crate) async fn leave_fork(run: &mut Run) {
+    let Some(fork) = run.claim.record.fork.clone() else {
+        return;
+    };
+    run.workspace.mirror = None;
+    let (settings, id) = (&run.claim.services.settings, run.claim.lease.run.to_string());
+    let leaving = Mirror::leave_fork(&settings.repository, &settings.state_dir, &fork, &id);
+    match tokio::time::timeout(FORGETTING_TIME, leaving).await {
+        Ok(Ok(_)) | Err(_) => {}
+        Ok(Err(error)) => tracing::warn!(task = %run.claim.lease.task, "a fork's mirror could not be removed: {error}"),
+    }
+}
+
+/// Returns the mirror that was fetched already, where there is one.
+pub(crate) async fn mirror_at_hand(run: &mut Run) -> Result<Mirror, Setback> {
+    if let Some(mirror) = &run.workspace.mirror {
+        return Ok(mirror.clone());
+    }
+    let item = run.reporter.item(&mut run.claim).await?;
+    Ok(source(run, item.as_ref()).await?.mirror)
+}
+
+/// Forgets the commits that were kept of a run whose result was delivered.
+pub(crate) async fn forget_commits(run: &Run) {
+    let Some(mirror) = run
+        .workspace
+        .mirror
+        .as_ref()
+        .filter(|_| run.claim.record.local.is_none())
+    else {
+        return;
+    };
+    let id = run.claim.lease.run.to_string();
+    match tokio::time::timeout(FORGETTING_TIME, mirror.forget(&id)).await {
+        Ok(Ok(())) | Err(_) => {}
+        Ok(Err(error)) => tracing::warn!(task = %run.claim.lease.task, "kept commits could not be forgotten: {error}"),
+    }
+}
+
+/// Looks at a branch that could not be pushed to, and says what became of it.
+pub(crate) async fn why_moved(claim: &Claim, remote: &Remote, branch: &str) -> Result<Setback, Setback> {
+    let mirror = fetch(claim, remote).await?;
+    Ok(moved(branch, mirror.branch(branch).await?.is_some()))
+}
+
+/// Returns why a run that was taken up again cannot go on with the branch of its pull/merge
+/// request, if it cannot: what it would make could not be pushed.
+pub(crate) async fn why_not_there(claim: &Claim, item: &Item, mirror: &Mirror) -> Result<Option<Setback>, Setback> {
+    let (Some(_), Some(base), None) = (&item.change, &claim.record.base, &claim.record.head) else {
+        return Ok(None);
+    };
+    let there = mirror.branch(&base.head_branch).await?;
+    let stands = there.as_ref() == Some(&base.commit);
+    Ok((!stands).then(|| moved(&base.head_branch, there.is_some())))
+}
+
+async fn remote(reporter: &Reporter, item: &Item) -> Result<Remote, Setback> {
+    let url = item
+        .change
+        .as_ref()
+        .map_or(&item.clone_url, |change| &change.head_clone_url);
+    remote_at(reporter, url, item).await
+}
+
+/// Returns the repository the item itself lives in, which for a change from a fork is not where
+/// its branch is.
+pub(crate) async fn home(reporter: &Reporter, item: &Item) -> Result<Remote, Setback> {
+    remote_at(reporter, &item.clone_url, item).await
+}
+
+async fn remote_at(reporter: &Reporter, url: &str, item: &Item) -> Result<Remote, Setback> {
+    let Thread::Item { forge, .. } = &reporter.destination else {
+        return Err(Setback::failed("a local task has no remote repository"));
+    };
+    let credentials = forge.git_credentials(&item.task).await?;
+    Ok(Remote {
+        url: url.to_owned(),
+        login: Some(Login {
+            user: credentials.username,
+            password: credentials.password,
+            is_new: credentials.is_new,
+        }),
+    })
+}
+
+/// Makes the snapshot of a local task's folder and returns its base.
+pub(crate) async fn snapshot(claim: &Claim) -> Result<Base, Setback> {
+    let Some(local) = &claim.record.local else {
+        return Err(Setback::failed("the local task has no folder"));
+    };
+    let settings = &claim.services.settings;
+    let name = claim.lease.run.to_string();
+    let copying = Box::pin(Mirror::snapshot(
+        &settings.repository,
+        &settings.state_dir,
+        &name,
+        &local.folder,
+    ));
+    let (_, commit) = claim.unless_stopped(copying).await?;
+    Ok(Base {
+        commit,
+        branch: "main".to_owned(),
+        head_branch: "main".to_owned(),
+        holds_work: false,
+    })
+}
+
+/// Decides on which commit the work starts and to which branch it goes.
+pub(crate) async fn find_base(
+    claim: &Claim,
+    reporter: &Reporter,
+    item: &Item,
+    mirror: &Mirror,
+) -> Result<Base, Setback> {
+    if let Some(change) = &item.change {
+        let head = &change.head_branch;
+        let gone = || {
+            Setback::failed(match crate::repository::branch_name(head) {
+                Ok(_) => format!("the branch `{head}` does not exist any more"),
+                Err(_) => format!(
+                    "the branch `{head}` has a name that git takes for something else, such as an option; open the request from a branch \
+                     with a plain name"
+                ),
+            })
+        };
+        let commit = mirror.branch(head).await?.ok_or_else(gone)?;
+        return Ok(Base {
+            commit,
+            branch: change.base_branch.clone(),
+            head_branch: change.head_branch.clone(),
+            holds_work: false,
+        });
+    }
+    let empty = || {
+        Setback::failed(
+            "the repository has no commit yet, so there is nothing a pull request could be based on; push a first commit (a README is enough)",
+        )
+    };
+    let branch = item.default_branch.clone().ok_or_else(empty)?;
+    let Some(commit) = mirror.branch(&branch).await? else {
+        return Err(if mirror.has_branches().await? {
+            Setback::failed(format!(
+                "the repository's default branch `{branch}` does not exist; push it, or choose another one in the \
+                 repository's settings"
+            ))
+        } else {
+            empty()
+        });
+    };
+    choose_branch(
+        claim,
+        reporter,
+        item,
+        mirror,
+        Base {
+            commit,
+            branch,
+            head_branch: String::new(),
+            holds_work: false,
+        },
+    )
+    .await
+}
+
+/// Takes a free branch name, or goes on with the branch of an earlier run whose work is still
+/// wanted: it has an open pull/merge request, or the run before this one left unfinished work
+/// on it.
+async fn choose_branch(
+    claim: &Claim,
+    reporter: &Reporter,
+    item: &Item,
+    mirror: &Mirror,
+    base: Base,
+) -> Result<Base, Setback> {
+    let Thread::Item { forge, .. } = &reporter.destination else {
+        return Ok(base);
+    };
+    let wanted = confidentiality::branch_of(claim, &item.title);
+    for attempt in 1.. {
+        let name = if attempt == 1 {
+            wanted.clone()
+        } else {
+            format!("{wanted}-{attempt}")
+        };
+        let Some(commit) = mirror.branch(&name).await? else {
+            return Ok(Base {
+                head_branch: name,
+                ..base
+            });
+        };
+        let is_open = forge.change_from(&item.task, &name).await?.is_some();
+        if is_open || earlier_run_was_cut_short(claim, &name).await? {
+            return Ok(Base {
+                holds_work: !is_open && commit != base.commit,
+                commit,
+                head_branch: name,
+                ..base
+            });
+        }
+    }
+    Err(RepositoryError::Unexpected {
+        what: "choosing a branch".to_owned(),
+        reason: "all names are taken".to_owned(),
+    }
+    .into())
+}
+
+async fn earlier_run_was_cut_short(claim: &Claim, branch: &str) -> Result<bool, Setback> {
+    let runs = claim.services.store.runs(Some(&claim.lease.task), 20).await?;
+    let earlier: Option<&StoredRun> = runs.iter().find(|run| run.id != claim.lease.run);
+    Ok(earlier.is_some_and(|run| {
+        matches!(run.state, State::Failed | State::Stopped) && run.record["base"]["head_branch"] == branch
+    }))
+}
+
+/// Returns the clone address of the fork that the item's branch is in; `None` where the branch is
+/// in the item's own repository.
+fn fork_of(item: &Item) -> Result<Option<String>, Setback> {
+    match &item.change {
+        // Of a fork that was deleted or hidden the forge tells the address of the item's own
+        // repository.
+        Some(change) if change.is_fork && change.head_clone_url == item.clone_url => Err(Setback::failed(
+            "the fork that this request comes from was deleted, or this program may not see it; its branch cannot be worked on",
+        )),
+        Some(change) if change.is_fork => Ok(Some(change.head_clone_url.clone())),
+        Some(_) | None => Ok(None),
+    }
+}
+
+fn moved(branch: &str, is_there: bool) -> Setback {
+    Setback::failed(if is_there {
+        format!(
+            "the branch `{branch}` got other commits while this was worked on, so nothing was pushed to it and nothing of it was \
+             overwritten"
+        )
+    } else {
+        format!("the branch `{branch}` was deleted while this was worked on; restore it to go on with it")
+    })
+}
+
+/// Refuses a change whose branch this program may not push to, before anything is fetched or paid
+/// for.
+pub(crate) fn may_be_pushed(item: &Item) -> Result<(), Setback> {
+    match &item.change {
+        Some(change) if !change.may_push => Err(Setback::refused_by_policy(format!(
+            "the branch `{}` of {} may not be pushed to by this program; let its owner allow edits by maintainers, or open the change from a branch of this repository",
+            change.head_branch, change.head_clone_url
+        ))),
+        Some(_) | None => Ok(()),
+    }
+}

@@ -1,0 +1,346 @@
+//! A container with the project in it and the tools at hand. Nothing of it is the run's own, so
+//! that it can be opened while the run still plans.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+
+use crate::environment::container::Container;
+use crate::environment::docker::{Docker, Start, Wanted};
+use crate::environment::specification::Purpose;
+use crate::environment::{Environment, EnvironmentError};
+use crate::gateway::Gateway;
+use crate::gateway::ledger::Ledger;
+use crate::repository::Config as Author;
+use crate::repository::mirror::Mirror;
+use crate::task::id::{RunId, TaskId};
+use crate::tool::mcp::McpServer;
+use crate::workspace::base::Base;
+use crate::workspace::containers::Containers;
+use crate::workspace::error::WorkspaceError;
+use crate::workspace::pool::Mark;
+use crate::workspace::project::{Parcel, Receiver, Workspace};
+use crate::workspace::set_up::dependencies::Dependencies;
+use crate::workspace::streams::tunnel::{self, InnerEnd, WayOut};
+
+/// What is to be opened, and for whom.
+#[derive(Clone)]
+pub(crate) struct Opening {
+    pub(crate) containers: Arc<Containers>,
+    /// Whose name the commits in the container bear.
+    pub(crate) author: Author,
+    pub(crate) task: TaskId,
+    pub(crate) run: RunId,
+    /// A container for checks gets the commit of `base`, and nothing that was not finished.
+    pub(crate) purpose: Purpose,
+    pub(crate) base: Base,
+    pub(crate) mirror: Mirror,
+    /// The environment's name.
+    pub(crate) name: String,
+    pub(crate) environment: Environment,
+    /// What its set-up depends on; `None` where nothing of it is kept, nor begun with.
+    pub(crate) dependencies: Option<Dependencies>,
+    pub(crate) set_up: SetUp,
+    /// Gets what the container asks for in vain.
+    pub(crate) ledger: Arc<Ledger>,
+    /// Gives the opening up, and leaves nothing behind.
+    pub(crate) stop: CancellationToken,
+}
+
+/// Which set-up is to be begun with, if it was kept.
+#[derive(Clone)]
+pub(crate) enum SetUp {
+    /// Nobody knows yet.
+    Newest,
+    /// None, or the one with this name.
+    Known(Option<String>),
+}
+
+/// What was opened.
+pub(crate) struct Opened {
+    pub(crate) workspace: Workspace,
+    /// The built-in tools.
+    pub(crate) tools: McpServer,
+    /// The container was started before and waited for the run.
+    pub(crate) has_waited: bool,
+}
+
+/// A container without the project. What is not at hand in it yet is opened; all of it is where it
+/// waited for the run.
+struct Begun {
+    container: Container,
+    inner_end: Option<InnerEnd>,
+    receiver: Option<Receiver>,
+    tools: Option<McpServer>,
+    /// Held until the project is in it: what comes in its place is started then, and not beside.
+    mark: Option<Mark>,
+}
+
+impl Begun {
+    fn new(container: Container) -> Self {
+        Self {
+            container,
+            inner_end: None,
+            receiver: None,
+            tools: None,
+            mark: None,
+        }
+    }
+}
+
+/// Why a container could not be made ready.
+enum Flaw {
+    /// Its streams, or something in it, did not work.
+    OfContainer(WorkspaceError),
+    /// It would be the same in another one.
+    Elsewhere(WorkspaceError),
+}
+
+impl Opening {
+    /// Tells whether the images are here, so that opening takes no longer than a container takes to
+    /// start.
+    pub(crate) async fn is_at_hand(&self) -> Result<bool, EnvironmentError> {
+        let docker = self.containers.docker().await?;
+        Ok(docker.has_image(&self.environment.image).await? && docker.has_companions(&self.name).await?)
+    }
+
+    /// Brings the images here, pulled or built; `progress` gets short lines for people.
+    pub(crate) async fn bring_images(&self, progress: &(dyn Fn(String) + Send + Sync)) -> Result<(), WorkspaceError> {
+        let images = async {
+            let docker = self.containers.docker().await?;
+            docker.ensure_image(&self.environment, progress).await?;
+            Ok(docker.ensure_companions(&self.name, progress).await?)
+        };
+        self.unless_stopped(images).await
+    }
+
+    /// Takes over the container that an earlier process left, with the project in it.
+    pub(crate) async fn take_over(&self, container: Container) -> Result<Opened, WorkspaceError> {
+        let way_out = async { Ok(self.way_out(&container, None).await?) };
+        let way_out = self.unless_stopped(way_out).await?;
+        let (mirror, base) = (self.mirror.clone(), self.base.clone());
+        let tools = self.tools(&container);
+        let workspace = Workspace::take_over(container, mirror, base, self.run.to_string());
+        Ok(Opened {
+            workspace: workspace.with(way_out),
+            tools,
+            has_waited: false,
+        })
+    }
+
+    /// Starts a container, or takes one that waits, and hands the project in, with the unfinished
+    /// work that was kept. The images must be here.
+    pub(crate) async fn open(&self) -> Result<Opened, WorkspaceError> {
+        let containers = &self.containers;
+        let docker = self.containers.docker().await?;
+        let executor = containers.config.executor_file().map_err(WorkspaceError::Failed)?;
+        let place = self.dependencies.as_ref().map(Dependencies::place);
+        let start = self.start(&executor, place.as_deref());
+        let author = &self.author;
+        let packing = || async {
+            let (mirror, base, run) = (self.mirror.clone(), self.base.clone(), self.run.to_string());
+            match self.purpose {
+                Purpose::Work => Parcel::pack(mirror, base, author, run).await,
+                Purpose::Checks => Parcel::pack_commit(mirror, base, author, run).await,
+            }
+        };
+        // Side by side, here and below: each waits for other programs most of the time.
+        let (parcel, begun) = tokio::join!(packing(), self.begin(docker, &start));
+        let begun = begun?;
+        let has_waited = begun.mark.is_some();
+        match self.complete(docker, &start, begun, parcel).await {
+            Ok(opened) => Ok(opened),
+            Err(Flaw::OfContainer(error)) if has_waited && !self.stop.is_cancelled() => {
+                // The engine was started again, say. What is wrong with a new one, too, is said of
+                // that.
+                tracing::info!(task = %self.task, "a container that waited cannot be used: {error}");
+                self.containers.pool.distrust(&self.name);
+                let begun = Begun::new(docker.start(&start).await?);
+                let completed = self.complete(docker, &start, begun, packing().await).await;
+                completed.map_err(Flaw::into_error)
+            }
+            Err(flaw) => Err(flaw.into_error()),
+        }
+    }
+
+    /// Takes a container that waits, or starts one.
+    async fn begin(&self, docker: &Docker, start: &Start<'_>) -> Result<Begun, EnvironmentError> {
+        let basis = docker.basis(start).await?;
+        let Some(waiting) = self.containers.pool.take(&self.name, &basis) else {
+            return docker.start_on(start, basis).await.map(Begun::new);
+        };
+        let container = waiting.warm.container;
+        match docker.adopt(start, &basis, container.clone()).await {
+            Ok(container) => Ok(Begun {
+                container,
+                inner_end: waiting.inner_end,
+                receiver: Some(waiting.receiver),
+                tools: Some(waiting.tools),
+                mark: Some(waiting.mark),
+            }),
+            Err(error) => {
+                tracing::info!(task = %self.task, "a container that waited cannot be taken: {error}");
+                self.containers.pool.distrust(&self.name);
+                if let Err(error) = container.remove().await {
+                    tracing::warn!("it could not be removed, it is swept later: {error}");
+                }
+                docker.start_on(start, basis).await.map(Begun::new)
+            }
+        }
+    }
+
+    /// Makes a container ready; removes it where that fails.
+    async fn complete(
+        &self,
+        docker: &Docker,
+        start: &Start<'_>,
+        begun: Begun,
+        parcel: Result<Parcel, WorkspaceError>,
+    ) -> Result<Opened, Flaw> {
+        let container = begun.container;
+        let furnishing = Box::pin(async {
+            let parcel = parcel.map_err(Flaw::Elsewhere)?;
+            let handing_in = async {
+                let receiver = match begun.receiver {
+                    Some(receiver) => receiver,
+                    None => Workspace::receiver(&container).await.map_err(Flaw::of_container)?,
+                };
+                let handed_in = Workspace::hand_in(container.clone(), receiver, parcel).await;
+                handed_in.map_err(Flaw::OfContainer)
+            };
+            let way_out = async {
+                let way_out = self.way_out(&container, begun.inner_end).await;
+                way_out.map_err(Flaw::of_container)
+            };
+            let companions = async {
+                let started = docker.start_companions(start, &container).await;
+                let ready = started.map_err(Flaw::elsewhere)?.until_ready().await;
+                ready.map_err(Flaw::elsewhere)
+            };
+            let connecting = async {
+                let tools = match begun.tools {
+                    // One that was lost while it waited must not begin with a connection less.
+                    Some(tools) if tools.is_connected().await => tools,
+                    Some(_) | None => self.tools(&container),
+                };
+                tools.connect().await.map_err(Flaw::of_container)?;
+                Ok(tools)
+            };
+            tokio::try_join!(handing_in, way_out, companions, connecting)
+        });
+        let furnished = tokio::select! {
+            biased;
+            () = self.stop.cancelled() => Err(Flaw::Elsewhere(WorkspaceError::Interrupted)),
+            furnished = furnishing => furnished,
+        };
+        match furnished {
+            Ok((workspace, way_out, (), tools)) => Ok(Opened {
+                workspace: workspace.with(way_out),
+                tools,
+                has_waited: begun.mark.is_some(),
+            }),
+            Err(flaw) => {
+                // With its services, and no other container of the run.
+                if let Err(error) = container.remove().await {
+                    let id = container.id();
+                    tracing::warn!("the container {id} could not be removed, the next start sweeps it: {error}");
+                }
+                Err(flaw)
+            }
+        }
+    }
+
+    fn tools(&self, container: &Container) -> McpServer {
+        Workspace::server(container, &self.containers.config)
+    }
+
+    /// Tells whether the set-up that is wanted is kept, so that nothing of it need be done.
+    pub(crate) async fn is_set_up_kept(&self) -> Result<bool, WorkspaceError> {
+        let executor = self.containers.config.executor_file();
+        let executor = executor.map_err(WorkspaceError::Failed)?;
+        let place = self.dependencies.as_ref().map(Dependencies::place);
+        let docker = self.containers.docker().await?;
+        let basis = docker.basis(&self.start(&executor, place.as_deref())).await?;
+        Ok(basis.has_set_up())
+    }
+
+    fn start<'a>(&'a self, executor: &'a Path, place: Option<&'a str>) -> Start<'a> {
+        let wanted = match &self.set_up {
+            SetUp::Newest => Some(Wanted::Newest),
+            SetUp::Known(name) => name.as_deref().map(Wanted::Only),
+        };
+        Start {
+            task: &self.task,
+            run: self.run,
+            purpose: self.purpose,
+            environment: &self.name,
+            image: &self.environment.image,
+            executor,
+            set_up: place.zip(wanted),
+        }
+    }
+
+    /// Opens the way out where the configuration gives containers one, at the inner end that waited
+    /// if there is one.
+    async fn way_out(
+        &self,
+        container: &Container,
+        inner_end: Option<InnerEnd>,
+    ) -> Result<Option<WayOut>, EnvironmentError> {
+        let containers = &self.containers;
+        let Some(policy) = containers.config.policy(&self.environment) else {
+            return Ok(None);
+        };
+        let gate = tunnel::gate(&containers.config.network);
+        let (upstream, ledger) = (Arc::clone(&containers.upstream), Arc::clone(&self.ledger));
+        let gateway = Arc::new(Gateway::new(policy, upstream, gate.clone(), ledger));
+        let inner_end = match inner_end {
+            Some(inner_end) => inner_end,
+            None => InnerEnd::open(container).await?,
+        };
+        Ok(Some(WayOut::serve(container.clone(), gateway, gate, inner_end)))
+    }
+
+    async fn unless_stopped<T>(
+        &self,
+        work: impl Future<Output = Result<T, WorkspaceError>>,
+    ) -> Result<T, WorkspaceError> {
+        tokio::select! {
+            biased;
+            () = self.stop.cancelled() => Err(WorkspaceError::Interrupted),
+            result = work => result,
+        }
+    }
+}
+
+impl Flaw {
+    fn of_container(reason: impl Into<WorkspaceError>) -> Self {
+        Self::OfContainer(reason.into())
+    }
+
+    fn elsewhere(reason: impl Into<WorkspaceError>) -> Self {
+        Self::Elsewhere(reason.into())
+    }
+
+    fn into_error(self) -> WorkspaceError {
+        match self {
+            Self::OfContainer(error) | Self::Elsewhere(error) => error,
+        }
+    }
+}
+
+impl Opened {
+    /// Tells whether it can be worked in where `set_up` is wanted. One that was not begun with any
+    /// has everything still to come.
+    pub(crate) fn serves(&self, set_up: &SetUp) -> bool {
+        let begun_with = self.workspace.set_up();
+        begun_with.is_none() || matches!(set_up, SetUp::Known(wanted) if wanted.as_deref() == begun_with)
+    }
+
+    /// Closes it again and removes the container.
+    pub(crate) async fn discard(self) {
+        crate::tool::ToolServer::close(&self.tools).await;
+        self.workspace.remove().await;
+    }
+}

@@ -1,0 +1,227 @@
+//! What the set-up of a project depends on, so that it need not be done again while that is the
+//! same.
+//!
+//! Commands that only install what lists of dependencies name depend on those lists. Any other
+//! command may run or read any file of the project, so the whole tree is its key; so it is for
+//! every command where the lists themselves point at other files of the project. Which commands
+//! only install is decided in [`crate::workspace::set_up::install_commands`].
+
+use uuid::Uuid;
+
+use crate::conversation::ToolCall;
+use crate::repository::CommitId;
+use crate::repository::read::Entry;
+use crate::workspace::WORKSPACE;
+use crate::workspace::scripts::PROJECT;
+use crate::workspace::set_up::dependency_files::{is_list, points_elsewhere, steers};
+use crate::workspace::set_up::install_commands::only_installs;
+
+/// What a project's set-up depends on besides its commands.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Dependencies {
+    /// Of which repository.
+    repository: String,
+    /// A digest of the lists.
+    lists: Uuid,
+    /// All files that the container is handed.
+    tree: CommitId,
+    /// The lists point at other files of the project, or say what its package managers run.
+    #[serde(default = "not_known")]
+    lists_lead_elsewhere: bool,
+}
+
+/// Records that were saved before this was asked do not say, and the safe answer costs a set-up.
+fn not_known() -> bool {
+    true
+}
+
+/// The files that the work begins from, as far as set-ups are concerned.
+pub struct Project<'a> {
+    pub repository: &'a str,
+    pub files: &'a [Entry],
+    pub tree: CommitId,
+    /// The contents of the files that
+    /// [`crate::workspace::set_up::dependency_files::may_lead_elsewhere`] names; `None` for one
+    /// that could not be read as text.
+    pub pointers: Vec<Option<String>>,
+}
+
+impl Dependencies {
+    pub fn of(project: Project<'_>) -> Self {
+        let is_list = |file: &&Entry| is_list(&file.path);
+        let lists: Vec<&Entry> = project.files.iter().filter(is_list).collect();
+        let has_link = lists.iter().any(|file| file.is_link);
+        let is_steered = project.files.iter().any(|file| steers(&file.path));
+        let points = |text: &Option<String>| text.as_deref().is_none_or(points_elsewhere);
+        let named: Vec<_> = lists.iter().map(|file| (&file.path, &file.object)).collect();
+        Self {
+            repository: project.repository.to_owned(),
+            lists: digest(&serde_json::json!(named).to_string()),
+            tree: project.tree,
+            lists_lead_elsewhere: has_link || is_steered || project.pointers.iter().any(points),
+        }
+    }
+
+    /// Makes the whole tree the key of every set-up: nobody vouches for the files of a folder,
+    /// whatever branch they are of.
+    #[must_use]
+    pub fn by_whole_tree(self) -> Self {
+        Self {
+            lists_lead_elsewhere: true,
+            ..self
+        }
+    }
+
+    /// Returns what the set-up of the same repository depends on where it has these files. Lists
+    /// that changed are not looked into, so then the whole tree is the key.
+    #[must_use]
+    pub fn with(&self, files: &[Entry], tree: CommitId) -> Self {
+        let now = Self::of(Project {
+            repository: &self.repository,
+            files,
+            tree,
+            pointers: Vec::new(),
+        });
+        let may_lead_elsewhere = self.lists_lead_elsewhere || now.lists != self.lists;
+        Self {
+            lists_lead_elsewhere: now.lists_lead_elsewhere || may_lead_elsewhere,
+            ..now
+        }
+    }
+
+    /// Returns a name for what all set-ups of these dependencies have in common.
+    pub fn place(&self) -> String {
+        digest(&format!("{}\n{}", self.repository, self.lists)).to_string()
+    }
+
+    /// Returns a name for a set-up by `commands`: the same name, the same result. `None` where
+    /// nothing is set up.
+    pub fn set_up_by(&self, commands: &[String]) -> Option<String> {
+        let commands: Vec<&str> = commands.iter().map(|command| command.trim()).collect();
+        if commands.iter().all(|command| command.is_empty()) {
+            return None;
+        }
+        let is_bound_to_lists = !self.lists_lead_elsewhere && commands.iter().all(|command| only_installs(command));
+        let tree = (!is_bound_to_lists).then_some(&self.tree);
+        let named = serde_json::json!([self.place(), tree, commands]);
+        Some(digest(&named.to_string()).to_string())
+    }
+}
+
+fn digest(text: &str) -> Uuid {
+    Uuid::new_v5(&Uuid::NAMESPACE_OID, text.as_bytes())
+}
+
+/// Returns the command of a call that did nothing but install dependencies at the top of the
+/// project.
+pub fn installed_by(call: &ToolCall) -> Option<&str> {
+    if call.tool != format!("{WORKSPACE}/execute_command") {
+        return None;
+    }
+    let text = |name: &str| call.args.get(name).and_then(serde_json::Value::as_str);
+    let is_at_the_top = matches!(text("working_directory"), None | Some("" | "." | PROJECT));
+    text("command").filter(|command| is_at_the_top && !command.trim().is_empty() && only_installs(command))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tree(digit: char) -> CommitId {
+        String::from(digit).repeat(40).parse().unwrap()
+    }
+
+    fn file(path: &str, object: &str) -> Entry {
+        Entry {
+            path: path.to_owned(),
+            object: object.to_owned(),
+            size: 1,
+            is_link: false,
+        }
+    }
+
+    fn dependencies(files: &[Entry], digit: char, pointers: &[&str]) -> Dependencies {
+        Dependencies::of(Project {
+            repository: "github:acme/widgets",
+            files,
+            tree: tree(digit),
+            pointers: pointers.iter().map(|text| Some((*text).to_owned())).collect(),
+        })
+    }
+
+    fn set_up(files: &[Entry], digit: char, command: &str) -> Option<String> {
+        dependencies(files, digit, &[]).set_up_by(&[command.to_owned()])
+    }
+
+    #[test]
+    fn what_only_installs_depends_on_the_lists() {
+        let before = [file("requirements-dev.txt", "1"), file("a.py", "2")];
+        let after = [file("requirements-dev.txt", "1"), file("a.py", "3")];
+        let newer = [file("requirements-dev.txt", "4"), file("a.py", "2")];
+        let command = "pip install -r requirements-dev.txt";
+        assert_eq!(set_up(&before, 'a', command), set_up(&after, 'b', command));
+        assert_ne!(set_up(&before, 'a', command), set_up(&newer, 'a', command));
+    }
+
+    #[test]
+    fn of_anything_else_nobody_knows() {
+        for command in ["make deps", "./gradlew dependencies", "npm ci"] {
+            assert_ne!(set_up(&[], 'a', command), set_up(&[], 'b', command), "{command}");
+            assert_eq!(set_up(&[], 'a', command), set_up(&[], 'a', command), "{command}");
+        }
+    }
+
+    #[test]
+    fn lists_that_lead_to_other_files_make_the_whole_tree_the_key() {
+        let command = ["pip install -r requirements.txt".to_owned()];
+        let check = |text: &str, is_bound: bool| {
+            let of = |digit| dependencies(&[], digit, &[text]).set_up_by(&command);
+            assert_eq!(of('a') == of('b'), is_bound, "{text:?}");
+        };
+        check(
+            "flask>=2,<3  # web\n\n# comment\nrequests[socks]==2.31 ; python_version < '4'\n",
+            true,
+        );
+        check("a==1 \\\n    --hash=sha256:00 \\\n    --hash=sha256:11\n", true);
+        check(
+            "-r requirements/base.txt\n-c constraints.txt\n--index-url https://pypi.org/simple\n",
+            true,
+        );
+        check("-e .\n", false);
+        check("-r base.txt\n", false);
+        check("./vendor/x\n", false);
+        check("vendor/x\n", false);
+        check("wheel.whl\n", false);
+        check("x @ file:///workspace/project/x\n", false);
+        check("--find-links wheels\n", false);
+        check("-\\\ne .\n", false);
+        let mut link = file("requirements.txt", "1");
+        link.is_link = true;
+        for files in [[link], [file("web/.npmrc", "1")], [file("x/.pnpmfile.cjs", "1")]] {
+            assert_ne!(
+                set_up(&files, 'a', &command[0]),
+                set_up(&files, 'b', &command[0]),
+                "{files:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn where_nothing_is_set_up_there_is_no_name() {
+        assert_eq!(set_up(&[], 'a', " "), None);
+    }
+
+    #[test]
+    fn repositories_share_nothing() {
+        let of = |repository| {
+            let project = Project {
+                repository,
+                files: &[],
+                tree: tree('a'),
+                pointers: Vec::new(),
+            };
+            Dependencies::of(project).set_up_by(&["npm ci".to_owned()])
+        };
+        assert_ne!(of("github:acme/widgets"), of("github:acme/gadgets"));
+    }
+}

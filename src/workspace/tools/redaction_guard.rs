@@ -1,0 +1,122 @@
+//! The workspace's file tools, kept from writing redaction marks over what the marks stand for.
+//!
+//! The model reads files through the redactor, so a secret reaches it as a mark; written back, the
+//! mark would take the secret's place. A mark may be written only where the file itself holds it.
+//! Not guaranteed: that a command does not.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use serde_json::{Map, Value, json};
+
+use crate::conversation::ToolSpec;
+use crate::secret::Redactor;
+use crate::tool::mcp::McpServer;
+use crate::tool::{ToolError, ToolOutput, ToolServer};
+
+/// The tools of the workspace that change nothing. A command is none of them: no look at its text
+/// tells what it does.
+const READING: [&str; 2] = ["list_files", "read_file"];
+
+/// The workspace's tool server, whose edits are looked through.
+pub(crate) struct Marked {
+    server: McpServer,
+    redactor: Arc<Redactor>,
+}
+
+impl Marked {
+    pub(crate) fn new(server: McpServer, redactor: Arc<Redactor>) -> Self {
+        Self { server, redactor }
+    }
+
+    /// Returns the file as it is, or nothing where it cannot be read. Of a long file it is the
+    /// beginning: a mark that stands behind that is taken for the program's.
+    async fn file(&self, path: Option<&Value>) -> Result<String, ToolError> {
+        let args = Map::from_iter([("path".to_owned(), path.cloned().unwrap_or_default())]);
+        match self.server.call("read_file", &args).await {
+            Ok(output) if !output.is_error => Ok(output.text),
+            Ok(_) | Err(ToolError::TellModel(_) | ToolError::Forbidden { .. }) => Ok(String::new()),
+            Err(lost) => Err(lost),
+        }
+    }
+
+    /// Returns the mark that an edit would put where the file holds something else.
+    async fn misplaced(&self, tool: &str, args: &Map<String, Value>) -> Result<Option<String>, ToolError> {
+        let text = |name: &str| args.get(name).and_then(Value::as_str).unwrap_or_default();
+        let (old, new) = match tool {
+            "write_file" => ("", text("content")),
+            "insert" => ("", text("text")),
+            "str_replace" => (text("old"), text("new")),
+            _ => return Ok(None),
+        };
+        let Some(first) = [new, old]
+            .iter()
+            .find_map(|text| self.redactor.marks(text).first().copied())
+        else {
+            return Ok(None);
+        };
+        let is_held = match tool {
+            "write_file" if text("mode") == "overwrite" => {
+                let file = self.file(args.get("path")).await?;
+                let held: Vec<&str> = file.lines().collect();
+                let mut marked = new.lines().filter(|line| !self.redactor.marks(line).is_empty());
+                marked.all(|line| held.contains(&line))
+            }
+            "str_replace" => {
+                self.brings_none(old, new)
+                    && (self.redactor.marks(old).is_empty() || self.file(args.get("path")).await?.contains(old))
+            }
+            _ => false,
+        };
+        Ok((!is_held).then(|| first.to_owned()))
+    }
+
+    /// Tells whether `new` has no mark that `old` has not as often.
+    fn brings_none(&self, old: &str, new: &str) -> bool {
+        let mut left = self.redactor.marks(old);
+        self.redactor.marks(new).iter().all(|mark| {
+            let place = left.iter().position(|held| held == mark);
+            place.map(|place| left.swap_remove(place)).is_some()
+        })
+    }
+}
+
+#[async_trait]
+impl ToolServer for Marked {
+    fn name(&self) -> &str {
+        self.server.name()
+    }
+
+    fn system_prompt(&self) -> Option<&str> {
+        self.server.system_prompt()
+    }
+
+    async fn list(&self) -> Result<Vec<ToolSpec>, ToolError> {
+        self.server.list().await
+    }
+
+    async fn call(&self, tool: &str, args: &Map<String, Value>) -> Result<ToolOutput, ToolError> {
+        if let Some(mark) = self.misplaced(tool, args).await? {
+            let path = args.get("path").unwrap_or(&json!("")).to_string();
+            let reason = format!(
+                "nothing was written to {path}: `{mark}` stands in what you were shown for a value that is \
+                 hidden from you, the file holds the value itself. Leave that line as it is and change the lines around it \
+                 with str_replace, without the mark in old or new; where a value is to be set, read it from the environment"
+            );
+            return Err(ToolError::Forbidden {
+                rule: "redaction_mark",
+                status: 403,
+                reason,
+            });
+        }
+        self.server.call(tool, args).await
+    }
+
+    fn only_reads(&self, tool: &str) -> bool {
+        READING.contains(&tool)
+    }
+
+    async fn close(&self) {
+        self.server.close().await;
+    }
+}
