@@ -1,4 +1,4 @@
-//! What the command line may say. Definitions and help texts only; what is done lies beside them.
+//! Command-line definitions and help texts; what the commands do is in the files beside this one.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -107,7 +107,7 @@ pub enum Command {
     Status(Status),
     /// Show what happened in a task
     Logs(Logs),
-    /// Check everything a run needs, and say how to mend what is missing
+    /// Check everything a run needs, and say how to fix what is missing
     #[command(after_help = EXIT_CODES)]
     Doctor(Doctor),
     /// Check or describe the configuration file
@@ -199,7 +199,7 @@ pub struct Doctor {
 
 #[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
 pub enum ConfigCommand {
-    /// Say everything that is wrong in the file, with line and column
+    /// Report everything that is wrong in the file, with line and column
     Check,
     /// Print the file's JSON Schema, for editors
     Schema,
@@ -208,11 +208,11 @@ pub enum ConfigCommand {
 /// Wrong usage, in the numbering of sysexits.h.
 pub const WRONG_USAGE: u8 = 64;
 
-/// Reads the command line. Where it only asks for help or is wrong, the answer is printed and the
-/// exit code returned.
+/// Parses the command line. If it asks for help or is wrong, prints the answer and returns the exit
+/// code.
 pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments, u8> {
     Arguments::try_parse_from(arguments).map_err(|error| {
-        // A closed terminal is no reason to fail differently.
+        // The exit code stays the same where the message cannot be printed (closed terminal).
         let _ = error.print();
         if error.use_stderr() { WRONG_USAGE } else { 0 }
     })
@@ -316,7 +316,7 @@ mod tests {
           forget       Erase everything that is stored of a finished task
           status       Show what is queued, active and finished
           logs         Show what happened in a task
-          doctor       Check everything a run needs, and say how to mend what is missing
+          doctor       Check everything a run needs, and say how to fix what is missing
           config       Check or describe the configuration file
           completions  Print a completion script for a shell
 

@@ -12,14 +12,14 @@ const NAME: &str = "coding-agent";
 
 /// Writes the script for `shell`.
 pub fn write(shell: Shell, output: &mut dyn Write) -> io::Result<()> {
-    // The generator panics where it cannot write, so it gets a place that takes everything.
+    // The generator panics when it cannot write, so it writes to memory.
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut offered(), NAME, &mut script);
     output.write_all(&script)
 }
 
-/// Returns the command line without what only the program itself calls: generators offer hidden
-/// commands, too.
+/// Returns the command line without hidden commands, which only the program itself calls:
+/// generators would offer them, too.
 fn offered() -> Command {
     let all = Arguments::command();
     let shown = all.get_subcommands().filter(|command| !command.is_hide_set());

@@ -34,7 +34,7 @@ pub fn run(path: Option<&Path>, command: &ConfigCommand) -> ExitCode {
 fn verdict(config: &Config) -> String {
     let good = match config.missing_source() {
         None => "the configuration is good".to_owned(),
-        Some(missing) => format!("the configuration is good, but for `run --task` alone: {missing}"),
+        Some(missing) => format!("the configuration is good, but only for `run --task`: {missing}"),
     };
     let doubts = config.doubts().into_iter().map(|doubt| format!("doubtful: {doubt}"));
     doubts.chain([good]).collect::<Vec<_>>().join("\n")

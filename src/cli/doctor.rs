@@ -1,4 +1,4 @@
-//! `doctor`: one line for each thing a run needs, with the mend below it.
+//! `doctor`: one line for each thing a run needs, with the fix below it.
 
 use std::io::IsTerminal;
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::doctor::{self, ModelCheck};
 use crate::forge::{Finding, Verdict};
 use crate::secret::Redactor;
 
-/// Subjects longer than this do not push all the others to the right.
+/// Longest subject that widens the column; a longer one does not push all others to the right.
 const WIDEST_SUBJECT: usize = 40;
 
 /// Prints the findings; a bad one makes the exit code 1.
@@ -73,8 +73,8 @@ fn report(findings: &[Finding], is_coloured: bool) -> String {
     lines.push(match (bads, looks) {
         (0, 0) => "Everything is there.".to_owned(),
         (0, looks) => format!("Everything is there; {looks} to look at."),
-        (bads, 0) => format!("{bads} to mend."),
-        (bads, looks) => format!("{bads} to mend, {looks} to look at."),
+        (bads, 0) => format!("{bads} to fix."),
+        (bads, looks) => format!("{bads} to fix, {looks} to look at."),
     });
     lines.join("\n")
 }

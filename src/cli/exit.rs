@@ -1,4 +1,4 @@
-//! What the program tells scripts: its exit codes.
+//! Exit codes: what the program tells scripts.
 
 use std::process::ExitCode;
 
@@ -9,7 +9,7 @@ use crate::agent::record::outcome::Ending;
 pub const SUCCESS: u8 = 0;
 /// A task failed, or the outside kept the program from working.
 pub const FAILED: u8 = 1;
-/// A rule of the program refused it.
+/// A policy of the program refused the task.
 pub const REFUSED: u8 = 2;
 /// The model's replies stayed unreadable.
 pub const UNREADABLE: u8 = 3;
@@ -29,7 +29,7 @@ pub fn of(ending: &Ending) -> u8 {
         | Ending::Waiting
         | Ending::Interrupted
         | Ending::Disowned => SUCCESS,
-        // A script must not take a draft that says what is wrong with it for a result.
+        // A script must not mistake a draft that lists its own faults for a result.
         Ending::Done { is_verified: false }
         | Ending::Failed(FailureKind::Task)
         | Ending::Paused { by_limit: true }
@@ -40,8 +40,8 @@ pub fn of(ending: &Ending) -> u8 {
     }
 }
 
-/// Returns the code for several runs: the gravest, where a plain failure is graver than a refusal
-/// and that than unreadable replies.
+/// Returns the code for several runs: that of the worst. A plain failure is worse than a refusal,
+/// and a refusal is worse than unreadable replies.
 pub fn of_all<'a>(endings: impl Iterator<Item = &'a Ending>) -> ExitCode {
     let codes: Vec<u8> = endings.map(of).collect();
     let gravest = [FAILED, REFUSED, UNREADABLE]

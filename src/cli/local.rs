@@ -1,5 +1,5 @@
-//! `run --task`: work on a folder, without a forge. stdout has the difference and nothing else; all
-//! words go to stderr.
+//! `run --task`: works on a folder, without a forge. Only the diff goes to stdout; all messages go
+//! to stderr.
 
 use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
@@ -16,19 +16,19 @@ use crate::config::Config;
 use crate::secret::Clean;
 use crate::service::local::LocalOutcome;
 
-/// Most bytes of a task that is read from stdin.
+/// Maximum size in bytes of a task that is read from stdin.
 const LONGEST_TASK: u64 = 1024 * 1024;
 
-/// What the command line asks for.
+/// A local task, as the command line gives it.
 pub struct Task {
-    /// `-` for stdin.
+    /// The task, or `-` to read it from stdin.
     pub text: String,
     pub root: Option<PathBuf>,
     pub dry_run: bool,
     pub environment: Option<String>,
 }
 
-/// Works on the task, shows the difference and applies it unless it is only to be shown.
+/// Works on the task, shows the diff and, unless this is a dry run, applies it.
 pub async fn run(config: Option<&Path>, task: Task) -> ExitCode {
     let (config, local) = match prepare(config, task) {
         Ok(prepared) => prepared,
@@ -130,8 +130,7 @@ fn from_stdin() -> Result<String, ExitCode> {
     }
 }
 
-/// Shows what came of it: first the difference, then the report, which a person so finds at the
-/// end.
+/// Prints the outcome: the diff first, then the report, so that a person finds it at the end.
 fn conclude(outcome: &LocalOutcome) -> ExitCode {
     let diff = outcome.diff.as_str();
     if std::io::stdout().is_terminal() {
@@ -149,9 +148,8 @@ fn conclude(outcome: &LocalOutcome) -> ExitCode {
 /// Reads the configuration file if there is one; else takes the defaults and the model the
 /// environment names.
 ///
-/// A file in the folder that is worked on is part of the work: what a stranger's repository calls
-/// `config.yaml` may belong to something else, or name programs to be started here. It counts only
-/// if it was named.
+/// A file in the folder that is worked on is part of the work: a stranger's `config.yaml` may
+/// belong to something else, or name programs to be started here. It counts only if it was named.
 fn local_configuration(path: Option<&Path>, folder: &Path) -> Result<Config, ExitCode> {
     if let Some(path) = Config::find_outside(path, folder, &environment) {
         return configuration(Some(&path));

@@ -1,4 +1,4 @@
-//! `logs TASK`: what happened, from the journal.
+//! `logs TASK`: prints what happened in a task, from the journal.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -65,7 +65,7 @@ pub async fn show(config: Option<&Path>, logs: &Logs) -> ExitCode {
     exit::SUCCESS.into()
 }
 
-/// Returns an entry as people read it: time, fact, and its fields.
+/// Formats an entry for people: time, fact and its fields.
 fn line(entry: &Entry) -> String {
     let value = serde_json::to_value(&entry.fact).unwrap_or_default();
     let mut parts = vec![entry.at.format("%Y-%m-%d %H:%M:%S").to_string()];

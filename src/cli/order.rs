@@ -17,7 +17,7 @@ use crate::task::id::{RunId, TaskId};
 const PATIENCE: Duration = Duration::from_secs(30);
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
-/// Tells the unfinished run of `task`.
+/// Passes `command` to the unfinished run of `task`, and prints what became of the run.
 pub async fn tell(config: Option<&Path>, task: &str, command: &Command) -> ExitCode {
     let task: TaskId = match task.parse() {
         Ok(task) => task,
@@ -73,7 +73,7 @@ fn here(attended: &Attended) -> String {
     }
 }
 
-/// Waits until the worker has taken the request off, and returns what became of the run.
+/// Waits until the worker has handled the request, and returns what became of the run.
 async fn through_worker(service: &Service, run: RunId, command: &Command) -> String {
     let store = service.store();
     let acted = async {
@@ -91,7 +91,7 @@ async fn through_worker(service: &Service, run: RunId, command: &Command) -> Str
     }
 }
 
-/// Pauses all runs of the installation, or ends that.
+/// Pauses all runs of the installation, or lifts that pause.
 pub fn all(config: Option<&Path>, is_pause: bool) -> ExitCode {
     let config = match forge_configuration(config) {
         Ok(config) => config,

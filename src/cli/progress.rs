@@ -1,5 +1,4 @@
-//! What a local task is doing, on stderr: a spinner where a person looks, plain lines where a file
-//! or a log does.
+//! Progress of a local task on stderr: a spinner on a terminal, plain lines in a file or a log.
 
 use std::fmt::Display;
 use std::io::IsTerminal;
@@ -9,7 +8,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use super::session::complain;
 
-/// Cheap to clone; the clones are one spinner.
+/// A progress display. Cheap to clone; the clones share one spinner.
 #[derive(Clone)]
 pub struct Progress {
     spinner: Option<ProgressBar>,
@@ -50,8 +49,8 @@ fn one_line(text: &str) -> String {
     harmless(&words.join(" "))
 }
 
-/// Returns `text` with visible signs in the place of control characters: a model, or a file it
-/// wrote, could steer the terminal with them.
+/// Replaces control characters, except line breaks and tabs, with visible ones: a model, or a file
+/// it wrote, could steer the terminal with them.
 pub fn harmless(text: &str) -> String {
     let visible = |character: char| match character {
         '\n' | '\t' => character,

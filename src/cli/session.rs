@@ -1,5 +1,5 @@
-//! What every command that works needs: configuration, logs, journal, service; and what it leaves
-//! in order at its end.
+//! What the commands share: output, configuration, and the [`Session`] (logs, journal, service)
+//! that is opened at the start and closed in order at the end.
 
 use std::future::Future;
 use std::io::Write;
@@ -19,7 +19,7 @@ use crate::secret::Redactor;
 use crate::service::shutdown::{Grace, Shutdown};
 use crate::service::{Host, Service};
 
-/// What the names of everything begin with that the program keeps in its state folder.
+/// Name prefixes of everything that the program keeps in its state folder.
 const STATE: [&str; 7] = [
     "coding-agent.db",
     "instance",
@@ -30,13 +30,13 @@ const STATE: [&str; 7] = [
     ".doctor",
 ];
 
-/// The same for the folder of its logs.
+/// Name prefixes of everything that the program keeps in the folder of its logs.
 const LOGS: [&str; 3] = ["coding-agent.", "journal-", "outputs"];
 
-/// How long a command that gives everything up may take to take its container away.
+/// Time a command that gives everything up has for removing its container.
 const CLEARING_UP: Duration = Duration::from_secs(20);
 
-/// Says `text` to the person at the terminal, or to cron's mail.
+/// Prints `text` to stderr, for the person at the terminal or for cron's mail.
 #[expect(clippy::print_stderr, reason = "the command line is where the program speaks")]
 pub fn complain(text: impl std::fmt::Display) {
     eprintln!("coding-agent: {text}");
@@ -48,9 +48,9 @@ pub fn print(text: impl std::fmt::Display) {
     println!("{text}");
 }
 
-/// Writes a command's result as it is.
+/// Writes a command's result to stdout unchanged.
 pub fn write(text: &str) {
-    // A closed pipe (`| head`) is the reader's own wish.
+    // Errors are ignored: a closed pipe (`| head`) is the reader's choice.
     let mut stdout = std::io::stdout().lock();
     let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
 }
@@ -67,8 +67,8 @@ pub fn on_runtime(command: impl Future<Output = ExitCode>) -> ExitCode {
     match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => {
             let code = runtime.block_on(command);
-            // Blocking work that hangs, a name that does not resolve say, does not keep the program
-            // from ending.
+            // Limited, so that blocking work that hangs (a name that does not resolve) cannot keep
+            // the program from ending.
             runtime.shutdown_timeout(Duration::from_secs(1));
             code
         }
@@ -79,8 +79,8 @@ pub fn on_runtime(command: impl Future<Output = ExitCode>) -> ExitCode {
     }
 }
 
-/// Reads the configuration file; each fault is said, and the code says that it is the
-/// configuration's.
+/// Reads the configuration file. Prints each fault and returns the exit code for a wrong
+/// configuration.
 pub fn configuration(path: Option<&Path>) -> Result<Config, ExitCode> {
     let Some(path) = Config::find(path, &environment) else {
         complain(
@@ -92,7 +92,7 @@ pub fn configuration(path: Option<&Path>) -> Result<Config, ExitCode> {
 }
 
 /// Reads the configuration file if there is one, else takes the defaults that `run --task` works
-/// with: for commands that look at what it did, or at what it needs.
+/// with: for commands that show what such a run did, or check what it needs.
 pub fn configuration_or_defaults(path: Option<&Path>) -> Result<Config, ExitCode> {
     if Config::find(path, &environment).is_some() {
         return configuration(path);
@@ -110,7 +110,7 @@ pub fn forge_configuration(path: Option<&Path>) -> Result<Config, ExitCode> {
     Ok(config)
 }
 
-/// Says each fault of a configuration.
+/// Prints each fault of a configuration, and returns the exit code.
 pub fn refuse(faults: &[crate::config::fault::Fault]) -> ExitCode {
     for fault in faults {
         complain(fault);
@@ -121,16 +121,16 @@ pub fn refuse(faults: &[crate::config::fault::Fault]) -> ExitCode {
 /// Returns what the program knows of the machine it runs on.
 pub fn host() -> Host {
     Host {
-        // The name it was started by does where the kernel does not say: the guard is then looked
-        // for on the PATH.
+        // Where the kernel does not tell the path, the bare name has to do: the guard is then
+        // looked for on the PATH.
         program: std::env::current_exe().unwrap_or_else(|_| "coding-agent".into()),
         docker_host: environment("DOCKER_HOST").filter(|host| !host.is_empty()),
         upstream: Arc::new(Upstream::from_variables(&environment)),
     }
 }
 
-/// A panic's message can hold whatever was being read at that moment: it goes through the redactor
-/// like all that is written.
+/// Makes panics pass their message through the redactor: it can hold whatever was being read at
+/// that moment.
 fn say_panics_without_secrets(redactor: Arc<Redactor>) {
     std::panic::set_hook(Box::new(move |panic| {
         let text = redactor.clean(&format!("a fault of this program, please report it: {panic}"));
@@ -139,11 +139,11 @@ fn say_panics_without_secrets(redactor: Arc<Redactor>) {
     }));
 }
 
-/// Takes away from other users of the machine what an older version of the program, or somebody's
-/// hand, let them read.
+/// Removes other users' access to files that an older version of the program, or somebody by hand,
+/// left readable.
 ///
-/// Only what bears a name of the program's is touched: either folder may be one that other things
-/// lie in as well.
+/// Only files with a name of the program's are touched, and the folder itself only if it holds
+/// nothing else: both folders may hold other things as well.
 fn close_to_others(config: &Config) {
     for (folder, names) in [(&config.state_dir, &STATE[..]), (&config.logs.directory, &LOGS[..])] {
         let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
@@ -175,7 +175,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// Opens logs and journal, then the service. What goes wrong is said.
+    /// Opens logs and journal, then the service; prints what went wrong.
     pub async fn open(config: Config) -> Result<Self, ExitCode> {
         close_to_others(&config);
         let redactor = Arc::new(Redactor::new(&config.secrets()));
@@ -209,7 +209,7 @@ impl Session {
         }
     }
 
-    /// Has the first signal give everything up, for a command somebody waits for.
+    /// Makes the first signal give everything up, for a command that a person waits for.
     #[must_use]
     pub fn ends_at_once(self) -> Self {
         Self {
@@ -218,7 +218,7 @@ impl Session {
         }
     }
 
-    /// Does `work` until it is done or the program must end, then closes the journal.
+    /// Runs `work` until it is done or the program must end, then closes the journal.
     pub async fn run(self, work: impl Future<Output = ExitCode>) -> ExitCode {
         let shutdown = match Shutdown::listen() {
             Ok(shutdown) => shutdown,

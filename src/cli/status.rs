@@ -15,8 +15,8 @@ use crate::store::{Run, Store, StoreError};
 /// How many runs are listed.
 const MOST_RUNS: u32 = 30;
 
-/// Prints the newest runs, or with `--quiet` only answers by the exit code whether a service is at
-/// work.
+/// Prints the newest runs; with `--quiet` prints nothing, and the exit code tells whether a service
+/// is at work.
 pub async fn show(config: Option<&Path>, status: &Status) -> ExitCode {
     let config = match configuration_or_defaults(config) {
         Ok(config) => config,

@@ -16,7 +16,7 @@ use crate::store::try_exclusive;
 /// How often a service that runs for months looks for containers that were left over.
 const SWEEP_EVERY: Duration = Duration::from_mins(10);
 
-/// One round for cron: find, work until nothing is left, end.
+/// Runs one round for cron: finds tasks, works until none is left, ends.
 pub async fn run(config: Option<&Path>) -> ExitCode {
     let config = match forge_configuration(config) {
         Ok(config) => config,
@@ -63,7 +63,7 @@ pub async fn run(config: Option<&Path>) -> ExitCode {
         .await
 }
 
-/// Find and work until stopped.
+/// Finds tasks and works on them until stopped.
 pub async fn serve(config: Option<&Path>) -> ExitCode {
     until_stopped(
         config,
@@ -75,7 +75,7 @@ pub async fn serve(config: Option<&Path>) -> ExitCode {
     .await
 }
 
-/// Only find, until stopped.
+/// Only finds tasks, until stopped.
 pub async fn produce(config: Option<&Path>) -> ExitCode {
     until_stopped(
         config,
@@ -87,7 +87,7 @@ pub async fn produce(config: Option<&Path>) -> ExitCode {
     .await
 }
 
-/// Only work, until stopped.
+/// Only works on tasks that were found, until stopped.
 pub async fn consume(config: Option<&Path>) -> ExitCode {
     until_stopped(
         config,
@@ -154,8 +154,8 @@ async fn until_stopped(config: Option<&Path>, work: Work) -> ExitCode {
         .await
 }
 
-/// A container that could not be removed at the end of its run does not stay until the next start:
-/// it is tried again soon.
+/// Applies retention and removes left-over containers, at intervals of [`SWEEP_EVERY`]. Where a
+/// removal failed it tries again soon, not only at the next start.
 async fn sweep_again_and_again(service: &Service, stop: &Stop, pause: Duration) {
     let mut swept_at = Instant::now();
     loop {
@@ -180,7 +180,7 @@ async fn recover(service: &Service) -> Result<(), ()> {
 
 async fn produce_again_and_again(service: &Service, stop: &Stop, pause: Duration) {
     let mut ticks = tokio::time::interval(pause);
-    // After a long round the next one waits its turn instead of following at once, several times.
+    // Missed ticks are dropped: otherwise several rounds would follow a long one at once.
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tokio::select! {
@@ -210,7 +210,7 @@ async fn attend(service: &Service) {
     }
 }
 
-/// Looks at all forges once and says what went wrong; returns whether anything did.
+/// Searches all forges once and prints what went wrong; returns whether anything did.
 async fn produce_once(service: &Service) -> bool {
     let harvest = service.produce().await;
     for fault in &harvest.faults {

@@ -93,7 +93,7 @@ async fn each_command_explains_itself() {
 
     ----
 
-    Check everything a run needs, and say how to mend what is missing
+    Check everything a run needs, and say how to fix what is missing
 
     Usage: coding-agent doctor [OPTIONS]
 
@@ -121,7 +121,7 @@ async fn each_command_explains_itself() {
     Usage: coding-agent config [OPTIONS] <COMMAND>
 
     Commands:
-      check   Say everything that is wrong in the file, with line and column
+      check   Report everything that is wrong in the file, with line and column
       schema  Print the file's JSON Schema, for editors
 
     Options:
@@ -257,7 +257,7 @@ async fn a_configuration_for_local_tasks_alone_is_called_that_and_what_is_doubtf
     let checked = world.command(&["config", "check"]).await;
     insta::assert_snapshot!(outcome(&world, &checked), @"
     doubtful: llm.openai.base_url: the secret goes over the network in plain http, where others can read it; use https
-    the configuration is good, but for `run --task` alone: task_sources: no source of tasks is named; write `task_sources: [github]` or `[gitlab]` and fill in that section
+    the configuration is good, but only for `run --task`: task_sources: no source of tasks is named; write `task_sources: [github]` or `[gitlab]` and fill in that section
     [exit code 0]
     ");
     world.finish().await;

@@ -97,7 +97,7 @@ async fn wrong_tokens_are_told_once() {
     ok    environment python  coding-agent-executor-python:latest
     ok    model               openai at MODEL/v1 has scripted, window 128000 as configured (the server does not tell)
 
-    2 to mend.
+    2 to fix.
     ");
     assert_eq!(ended.code, Some(1));
     world.finish().await;
@@ -133,7 +133,7 @@ async fn missing_and_needless_rights_are_told() {
     ok    environment python              coding-agent-executor-python:latest
     ok    model                           openai at MODEL/v1 has scripted, window 128000 as configured (the server does not tell)
 
-    3 to mend, 1 to look at.
+    3 to fix, 1 to look at.
     ");
     assert_eq!(ended.code, Some(1));
     world.finish().await;
@@ -170,7 +170,7 @@ async fn a_machine_without_docker_executor_tools_and_model_is_told_what_to_mend(
     BAD   model                           the model at http://ADDRESS/v1 cannot be reached: Connection refused (os error 111)
                                           -> start the model's server, or mend the section llm of the configuration
 
-    5 to mend.
+    5 to fix.
     ");
     assert_eq!(ended.code, Some(1));
     world.finish().await;
@@ -203,7 +203,7 @@ async fn a_missing_image_and_a_missing_model_are_named() {
     BAD   model                           the openai server at MODEL/v1 does not list the model 'missing-model' (it has: scripted, qwen3-coder:30b, qwen/qwen3-coder-30b, gpt-5-mini, claude-sonnet-4-5)
                                           -> choose a model the server has in llm.openai.model (MODEL/v1/models lists them)
 
-    1 to mend, 2 to look at.
+    1 to fix, 2 to look at.
     ");
     assert_eq!(ended.code, Some(1));
     world.finish().await;
@@ -229,7 +229,7 @@ async fn a_server_that_cuts_long_prompts_without_a_word_is_found_out() {
     BAD   model's window                  of a long prompt about 4096 tokens arrive, and 16384 are configured; the server drops what comes before them without a word
                                           -> lower llm.ollama.context_length to what the model and the memory allow, or raise the limit on the server (OLLAMA_CONTEXT_LENGTH; `ollama ps` shows the window in use)
 
-    1 to mend.
+    1 to fix.
     "#);
     assert_eq!(ended.code, Some(1));
     world.finish().await;
