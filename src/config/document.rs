@@ -1,4 +1,4 @@
-//! The YAML text as a tree, without any idea of what it should hold.
+//! Parses the YAML text into a tree, without any knowledge of what it should hold.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -32,14 +32,14 @@ pub(super) fn place(error: &serde_yaml::Error) -> Option<Place> {
     })
 }
 
-/// The library's sentence without the place, which is told before it.
+/// Returns the library's message without the position, which is printed in front of it.
 fn sentence(error: &serde_yaml::Error) -> String {
     let text = error.to_string();
     let end = text.find(" at line ").unwrap_or(text.len());
     format!("is not readable YAML: {}", &text[..end])
 }
 
-/// A JSON value that refuses a key given twice, which JSON's own reader would let pass.
+/// A JSON value that refuses a duplicate key; `Value`'s own reader accepts it.
 struct Tree(Value);
 
 impl<'de> Deserialize<'de> for Tree {
@@ -93,7 +93,7 @@ impl<'de> Visitor<'de> for TreeVisitor {
         Ok(Value::Null)
     }
 
-    /// What an empty file is to the library.
+    /// Called by the library for an empty file.
     fn visit_none<E>(self) -> Result<Value, E> {
         Ok(Value::Null)
     }
@@ -118,7 +118,7 @@ impl<'de> Visitor<'de> for TreeVisitor {
     }
 }
 
-/// Fails while the key is read, so that the error points at the key.
+/// Reads a key and refuses one of `seen` while it is read, so that the error points at the key.
 struct NewKey<'a> {
     seen: &'a BTreeSet<String>,
 }

@@ -1,19 +1,19 @@
-//! What is wrong in a configuration: a sentence that says what, where and how to mend it.
+//! A fault in a configuration: a sentence that says what is wrong, where, and how to fix it.
 
 use std::fmt;
 use std::path::Path;
 use std::path::PathBuf;
 
-/// Keys from the top down; the places in a list are numbers.
+/// Path of a value: keys from the top down, items of a list by their number.
 pub(super) type KeyPath = Vec<String>;
 
-/// One thing that is wrong.
+/// One fault in a configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
     pub origin: Origin,
-    /// `None` where nothing is written that could be pointed at.
+    /// Position in the file; `None` if nothing is written that could be pointed at.
     pub place: Option<Place>,
-    /// E.g. `mcp_servers[0].command`; empty for the file as a whole.
+    /// The key, e.g. `mcp_servers[0].command`; empty for the file as a whole.
     pub key: String,
     pub reason: String,
 }
@@ -25,7 +25,7 @@ pub enum Origin {
     Environment,
 }
 
-/// Both count from one.
+/// A position in the file; line and column count from one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
     pub line: usize,
@@ -59,7 +59,7 @@ impl fmt::Display for Fault {
     }
 }
 
-/// Collects what is wrong.
+/// Collects the faults of one configuration.
 pub(super) struct Faults {
     origin: Origin,
     found: Vec<(KeyPath, Fault)>,
@@ -89,7 +89,7 @@ impl Faults {
         self.found.push((path, fault));
     }
 
-    /// Adds a fault at a path that is written with dots.
+    /// Adds a fault at a path written with dots.
     pub(super) fn at(&mut self, path: &str, reason: impl Into<String>) {
         self.add(path.split('.').map(str::to_owned).collect(), reason);
     }

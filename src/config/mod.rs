@@ -1,9 +1,9 @@
 //! The configuration file.
 //!
-//! Composes the sections that the modules own. Guarantees: a [`Config`] that was loaded can be
-//! worked with; what is wrong is told as whole sentences with line and column, all of it at once,
-//! and before anything is touched. Does not ask the outside: whether a token is good or an image is
-//! there, `doctor` finds out.
+//! Composes the sections that the modules own. A [`Config`] that loaded can be worked with. All
+//! faults are reported at once, as whole sentences with line and column, before anything is
+//! touched. Nothing outside this machine is asked: `doctor` finds out whether a token is good or an
+//! image is there.
 
 mod document;
 pub mod fault;
@@ -57,8 +57,8 @@ pub struct Config {
     pub budget: Budget,
     /// Tools besides the built-in ones.
     pub mcp_servers: Vec<McpServerConfig>,
-    /// Above so many bytes of descriptions and schemas, their tools are listed by name and
-    /// described on demand.
+    /// Total bytes of descriptions and schemas above which the tools of MCP servers are listed by
+    /// name and described on demand.
     pub mcp_schema_bytes: usize,
     /// The containers in which the work is done.
     pub command_executor: environment::Config,
@@ -80,7 +80,7 @@ pub struct Config {
     pub state_dir: PathBuf,
     /// The log files and the journal.
     pub logs: LogConfig,
-    /// Files with secrets in them, this one among them where it holds some.
+    /// Files that hold secrets, the configuration file among them if it does.
     #[serde(skip)]
     pub secret_files: Vec<PathBuf>,
     /// How long finished work is kept.
@@ -144,7 +144,7 @@ impl Config {
     pub fn from_environment(environment: Variables<'_>) -> Result<Self, Vec<Fault>> {
         let mut faults = Faults::new(&Origin::Environment);
         let value = usual_variable::as_file(environment);
-        // Nothing of it is YAML: a `${` in a key is meant as it stands.
+        // Nothing was replaced in it: it is not YAML, so a `${` in a key is meant literally.
         let config = Self::from_value(value, Path::new(""), &variable::Replaced::default(), &mut faults);
         faults.into_result(config)
     }
@@ -160,7 +160,7 @@ impl Config {
         if let (Origin::File(own), true) = (origin, secret_file::is_in_text(&value)) {
             secret_files.push(own.clone());
         }
-        // Compose takes variables from there.
+        // Docker Compose reads variables from there.
         secret_files.extend([folder.join(".env")].into_iter().filter(|file| file.is_file()));
         let replaced = variable::replace(&mut value, environment, &mut faults);
         let config = Self::from_value(value, folder, &replaced, &mut faults);
@@ -175,7 +175,7 @@ impl Config {
         let mut config: Self = match serde_path_to_error::deserialize(value) {
             Ok(config) => config,
             Err(error) => {
-                // What the schema does not say, such as the greatest number a type holds.
+                // A rule that the schema does not state, such as the greatest number a type holds.
                 let path: Vec<String> = error.path().to_string().split('.').map(str::to_owned).collect();
                 faults.add(path, error.inner().to_string());
                 return None;
@@ -187,8 +187,7 @@ impl Config {
     }
 
     fn resolve_paths(&mut self, folder: &Path) {
-        // `join` leaves absolute paths as they are.
-        // By its parts, so that `./state` is shown without the dot.
+        // `join` leaves absolute paths as they are; `components` drops the dot of `./state`.
         self.state_dir = folder.join(&self.state_dir).components().collect();
         self.logs.directory = folder.join(&self.logs.directory).components().collect();
         if let Some(app) = &mut self.github.app {
@@ -212,10 +211,10 @@ impl Config {
         schema::of_config()
     }
 
-    /// Returns what the redactor must know.
+    /// Returns the secrets that the redactor removes from texts.
     ///
-    /// Of an MCP server's variables only those whose name speaks of a secret: to blot out each
-    /// `HOME=/root` would make every text unreadable.
+    /// An MCP server's variables are included only if their names suggest a secret: to blot out
+    /// each `HOME=/root` would make every text unreadable.
     pub fn secrets(&self) -> Vec<SecretString> {
         let tokens = [&self.github.token, &self.gitlab.token];
         let keys = [&self.llm.openai.api_key, &self.llm.anthropic.api_key];

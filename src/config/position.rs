@@ -1,8 +1,8 @@
-//! Where in the text a key stands.
+//! Finds the position of a key in the text.
 //!
-//! The YAML library tells places only in errors. So a key is found by reading the text once more
-//! and failing on purpose when the key is reached: slow, exact, and only done when something is
-//! wrong.
+//! The YAML library reports positions only in errors. So a key is found by reading the text once
+//! more and failing on purpose when the key is reached: slow, exact, and only done when something
+//! is wrong.
 
 use std::fmt;
 
@@ -17,7 +17,7 @@ use serde::de::Visitor;
 use super::document::place;
 use super::fault::Place;
 
-/// Returns where the key at the end of `path` stands, or the item if it ends in a list.
+/// Returns the position of the key at the end of `path`, or of the item if it ends in a list.
 pub(super) fn locate(text: &str, path: &[String]) -> Option<Place> {
     let walk = Walk { path };
     match walk.deserialize(serde_yaml::Deserializer::from_str(text)) {
@@ -83,7 +83,7 @@ impl<'de> Visitor<'de> for Walk<'_> {
 
 struct SearchedKey<'a> {
     key: &'a str,
-    /// Whether to fail on it.
+    /// Whether finding the key ends the search with an error.
     is_last: bool,
 }
 

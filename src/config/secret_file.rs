@@ -1,4 +1,4 @@
-//! Secrets that lie in files: `<key>_file` instead of `<key>`.
+//! Secrets in files: `<key>_file` instead of `<key>`.
 
 use std::path::Path;
 use std::path::PathBuf;
@@ -34,7 +34,7 @@ pub(super) fn named(value: &Value, folder: &Path) -> Vec<PathBuf> {
     named.map(|file| folder.join(file)).collect()
 }
 
-/// Tells whether a secret stands in the text itself, and is no `${VARIABLE}`.
+/// Tells whether the text itself holds a secret that is not a `${VARIABLE}`.
 pub(super) fn is_in_text(value: &Value) -> bool {
     let is_written = |value: &Value| {
         value
@@ -68,7 +68,7 @@ pub(super) fn speaks_of_a_secret(name: &str) -> bool {
         .any(|word| name.contains(word))
 }
 
-/// Puts the content of each `<key>_file` into the place of `<key>`; and leaves out secrets that are
+/// Replaces each `<key>_file` by `<key>` with the file's content, and removes secrets that are
 /// empty.
 pub(super) fn read_all(value: &mut Value, folder: &Path, faults: &mut Faults) {
     for (section, key) in SECRETS {
@@ -116,8 +116,8 @@ fn read(map: &mut Map<String, Value>, key: &str, section: &[String], folder: &Pa
         }
         Err(reason) => {
             faults.add(path_of(&file_key), format!("the file {} {reason}", file.display()));
-            // So that it is not told to be missing, too. Nobody gets to see a configuration with
-            // faults.
+            // So that it is not reported as missing, too. A configuration with faults is never
+            // returned.
             map.insert(key.to_owned(), "unreadable".into());
         }
     }
@@ -135,7 +135,7 @@ fn content(file: &Path) -> Result<String, String> {
     }
 }
 
-/// A variable often brings a line break along, and an empty one means that there is no secret.
+/// Trims a secret, since a variable often ends with a line break, and removes an empty one.
 fn trim(map: &mut Map<String, Value>, key: &str) {
     if let Some(Value::String(secret)) = map.get_mut(key) {
         *secret = secret.trim().to_owned();

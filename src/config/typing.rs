@@ -30,7 +30,8 @@ struct Checker<'a> {
 }
 
 impl<'a> Checker<'a> {
-    /// Tells whether `value` can stay; if not, the reason has been noted.
+    /// Tells whether `value` fits `schema` and stays. If not, a fault was added, or a variable was
+    /// empty.
     fn fits(&mut self, schema: &'a Value, value: &mut Value) -> bool {
         let alternatives = self.alternatives(schema);
         let is_replaced = self.replaced.contains(&self.path);
@@ -108,7 +109,7 @@ impl<'a> Checker<'a> {
             }
             self.path.pop();
         }
-        // To take out single items would give the later ones wrong numbers.
+        // Removing single items would give the later ones wrong numbers.
         items.truncate(first_unfit);
     }
 
@@ -161,7 +162,7 @@ fn accepts(schema: &Value, value: &Value) -> bool {
     (types.is_empty() || types.iter().any(is_type)) && is_large_enough
 }
 
-/// Returns what the text of a variable means where no text is wanted.
+/// Converts the text of a variable to the wanted type; an empty one becomes null.
 fn typed(text: &str, alternatives: &[&Value]) -> Option<Value> {
     let value = match text.trim() {
         "" => Value::Null,
@@ -170,7 +171,7 @@ fn typed(text: &str, alternatives: &[&Value]) -> Option<Value> {
     (value.is_null() || alternatives.iter().any(|schema| accepts(schema, &value))).then_some(value)
 }
 
-/// Returns what would be right, for people.
+/// Describes the accepted values, for people.
 fn names(alternatives: &[&Value]) -> String {
     let mut constants = Vec::new();
     let mut names = Vec::new();
@@ -207,7 +208,7 @@ fn describe(value: &Value) -> String {
         Value::Null => "empty".to_owned(),
         Value::Bool(_) => format!("the truth value {value}"),
         Value::Number(_) => format!("the number {value}"),
-        // A long one may be a secret in the wrong place.
+        // A long text may be a secret in the wrong place.
         Value::String(text) if text.chars().count() > 20 => "a text".to_owned(),
         Value::String(text) => format!("the text '{text}'"),
         Value::Array(_) => "a list".to_owned(),

@@ -1,4 +1,5 @@
-//! The variables that users of language models have set anyway, for a local task without a file.
+//! Configures a local task without a file by variables that users of language models have set
+//! anyway.
 //!
 //! `OPENAI_API_KEY` or `OPENAI_BASE_URL`, `OLLAMA_HOST`, `LMSTUDIO_BASE_URL`, `ANTHROPIC_API_KEY`:
 //! the first that is set decides, and Ollama on this machine if none is.
@@ -9,7 +10,7 @@ use serde_json::json;
 
 use super::Variables;
 
-/// Provider, section of `llm`, and the variables for its keys.
+/// Provider, which is also its section of `llm`, and the variables for its keys.
 const PROVIDERS: [(&str, &[(&str, &str)]); 4] = [
     (
         "openai",
@@ -33,8 +34,7 @@ const PROVIDERS: [(&str, &[(&str, &str)]); 4] = [
         ],
     ),
 ];
-/// A variable for one of these keys says that the provider is there; a model's name or an address
-/// one may share does not.
+/// Variables that show that their provider is in use; a model's name or a shared address does not.
 const DECISIVE: [&str; 5] = [
     "OPENAI_API_KEY",
     "OPENAI_BASE_URL",
@@ -43,7 +43,7 @@ const DECISIVE: [&str; 5] = [
     "ANTHROPIC_API_KEY",
 ];
 
-/// Returns what a configuration file with the same content would hold.
+/// Returns the content of a configuration file with the same settings.
 pub(super) fn as_file(environment: Variables<'_>) -> Value {
     let set = |name: &str| environment(name).filter(|value| !value.trim().is_empty());
     let is_there = |(_, keys): &&(&str, &[(&str, &str)])| {
@@ -78,7 +78,7 @@ pub(super) fn as_file(environment: Variables<'_>) -> Value {
     )
 }
 
-/// `OLLAMA_HOST` is what the server listens on: a host, a port, or both, without a scheme.
+/// Converts `OLLAMA_HOST`, on which the server listens (host, port or both), to a URL.
 fn ollama_address(host: &str) -> String {
     let host = host.trim().trim_end_matches('/');
     let (scheme, rest) = host.split_once("://").unwrap_or(("http", host));

@@ -1,7 +1,7 @@
-//! `${NAME}` and `${NAME:-default}` in values.
+//! Replaces `${NAME}` and `${NAME:-default}` in values.
 //!
 //! They are replaced after the YAML was read, so a value may hold quotes, colons and line breaks.
-//! `$${` stands for `${`. What was put in is not searched again.
+//! `$${` stands for `${`. Replaced text is not searched again.
 
 use std::collections::BTreeSet;
 
@@ -11,8 +11,8 @@ use super::Variables;
 use super::fault::Faults;
 use super::fault::KeyPath;
 
-/// The values in which something was replaced. They are text, and may be wanted as numbers or truth
-/// values.
+/// Paths of the values in which a variable was replaced: their text may be meant as a number or a
+/// truth value.
 #[derive(Debug, Default)]
 pub(super) struct Replaced(BTreeSet<KeyPath>);
 

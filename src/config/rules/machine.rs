@@ -1,4 +1,4 @@
-//! Containers, tools, git and the program itself.
+//! Checks of the sections on containers, tools, git and the program itself.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use crate::config::Config;
 use crate::config::fault::Faults;
 use crate::repository::signing::SigningKey;
 
-/// A day.
+/// One day, in seconds.
 const LONGEST_DEBOUNCE: u32 = 86_400;
 
 /// Names of the built-in tool servers.
@@ -44,7 +44,7 @@ pub(super) fn check(config: &Config, folder: &Path, faults: &mut Faults) {
     check_git(config, folder, faults);
 }
 
-/// What is switched on and may do nothing is a mistake.
+/// Refuses a follow-up that is enabled but has no rounds, and one that waits too long.
 fn check_following(config: &Config, faults: &mut Faults) {
     let following = &config.follow_up;
     if following.enabled && following.max_review_rounds == 0 && following.max_ci_rounds == 0 {
@@ -59,7 +59,7 @@ fn check_following(config: &Config, faults: &mut Faults) {
     }
 }
 
-/// The module that runs them knows what it can do; each of its sentences begins with the key.
+/// Adds the faults that `environment` finds in its section; each begins with the key.
 fn check_containers(config: &Config, faults: &mut Faults) {
     for fault in config.command_executor.validate() {
         if let Some((key, reason)) = fault.split_once(": ") {

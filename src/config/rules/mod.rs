@@ -1,4 +1,4 @@
-//! What a value must be besides its type: possible, and in agreement with the others.
+//! Checks beyond types: each value must be possible and agree with the others.
 
 mod machine;
 mod model;
@@ -33,8 +33,8 @@ pub(super) fn doubts(config: &Config) -> Vec<String> {
         .collect()
 }
 
-/// Names the files with secrets that other users of the machine can read. What a container engine
-/// mounts for one container below `/run/secrets` is readable by its users, and there are no others.
+/// Names the files with secrets that other users of the machine can read. Files below
+/// `/run/secrets` are exempt: an engine mounts them for one container, which has no other users.
 fn readable_secrets(config: &Config) -> impl Iterator<Item = String> {
     let open = config
         .secret_files

@@ -1,4 +1,4 @@
-//! The language model, its limits and what it plans.
+//! Checks of the sections on the language model, its limits and its plans.
 
 use url::Url;
 
@@ -9,8 +9,8 @@ use crate::config::Config;
 use crate::config::fault::Faults;
 use crate::llm::ProviderName;
 
-/// The system prompt with the built-in tools needs about 1,200 tokens; below this nothing can be
-/// worked with.
+/// The system prompt with the built-in tools needs about 1,200 tokens; no work is possible in a
+/// smaller window.
 const SMALLEST_WINDOW: u64 = 4_096;
 
 pub(super) fn check(config: &Config, faults: &mut Faults) {
@@ -83,7 +83,7 @@ pub(super) fn address_with_secret(config: &Config) -> Option<(&'static str, &str
     }
 }
 
-/// A reply has to fit into the window beside the prompt.
+/// Checks that a reply fits into the window beside the prompt.
 fn check_replies(config: &Config, faults: &mut Faults) {
     let llm = &config.llm;
     let (key, reply, window) = match (llm.provider, llm.openai.max_tokens) {
@@ -101,7 +101,7 @@ fn check_replies(config: &Config, faults: &mut Faults) {
     }
 }
 
-/// Servers of one's own need no key; the companies do.
+/// Checks that the API key is given; only servers of one's own need none.
 fn check_key(config: &Config, faults: &mut Faults) {
     let llm = &config.llm;
     let is_openai = Url::parse(&llm.openai.base_url).is_ok_and(|url| url.host_str() == Some("api.openai.com"));

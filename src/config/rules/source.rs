@@ -1,5 +1,5 @@
-//! The forges that `task_sources` names, and their labels. A section that is not used may be
-//! incomplete.
+//! Checks of the forges that `task_sources` names, and of their labels. A section that is not used
+//! may be incomplete.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use crate::config::fault::Faults;
 use crate::forge::allowed_users::Entry;
 use crate::task::labels::Labels;
 
-/// GitHub takes no longer name.
+/// Longest name of a label that GitHub accepts.
 const LONGEST_LABEL: usize = 50;
 
 pub(super) fn check(config: &Config, folder: &Path, faults: &mut Faults) {
@@ -119,7 +119,7 @@ fn is_name(part: &str) -> bool {
 }
 
 fn check_token(key: &str, token: &SecretString, faults: &mut Faults) {
-    // It becomes an HTTP header.
+    // The token becomes part of an HTTP header.
     if !token
         .expose_secret()
         .chars()
@@ -144,7 +144,7 @@ fn check_labels(section: &str, labels: &Labels, faults: &mut Faults) {
     ];
     for (index, (key, label)) in named.iter().enumerate() {
         let key = format!("{section}.{key}");
-        // Platforms take names that differ only in case for one and the same.
+        // Platforms treat names that differ only in case as the same label.
         let same = named[..index]
             .iter()
             .find(|(_, other)| other.to_lowercase() == label.to_lowercase());
