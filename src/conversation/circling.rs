@@ -1,30 +1,29 @@
-//! Notices a model that is stuck: the same call with the same result again and again, two in turn,
-//! a longer round in which nothing new comes to light, or looking around for ever without doing
-//! anything.
+//! Notices a model that is stuck: it repeats the same call with the same result, alternates between
+//! two, goes through a longer round in which nothing new comes up, or looks around without end and
+//! does nothing.
 //!
-//! The first time the model is told, the second time it is enough; some steady work in between, and
-//! it is forgiven. A call whose result changes is no circle: whoever waits for a build to finish
-//! asks the same thing, too.
+//! The first time the model is warned, the second time the work ends; some steady work in between,
+//! and the warning is forgotten. A call whose result changes is no repetition: whoever waits for a
+//! build to finish asks the same thing, too.
 
 use std::collections::{HashSet, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::ToolResult;
 
-/// How often a step, or a pair of steps, comes in a row before it counts as a circle.
+/// How often a step, or a pair of steps, comes in a row before it counts as a repetition.
 const REPETITIONS: usize = 3;
-/// Longest circle that is recognised by its steps, in replies.
+/// Longest cycle that is recognised by its steps, in replies.
 const LONGEST: usize = 2;
-/// After how many replies in a row whose calls and results were all there before it is a circle,
-/// however long.
+/// Number of replies in a row, all seen before with the same calls and results, that count as a
+/// repetition, however long the cycle is.
 const STALE_REPLIES: u32 = 9;
-/// After how many replies in a row that only looked at files, or only failed, nothing seems to come
-/// of it.
+/// Number of replies in a row that only looked at files, or only failed, that count as idle.
 const IDLE_REPLIES: u32 = 40;
-/// After how many replies in a row that did something new a warning is forgotten.
+/// Number of replies in a row that did something new after which a warning is forgotten.
 const FORGIVING: u32 = 5;
 
-/// Tools that only look, by the part of the name behind the server's.
+/// Tools that only read, by the part of the name behind the server's.
 const LOOKING: [&str; 3] = ["read_file", "list_files", "search"];
 
 /// Watches the replies of one conversation.
@@ -42,9 +41,9 @@ pub struct Watch {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     GoOn,
-    /// Tell the model.
+    /// The model is to be warned.
     Warn(Stuck),
-    /// It was told and does not stop.
+    /// The model was warned and does not stop.
     Enough,
 }
 
@@ -53,7 +52,7 @@ pub enum Verdict {
 pub enum Stuck {
     /// One or two steps over and over, or a longer round.
     Repeating,
-    /// Many replies, and nothing was done.
+    /// Many replies in a row, and nothing was done.
     Idle,
 }
 
@@ -113,7 +112,7 @@ impl Watch {
         Verdict::Warn(stuck)
     }
 
-    /// Tells whether the last replies are one piece of this length, over and over.
+    /// Tells whether the last replies are one sequence of this length, over and over.
     fn repeats(&self, length: usize) -> bool {
         let needed = length * REPETITIONS;
         let Some(start) = self.recent.len().checked_sub(needed) else {
@@ -141,8 +140,8 @@ fn fingerprint(results: &[ToolResult]) -> u64 {
     hasher.finish()
 }
 
-/// The executor ends its answer with a line such as `[exit code 1, 12 ms]`, of which only the time
-/// differs.
+/// Returns `output` without its duration: the executor ends its answer with a line such as `[exit
+/// code 1, 12 ms]`, of which only the time differs.
 fn without_duration(output: &str) -> &str {
     match output.rsplit_once(", ") {
         Some((before, last)) if last.ends_with("s]") => before,
@@ -232,7 +231,7 @@ mod tests {
         let verdicts: Vec<Verdict> = (0..22)
             .map(|step| watch.judge(&call("workspace/execute_command", step % 4, false)))
             .collect();
-        // Four new ones, then nine that are known; and nine more.
+        // Four new ones, then nine that are known, and nine more.
         let expected: Vec<Verdict> = (0..22)
             .map(|step| match step {
                 12 => Verdict::Warn(Stuck::Repeating),

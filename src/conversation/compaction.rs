@@ -1,31 +1,31 @@
-//! A conversation that outgrows the window: its older part gives way to a summary, once, at a
-//! threshold.
+//! Compaction of a conversation that outgrows the window: at a threshold a summary replaces its
+//! older part.
 //!
 //! System prompt and task (the head) and the newest turns stay word for word, and no result is
-//! parted from its call. What is stored is never rewritten: the summary is one more stored message,
-//! and [`folded`] lets it take the place of what it replaces.
+//! separated from its call. What is stored is never rewritten: the summary is one more stored
+//! message, and [`folded`] puts it in the place of what it replaces.
 
 use super::{Message, excerpt};
 
-/// How many messages at the beginning always stay: the system prompt and the task.
+/// Number of messages at the beginning that always stay: the system prompt and the task.
 pub const HEAD: usize = 2;
-/// Below this a summary costs more than it saves.
+/// Fewest messages worth replacing: below this a summary costs more than it saves.
 const FEWEST_REPLACED: usize = 4;
 
 /// Returns how many messages behind the head a summary may replace, so that about `kept_tokens` of
-/// the newest stay, and the last reply in any case; `None` where that would gain next to nothing.
+/// the newest stay, and in any case the last reply. `None` where that would gain next to nothing.
 pub fn older_part(messages: &[Message], kept_tokens: u64) -> Option<usize> {
     let mut tokens = 0;
     let mut cut = None;
     for (place, message) in messages.iter().enumerate().skip(HEAD).rev() {
         tokens += tokens_of(message);
-        // The last reply stays with its results even where these alone are more: what comes before
-        // them can still go.
+        // The last reply stays with its results even if these alone exceed the limit: what comes
+        // before them can still go.
         if tokens > kept_tokens && cut.is_some() {
             break;
         }
-        // Before a reply of the model: its calls and their results stay together on the one side or
-        // the other.
+        // A cut is made only before a reply of the model, so that its calls and their results stay
+        // together.
         if matches!(message, Message::Assistant { .. }) {
             cut = Some(place);
         }
@@ -34,7 +34,7 @@ pub fn older_part(messages: &[Message], kept_tokens: u64) -> Option<usize> {
         .filter(|replaced| *replaced >= FEWEST_REPLACED)
 }
 
-/// Puts every stored summary in the place of the messages it replaces.
+/// Puts each stored summary in the place of the messages it replaces.
 pub fn folded(stored: Vec<Message>) -> Vec<Message> {
     let mut messages = Vec::with_capacity(stored.len());
     for message in stored {
@@ -43,7 +43,7 @@ pub fn folded(stored: Vec<Message>) -> Vec<Message> {
     messages
 }
 
-/// Appends `message`; a summary takes its place behind the head instead.
+/// Appends `message`, or puts a summary in the place of the messages it replaces.
 pub fn take_up(messages: &mut Vec<Message>, message: Message) {
     match &message {
         Message::Summary { replaces, .. } if messages.len() >= HEAD + replaces => {

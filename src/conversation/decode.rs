@@ -1,8 +1,8 @@
-//! Reads JSON out of whatever a model wrote around it.
+//! Reads the JSON in a model's reply, whatever the model wrote around it.
 //!
 //! A working reply is one JSON object, `{"comment", "command": {"tool", "args"}}` or `{"comment",
-//! "done": true}`, or native calls. Guaranteed: what is returned was said by the model and is not
-//! an echo of the prompt's example, which names its tool `server/tool` and comments `why`.
+//! "done": true}`, or native calls. What is returned was said by the model, and is no echo of the
+//! prompt's example, which names its tool `server/tool` and comments `why`.
 //!
 //! Two *different* answers in one reply are refused, not chosen from. The last one would be wrong
 //! where a small model plays both sides (it writes a command, invents the output and calls itself
@@ -30,7 +30,7 @@ const FORM: &str = "Reply with exactly one JSON object: \
     {\"comment\":\"why\",\"command\":{\"tool\":\"server/tool\",\"args\":{}}} to run a tool \
     (\"commands\":[{\"tool\":...,\"args\":...}] for several), or {\"comment\":\"why\",\"done\":true} when all is done.";
 
-/// Why a reply could not be read, in words for the model: it is sent back as it is.
+/// Why a reply could not be read, in words for the model: the text is sent to it unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what}.{}{form}", if form.is_empty() { "" } else { " " })]
 pub struct Unreadable {
@@ -72,9 +72,9 @@ pub fn turn(reply: &Reply) -> Result<Turn, Unreadable> {
     Ok(native_turn(reply))
 }
 
-/// Returns the JSON objects found in `text`, in order: string-aware, in fences, prose, after
-/// `<think>…</think>`, with trailing commas and single quotes mended. Nested objects are not listed
-/// apart.
+/// Returns the JSON objects in `text`, in order: in fences, in prose and after `<think>…</think>`,
+/// with trailing commas and single quotes repaired. Objects inside objects or strings are not
+/// listed.
 pub fn objects(text: &str) -> Vec<Value> {
     let found = search::search(text);
     found
@@ -84,13 +84,13 @@ pub fn objects(text: &str) -> Vec<Value> {
         .collect()
 }
 
-/// Returns `text` without what the model only thought.
+/// Returns `text` without the model's thinking.
 pub fn without_thinking(text: &str) -> String {
     search::search(text).said.trim().to_owned()
 }
 
-/// Returns the object that `text` is, as a whole: the arguments of a native call; else what is
-/// wrong with them.
+/// Reads `text` as the arguments of a native call, which must be one whole object; the error says
+/// what is wrong with them.
 pub fn arguments(text: &str) -> Result<Map<String, Value>, String> {
     let start = text.len() - text.trim_start().len();
     if text.trim().is_empty() {
@@ -142,8 +142,8 @@ fn fault_in(reply: &Reply, found: &search::Found) -> Option<String> {
 fn written_turn(reply: &Reply) -> Result<Turn, String> {
     let found = search::search(&reply.text);
     let mut answer: Option<(usize, Turn)> = None;
-    // With its place, which is written out once only: counting the lines up to each of thousands
-    // would take for ever.
+    // The position is turned into words only at the end: counting the lines up to each of thousands
+    // of objects would take for ever.
     let mut problem: Option<(Option<usize>, String)> = None;
     for (start, object) in &found.objects {
         if object.contains_key("previous_output") {
@@ -298,7 +298,7 @@ fn kind(value: &Value) -> &'static str {
     }
 }
 
-/// Returns where `offset` stands in `text`, for people and models.
+/// Returns the position of `offset` in `text`, for people and models.
 fn position(text: &str, offset: usize) -> String {
     let before = &text[..offset];
     let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);

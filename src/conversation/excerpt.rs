@@ -1,4 +1,4 @@
-//! Long text cut in the middle: the head and the tail stay, and the cut is said.
+//! Cuts long text in the middle, where a line says so, and estimates its tokens.
 
 /// Returns `text` when it has at most `max_bytes`, else its head and tail with a line between them
 /// that says how much was left out and, when given, where the whole is kept. Never cuts inside a
@@ -8,8 +8,8 @@ pub fn middle_cut(text: &str, max_bytes: usize, whole_at: Option<&str>) -> Strin
         return text.to_owned();
     }
     let place = whole_at.map_or_else(String::new, |place| format!("; the whole is in {place}"));
-    // The number in the mark is known only after the cut; the text's own length has as many digits
-    // at least.
+    // The number in the mark is known only after the cut; the length of the text has at least as
+    // many digits.
     let mark_length = mark(text.len(), &place).len();
     let kept = max_bytes.saturating_sub(mark_length);
     let head_end = text.floor_char_boundary(kept.div_ceil(2));
@@ -23,11 +23,11 @@ fn mark(left_out: usize, place: &str) -> String {
     format!("\n[... {left_out} bytes left out{place} ...]\n")
 }
 
-/// Returns a cautious estimate of how many tokens `text` is, for budgets before the provider has
-/// counted.
+/// Returns a cautious estimate of the number of tokens in `text`, for budgets before the provider
+/// has counted.
 ///
-/// Vocabularies of today make a token of about 4.2 bytes of source code, older ones of 3.5, and of
-/// hardly more than one character of Chinese or Japanese; the estimate takes the worse of these.
+/// Today's vocabularies have about 4.2 bytes of source code in a token, older ones 3.5, and hardly
+/// more than one character of Chinese or Japanese; the estimate takes the worse of these.
 pub fn estimated_tokens(text: &str) -> u64 {
     let mut ascii = 0_u64;
     let mut other = 0_u64;

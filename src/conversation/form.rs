@@ -1,16 +1,16 @@
-//! The form of a working reply as a JSON Schema, for servers that hold their model to one.
+//! The form of a working reply as a JSON Schema, for servers that can enforce one.
 //!
-//! It says what [`decode`](super::decode) reads, and no more: the arguments of a tool stay any
-//! object, because a server that turns schemas into grammars refuses what it does not know, and the
-//! tools' own schemas are written by others. What does not fit a tool is told to the model by the
-//! tool.
+//! The schema says what [`decode`](super::decode) reads, and no more: the arguments of a tool may
+//! be any object, because a server that turns schemas into grammars refuses what it does not know,
+//! and the tools' own schemas are written by others. The tool itself tells the model what does not
+//! fit.
 
 use serde_json::{Value, json};
 
 use super::ToolSpec;
 
-/// Longest text in a reply that is held to a form. A small model that has lost its thread would
-/// fill the window with one.
+/// Longest text in a reply with an enforced form. A small model that has lost its thread would fill
+/// the window with one.
 const LONGEST_TEXT: u32 = 1_500;
 const LONGEST_SHORT_TEXT: u32 = 300;
 

@@ -1,4 +1,4 @@
-//! What is said between the program and a model, free of any provider's format.
+//! The conversation between the program and a model, free of any provider's format.
 
 pub mod excerpt;
 pub mod circling;
@@ -24,7 +24,7 @@ pub enum Message {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         calls: Vec<ToolCall>,
     },
-    /// Stands for that many messages behind the system prompt and the task (see [`compaction`]).
+    /// Replaces that many messages behind the system prompt and the task (see [`compaction`]).
     Summary {
         replaces: usize,
         text: String,
@@ -35,7 +35,7 @@ pub enum Message {
     },
 }
 
-/// A tool the model wants to have run.
+/// A tool call that the model asks for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolCall {
     /// The provider's id of a native call; empty where the call was written as JSON text.
@@ -46,7 +46,7 @@ pub struct ToolCall {
     pub args: Map<String, Value>,
 }
 
-/// What became of a [`ToolCall`].
+/// The result of a [`ToolCall`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolResult {
     pub call: ToolCall,
@@ -54,7 +54,7 @@ pub struct ToolResult {
     pub is_error: bool,
 }
 
-/// A tool as the model is told of it.
+/// A tool as it is described to the model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolSpec {
     /// `server/tool`.
@@ -95,10 +95,10 @@ pub struct Reply {
     pub text: String,
     /// Native tool calls, names already in the form `server/tool`.
     pub calls: Vec<ToolCall>,
-    /// One sentence for each native call whose arguments could not be read. Then nothing of the
-    /// reply is to be run.
+    /// One sentence for each native call whose arguments could not be read. If there are any,
+    /// nothing of the reply may be run.
     pub broken_calls: Vec<String>,
-    /// The provider ended the reply at its length limit.
+    /// Whether the provider ended the reply at its length limit.
     pub cut: bool,
     pub usage: Usage,
 }

@@ -1,10 +1,10 @@
-//! A JSON reader that mends what models get wrong and nothing else.
+//! A JSON reader that repairs what models often get wrong and nothing else.
 //!
-//! Mended: trailing commas, single quotes, raw line breaks inside strings, Python's `True`, `False`
-//! and `None`. Not mended, because it would be a guess: missing commas or quotes, unquoted keys,
-//! unknown escapes (`\d`: whoever forgot that backslash also means something else by `\b`), keys
-//! given twice (one of the two would be lost silently). Depth is bounded, so hostile nesting cannot
-//! exhaust the stack.
+//! Repaired: trailing commas, single quotes, raw line breaks inside strings, Python's `True`,
+//! `False` and `None`. Not repaired, because it would be a guess: missing commas or quotes,
+//! unquoted keys, unknown escapes (`\d`: whoever forgot that backslash also means something else by
+//! `\b`), duplicate keys (one of the two would be lost silently). Depth is bounded, so hostile
+//! nesting cannot exhaust the stack.
 
 use serde_json::{Map, Number, Value};
 
@@ -17,12 +17,12 @@ pub(super) struct Fault {
     /// Byte offset into the text.
     pub(super) at: usize,
     pub(super) what: String,
-    /// Whether a key and its colon had been read: prose and code have many braces, only few of them
-    /// begin JSON.
+    /// Whether a key and its colon had been read: prose and code have many braces, and only few of
+    /// them begin JSON.
     pub(super) meant_as_json: bool,
 }
 
-/// Reads the object whose `{` stands at `start` and returns it with the offset behind its `}`.
+/// Reads the object whose `{` is at `start`; returns it with the offset behind its `}`.
 pub(super) fn object(text: &str, start: usize) -> Result<(Map<String, Value>, usize), Fault> {
     let mut reader = Reader {
         text,
@@ -41,7 +41,7 @@ pub(super) fn object(text: &str, start: usize) -> Result<(Map<String, Value>, us
 
 struct Reader<'text> {
     text: &'text str,
-    /// Always on a character boundary.
+    /// Offset of the next byte; always on a character boundary.
     at: usize,
     key_read: bool,
 }
@@ -194,7 +194,7 @@ impl Reader<'_> {
         Ok(character)
     }
 
-    /// Reads `\uXXXX`, or two of them where they are the halves of one character.
+    /// Reads `\uXXXX`, or two of them where they are the halves of a surrogate pair.
     fn unicode_escape(&mut self) -> Result<char, String> {
         let first = self.code_unit(self.at)?;
         if let Some(character) = char::from_u32(first) {

@@ -1,21 +1,20 @@
-//! Finds the JSON objects in a reply, and knows which parts of it are only the model's thinking.
+//! Finds the JSON objects in a reply, and tells them from what the model only thought.
 //!
-//! One pass from left to right. A brace that does not begin JSON is passed over; an object that
-//! begins as JSON and breaks is passed over as a whole, so that nothing inside its strings is ever
-//! taken for an object of its own. The time is linear in the length of the text, whatever it holds.
+//! One pass from left to right. A brace that does not begin JSON is skipped; an object that begins
+//! as JSON and breaks is skipped as a whole, so that nothing inside its strings is ever taken for
+//! an object. The time is linear in the length of the text, whatever it holds.
 
 use serde_json::{Map, Value};
 
 use super::lenient::{self, Fault};
 
-/// How often a broken object's end may be looked for in vain before that is given up for the rest
-/// of the text: each such look reads to the end, and a hostile text could ask for a million of
-/// them.
+/// Most searches for a broken object's end that may fail, before none is made in the rest of the
+/// text: each of them reads to the end, and a hostile text could ask for a million.
 const MAX_VAIN_LOOKS: usize = 16;
 
 const TAGS: [(&str, &str); 2] = [("<think>", "</think>"), ("<thinking>", "</thinking>")];
 
-/// What a text holds besides prose.
+/// What a text holds.
 #[derive(Debug, Default)]
 pub(super) struct Found {
     /// Each object with the offset of its `{`.
@@ -23,13 +22,13 @@ pub(super) struct Found {
     /// The last object that began as JSON and could not be read: the offset of its `{`, and the
     /// fault.
     pub(super) broken: Option<(usize, Fault)>,
-    /// The text ends while the model still thinks.
+    /// Whether the text ends while the model still thinks.
     pub(super) ends_in_thought: bool,
-    /// The text without the thinking.
+    /// The text without the model's thinking.
     pub(super) said: String,
 }
 
-/// Returns what `text` holds.
+/// Finds the objects in `text`, and what was said around them.
 pub(super) fn search(text: &str) -> Found {
     let mut found = Found::default();
     let mut vain_looks = 0;
@@ -64,7 +63,7 @@ pub(super) fn search(text: &str) -> Found {
     found
 }
 
-/// Goes past the `<` at `start`, and past the thinking it may open or close.
+/// Returns the offset behind the tag at `start`, and behind the thinking that it may open or close.
 fn pass_tag(text: &str, start: usize, found: &mut Found) -> usize {
     for (open, close) in TAGS {
         if text[start..].starts_with(open) {
@@ -75,8 +74,8 @@ fn pass_tag(text: &str, start: usize, found: &mut Found) -> usize {
             return start + length + close.len();
         }
         if text[start..].starts_with(close) {
-            // Some chat templates open the thought in the prompt: then all that stands before this
-            // was thought.
+            // Some chat templates open the thought in the prompt: then all text before this tag was
+            // thought.
             *found = Found::default();
             return start + close.len();
         }

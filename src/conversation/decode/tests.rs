@@ -1,4 +1,4 @@
-//! What is read out of replies, and what the model is told of those that cannot be read.
+//! What is read from replies, and what the model is told of those that cannot be read.
 
 use super::*;
 use proptest::prelude::*;
