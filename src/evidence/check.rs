@@ -1,25 +1,25 @@
-//! A command that was run to see whether the work is done, and what it gave.
+//! A command that was run to see whether the work is done, and its result.
 
 use serde::{Deserialize, Serialize};
 
 use super::failures::{self, Failure};
 
-/// Most failures that are kept of one check, for people and for the model.
+/// Most failures that are kept of one check; people and the model see them.
 const MOST_SHOWN: usize = 10;
-/// Most of the end of its output.
+/// Most bytes that are kept of the end of a check's output.
 const LONGEST_TAIL: usize = 4_000;
 
-/// What a command gave when it was run.
+/// The result of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ended {
-    /// `None` where the command did not come to an end.
+    /// `None` if the command did not come to an end.
     pub exit_code: Option<i64>,
     pub output: String,
     pub failures: Vec<Failure>,
 }
 
 impl Ended {
-    /// Reads the failures out of `output`. `root` is the folder the project lies in.
+    /// Reads the failures from `output`. `root` is the folder of the project.
     pub fn new(exit_code: Option<i64>, output: String, root: &str) -> Self {
         let failures = failures::read(&output, root);
         Self {
@@ -29,8 +29,8 @@ impl Ended {
         }
     }
 
-    /// Tells whether the program that should have done the work is not there: nothing was tested,
-    /// and nothing failed.
+    /// Tells whether the program that should have done the work is missing: nothing was tested, and
+    /// nothing failed.
     pub fn did_not_start(&self) -> bool {
         let lines = || {
             self.output
@@ -39,7 +39,7 @@ impl Ended {
         };
         match self.exit_code {
             Some(126 | 127) => true,
-            // Python says so itself, on its only line.
+            // Python itself starts, and its only line says that the module is missing.
             Some(1) => {
                 lines().count() == 1
                     && lines().any(|line| line.contains("python") && line.contains(": No module named "))
@@ -49,25 +49,25 @@ impl Ended {
     }
 }
 
-/// A check and what it gave.
+/// A check and its result.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Checked {
     pub command: String,
     pub expected: i64,
-    /// `None` where the command did not come to an end.
+    /// `None` if the command did not come to an end.
     pub exit_code: Option<i64>,
-    /// The first failures its output names.
+    /// The first failures that the output names; after [`Checked::weigh`] only new ones.
     pub failures: Vec<Failure>,
-    /// How many more it names.
+    /// How many more failures the output names.
     pub more: usize,
-    /// How many others failed before anything was changed.
+    /// How many other failures were there already before anything was changed.
     pub old: usize,
-    /// The end of its output.
+    /// The end of the output.
     pub tail: String,
-    /// Why it does not count against the work that it did not pass.
+    /// Why the check does not count against the work although it did not pass.
     pub excuse: Option<Excuse>,
-    /// It passed in the container that the model worked in, and not in a new one.
+    /// Whether it passed in the container the model worked in, and failed in a new one.
     pub passes_only_at_work: bool,
 }
 
@@ -75,18 +75,18 @@ pub struct Checked {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Excuse {
-    /// The same failed before anything was changed.
+    /// The same failures were there before anything was changed.
     FailedBefore,
-    /// What runs the tests is not there.
+    /// The program that runs the tests is missing.
     DidNotStart,
 }
 
-/// What the project's tests gave before anything was changed.
+/// The result of the project's tests before anything was changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Before {
     pub command: String,
     pub exit_code: Option<i64>,
-    /// What failed, by [`Failure::subject`].
+    /// The failures, each by its [`Failure::subject`].
     pub subjects: Vec<String>,
 }
 
@@ -109,14 +109,14 @@ impl Checked {
         self.exit_code == Some(self.expected)
     }
 
-    /// Tells whether it stands against the work.
+    /// Tells whether the check counts against the work.
     pub fn is_open(&self) -> bool {
         !self.passed() && self.excuse.is_none()
     }
 
-    /// Compares with what the same command gave before anything was changed: what failed then is no
-    /// fault of the work, and what did not is named first. A command that did not come to an end is
-    /// never excused.
+    /// Compares with the result of the same command before anything was changed: what failed then
+    /// is no fault of the work, and new failures are named first. A command that did not come to an
+    /// end is never excused.
     pub fn weigh(&mut self, ended: &Ended, before: &Before) {
         let failed_then = before.exit_code.is_some_and(|code| code != self.expected);
         if self.passed() || self.exit_code.is_none() || !failed_then {
@@ -124,7 +124,7 @@ impl Checked {
         }
         let is_new = |failure: &&Failure| !before.subjects.contains(&failure.subject());
         let new: Vec<&Failure> = ended.failures.iter().filter(is_new).collect();
-        // Where nothing could be recognised on one side, only the same end counts as the same.
+        // Where either side has no recognised failures, only an equal exit code counts as the same.
         let can_compare = !ended.failures.is_empty() && !before.subjects.is_empty();
         if new.is_empty() && (can_compare || self.exit_code == before.exit_code) {
             self.excuse = Some(Excuse::FailedBefore);
@@ -146,13 +146,13 @@ impl Before {
     }
 }
 
-/// Returns the end of `text` from the beginning of a line on, and says what was left out.
+/// Returns the end of `text` from the beginning of a line on, and says how much was left out.
 fn tail(text: &str, max_bytes: usize) -> String {
     if text.len() <= max_bytes {
         return text.to_owned();
     }
     let start = text.ceil_char_boundary(text.len() - max_bytes);
-    // Only a line that is hardly longer than what is kept would leave nothing of it.
+    // If only the last line break follows, nothing would be left: then the line itself is cut.
     let start = text[start..].find('\n').map_or(start, |end| start + end + 1);
     let start = if start == text.len() {
         text.ceil_char_boundary(text.len() - max_bytes)

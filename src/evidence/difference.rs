@@ -1,8 +1,8 @@
-//! What a difference shows besides what was asked for: placeholders, and tests that are gone, are
-//! not run any more or check less.
+//! Finds what a reviewer of a diff should look at: placeholders, and tests that are gone, are no
+//! longer run or check less.
 //!
-//! It reads a unified diff once, line by line. Code that only moved is no finding: what is taken
-//! away in one place and added in another cancels out.
+//! The unified diff is read once, line by line. Code that only moved is no finding: what is removed
+//! in one place and added in another cancels out.
 
 mod configuration; // how the tests are run
 mod hunks;
@@ -16,9 +16,9 @@ use super::language::{asserts, is_code, is_placeholder, is_test_file, skips};
 use configuration::Configuration;
 use hunks::{Line, Side, Walk};
 
-/// Most findings; a reviewer who has read so many knows enough.
+/// Most findings that are returned; a reviewer who has read so many knows enough.
 const MOST_FINDINGS: usize = 50;
-/// Longest line that is shown.
+/// Longest text of a finding, in bytes.
 const LONGEST_TEXT: usize = 160;
 
 /// Something a reviewer should look at.
@@ -26,30 +26,30 @@ const LONGEST_TEXT: usize = 160;
 pub struct Finding {
     pub kind: Kind,
     pub path: String,
-    /// In the new file; `None` where the line is gone.
+    /// Line in the new file; `None` where the line is gone.
     pub line: Option<u32>,
     /// The line, or the name of the test.
     pub text: String,
 }
 
-/// What kind of thing it is.
+/// The kind of a [`Finding`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
-    /// Something was left to be done.
+    /// A placeholder says that something is still to be done.
     Placeholder,
-    /// A test is gone and no other came to its file.
+    /// A test is gone, and none was added to its file.
     TestDeleted,
-    /// A test is there and not run.
+    /// A test is there but is not run.
     TestSkipped,
-    /// A test is gone and others came, or a test file lost assertions.
+    /// A test is gone and others were added, or a test file lost assertions.
     TestLoosened,
-    /// What decides which tests are run, and how they end.
+    /// Configuration changed that decides which tests are run, and how they end.
     TestConfiguration,
 }
 
 impl Kind {
-    /// Tells whether tests stopped being run by it: then passing them proves less than it seems.
+    /// Tells whether tests are no longer run: then passing proves less than it seems.
     pub fn takes_tests_away(self) -> bool {
         matches!(self, Self::TestDeleted | Self::TestSkipped)
     }
@@ -66,7 +66,7 @@ impl Kind {
 }
 
 impl Finding {
-    /// Returns place and kind, without the stranger's words.
+    /// Returns place and kind, without words of whoever wrote the code.
     pub fn heading(&self) -> (String, &'static str) {
         let place = match self.line {
             Some(line) => format!("{}:{line}", self.path),
@@ -76,7 +76,7 @@ impl Finding {
     }
 }
 
-/// Returns what `diff` shows, worst first.
+/// Returns what a reviewer of `diff` should look at, worst first.
 pub fn inspect(diff: &str) -> Vec<Finding> {
     let mut inspection = Inspection::default();
     let mut walk = Walk::default();
@@ -89,7 +89,7 @@ pub fn inspect(diff: &str) -> Vec<Finding> {
     inspection.findings()
 }
 
-/// Returns what the model is told of them, once.
+/// Returns the question about the findings that the model is asked, once.
 pub fn question(findings: &[Finding]) -> String {
     let mut text = "The program looked at what you changed and found what a reviewer will ask about:\n".to_owned();
     for finding in findings {
@@ -105,15 +105,15 @@ pub fn question(findings: &[Finding]) -> String {
 
 #[derive(Default)]
 struct Inspection {
-    /// Candidates of one line each, with the line's text.
+    /// Candidates for findings, one line each.
     marks: Vec<Finding>,
-    /// How often each marked line was taken away, less how often it was put back.
+    /// How often each marked line was removed, less how often it was added.
     gone: HashMap<(Kind, String), i64>,
-    /// Tests on the old side less those on the new one, by name, with the file that had it.
+    /// Tests on the old side less those on the new one, by name, with the file of the test.
     tests: BTreeMap<String, (i64, String)>,
-    /// How many tests came to a file.
+    /// Number of tests that were added to each file.
     tests_added: BTreeMap<String, usize>,
-    /// Assertions that went from test files and those that came to them: file and text.
+    /// Assertions that were removed from test files, and those that were added: file and text.
     assertions_gone: Vec<(String, String)>,
     assertions_added: Vec<(String, String)>,
     configuration: Configuration,
@@ -165,7 +165,7 @@ impl Inspection {
         }
     }
 
-    /// A file of tests in a language whose tests are not recognised.
+    /// Counts a deleted file of tests in a language whose tests are not recognised.
     fn deleted_file(&mut self, path: &str) {
         let is_known = self.tests.values().any(|(_, file)| file == path);
         if is_test_file(path) && !is_known {
@@ -176,7 +176,7 @@ impl Inspection {
     fn findings(mut self) -> Vec<Finding> {
         let mut findings = self.tests_gone();
         let shorter = self.files_that_assert_less();
-        // The assertions of a test that is gone went with it.
+        // The assertions of a deleted test went with it.
         let is_explained = |path: &String| findings.iter().any(|finding| finding.path == *path);
         let loosened: Vec<Finding> = shorter
             .into_iter()
@@ -186,7 +186,7 @@ impl Inspection {
         findings.extend(loosened);
         findings.extend(self.marks_that_came());
         findings.extend(std::mem::take(&mut self.configuration).into_findings());
-        // Stable: within a kind the order of the difference stays.
+        // The sort is stable: within a kind the order of the diff stays.
         findings.sort_by_key(|finding| (!finding.kind.takes_tests_away(), finding.kind));
         findings.truncate(MOST_FINDINGS);
         for finding in &mut findings {
@@ -199,7 +199,7 @@ impl Inspection {
     fn tests_gone(&mut self) -> Vec<Finding> {
         let mut findings = Vec::new();
         for (name, (count, path)) in self.tests.iter().filter(|(_, (count, _))| *count > 0) {
-            // As many as came may have taken the place of what went.
+            // Each added test may be the replacement of one that is gone.
             let replacements = self.tests_added.entry(path.clone()).or_default();
             let (kind, text) = match *replacements {
                 0 => (Kind::TestDeleted, name.clone()),
@@ -216,8 +216,8 @@ impl Inspection {
         findings
     }
 
-    /// Returns the files with fewer assertions than before, and how many. One that came again
-    /// elsewhere has only moved.
+    /// Returns the files with fewer assertions than before, and how many fewer. One that was added
+    /// again elsewhere has only moved.
     fn files_that_assert_less(&mut self) -> BTreeMap<String, usize> {
         let mut came: HashMap<&str, Vec<&str>> = HashMap::new();
         for (path, text) in &self.assertions_added {

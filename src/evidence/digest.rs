@@ -1,5 +1,5 @@
-//! What the model is told of the checks that did not pass: command, exit code, the first failures
-//! with their places, and the end of the output. Bounded, whatever the output was.
+//! The report to the model on checks that did not pass: command, exit code, the first failures with
+//! their places, and the end of the output. Its length is bounded.
 
 use std::fmt::Write as _;
 use std::sync::LazyLock;
@@ -11,15 +11,15 @@ use super::check::Checked;
 use super::failures::without_colours;
 use super::pattern;
 
-/// Most checks that are told whole; the others are only named.
+/// Most checks that are reported in full; the others are only named.
 const MOST_CHECKS: usize = 5;
 
-/// What the model is told of a check that depends on something in its container.
+/// Told of a check that depends on something in the container the model works in.
 const ONLY_AT_WORK: &str = "It passes in the container you work in, and fails as shown in a new one that has what you would deliver, after the plan's \
      set-up commands and the commands of yours that only installed dependencies. Something else in your container makes it pass: put it \
      into the project, or add a command that sets up a new container with agent/add_set_up.\n";
 
-/// Returns what the model is told of the checks that stand against its work.
+/// Returns the report on the checks that count against the work.
 pub fn digest(checks: &[Checked]) -> String {
     let open: Vec<&Checked> = checks.iter().filter(|check| check.is_open()).collect();
     let mut text = "The program checked the result, and it does not pass yet:\n".to_owned();
@@ -50,7 +50,7 @@ pub fn digest(checks: &[Checked]) -> String {
     for check in open.iter().skip(MOST_CHECKS) {
         let _ = write!(text, "\n$ {}\n[{}]\n", check.command, ending(check));
     }
-    text.push_str("\nMend it, then finish again. Do not weaken the checks.");
+    text.push_str("\nFix it, then finish again. Do not weaken the checks.");
     text
 }
 
@@ -61,13 +61,13 @@ fn ending(check: &Checked) -> String {
     format!("{ending}, expected {}", check.expected)
 }
 
-/// Returns a short text that is the same when the same checks fail in the same way.
+/// Returns an id that is the same when the same checks fail in the same way.
 pub(super) fn fingerprint(open: &[&Checked]) -> String {
     let mut text = String::new();
     for check in open {
         let _ = writeln!(text, "{} {:?}", check.command, check.exit_code);
-        // Lines move with every change above them, so they do not count where there is something
-        // better.
+        // A line number changes with every edit above it, so it does not count where there is
+        // something better.
         let mut failures: Vec<String> = check
             .failures
             .iter()
@@ -82,7 +82,7 @@ pub(super) fn fingerprint(open: &[&Checked]) -> String {
     Uuid::new_v5(&Uuid::NAMESPACE_OID, text.as_bytes()).to_string()
 }
 
-/// Returns `text` without what differs from one time to the next: times, durations, addresses, ids,
+/// Returns `text` without what differs between two runs: times, durations, addresses, ids,
 /// temporary files.
 fn settled(text: &str) -> String {
     static FLEETING: LazyLock<Regex> = LazyLock::new(|| {
@@ -162,7 +162,7 @@ mod tests {
         [did not end, expected 0]
         waiting
 
-        Mend it, then finish again. Do not weaken the checks.
+        Fix it, then finish again. Do not weaken the checks.
         ");
     }
 

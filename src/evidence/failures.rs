@@ -1,9 +1,9 @@
-//! What fails and where, read out of a command's output: rustc and cargo test, pytest and unittest,
+//! Reads from a command's output what fails and where: rustc and cargo test, pytest and unittest,
 //! jest, vitest, mocha and node's own runner, go, javac, maven and gradle, tsc, gcc, and whatever
 //! else writes `file:line: message`.
 //!
-//! Each line is looked up in one table of patterns, so the time grows with the length of the output
-//! and nothing else. What is not recognised is no fault: the tail of the output is shown beside.
+//! Each line is looked up in one table of patterns, so the time is linear in the length of the
+//! output. A failure that is not recognised does no harm: the end of the output is shown as well.
 
 mod patterns;
 
@@ -16,32 +16,32 @@ use serde::{Deserialize, Serialize};
 use super::pattern;
 use patterns::{Found, Role, table};
 
-/// Most failures that are told apart; what comes after them is seldom another cause.
+/// Most failures that are read; later ones seldom have another cause.
 const MOST_FAILURES: usize = 100;
-/// Longest text of one failure.
+/// Longest text of one failure, in bytes.
 const LONGEST_TEXT: usize = 240;
-/// What stands behind this in a line is not looked at.
+/// Longest part of a line that is read, in bytes.
 const LONGEST_LINE: usize = 1_000;
 
-/// A test that fails, or a complaint of a compiler.
+/// A test that fails, or an error of a compiler.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
-    /// The test's name; empty for a complaint.
+    /// The test's name; empty for an error of a compiler.
     pub name: String,
     pub place: Option<Place>,
     pub message: String,
 }
 
-/// Where a failure shows.
+/// Place of a failure.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Place {
-    /// Relative to the project where it is in it.
+    /// Relative to the project's folder if it is inside.
     pub path: String,
     pub line: Option<u32>,
 }
 
 impl Failure {
-    /// Says which failure it is, whatever line it has moved to.
+    /// Identifies the failure, whatever line it has moved to.
     pub fn subject(&self) -> String {
         if !self.name.is_empty() {
             return self.name.clone();
@@ -50,7 +50,7 @@ impl Failure {
         format!("{path}: {}", self.message)
     }
 
-    /// Only something that can be looked at or read helps to mend it.
+    /// Tells whether the failure has a place or a message: only these help to fix it.
     fn says_something(&self) -> bool {
         self.place.is_some() || !self.message.is_empty()
     }
@@ -77,8 +77,7 @@ impl std::fmt::Display for Failure {
     }
 }
 
-/// Returns the failures that `output` tells of, in its order. `root` is the folder the project lies
-/// in.
+/// Returns the failures in `output`, in its order. `root` is the folder of the project.
 pub fn read(output: &str, root: &str) -> Vec<Failure> {
     let output = without_colours(output);
     let mut reader = Reader::new(root);
@@ -90,7 +89,7 @@ pub fn read(output: &str, root: &str) -> Vec<Failure> {
     reader.failures
 }
 
-/// Takes out what a terminal would show as colours.
+/// Removes a terminal's colour sequences.
 pub(super) fn without_colours(text: &str) -> String {
     static SEQUENCE: LazyLock<Regex> = LazyLock::new(|| pattern("\u{1b}\\[[0-9;?]*[A-Za-z]"));
     SEQUENCE.replace_all(text, "").into_owned()
@@ -99,9 +98,9 @@ pub(super) fn without_colours(text: &str) -> String {
 struct Reader<'a> {
     root: &'a str,
     failures: Vec<Failure>,
-    /// By name, or by another key where the runner repeats a failure under one.
+    /// Failures by name, or by the key under which the runner repeats them.
     known: HashMap<String, usize>,
-    /// The one that the lines that follow are about.
+    /// The failure that the following lines are about.
     open: Option<usize>,
     /// Whether the next line is its message.
     message_follows: bool,
@@ -159,7 +158,7 @@ impl<'a> Reader<'a> {
     fn names(&mut self, parts: &Captures<'_>, place: Option<Place>, message: &str) {
         let name = parts.name("name").map_or("", |part| part.as_str().trim());
         let key = parts.name("key").map_or(name, |part| part.as_str());
-        // What pytest calls `tests/a.py::Case::test` in the end it called `Case.test` before.
+        // Pytest's summary says `tests/a.py::Case::test` where its heading said `Case.test`.
         let earlier = key.split_once("::").map(|(_, rest)| rest.replace("::", "."));
         let keys = [Some(key.to_owned()), earlier];
         let same = keys.iter().flatten().find_map(|key| self.known.remove(key));
@@ -180,8 +179,8 @@ impl<'a> Reader<'a> {
         self.add(place, message);
     }
 
-    /// A line that says all: of the failure that is open, where it lacks a place, else a failure of
-    /// its own.
+    /// Takes a line that is complete in itself: it completes the open failure if that has no place,
+    /// else it is a failure of its own.
     fn stands(&mut self, place: Option<Place>, message: &str) {
         let is_remark = ["warning", "note", "help", "info"]
             .iter()
@@ -205,7 +204,7 @@ impl<'a> Reader<'a> {
         self.failures.push(failure);
     }
 
-    /// Gives the open failure what it lacks.
+    /// Adds to the open failure what it lacks.
     fn add(&mut self, place: Option<Place>, message: &str) {
         let Some(open) = self.open else { return };
         let failure = &mut self.failures[open];
@@ -218,7 +217,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Returns the place a line names, unless it lies outside of the project.
+    /// Returns the place that a line names, unless it is outside of the project or in a dependency.
     fn place(&self, parts: &Captures<'_>) -> Option<Place> {
         let path = parts.name("path")?.as_str();
         let path = path.strip_prefix("file://").unwrap_or(path);

@@ -1,6 +1,5 @@
-//! How tests, assertions, skips and placeholders are written, line by line. A line is not a
-//! program: what stands in a string looks the same, so a finding is something to look at and never
-//! a proof.
+//! Recognises tests, assertions, skips and placeholders line by line. A line is not a program: the
+//! content of a string looks the same, so a finding is something to look at and never a proof.
 
 use std::sync::LazyLock;
 
@@ -8,13 +7,13 @@ use regex::Regex;
 
 use super::pattern;
 
-/// The ends of files with code; only in these a line is looked at.
+/// Extensions of files with code; only their lines are looked at.
 const CODE: [&str; 27] = [
     "rs", "py", "js", "mjs", "cjs", "jsx", "ts", "mts", "cts", "tsx", "vue", "svelte", "go", "java", "kt", "scala",
     "groovy", "c", "h", "cc", "cpp", "hpp", "cs", "rb", "php", "swift", "sh",
 ];
 
-/// Folders whose files others wrote or a program did.
+/// Folders whose files were written by others or by a program.
 const FOREIGN: [&str; 6] = ["node_modules", "vendor", "third_party", "dist", "build", "target"];
 
 /// Tells whether the file at `path` is code that was written here.
@@ -23,7 +22,7 @@ pub(super) fn is_code(path: &str) -> bool {
     !is_foreign(path) && end.is_some_and(|end| CODE.contains(&end))
 }
 
-/// Tells whether others wrote the file at `path`, or a program did.
+/// Tells whether the file at `path` was written by others or by a program.
 pub(super) fn is_foreign(path: &str) -> bool {
     let mut folders = path.split('/');
     let name = folders.next_back().unwrap_or(path);
@@ -40,13 +39,13 @@ pub(super) fn is_test_file(path: &str) -> bool {
     is_code(path) && NAME.is_match(path)
 }
 
-/// Returns the name of the test that begins on `line`. `is_marked` tells whether the line before
-/// said that a test comes.
+/// Returns the name of the test that begins on `line`. `is_marked` tells whether a line above
+/// announced a test.
 pub(super) fn test_name(path: &str, line: &str, is_marked: bool) -> Option<String> {
     static PYTHON: LazyLock<Regex> = LazyLock::new(|| pattern(r"^\s*(?:async )?def (test\w*)\("));
     static GO: LazyLock<Regex> = LazyLock::new(|| pattern(r"^func (Test\w*|Benchmark\w*|Fuzz\w*)\("));
     static SCRIPT: LazyLock<Regex> = LazyLock::new(|| {
-        // A skipped or unskipped test is the same test.
+        // A test keeps its name when it is skipped or unskipped.
         pattern(r#"^\s*x?(?:it|test|specify)(?:\.\w+)*\(\s*(?:'([^']*)'|"([^"]*)"|`([^`]*)`)"#)
     });
     static FUNCTION: LazyLock<Regex> =
@@ -67,7 +66,7 @@ pub(super) fn test_name(path: &str, line: &str, is_marked: bool) -> Option<Strin
         .map(|name| name.as_str().to_owned())
 }
 
-/// Tells whether `line` says that the function after it is a test.
+/// Tells whether `line` announces that the next function is a test.
 pub(super) fn marks_test(line: &str) -> bool {
     let line = line.trim_start();
     let is_attribute =
@@ -85,7 +84,7 @@ pub(super) fn marks_test(line: &str) -> bool {
         .any(|mark| line.starts_with(mark))
 }
 
-/// Tells whether `line` stands between such a mark and its function.
+/// Tells whether `line` may stand between such an announcement and its function.
 pub(super) fn continues_mark(line: &str) -> bool {
     let line = line.trim();
     line.is_empty()
@@ -122,7 +121,7 @@ pub(super) fn asserts(line: &str) -> bool {
 pub(super) fn is_placeholder(path: &str, line: &str, before: &str) -> bool {
     static PLACEHOLDER: LazyLock<Regex> = LazyLock::new(|| {
         pattern(concat!(
-            // In a comment, or as it begins one.
+            // In a comment, or in the form that begins one.
             r"(?://|#|/\*|^\s*\*|--|;|<!--).*\b(?:TODO|FIXME|XXX)\b|\b(?:TODO|FIXME)(?:\(\w+\))?:",
             r"|\bNotImplementedError\b|\bNotImplementedException\b|\b(?:unimplemented|todo)!\s*[(\[{]",
             r"|(?i:(?:throw|raise|panic|fatal|abort|Exception|Error)\b.*\bnot (?:yet )?implemented)",
@@ -132,8 +131,8 @@ pub(super) fn is_placeholder(path: &str, line: &str, before: &str) -> bool {
     static STUB: LazyLock<Regex> =
         LazyLock::new(|| pattern(r"^\s*(?:pass\s*#.*|(?:async )?def .*:\s*\.\.\.\s*(?:#.*)?)$"));
     let is_python = path.rsplit_once('.').is_some_and(|(_, end)| end == "py");
-    // An ellipsis alone is what a protocol or an overload has for a body, but these have a
-    // decorator or a class of their own.
+    // A function whose whole body is an ellipsis. Methods of protocols and overloads look the same
+    // on these two lines, and count as well.
     let is_empty_body = line.trim() == "..."
         && before.trim_end().ends_with(':')
         && before.trim_start().trim_start_matches("async ").starts_with("def ");

@@ -1,15 +1,14 @@
-//! What speaks for a change and against it: what commands say of it, and what the difference itself
-//! shows.
+//! Evidence for a change and against it: the results of commands, and the diff itself.
 //!
-//! Plain decisions over plain text. Running commands and reading differences is for others to do.
+//! Plain decisions over plain text: commands are run and diffs are made elsewhere.
 
 pub mod test_command; // how a project is tested, seen from its files
 pub mod failures; // what fails and where, read out of a command's output
-pub mod check; // a command that was run to see whether the work is done
-pub mod digest; // what the model is told of it
-pub mod repair; // how often it may try to mend it
-mod language; // how tests, assertions and the like are written
-pub mod difference; // what a change shows besides
+pub mod check; // a command that was run to see whether the work is done, and its result
+pub mod digest; // the report to the model
+pub mod repair; // how often the model may try to fix it
+mod language; // how tests, assertions and placeholders are written
+pub mod difference; // what a reviewer of a diff should look at
 
 use regex::Regex;
 

@@ -1,51 +1,51 @@
-//! How often the model may try to mend what a verification found.
+//! Decides how often the model may try to fix what a verification found.
 //!
-//! A failure is what one verification found. It is the same one as long as a check fails that
-//! failed before, and another one when all of these pass and something else fails. Trying ends when
-//! the same comes twice, when one failure had its share of tries, or when there were too many
-//! failures: each repair that breaks something else is a sign that none will help.
+//! A failure is what one verification found. It stays the same as long as a check fails that failed
+//! before, and it is another one when all of these pass and something else fails. Repairs end when
+//! the result is the same twice, when one failure had its share of tries, or when there were too
+//! many failures: each repair that breaks something else is a sign that none will help.
 
 use serde::{Deserialize, Serialize};
 
 use super::check::Checked;
 use super::digest;
 
-/// How much may be tried.
+/// Limits of repairs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Tries for one failure.
     pub max_rounds: u32,
-    /// The failure with this number is not tried any more.
+    /// The failure with this number is no longer tried.
     pub max_failures: u32,
 }
 
-/// What was tried so far.
+/// The repairs so far.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Repairs {
-    /// How many failures there were.
+    /// Number of failures so far.
     pub failures: u32,
-    /// How often the last of them was tried.
+    /// Number of tries for the last of them.
     pub rounds: u32,
-    /// The commands that failed last.
+    /// The commands that failed in the last verification.
     commands: Vec<String>,
-    /// What they said, without what differs from time to time.
+    /// What they reported, without what differs from run to run.
     fingerprint: String,
-    /// Why it is not tried any more.
+    /// Why repairs ended.
     pub end: Option<End>,
 }
 
-/// Why trying ended.
+/// Why repairs ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum End {
-    /// A try changed nothing of the failure.
+    /// A try did not change the failure.
     Unchanged,
     RoundsUsed,
     TooManyFailures,
 }
 
-/// What is to be done.
+/// What comes after a verification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     Passed,
@@ -99,7 +99,7 @@ mod tests {
         max_failures: 3,
     };
 
-    /// Checks named by letters; what each said is the text after it.
+    /// Checks named by letters; the text after each is its output.
     fn checks(said: &str) -> Vec<Checked> {
         said.split_whitespace()
             .map(|part| Checked {
@@ -111,7 +111,7 @@ mod tests {
             .collect()
     }
 
-    /// Tells what becomes of one verification after the other.
+    /// Returns the verdict on each verification in turn, and how repairs ended.
     fn story(verifications: &[&str]) -> (Vec<Verdict>, Option<End>) {
         let mut repairs = Repairs::default();
         let verdicts = verifications.iter().map(|said| repairs.judge(&checks(said), LIMITS));
@@ -125,7 +125,7 @@ mod tests {
             (&["a b"][..], &[Passed][..], None),
             (&["a b1", "a b"], &[Repair, Passed], None),
             (&["a1", "a2", "a3"], &[Repair, Repair, Ended], Some(End::RoundsUsed)),
-            // The same twice: nothing will come of a third time.
+            // The same twice: a third time would not help.
             (&["a1", "a1"], &[Repair, Ended], Some(End::Unchanged)),
             (&["a1", "a2", "a2"], &[Repair, Repair, Ended], Some(End::Unchanged)),
             // Another failure has tries of its own, but the third is not tried.
@@ -135,7 +135,7 @@ mod tests {
                 &[Repair, Repair, Ended],
                 Some(End::TooManyFailures),
             ),
-            // As long as one of the first is left it is the first.
+            // As long as one of the first checks fails, it is the same failure.
             (
                 &["a1 b1", "b1 c1", "c2 d1"],
                 &[Repair, Repair, Ended],

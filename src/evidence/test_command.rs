@@ -1,12 +1,13 @@
-//! How a project is tested, seen from the names of its files and the contents of a few.
+//! Detects how a project is tested, from the names of its files and the contents of a few.
 //!
-//! Only what stands in the root counts: the tests of one folder of many say little about the whole.
+//! Build files count in the root only: the tests of one folder of many say little about the whole.
+//! Python's tests count in every folder.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-/// Most test files that are read to see what they are written for.
+/// Most test files that are read to see which runner they are written for.
 const MOST_TEST_FILES: usize = 5;
 
 /// Files in the root that say how the project is tested.
@@ -21,11 +22,11 @@ const TELLING: [&str; 8] = [
     "makefile",
 ];
 
-/// The files of one commit.
+/// Files of one commit.
 #[derive(Debug, Default)]
 pub struct Files {
     pub paths: Vec<String>,
-    /// Of those that [`telling`] names.
+    /// Contents of the files that [`telling`] names.
     pub contents: BTreeMap<String, String>,
 }
 
@@ -36,8 +37,8 @@ pub fn telling(paths: &[String]) -> Vec<&str> {
     named.chain(tests.take(MOST_TEST_FILES)).collect()
 }
 
-/// Returns the commands that test the project, the best first: where one cannot be started, the
-/// next one may.
+/// Returns the commands that test the project, the best first. If one cannot be started, the next
+/// one may be.
 pub fn detect(files: &Files) -> Vec<&'static str> {
     let mut commands = Vec::new();
     if files.has("Cargo.toml") {
@@ -86,7 +87,7 @@ impl Files {
     }
 }
 
-/// Tells whether npm would run more than the line that `npm init` writes.
+/// Tells whether the package has a test script other than the one that `npm init` writes.
 fn has_test_script(package: &str) -> bool {
     let package: Value = serde_json::from_str(package).unwrap_or_default();
     package["scripts"]["test"]

@@ -1,8 +1,8 @@
-//! Changes of what decides which tests are run and how they end: a passing run proves less where
-//! the result brought its own rules.
+//! Finds changes to what decides which tests are run and how they end: a passing run proves less if
+//! the work brought its own rules.
 //!
-//! Each file is named once. A file that tells a test runner nothing else is named whatever changed
-//! in it; of one that tells other things as well, the lines about tests count.
+//! Each file is named once. In a file that only configures a test runner every change counts; in
+//! one that configures other things as well, only lines about tests do.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -14,25 +14,24 @@ use super::{Finding, Kind};
 use crate::evidence::language::is_foreign;
 use crate::evidence::pattern;
 
-/// How much of a file is about tests.
+/// The part of a file that is about tests.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Subject {
-    /// All of it.
+    /// The whole file.
     Tests,
-    /// The sections and keys of test runners in it, which count in a new file too.
+    /// The sections and keys of test runners, which count in a new file too.
     Sections,
-    /// Single lines or a target in it, which are nothing to look at where the whole file is new:
-    /// nothing was run by it before.
+    /// Single lines or a target, which do not count if the whole file is new: nothing was run by it
+    /// before.
     Parts,
 }
 
-/// What was found so far.
+/// The findings so far, and the position of the walk.
 #[derive(Default)]
 pub(super) struct Configuration {
-    /// The first line of each file: where it stands on the new side, and its text.
+    /// The line that is shown of each file: its number on the new side, and its text.
     found: BTreeMap<String, (Option<u32>, String)>,
-    /// Where the walk is: file, line of the new side, and the section or target that this line is
-    /// in.
+    /// File, line on the new side, and section or target of the line that was read last.
     path: String,
     number: u32,
     section: String,
@@ -58,7 +57,7 @@ impl Configuration {
         let found = self.found.entry(line.path.to_owned());
         let known = found.or_insert_with(|| (number, line.text.trim().to_owned()));
         if known.0.is_none() && number.is_some() {
-            // What is there now says more than what is gone.
+            // A line that is there now says more than one that is gone.
             *known = (number, line.text.trim().to_owned());
         }
     }
@@ -72,7 +71,7 @@ impl Configuration {
         })
     }
 
-    /// Notes the section that the line is in, as far as the hunk shows it.
+    /// Notes the section of the line, as far as the hunk shows it.
     fn follow(&mut self, line: &Line<'_>) {
         static HEAD: LazyLock<Regex> = LazyLock::new(|| pattern(r"^\[+([^\]]+)\]|^([A-Za-z][\w.%/ -]*):(?:[^=]|$)"));
         if self.path != line.path {

@@ -1,9 +1,9 @@
-//! A unified diff, walked line by line: which file, which side, which number, and which test begins
-//! there.
+//! Walks through a unified diff line by line, and knows file, side and number of each line, and
+//! which test begins there.
 
 use crate::evidence::language::{continues_mark, is_code, marks_test, test_name};
 
-/// A line is looked at up to here: what is longer was made by a program.
+/// Longest part of a line that is read: longer lines were written by a program.
 const LONGEST_LINE: usize = 1_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -12,26 +12,26 @@ pub(super) enum Side {
     New,
 }
 
-/// A line of one side of a hunk. A line of the context is on both, one after the other.
+/// A line of one side of a hunk. A context line is on both, one after the other.
 #[derive(Debug)]
 pub(super) struct Line<'a> {
     pub(super) side: Side,
     pub(super) is_context: bool,
     pub(super) path: &'a str,
-    /// In its own file, from 1.
+    /// Number of the line in the file of its side, from 1.
     pub(super) number: u32,
     pub(super) text: &'a str,
-    /// The line above it on the same side, where the hunk shows it.
+    /// The line above it on the same side, if the hunk shows it.
     pub(super) before: &'a str,
-    /// The name of the test that begins here.
+    /// The name of the test that begins on this line.
     pub(super) test: Option<String>,
-    /// Whether a test began above it in the same hunk.
+    /// Whether a test begins in the same hunk, on this line or above it.
     pub(super) is_among_tests: bool,
-    /// The file was not there before.
+    /// Whether the file is new; known only for lines of the new side.
     pub(super) is_in_new_file: bool,
 }
 
-/// What is remembered of one side of a hunk.
+/// State of one side of a hunk.
 #[derive(Default)]
 struct Sight<'a> {
     number: u32,
@@ -40,28 +40,28 @@ struct Sight<'a> {
     has_test: bool,
 }
 
-/// The walk through a diff.
+/// A walk through a diff.
 #[derive(Default)]
 pub(super) struct Walk<'a> {
     path: &'a str,
     old_path: &'a str,
     old: Sight<'a>,
     new: Sight<'a>,
-    /// How many lines of each side the hunk still has.
+    /// Number of lines of each side that are left in the hunk.
     left: (u32, u32),
     deleted: Vec<&'a str>,
 }
 
 impl<'a> Walk<'a> {
-    /// Returns the files that are gone.
+    /// Returns the files that were deleted.
     pub(super) fn deleted(&self) -> &[&'a str] {
         &self.deleted
     }
 
-    /// Goes on by one line of the diff and shows what it is of a file: nothing, a line of one side,
-    /// or one of both.
+    /// Reads one line of the diff, and shows what it is of a file: nothing, a line of one side, or
+    /// a line of each.
     pub(super) fn step(&mut self, line: &'a str, mut show: impl FnMut(&Line<'a>)) {
-        // Inside a hunk its numbers count: a deleted line may look like the head of a file.
+        // Inside a hunk the counts decide: a deleted line may look like the head of a file.
         if self.left == (0, 0) {
             self.head(line);
             return;
@@ -71,7 +71,7 @@ impl<'a> Walk<'a> {
         match first {
             "-" => show(&self.old_line(text, false)),
             "+" => show(&self.new_line(text, false)),
-            // "No newline at the end of the file".
+            // The line "No newline at end of file".
             "\\" => {}
             _ => {
                 show(&self.old_line(text, true));
@@ -141,8 +141,8 @@ impl<'a> Sight<'a> {
     }
 }
 
-/// Reads the path of a head: `a/src/x.rs`, in quotes where it is unusual, and perhaps with a tab
-/// behind it.
+/// Reads the path in a file header: `a/src/x.rs`, in quotes if it is unusual, and perhaps with a
+/// tab behind it.
 fn plain<'a>(path: &'a str, prefix: &str) -> &'a str {
     let path = path.trim_end_matches('\t');
     let path = path

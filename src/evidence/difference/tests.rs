@@ -1,4 +1,4 @@
-//! Differences as git writes them.
+//! Diffs as git writes them.
 
 use super::*;
 use proptest::prelude::*;

@@ -1,4 +1,4 @@
-//! The lines that say what fails, by the programs that write them.
+//! Patterns of lines that report failures, by the programs that write them.
 
 use std::sync::LazyLock;
 
@@ -6,30 +6,30 @@ use regex::{Captures, Regex, RegexSet};
 
 use crate::evidence::pattern;
 
-/// What a line does.
+/// The meaning of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
-    /// It names a failing test, perhaps for the second time.
+    /// Names a failing test, perhaps for the second time.
     Names,
-    /// It begins a failure without a name.
+    /// Begins a failure without a name.
     Begins,
-    /// It gives the failure before it a place or a message, where that has none.
+    /// Gives the failure before it the place or message that it lacks.
     Adds,
-    /// It gives the failure before it a better place.
+    /// Gives the failure before it a better place.
     Replaces,
-    /// A trace of calls begins, of the failure before it unless that is complete.
+    /// Begins a stack trace, of the failure before it unless that is complete.
     Traces,
-    /// It says all by itself.
+    /// Is complete in itself.
     Stands,
-    /// The failure before it is over.
+    /// Ends the failure before it.
     Closes,
 }
 
-/// A line whose pattern ends so has its message on the next one.
+/// A pattern that ends so says that the message is on the next line.
 const MESSAGE_FOLLOWS: &str = "(?P<follows>)";
 
-/// The first pattern that fits a line counts. Groups: `name`, `path`, `line`, `message`, and `key`
-/// where a name is shown in two forms.
+/// The first pattern that matches a line counts. Groups: `name`, `path`, `line`, `message`, and
+/// `key` where a name is shown in two forms.
 const PATTERNS: [(Role, &str); 38] = [
     // cargo test
     (
@@ -60,7 +60,7 @@ const PATTERNS: [(Role, &str); 38] = [
         Role::Replaces,
         r"^(?P<path>[^\s:]+\.py):(?P<line>\d+): (?:[A-Z]\w+|in .+)$",
     ),
-    // unittest and traces of Python
+    // unittest and Python's tracebacks
     (Role::Names, r"^(?:FAIL|ERROR): (?P<name>\w+ \(.+\))$"),
     (Role::Traces, r"^Traceback \(most recent call last\):$"),
     (Role::Replaces, r#"^\s*File "(?P<path>[^"]+)", line (?P<line>\d+)"#),
@@ -105,12 +105,12 @@ const PATTERNS: [(Role, &str); 38] = [
         Role::Stands,
         r"^(?P<path>[^\s(:]+\.[cm]?tsx?)[(:](?P<line>\d+)[,:]\d+\)?(?::| -) error (?P<message>.+)$",
     ),
-    // gcc, javac, go, and all who write as they do
+    // gcc, javac, go, and all that write as they do
     (
         Role::Stands,
         r"^\s*(?:vet: )?(?P<path>[^\s:()]+\.[A-Za-z]\w*):(?P<line>\d+)(?::\d+)?: (?:(?:fatal )?error: )?(?P<message>\S.*)$",
     ),
-    // an exception's own words, last because many lines begin so
+    // an exception's own message, last because many lines begin like one
     (
         Role::Adds,
         r"^\s*(?P<message>(?:[A-Za-z_][\w.]*\.)?[A-Z]\w*(?:Error|Exception|Failure)\b.*)$",
@@ -118,14 +118,14 @@ const PATTERNS: [(Role, &str); 38] = [
     (Role::Adds, r"^\s*Error: (?P<message>.+)$"),
 ];
 
-/// A line that says something.
+/// A line that matched a pattern.
 pub(super) struct Found<'a> {
     pub(super) role: Role,
     pub(super) message_follows: bool,
     pub(super) parts: Captures<'a>,
 }
 
-/// The compiled patterns: all are tried in one pass, and only one is read.
+/// The compiled patterns: all are tried in one pass, and only the first match is read.
 pub(super) struct Table {
     any: RegexSet,
     each: Vec<Regex>,

@@ -1,4 +1,4 @@
-//! What the runners really write, shortened.
+//! Real output of test runners and compilers, shortened.
 
 use super::*;
 use proptest::prelude::*;
@@ -319,7 +319,7 @@ fn an_output_without_failures_has_none() {
     }
 }
 
-/// Lines that mean something, in any order.
+/// Lines with a meaning, in any order.
 const PIECES: [&str; 12] = [
     "thread 'a' panicked at src/lib.rs:5:17:",
     "error[E0308]: mismatched types",

@@ -67,7 +67,7 @@ async fn what_verification_finds_the_model_may_repair() {
     no greeting
     [exit code 4, <time>]
 
-    Mend it, then finish again. Do not weaken the checks.
+    Fix it, then finish again. Do not weaken the checks.
     ");
     world.finish().await;
 }
