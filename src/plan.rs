@@ -1,9 +1,9 @@
-//! The plan a model makes before it works, and what makes one valid.
+//! The plan a model makes before it works, and how it is read.
 //!
 //! Reading is lenient where nothing is lost by it: ids may be numbers, lists may be single values,
 //! optional sections may be missing, unknown fields are ignored, and a malformed environment is a
-//! note, not an error. What cannot be worked with (no subtasks, an unknown dependency, a circle) is
-//! named to the model, all faults at once.
+//! note, not an error. Faults that make work impossible (no subtasks, an unknown dependency, a
+//! cycle) are reported to the model, all at once.
 
 mod check;
 pub mod form;
@@ -23,8 +23,8 @@ const FORM: &str = "Reply with exactly one JSON object: {\"phase\":\"planning\",
     \"action_plan\":{\"execution_order\":[...]},\"selected_environment\":{\"name\":...,\"reasoning\":...},\
     \"verification\":[{\"command\":...}],\"comment\":...}.";
 
-/// What the model understood, what it will do in which order and where, and how to see that it
-/// worked.
+/// The model's understanding of the task, the steps in their order, the environment, and the checks
+/// that show that it worked.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Plan {
@@ -34,17 +34,17 @@ pub struct Plan {
     #[serde(deserialize_with = "lenient::or_default")]
     pub action_plan: ActionPlan,
     pub selected_environment: Option<SelectedEnvironment>,
-    /// What was wrong with `selected_environment`, when it could not be read.
+    /// Why `selected_environment` could not be read, if so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub environment_flaw: Option<String>,
     #[serde(deserialize_with = "lenient::checks")]
     pub verification: Vec<Check>,
-    /// How the project's own tests are run, where it has some. They may have failed before.
+    /// How the project's own tests are run, if it has some. They may have failed before.
     #[serde(deserialize_with = "lenient::text", skip_serializing_if = "String::is_empty")]
     pub test_command: String,
     #[serde(deserialize_with = "lenient::text")]
     pub comment: String,
-    /// The branch to start from, where it is not the default branch.
+    /// The branch to start from, if not the default branch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub base_branch: Option<String>,
 }
@@ -120,17 +120,17 @@ pub struct Check {
     pub expect_exit: i32,
 }
 
-/// The environment that a run gets.
+/// The environment of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Choice {
     pub name: String,
-    /// Why it is not what the plan said, for the comment on the issue.
+    /// Why it is not the plan's choice, for the comment on the issue.
     pub note: Option<String>,
 }
 
-/// Returns the plan that `reply` holds. Several plans in one reply are drafts of one another: the
-/// last one counts, since nothing is run by reading it. An object with a command is not a plan but
-/// a look at the repository.
+/// Returns the plan in `reply`. Several plans in one reply are drafts of one another: the last one
+/// counts, since nothing is run by reading it. An object with a command is no plan but a look at
+/// the repository.
 pub fn read(reply: &Reply) -> Result<Plan, Unreadable> {
     let objects = decode::objects(&reply.text);
     let Some(Value::Object(object)) = objects.into_iter().rfind(is_plan) else {
@@ -167,7 +167,7 @@ fn from_object(mut object: Map<String, Value>) -> Result<Plan, String> {
     plan.base_branch = base_branch
         .and_then(|branch| branch.as_str().map(|name| name.trim().to_owned()))
         .filter(|name| !name.is_empty());
-    // Serde would take a list for the fields in their order.
+    // Serde would accept a list as the fields in their order.
     let environment = environment.map(|value| match value {
         Value::Object(_) => serde_json::from_value::<SelectedEnvironment>(value).map_err(|error| error.to_string()),
         _ => Err("it is not an object".to_owned()),
@@ -194,7 +194,7 @@ impl Plan {
                     .iter()
                     .all(|id| ordered.iter().any(|before| before.id == *id))
             };
-            // In a circle (only a plan that was not validated has one) the wished order decides.
+            // In a cycle (only a plan that was not validated has one) the plan's own order decides.
             let next = waiting.iter().position(is_ready).unwrap_or(0);
             ordered.push(waiting.remove(next));
         }
@@ -223,8 +223,8 @@ impl Plan {
     }
 }
 
-/// Returns the environment to use: the plan's where it is one of `known`, else `default` with a
-/// note that says why.
+/// Returns the environment to use: the plan's if it is one of `known`, else `default` with a note
+/// that says why.
 pub fn choose_environment(plan: &Plan, known: &[&str], default: &str) -> Choice {
     let note = match (&plan.selected_environment, &plan.environment_flaw) {
         (Some(selected), _) if known.contains(&selected.name.as_str()) => {

@@ -1,18 +1,18 @@
-//! What makes a plan one that can be worked on.
+//! Checks whether a plan can be worked on.
 
 use std::collections::BTreeSet;
 
 use super::{Plan, Subtask};
 use crate::conversation::decode::Unreadable;
 
-/// Most faults that are named. A reply of a few kilobytes can have thousands, and naming each of
-/// them would fill the window.
+/// Most faults that are reported. A reply of a few kilobytes can have thousands, and to name each
+/// would fill the window.
 const MOST_FAULTS: usize = 20;
-/// Most characters of an id in a fault.
+/// Most characters of an id that are shown in a fault.
 const LONGEST_ID: usize = 80;
 
 impl Plan {
-    /// Checks that the plan can be worked on; the error names every fault to the model.
+    /// Checks that the plan can be worked on; the error names the faults to the model.
     pub fn validate(&self, max_subtasks: usize) -> Result<(), Unreadable> {
         let mut faults = self.faults(max_subtasks);
         if faults.is_empty() {
@@ -24,7 +24,7 @@ impl Plan {
             faults.push(format!("and {more} more"));
         }
         Err(Unreadable::new(format!(
-            "The plan has faults: {}. Send the whole plan again, mended",
+            "The plan has faults: {}. Send the whole plan again, corrected",
             faults.join("; ")
         )))
     }
@@ -88,10 +88,10 @@ fn short(id: &str) -> &str {
     id.char_indices().nth(LONGEST_ID).map_or(id, |(end, _)| &id[..end])
 }
 
-/// Returns one circle of dependencies, its first id repeated at the end.
+/// Returns one cycle of dependencies, its first id repeated at the end.
 ///
-/// Whatever is left when all that can be finished is taken away depends on something left as well,
-/// so following the dependencies must come back to where it has been.
+/// When all subtasks that could be finished are removed, each one left depends on another one left,
+/// so following the dependencies must lead back to where it has been.
 fn circle(subtasks: &[Subtask]) -> Option<Vec<&str>> {
     let mut left: Vec<&Subtask> = subtasks.iter().collect();
     loop {
@@ -167,7 +167,7 @@ mod tests {
                 "subtasks depend on each other in a circle: a -> a",
             ),
         ] {
-            let expected = format!("The plan has faults: {fault}. Send the whole plan again, mended");
+            let expected = format!("The plan has faults: {fault}. Send the whole plan again, corrected");
             assert_eq!(plan.validate(3), Err(Unreadable::new(expected)));
         }
     }

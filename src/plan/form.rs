@@ -1,4 +1,4 @@
-//! The form of a plan as a JSON Schema, for servers that hold their model to one. It says what
+//! The form of a plan as a JSON Schema, for servers that can enforce one. It says what
 //! [`read`](super::read) reads and the prompt shows; optional sections are left out, so that small
 //! models get to the end of it.
 
@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use crate::conversation::ToolSpec;
 use crate::conversation::form::{call, object, short_text};
 
-/// Returns the form of a planner's reply: a look with one of `tools`, or a plan; where it may not
-/// look any more, there are none.
+/// Returns the form of a planner's reply: a call of one of `tools`, or a plan. There are no tools
+/// once it may look at nothing more.
 pub fn step(tools: &[ToolSpec], environments: &[&str], most_subtasks: usize) -> Value {
     let mut fields = plan_fields(most_subtasks);
     let environment = object(&[
@@ -24,7 +24,7 @@ pub fn step(tools: &[ToolSpec], environments: &[&str], most_subtasks: usize) -> 
     json!({ "anyOf": [call(tools), object(&fields)] })
 }
 
-/// Returns the form of a plan that takes the place of another.
+/// Returns the form of a plan that replaces another.
 pub fn revision(most_subtasks: usize) -> Value {
     object(&plan_fields(most_subtasks))
 }
@@ -67,7 +67,7 @@ mod tests {
     use crate::conversation::Reply;
     use crate::plan;
 
-    /// Writes the least that a form asks for.
+    /// Writes the smallest value that fits a form.
     fn least(form: &Value) -> Value {
         if let Some(fixed) = form.get("const") {
             return fixed.clone();

@@ -1,5 +1,5 @@
-//! Field readers that forgive what harms nobody: a number for a text, one value for a list, null
-//! for nothing.
+//! Field readers that accept harmless slips: a number for a text, one value for a list, null for
+//! nothing.
 
 use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer};
@@ -26,7 +26,7 @@ pub(super) fn texts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<St
         .collect()
 }
 
-/// Reads commands that are written as objects or as bare texts.
+/// Reads commands that are written as objects or as plain texts.
 pub(super) fn checks<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Check>, D::Error> {
     list_of(Value::deserialize(deserializer)?)
         .into_iter()

@@ -170,11 +170,11 @@ async fn a_plan_with_faults_is_asked_for_again_with_each_fault() {
     let asked = re_asks(&world);
     let about_plans: Vec<&str> = asked.split("\n-----\n").take(3).collect();
     assert_snapshot!(about_plans.join("\n"), @r"
-    Your reply could not be used: The plan has faults: subtasks depend on each other in a circle: a -> b -> a. Send the whole plan again, mended.
+    Your reply could not be used: The plan has faults: subtasks depend on each other in a circle: a -> b -> a. Send the whole plan again, corrected.
     Reply again.
-    Your reply could not be used: The plan has faults: the id 'a' is used twice; subtask 'a' depends on 'x', which is not a subtask. Send the whole plan again, mended.
+    Your reply could not be used: The plan has faults: the id 'a' is used twice; subtask 'a' depends on 'x', which is not a subtask. Send the whole plan again, corrected.
     Reply again.
-    Your reply could not be used: The plan has faults: it has no subtasks. Send the whole plan again, mended.
+    Your reply could not be used: The plan has faults: it has no subtasks. Send the whole plan again, corrected.
     Reply again.
     ");
     world.finish().await;
