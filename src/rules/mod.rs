@@ -1,9 +1,8 @@
-//! What a project asks of whoever works on it: texts for the model, and what the program enforces
-//! by itself.
+//! Rules of a project for whoever works on it: texts for the model, and restrictions that the
+//! program itself enforces.
 //!
-//! The rules are always those of the base branch, so only who may write there makes them. How they
-//! get here is not this module's business; it reads them, bounds them, and decides on tools and
-//! files.
+//! The rules are always those of the base branch, so only people who may write there make them.
+//! This module does not fetch them; it reads them, bounds them, and decides on tools and files.
 
 mod pattern;
 mod protection;
@@ -16,15 +15,15 @@ use pattern::{Patterns, TooLarge};
 pub use protection::Protection;
 pub use settings::{Malformed, Settings};
 
-/// The program's own servers, besides the workspace: to look and to ask is no part of the work, so
-/// it need not be allowed. It can be denied.
+/// The program's own servers besides the workspace. They need not be allowed, because looking and
+/// asking are no part of the work; they can be denied.
 const OWN_SERVERS: [&str; 2] = ["repository/", "agent/"];
 
 /// The rules of one project.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Rules {
-    /// The texts, those that count most first.
+    /// The texts, the most important first.
     pub texts: Vec<Text>,
     pub tools: Tools,
     pub files: Files,
@@ -33,30 +32,30 @@ pub struct Rules {
 /// A text for the model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Text {
-    /// The file it stands in.
+    /// The file that holds it.
     pub path: String,
     pub text: String,
 }
 
-/// Which tools may be used. Names are `server/tool`, with `*` for any number of signs; what is
-/// denied is denied even where it is allowed.
+/// Which tools may be used. Names are `server/tool`, with `*` for any number of characters; a
+/// denied tool is denied even if it is allowed as well.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Tools {
-    /// The file that says so.
+    /// The file that sets these.
     pub source: String,
-    /// All where there is none.
+    /// Allowed tools; empty for all.
     pub allowed: Vec<String>,
     pub denied: Vec<String>,
 }
 
-/// Which files the work is on.
+/// Which files the work may touch.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Files {
-    /// The file that says so.
+    /// The file that sets these.
     pub source: String,
-    /// All where there is none.
+    /// Files of the work; empty for all.
     pub include: Vec<String>,
     pub exclude: Vec<String>,
 }
@@ -77,8 +76,8 @@ pub fn is_nested_rule(name: &str) -> bool {
 }
 
 impl Rules {
-    /// Takes over what the default branch's rules keep from being used or changed, where the rules
-    /// are those of another branch: that may be an old one, from before they were written.
+    /// Adds what the default branch's rules deny or leave out to the rules of another branch, which
+    /// may be an old one from before they were written.
     pub fn restrict_by(&mut self, default: &Self) {
         if !default.tools.denied.is_empty() {
             add_source(&mut self.tools.source, &default.tools.source);
@@ -112,7 +111,7 @@ fn add_source(own: &mut String, other: &str) {
 }
 
 impl Tools {
-    /// Returns what keeps the tool `server/tool` from being used, as a sentence for the model.
+    /// Returns why the tool `server/tool` may not be used, as a sentence for the model.
     pub fn refusal(&self, tool: &str) -> Option<String> {
         let fits = |pattern: &&String| pattern::fits_name(pattern, tool);
         if let Some(pattern) = self.denied.iter().find(fits) {
@@ -139,7 +138,7 @@ impl Files {
         !(self.include.is_empty() && self.exclude.is_empty())
     }
 
-    /// Returns what decides on single paths; made once for many of them.
+    /// Returns a filter for paths, to be made once for many of them.
     pub fn filter(&self) -> Filter {
         let patterns = match (Patterns::new(&self.include), Patterns::new(&self.exclude)) {
             (Ok(include), Ok(exclude)) => Some((include, exclude)),
@@ -148,7 +147,7 @@ impl Files {
         Filter { patterns }
     }
 
-    /// Returns the rule in one sentence for the model; empty where there is none.
+    /// Returns the rule in one sentence for the model; empty if there is none.
     pub fn sentence(&self) -> String {
         let list = |patterns: &[String]| format!("`{}`", patterns.join("`, `"));
         match (self.include.as_slice(), self.exclude.as_slice()) {
@@ -169,7 +168,7 @@ impl Files {
     }
 }
 
-/// Decides whether a path belongs to the work.
+/// Decides which paths belong to the work.
 #[derive(Debug)]
 pub struct Filter {
     /// Included, and excluded; `None` where they cannot be looked up, and so nothing is let
@@ -189,7 +188,7 @@ impl Filter {
     /// Tells whether something below the folder at `path` may belong to the work.
     pub fn takes_folder(&self, path: &str) -> bool {
         self.patterns.as_ref().is_some_and(|(_, exclude)| {
-            // No file has such a name, so only a pattern for all there is below the folder fits it.
+            // No file has such a name, so only a pattern for everything below the folder fits it.
             !exclude.fit(path) && !exclude.fit(&format!("{path}/\u{1}"))
         })
     }

@@ -1,25 +1,25 @@
-//! Patterns with `*`, for paths and for names of tools. Every text is a pattern; none can be wrong,
+//! Patterns with `*`, for paths and for names of tools. Every text is a pattern; none is invalid,
 //! and none is slow.
 
 use regex::bytes::{RegexSet, RegexSetBuilder};
 
-/// More than as many and as long patterns as a file of rules may have can come to, whatever they
-/// are made of.
+/// Largest compiled set, in bytes. No rules file of an allowed size reaches it, whatever its
+/// patterns are made of.
 const LARGEST_SET: usize = 64 * 1024 * 1024;
-/// Any sign but `/`: a byte that begins one, and those that go on with it. A class of all signs
-/// would be a hundred times as large, and there may be many of it.
+/// Any character except `/`, matched by bytes: one that begins it, and those that continue it. A
+/// Unicode class would be a hundred times as large, and there may be many of it.
 const SIGN: &str = r"[^/\x80-\xbf][\x80-\xbf]*";
 
-/// Patterns for paths: `*` is any number of signs but `/`, `**` any number of signs, `?` one sign
-/// but `/`. A pattern without a `/` fits in every folder, and what fits a folder fits everything
-/// below it.
+/// Patterns for paths: `*` is any number of characters except `/`, `**` any number of characters,
+/// `?` one character except `/`. A pattern without a `/` fits in every folder, and one that fits a
+/// folder fits everything below it.
 #[derive(Debug)]
 pub(super) struct Patterns {
-    /// `None` where there is no pattern.
+    /// `None` if there is no pattern.
     set: Option<RegexSet>,
 }
 
-/// The patterns are too large to be looked up.
+/// The patterns are too large to be compiled.
 #[derive(Debug)]
 pub(super) struct TooLarge;
 
@@ -29,7 +29,7 @@ impl Patterns {
             return Ok(Self { set: None });
         }
         let expressions = patterns.iter().map(|pattern| expression(pattern));
-        // What is escaped cannot be wrong, only too large.
+        // An escaped pattern cannot be invalid, only too large.
         let set = RegexSetBuilder::new(expressions)
             .unicode(false)
             .size_limit(LARGEST_SET)
@@ -74,7 +74,7 @@ fn expression(pattern: &str) -> String {
     expression
 }
 
-/// Tells whether `name` fits `pattern`, in which `*` is any number of signs.
+/// Tells whether `name` fits `pattern`, in which `*` is any number of characters.
 pub(super) fn fits_name(pattern: &str, name: &str) -> bool {
     let mut pieces = pattern.trim().split('*');
     let Some(mut rest) = pieces.next().and_then(|first| name.strip_prefix(first)) else {
@@ -146,7 +146,7 @@ mod tests {
         #[test]
         fn every_text_is_a_pattern_and_fits_itself(path in "[a-z/.+(\\[{|^$日]{1,40}") {
             let path = path.trim_start_matches("./").trim_matches('/').trim();
-            // No path of a repository begins so; in a pattern it is left out.
+            // No path of a repository begins like this, and a pattern's beginning is cut off.
             if !path.is_empty() && !path.starts_with("./") {
                 prop_assert!(Patterns::new(&[path.to_owned()]).unwrap().fit(path));
                 prop_assert!(fits_name(path, path));

@@ -1,8 +1,8 @@
-//! Which files need a person's word before they are changed.
+//! Decides which files may be changed only with a person's approval.
 
 use super::pattern::{Patterns, TooLarge};
 
-/// Signs that file systems of macOS leave out of names.
+/// Characters that the file systems of macOS ignore in names.
 const LEFT_OUT: [std::ops::RangeInclusive<char>; 4] = [
     '\u{200c}'..='\u{200f}',
     '\u{202a}'..='\u{202e}',
@@ -10,11 +10,11 @@ const LEFT_OUT: [std::ops::RangeInclusive<char>; 4] = [
     '\u{feff}'..='\u{feff}',
 ];
 
-/// Files by patterns, and exceptions from these. Patterns are those of project rules; large and
-/// small letters are the same, as they are to the file systems of many developers.
+/// Protected files by patterns, and exceptions. Patterns are those of project rules; case is
+/// ignored, as it is by the file systems of many developers.
 #[derive(Debug)]
 pub struct Protection {
-    /// Protected, and excepted; `None` where they cannot be looked up, and so everything is
+    /// Protected and excepted; `None` if they are too large to be looked up, and every file is
     /// protected.
     patterns: Option<(Patterns, Patterns)>,
 }
@@ -41,12 +41,11 @@ impl Protection {
     }
 }
 
-/// Returns `text` as a file system sees it that makes no difference between large and small
-/// letters.
+/// Returns `text` as a file system sees it that ignores case.
 fn folded(text: &str) -> String {
     let is_seen = |letter: &char| !LEFT_OUT.iter().any(|range| range.contains(letter));
-    // By way of the large letters, so that the long s and the sign for Kelvin become the letters
-    // that they are taken for.
+    // By way of upper case, so that the long s and the Kelvin sign become the letters that they are
+    // taken for.
     let letters = text.chars().filter(is_seen).flat_map(char::to_uppercase);
     letters.flat_map(char::to_lowercase).collect()
 }

@@ -1,9 +1,8 @@
 //! The file `.coding-agent-rules.yaml` or `.coding-agent-rules.md`.
 //!
-//! It comes from people who may write to the base branch, and still from outside: it is bounded in
-//! its size and its number of patterns here, and in its depth and what its aliases stand for by the
-//! library. The Markdown form is a text for the model, with the YAML between two lines `---` before
-//! it where there is any.
+//! It comes from people who may write to the base branch, and still from outside: its size and its
+//! number of patterns are bounded here, its depth and the expansion of its aliases by the library.
+//! The Markdown form is a text for the model, which may begin with YAML between two lines `---`.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +11,7 @@ use serde::de::IgnoredAny;
 
 use super::{Files, Tools};
 
-/// Names of the file, the one that counts first.
+/// Names of the file; the first that exists counts.
 const NAMES: [&str; 3] = [".coding-agent-rules.yaml", ".coding-agent-rules.yml", MARKDOWN];
 const MARKDOWN: &str = ".coding-agent-rules.md";
 const MOST_BYTES: usize = 64 * 1024;
@@ -26,17 +25,17 @@ const KEYS: [&str; 4] = [
 ];
 const PATTERN_KEYS: [&str; 2] = ["include", "exclude"];
 
-/// What the file says.
+/// The content of the file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Settings {
     pub extension: String,
     pub tools: Tools,
     pub files: Files,
-    /// Keys that mean nothing here, in the words of the file.
+    /// Unknown keys, as the file writes them.
     pub unknown: Vec<String>,
 }
 
-/// Why the file cannot be used: a sentence with file, line and mend.
+/// Why the file cannot be used: a sentence with file, line and what to do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Malformed(String);
@@ -57,10 +56,10 @@ struct Patterns {
     exclude: Option<Vec<String>>,
 }
 
-/// The keys of a section, whatever stands behind them.
+/// The keys of a section, whatever their values are.
 type Keys = BTreeMap<String, Option<IgnoredAny>>;
 
-/// The same once more, for its keys alone.
+/// The file again, read only for the keys of `file_patterns`.
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct PatternKeys {
@@ -68,7 +67,7 @@ struct PatternKeys {
 }
 
 impl Settings {
-    /// Returns the names the file may have; the first that is there counts.
+    /// Returns the names the file may have; the first that exists counts.
     pub fn names() -> [&'static str; 3] {
         NAMES
     }
@@ -81,7 +80,7 @@ impl Settings {
                 text.len()
             )));
         }
-        // Windows' line ends, and the mark that some editors put before everything.
+        // Windows' line ends, and the byte order mark that some editors put first.
         let text = text.trim_start_matches('\u{feff}').replace("\r\n", "\n");
         if name != MARKDOWN {
             return from_yaml(name, &text, 0);
@@ -97,7 +96,7 @@ impl Settings {
             .or_else(|| Some((rest.strip_suffix("\n---")?, "")))
         else {
             return Err(Malformed(format!(
-                "{name}, line 1: `---` begins a head of settings that no second line `---` ends; add it below the settings"
+                "{name}, line 1: `---` begins settings that no second line `---` ends; add that line below the settings"
             )));
         };
         let mut settings = from_yaml(name, front, 1)?;
@@ -111,7 +110,7 @@ impl Settings {
     }
 }
 
-/// Reads the YAML that begins behind line `offset` of the file.
+/// Reads YAML that begins after line `offset` of the file.
 fn from_yaml(name: &str, text: &str, offset: usize) -> Result<Settings, Malformed> {
     let is_empty = |line: &str| line.trim().is_empty() || line.trim_start().starts_with('#');
     if text.lines().all(is_empty) {
@@ -121,8 +120,7 @@ fn from_yaml(name: &str, text: &str, offset: usize) -> Result<Settings, Malforme
         let line = error
             .location()
             .map(|place| format!(", line {}", place.line() + offset));
-        // The location stands at the end of the library's own words as well, counted from another
-        // line.
+        // The library's message ends with a location as well, counted from another line.
         let said = error.to_string();
         let said = said.split(" at line ").next().unwrap_or_default();
         Malformed(format!(
@@ -246,7 +244,7 @@ mod tests {
         .coding-agent-rules.yaml, line 3: found unexpected end of stream; it takes the keys system_prompt_extension, allowed_tools, denied_tools, file_patterns (a text, two lists, and a section with the lists include and exclude)
         .coding-agent-rules.yaml, line 1: invalid type: sequence, expected a section of keys; it takes the keys system_prompt_extension, allowed_tools, denied_tools, file_patterns (a text, two lists, and a section with the lists include and exclude)
         .coding-agent-rules.md, line 4: denied_tools: invalid type: integer `7`, expected a sequence; it takes the keys system_prompt_extension, allowed_tools, denied_tools, file_patterns (a text, two lists, and a section with the lists include and exclude)
-        .coding-agent-rules.md, line 1: `---` begins a head of settings that no second line `---` ends; add it below the settings
+        .coding-agent-rules.md, line 1: `---` begins settings that no second line `---` ends; add that line below the settings
         .coding-agent-rules.yaml, line 2: did not find expected alphabetic or numeric character; it takes the keys system_prompt_extension, allowed_tools, denied_tools, file_patterns (a text, two lists, and a section with the lists include and exclude)
         .coding-agent-rules.yaml, line 2: did not find expected node content; it takes the keys system_prompt_extension, allowed_tools, denied_tools, file_patterns (a text, two lists, and a section with the lists include and exclude)
         .coding-agent-rules.yaml has 70000 bytes and may have 65536; shorten it
@@ -260,7 +258,7 @@ mod tests {
             let before = format!("*a{}", level - 1);
             let _ = writeln!(text, "a{level}: &a{level} [{}]", [before.as_str(); 9].join(", "));
         }
-        // They are passed over where they mean nothing, and no list takes one.
+        // Unknown keys are skipped with their values, and no list accepts a nested one.
         assert_eq!(Settings::read(YAML, &text).unwrap().unknown.len(), 12);
         text.push_str("denied_tools: [*a11]\n");
         let fault = Settings::read(YAML, &text).unwrap_err().to_string();
