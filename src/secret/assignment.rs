@@ -1,19 +1,19 @@
-//! Secrets of unknown form that are known by their name: `DB_PASSWORD=...`, `"clientSecret":
-//! "..."`, `--token ...`.
+//! Finds secrets of unknown form by their name: `DB_PASSWORD=...`, `"clientSecret": "..."`,
+//! `--token ...`.
 //!
-//! The name alone is not enough, or half of all source code would be hidden: the value must look as
-//! if dice had thrown it. What is named after a secret and is none stays: placeholders, calls,
+//! The name alone is not enough, or half of all source code would be hidden: the value must look
+//! random. Values that are named after a secret and are none stay: placeholders, calls,
 //! identifiers, paths, digests, UUIDs.
 
 use std::ops::Range;
 
 use super::cued::Cued;
 
-/// Stands in the mark.
+/// The kind that the mark names.
 pub(super) const KIND: &str = "assigned-secret";
 
-/// The first group takes part where the name leaves no doubt: a digest may be called a token, but
-/// not an access token.
+/// Names of secrets. The first group matches where the name leaves no doubt: a digest may be called
+/// a token, but not an access token.
 const NAMES: &str = concat!(
     r"(?i-u:((?:secret|api|access|private|signing|encryption|account|storage|shared|master)[_.-]?key",
     r"|(?:app|channel|client|consumer|webhook)[_.-]?secret|(?:access|auth|bearer|bot|refresh)[_.-]?token)",
@@ -21,10 +21,10 @@ const NAMES: &str = concat!(
     r"(?i-u:[_.-]?(?:key|base(?:64)?|b64|value|token|secret|password))*",
 );
 
-/// One of these is in every name.
+/// Every name has one of these words in it.
 const CUES: &[&str] = &["key", "secret", "token", "pass", "pwd", "credential"];
 
-/// Names that end like one of a secret, and are none.
+/// Words before a name that say that it is no secret's, as in `next_token`.
 const HARMLESS: [&str; 8] = [
     "page",
     "next",
@@ -35,7 +35,7 @@ const HARMLESS: [&str; 8] = [
     "publickey",
     "public_key",
 ];
-/// What people write where a secret belongs.
+/// Words that people write where a secret belongs.
 const PLACEHOLDERS: [&str; 14] = [
     "example",
     "placeholder",
@@ -54,10 +54,10 @@ const PLACEHOLDERS: [&str; 14] = [
 ];
 const SHORTEST: usize = 20;
 const SHORTEST_HEX: usize = 32;
-/// In bits for each character. Twenty thrown characters have about four, a word or a repetition has
-/// less.
+/// Least entropy in bits per character: twenty random characters have about four, a word or a
+/// repetition has less.
 const LEAST_ENTROPY: f64 = 3.5;
-/// Hexadecimal digits have four at most.
+/// Least entropy of hexadecimal digits, which have four at most.
 const LEAST_ENTROPY_OF_HEX: f64 = 3.0;
 /// Most blanks between a name and its value.
 const BLANKS: usize = 8;
@@ -72,7 +72,7 @@ impl Assignments {
         Self(Cued::new([(CUES, NAMES)]))
     }
 
-    /// Returns where values stand, by the order of their names.
+    /// Returns the ranges of values, in the order of their names.
     pub(super) fn find(&self, text: &str) -> impl Iterator<Item = Range<usize>> {
         let names = self.0.patterns_for(text);
         names
@@ -89,7 +89,7 @@ impl Assignments {
     }
 }
 
-/// Tells whether the name that follows is one of those that end like a secret's.
+/// Tells whether the word in front of a name says that it is no secret's.
 fn is_harmless(before: &str) -> bool {
     let before = before.as_bytes();
     let end = before.len() - before.iter().rev().take(1).filter(|byte| b"_-.".contains(byte)).count();
@@ -99,7 +99,7 @@ fn is_harmless(before: &str) -> bool {
     })
 }
 
-/// Tells whether the name that follows belongs to an option of a command line.
+/// Tells whether the name behind `before` belongs to an option of a command line.
 fn is_option(before: &str) -> bool {
     let word = before.as_bytes().iter().rev().take(LONGEST_WORD);
     let word: Vec<u8> = word
@@ -109,7 +109,7 @@ fn is_option(before: &str) -> bool {
     word.ends_with(b"--")
 }
 
-/// Reads on behind a name.
+/// Reads the text behind a name.
 struct Cursor<'text> {
     bytes: &'text [u8],
     at: usize,
@@ -121,7 +121,7 @@ impl<'text> Cursor<'text> {
         Self { bytes, at }
     }
 
-    /// Returns where the value stands, if one does.
+    /// Returns the range of the value, if there is one.
     fn value(mut self, is_option: bool) -> Option<Range<usize>> {
         self.skip(3, |byte| b"\\\"'`]".contains(&byte));
         let blanks = self.skip(BLANKS, |byte| b" \t".contains(&byte));
@@ -152,8 +152,8 @@ impl<'text> Cursor<'text> {
         is_next
     }
 
-    /// Takes what stands between a name and its value, also where the value has a name of its own:
-    /// in XML and in the environment of a container.
+    /// Takes the separator between a name and its value. The value may have a name of its own, in
+    /// XML and in the environment of a container.
     fn separator(&mut self) -> bool {
         if self.take(b"::") {
             return false;
@@ -205,7 +205,7 @@ impl<'text> Cursor<'text> {
         quote
     }
 
-    /// Returns the value up to its closing quote. A text with blanks is no value of dice.
+    /// Returns the value up to its closing quote. A text with blanks is not random.
     fn quoted(&self, quote: u8) -> Option<Range<usize>> {
         let rest = self.bytes.get(self.at..)?;
         let length = rest
@@ -220,12 +220,12 @@ impl<'text> Cursor<'text> {
         let is_part = |byte: &u8| byte.is_ascii_graphic() && !b"\"'`,;&<>()[]{}|\\=:".contains(byte);
         let mut length = rest.iter().take_while(|byte| is_part(byte)).count();
         length += rest[length..].iter().take(2).take_while(|byte| **byte == b'=').count();
-        // What is called is a function.
+        // A word before `(` is a call.
         (rest.get(length) != Some(&b'(')).then_some(self.at..self.at + length)
     }
 }
 
-/// Tells whether `value` looks as if dice had thrown it.
+/// Tells whether `value` looks random.
 fn is_secret(value: &str, has_clear_name: bool) -> bool {
     let lower = value.to_ascii_lowercase();
     if value.len() < SHORTEST
@@ -267,8 +267,8 @@ fn entropy(value: &str) -> f64 {
     shares.map(|share| -share * share.log2()).sum()
 }
 
-/// Returns how often a letter follows a digit, and the like. A capital begins a word and is no
-/// change with what follows; nor is what separates words.
+/// Returns how often the class of characters changes, e.g. from digit to letter. A capital and the
+/// letter behind it are no change; nor is what separates words.
 fn changes(value: &str) -> usize {
     #[derive(PartialEq, Clone, Copy)]
     enum Class {
@@ -297,7 +297,7 @@ fn changes(value: &str) -> usize {
         .count()
 }
 
-/// Returns how many characters are in runs like `Value` and `value`.
+/// Returns the number of characters in runs like `Value` and `value`.
 fn in_words(value: &str) -> usize {
     let mut all = 0;
     let mut run = 0;
@@ -402,8 +402,8 @@ mod tests {
             prop_assert!(CUES.iter().any(|cue| name.contains(cue)), "{name}");
         }
 
-        /// Among plain throws there is one in a thousand without a digit, which is left alone like
-        /// any other long name.
+        /// One in a thousand purely random values has no digit, and is left alone like any other
+        /// long name.
         #[test]
         fn thrown_values_are_found_and_cleaned_once_and_for_all(
             value in "([A-Z]{1,2}[0-9]{1,2}[a-z]{1,2}){10,14}",

@@ -1,8 +1,8 @@
-//! Patterns that are built when a text first gives cause to.
+//! Patterns that are compiled when a text first needs them.
 //!
-//! Twenty built patterns take megabytes, and a run with nothing to do reads texts in which none of
-//! them could match. So each names its cues, words of which one is in everything it matches; one
-//! search finds all of them.
+//! Twenty compiled patterns take megabytes, and a run with nothing to do reads texts in which none
+//! of them could match. So each names its cues, words of which one is in everything it matches; one
+//! search finds all cues.
 
 use std::sync::OnceLock;
 
@@ -11,15 +11,14 @@ use regex::{Regex, RegexBuilder};
 
 use super::automaton;
 
-/// Bytes that one pattern may keep, in each thread, of what it has worked out about texts. By
-/// itself it may keep eight times as much, and twenty patterns fill that in a service that runs for
-/// weeks.
+/// Bytes that one pattern may cache in each thread. The default is eight times as much, and twenty
+/// patterns fill that in a service that runs for weeks.
 const MOST_REMEMBERED: usize = 256 * 1024;
 
 /// Patterns and their cues.
 pub(super) struct Cued {
     cues: AhoCorasick,
-    /// Whose cue each is, by the order of the cues.
+    /// For each cue the index of its pattern.
     owners: Vec<usize>,
     patterns: Vec<Pattern>,
 }
@@ -30,7 +29,7 @@ struct Pattern {
 }
 
 impl Cued {
-    /// Returns `patterns`, each behind its cues, in which upper and lower case are one.
+    /// Takes patterns with their cues, whose case is ignored, and compiles none.
     pub(super) fn new(patterns: impl IntoIterator<Item = (&'static [&'static str], &'static str)>) -> Self {
         let mut cues: Vec<&str> = Vec::new();
         let mut owners = Vec::new();
@@ -48,7 +47,7 @@ impl Cued {
         }
     }
 
-    /// Returns each pattern that may match somewhere in `text`, with its number.
+    /// Returns each pattern that may match somewhere in `text`, with its index.
     pub(super) fn patterns_for(&self, text: &str) -> impl Iterator<Item = (usize, &Regex)> {
         let mut is_cued = vec![false; self.patterns.len()];
         for found in self.cues.find_overlapping_iter(text) {

@@ -1,15 +1,15 @@
-//! The texts that a file may hold: UTF-8, and UTF-16 and UTF-32 where it may be one of these.
+//! Decodes the content of a file: as UTF-8, and as UTF-16 and UTF-32 if it may be one of these.
 
 use std::borrow::Cow;
 
-/// So many letters of ASCII with zero bytes between them are no chance.
+/// Number of ASCII letters with zero bytes between them that are no coincidence.
 const TELLING: usize = 8;
 
-/// Returns the texts that `content` can be read as. The first is that of UTF-8.
+/// Returns the texts that `content` can be read as. The first is read as UTF-8.
 ///
-/// Which of the others it is cannot be known: the mark at the beginning may be missing or lie, and
-/// files can be joined. So where some letters stand apart by zero bytes, all of it is read in both
-/// orders of bytes and from the first and from the second byte on. The zeros that UTF-32 leaves
+/// Which of the other encodings it is cannot be known: the byte order mark may be missing or lie,
+/// and files can be joined. So if some letters are separated by zero bytes, all of it is read in
+/// both byte orders and from the first and from the second byte on. The zeros that UTF-32 leaves
 /// then are dropped.
 pub(super) fn texts(content: &[u8]) -> Vec<Cow<'_, str>> {
     let mut texts = vec![String::from_utf8_lossy(content)];

@@ -1,4 +1,4 @@
-//! Secrets that are known by their form.
+//! Finds secrets by their form.
 //!
 //! Every pattern has a prefix or a frame that nothing else has: commit ids, UUIDs, lock-file hashes
 //! and CSS classes stay as they are. Repetitions have no upper bounds, because these blow up the
@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use super::cued::Cued;
 
-/// A kind of secret. What the first group of the pattern that takes part matches is replaced.
+/// A kind of secret. The text of the first group that matches is replaced.
 struct Format {
     kind: &'static str,
     cues: &'static [&'static str],
@@ -142,7 +142,7 @@ const FORMATS: [Format; 23] = [
         cues: &["authorization", "x-api-key", "private-token", "job-token"],
         pattern: r#"(?:(?i-u:authorization)\\?["']?\s*[:=]\s*\\?["']?(?i-u:bearer|basic|token)\s+|(?i-u:x-api-key|private-token|job-token)\\?["']?\s*:\s*\\?["']?)([A-Za-z0-9._~+/=-]{16,})"#,
     },
-    // A user alone is no secret (ssh://git@host), but a token may stand in its place
+    // A user alone is no secret (ssh://git@host), but a token may be in its place
     // (https://token@host).
     Format {
         kind: "credentials",
@@ -151,7 +151,7 @@ const FORMATS: [Format; 23] = [
     },
 ];
 
-/// The kinds that stand in marks.
+/// The kinds that marks name.
 pub(super) const KINDS: [&str; FORMATS.len()] = {
     let mut kinds = [""; FORMATS.len()];
     let mut at = 0;
@@ -174,7 +174,7 @@ impl Formats {
         Self(Cued::new(FORMATS.map(|Format { cues, pattern, .. }| (cues, pattern))))
     }
 
-    /// Returns kind and place of what is found, kind by kind.
+    /// Returns kind and range of each secret, kind by kind.
     pub(super) fn find(&self, text: &str) -> impl Iterator<Item = (&'static str, Range<usize>)> {
         self.0.patterns_for(text).flat_map(move |(at, pattern)| {
             let places = pattern.captures_iter(text);
@@ -331,8 +331,7 @@ mod tests {
         #[test]
         fn what_a_pattern_matches_has_one_of_its_cues(
             (at, text) in (0..FORMATS.len()).prop_flat_map(|at| {
-                // What is generated knows no borders of words; those match nothing that a cue could
-                // need.
+                // The generator knows no word boundaries; they match nothing that a cue could need.
                 let pattern = FORMATS[at].pattern.replace(r"(?-u:\b)", "");
                 (Just(at), string_regex(&pattern).unwrap())
             })

@@ -1,4 +1,4 @@
-//! What can be said about a secret that was found in a text, without saying the secret.
+//! Describes a secret that was found in a text, without its value.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -8,24 +8,22 @@ use uuid::Uuid;
 
 use super::{Redactor, encoded};
 
-/// The name space of fingerprints. Never change it: what people allowed is remembered by
-/// fingerprint.
+/// The name space of fingerprints. Never change it: what people allowed is stored by fingerprint.
 const FINGERPRINTS: Uuid = Uuid::from_u128(0x5d2c_8a1e_7b94_4f06_9e3b_1c6d_f0a2_8e57);
 
-/// A secret in a text: what it is and where it stands, without its value.
+/// A secret in a text: its kind and place, without its value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Leak {
     /// The kind of a known form, e.g. `github-token`; `None` for a value of the configuration.
     pub kind: Option<String>,
     /// The line on which it begins, counted from one.
     pub line: usize,
-    /// The same for the same secret and no other. Only a secret that can be guessed can be guessed
-    /// from it.
+    /// Equal for the same secret and for no other. It gives away only a secret that can be guessed.
     pub fingerprint: Uuid,
 }
 
 impl Redactor {
-    /// Returns every secret in `text`, in order: empty exactly where cleaning changes nothing.
+    /// Returns every secret in `text`, in order: empty exactly if cleaning changes nothing.
     pub fn leaks(&self, text: &str) -> Vec<Leak> {
         let mut line = 1;
         let mut counted = 0;
@@ -41,7 +39,7 @@ impl Redactor {
         leaks.collect()
     }
 
-    /// Returns every secret in the content of a file, whichever way its text is encoded.
+    /// Returns every secret in the content of a file, however its text is encoded.
     pub fn leaks_in(&self, content: &[u8]) -> Vec<Leak> {
         let (mut all, mut known) = (Vec::new(), HashSet::new());
         for text in encoded::texts(content) {

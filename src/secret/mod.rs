@@ -1,12 +1,12 @@
-//! What must never be shown, and text that may be.
+//! Removes secrets from text.
 //!
-//! Everything a person, a model, a forge or a log file gets passes through the one [`Redactor`];
-//! [`Clean`] is the proof that it did. There is no other way to make one.
+//! Everything that a person, a model, a forge or a log file gets passes through the one
+//! [`Redactor`]; [`Clean`] is the proof that it did. There is no other way to make one.
 //!
-//! Guarantees: no configured value is left in clean text, in none of its usual spellings, nor in
+//! Guarantees: no configured value is left in clean text, in any of its usual spellings, nor in
 //! pieces if it has twelve characters; cleaning twice is cleaning once; the time is linear in the
-//! text. Secrets that are not configured are known by their form, or by their name where they look
-//! like one. Nothing else is guessed: a tool that writes its password backwards shows it.
+//! text. Secrets that are not configured are recognised by their form, or by their name if they
+//! look random. Nothing else is guessed: a tool that writes its password backwards shows it.
 
 mod assignment;
 mod cued;
@@ -61,11 +61,11 @@ pub struct Redactor {
     mark: Mark,
 }
 
-/// What stands in a secret's place.
+/// The replacement of a secret.
 enum Mark {
     Words,
-    /// A configured value that looks like (a part of) the words above would be found in them, so
-    /// this character, which is in none of the values, stands there instead.
+    /// A character that is in no configured value. It is used if one of these looks like a part of
+    /// the words above, and would be found in them.
     Sign(char),
 }
 
@@ -106,13 +106,13 @@ impl Redactor {
         }
     }
 
-    /// Returns the marks that stand in `text`, in order.
+    /// Returns the marks in `text`, in order.
     pub fn marks<'text>(&self, text: &'text str) -> Vec<&'text str> {
         self.mark.all_in(text)
     }
 
-    /// Returns what is to be replaced, in order. What overlaps is one, so that no half of a secret
-    /// stays behind.
+    /// Returns what is to be replaced, in order. Overlapping ranges become one, so that no half of
+    /// a secret stays behind.
     fn find(&self, text: &str) -> Vec<Found> {
         let mut configured = Vec::new();
         for found in self.configured.find_overlapping_iter(text) {
@@ -152,8 +152,8 @@ impl Redactor {
     }
 }
 
-/// Returns what finds `words`. Not the table that searches fastest: to build that takes a quarter
-/// of the time that a run with nothing to do has, and texts are short.
+/// Returns an automaton that finds `words`. It is not the kind that searches fastest: building that
+/// takes a quarter of the time that a run with nothing to do has, and texts are short.
 #[expect(clippy::expect_used, reason = "fails only from 2 GiB of words on")]
 fn automaton<W: AsRef<[u8]>>(words: &[W], ignores_case: bool) -> AhoCorasick {
     AhoCorasick::builder()
@@ -163,8 +163,8 @@ fn automaton<W: AsRef<[u8]>>(words: &[W], ignores_case: bool) -> AhoCorasick {
         .expect("the words fit an automaton")
 }
 
-/// Adds a range to those before it, whose ends are not behind its own. A text that is nothing but
-/// one value, shifted again and again, so needs one entry and not one for each shift.
+/// Adds a range that ends behind all earlier ones, joined with those it overlaps: a text that is
+/// nothing but one value, shifted again and again, needs one entry instead of one for each shift.
 fn join(ranges: &mut Vec<Range<usize>>, mut new: Range<usize>) {
     while let Some(last) = ranges.pop_if(|last| last.end > new.start) {
         new.start = new.start.min(last.start);
@@ -174,7 +174,7 @@ fn join(ranges: &mut Vec<Range<usize>>, mut new: Range<usize>) {
 
 impl Mark {
     fn that_is_in_none_of(spellings: &[String]) -> Self {
-        // A value can only touch a mark with a bracket or lie inside of one.
+        // A value can only touch a mark with a bracket or lie inside one.
         let is_like_a_mark = |value: &String| {
             value.contains(['[', ']'])
                 || format::KINDS
@@ -219,8 +219,8 @@ impl Mark {
         }
     }
 
-    /// Tells whether `text` has been marked already. Only a format can span a mark; a configured
-    /// value cannot.
+    /// Tells whether `text` holds a mark already. Only a format can span a mark; a configured value
+    /// cannot.
     fn is_in(&self, text: &str) -> bool {
         match self {
             Self::Words => text.contains("[redacted"),

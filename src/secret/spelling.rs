@@ -1,5 +1,5 @@
-//! The ways in which one configured value may stand in a text: as it is, and as base64, in
-//! hexadecimal digits, in a URL and in JSON.
+//! Spellings of one configured value in a text: as it is, and as base64, in hexadecimal digits, in
+//! a URL and in JSON.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -8,11 +8,11 @@ use percent_encoding::AsciiSet;
 use percent_encoding::NON_ALPHANUMERIC;
 use percent_encoding::utf8_percent_encode;
 
-/// Shorter values would tear holes into ordinary words.
+/// Shortest value that is searched: shorter ones would tear holes into ordinary words.
 const SHORTEST: usize = 6;
-/// A line of a configured key that is shown without the others.
+/// Shortest line of a value that is searched alone, such as one line of a key.
 const SHORTEST_LINE: usize = 24;
-/// What browsers and most libraries leave as it is.
+/// Leaves the characters that browsers and most libraries leave unencoded.
 const UNRESERVED: AsciiSet = NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
 /// Returns every spelling of all `values`, each once.
@@ -51,7 +51,7 @@ fn of_one(value: &str, all: &mut Vec<String>) {
     let halves = value.bytes().flat_map(|byte| [byte >> 4, byte & 15]);
     let digits: String = halves.filter_map(|half| char::from_digit(half.into(), 16)).collect();
     all.extend([digits.to_ascii_uppercase(), digits]);
-    // The last character and the padding, where the value stands alone.
+    // With the last character and the padding, for a value that was encoded alone.
     all.push(STANDARD.encode(value));
     all.push(URL_SAFE.encode(value));
 }
@@ -61,7 +61,7 @@ fn in_json(value: &str) -> String {
     quoted[1..quoted.len() - 1].to_owned()
 }
 
-/// Returns `%2F` as `%2f`, and leaves the rest.
+/// Returns `encoded` with `%2F` as `%2f`, and the rest unchanged.
 fn with_small_digits(encoded: &str) -> String {
     let mut parts = encoded.split('%');
     let mut small = parts.next().unwrap_or_default().to_owned();
@@ -73,7 +73,7 @@ fn with_small_digits(encoded: &str) -> String {
     small
 }
 
-/// Returns the base64 characters that `value` alone decides when it stands `before` bytes (modulo
+/// Returns the base64 characters that `value` alone decides when it begins `before` bytes (modulo
 /// 3) into longer data, such as `user:password` in a basic authorization.
 fn base64_core(value: &[u8], before: usize) -> String {
     let mut data = vec![0; before];

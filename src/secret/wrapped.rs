@@ -1,9 +1,8 @@
-//! Configured values that a text breaks into pieces: wrapped at a column, continued by quotes and
-//! backslashes, quoted line by line.
+//! Finds configured values that a text breaks into pieces: wrapped at a column, continued by quotes
+//! and backslashes, quoted line by line.
 //!
-//! The search is made in a view of the text that holds none of the characters which stand between
-//! pieces, so its time is linear as well. Only what is broken counts here; the rest is found in the
-//! text itself.
+//! The search runs on a view of the text without the characters that stand between pieces, so its
+//! time is linear as well. Only broken values count here; the rest is found in the text itself.
 
 use std::ops::Range;
 
@@ -11,7 +10,8 @@ use aho_corasick::AhoCorasick;
 
 use super::{automaton, join};
 
-/// Fewer characters may come together by chance across the words or cells of a text.
+/// Shortest value: fewer characters may come together by chance across the words or cells of a
+/// text.
 const SHORTEST: usize = 12;
 
 /// Finds broken values.
@@ -23,12 +23,12 @@ pub(super) struct Wrapped {
 #[derive(Default)]
 struct View {
     text: Vec<u8>,
-    /// Where each piece begins: here and in the whole text.
+    /// Offset of each piece: in the view and in the whole text.
     pieces: Vec<(usize, usize)>,
 }
 
 impl Wrapped {
-    /// Returns what finds `spellings` in pieces. Short ones are not searched.
+    /// Prepares the search for `spellings` in pieces. Short ones are left out.
     pub(super) fn new(spellings: &[String]) -> Self {
         let mut values: Vec<Vec<u8>> = spellings.iter().map(|value| View::of(value).text).collect();
         values.retain(|value| value.len() >= SHORTEST);
@@ -39,7 +39,7 @@ impl Wrapped {
         }
     }
 
-    /// Returns where the values stand in pieces, in order.
+    /// Returns the ranges of values in pieces, in order.
     pub(super) fn find(&self, text: &str) -> Vec<Range<usize>> {
         let mut ranges = Vec::new();
         if self.values.patterns_len() == 0 {
@@ -78,15 +78,15 @@ impl View {
         view
     }
 
-    /// Returns where in the whole text the byte at `at` stands.
+    /// Returns the offset in the whole text of the byte at `at` in the view.
     fn place(&self, at: usize) -> usize {
         let piece = self.pieces.partition_point(|(here, _)| *here <= at).saturating_sub(1);
         self.pieces.get(piece).map_or(at, |(here, there)| there + (at - here))
     }
 }
 
-/// Returns how long the break is that begins with `byte`, if one does: white space, written out as
-/// well, and what programs, diffs and mails put between the pieces of a long text.
+/// Returns the length of the break that begins with `byte`, if one does: white space, also as an
+/// escape, and what programs, diffs and mails put between the pieces of a long text.
 fn break_at(byte: u8, next: Option<&u8>) -> Option<usize> {
     match (byte, next) {
         (b'\\', Some(b'n' | b'r' | b't')) => Some(2),
