@@ -1,5 +1,5 @@
-//! The command line: reads what was asked, hands it on, and says how it went. The only place that
-//! prints.
+//! The command line: reads what was asked, hands it on, and says how it went. Nothing else prints,
+//! except for `tool::guard`, which is a process of its own.
 
 pub mod arguments;
 pub mod completions;

@@ -171,8 +171,8 @@ impl Files {
 /// Decides which paths belong to the work.
 #[derive(Debug)]
 pub struct Filter {
-    /// Included, and excluded; `None` where they cannot be looked up, and so nothing is let
-    /// through.
+    /// Included and excluded; `None` if they are too large to be looked up, and no path is
+    /// accepted.
     patterns: Option<(Patterns, Patterns)>,
 }
 
