@@ -1,11 +1,11 @@
-//! What an MCP server says, in the words of the conversation.
+//! Converts the answers of an MCP server to the types of the conversation.
 
 use rmcp::model::{CallToolResult, ContentBlock, ResourceContents, Tool};
 use serde_json::Value;
 
 use crate::conversation::ToolSpec;
 
-/// Returns a tool as the model is told of it.
+/// Returns a tool as it is described to the model.
 pub(super) fn spec(server: &str, tool: Tool) -> ToolSpec {
     ToolSpec {
         name: format!("{server}/{}", tool.name),
@@ -14,8 +14,8 @@ pub(super) fn spec(server: &str, tool: Tool) -> ToolSpec {
     }
 }
 
-/// Returns a result as text. What is no text is named with its size; structured content stands in
-/// where there is no text.
+/// Returns a result as text. Content that is no text is named with its size; structured content
+/// replaces missing text.
 pub(super) fn text(result: &CallToolResult) -> String {
     let mut parts: Vec<String> = result.content.iter().map(shown).collect();
     let has_text = result
@@ -39,12 +39,12 @@ fn shown(block: &ContentBlock) -> String {
             _ => "[a resource of an unknown kind]".to_owned(),
         },
         ContentBlock::ResourceLink(link) => format!("[{} at {}]", link.name, link.uri),
-        // The protocol grows.
+        // The protocol may grow.
         _ => "[content of an unknown kind]".to_owned(),
     }
 }
 
-/// Returns how much data a base64 text stands for.
+/// Returns the size of the data that a base64 text encodes.
 fn size(base64: &str) -> String {
     let bytes = base64.len() / 4 * 3;
     if bytes < 1000 {

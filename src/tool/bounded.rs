@@ -1,9 +1,9 @@
-//! A bound on what a server says without being asked.
+//! Bounds what a server sends without being asked.
 //!
-//! A session ends where the other end says more than answers and the notes beside them can be. Each
-//! message becomes a task and each request an answer that waits to be written, so a stream of small
-//! messages fills the memory of the reader whatever the largest message is. The allowance is full
-//! again with each call, and fills up slowly in between, so that a server may report progress for
+//! The stream of a server fails when it sends more than answers and the notes beside them can be.
+//! Each message becomes a task and each request an answer that waits to be written, so a stream of
+//! small messages fills the memory of the reader whatever the largest message is. The allowance is
+//! renewed with each call and refills slowly in between, so that a server may report progress for
 //! hours and change its list of tools as often as it likes.
 
 use std::io;
@@ -14,14 +14,14 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio::time::Instant;
 
-/// Messages that are taken at once, and in each second that passes.
+/// Messages that are accepted at once, and in each second that passes.
 const MESSAGES: f64 = 1_000.0;
 const MESSAGES_PER_SECOND: f64 = 200.0;
-/// Bytes likewise; four calls at once may each be answered with the longest message.
+/// Bytes, likewise; four concurrent calls may each be answered with the longest message.
 const BYTES: f64 = 64.0 * 1024.0 * 1024.0;
 const BYTES_PER_SECOND: f64 = 256.0 * 1024.0;
 
-/// What a server may still say. Clones are the same one.
+/// What a server may still send. Clones share it.
 #[derive(Debug, Clone)]
 pub(super) struct Allowance(Arc<Mutex<Left>>);
 
@@ -37,12 +37,12 @@ impl Allowance {
         Self(Arc::new(Mutex::new(Left::full())))
     }
 
-    /// Something was asked, and may be answered.
+    /// Refills the allowance, because something was asked and may be answered.
     pub(super) fn renew(&self) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Left::full();
     }
 
-    /// Takes what was said from the allowance; tells whether it was enough.
+    /// Takes `said` from the allowance; tells whether it was enough.
     fn covers(&self, said: &[u8]) -> bool {
         let lines = said.split(|byte| *byte == b'\n').count() - 1;
         let mut left = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -59,7 +59,7 @@ impl Left {
         }
     }
 
-    /// Takes so many messages and bytes away at a moment; tells whether there were as many.
+    /// Takes messages and bytes away at `now`; tells whether there were enough.
     fn take(&mut self, messages: usize, bytes: usize, now: Instant) -> bool {
         let seconds = (now - self.at).as_secs_f64();
         self.at = now;
@@ -69,7 +69,7 @@ impl Left {
     }
 }
 
-/// Pieces of a stream are far smaller than what would be rounded.
+/// Converts a count. Pieces of a stream are far too small to be rounded.
 fn count(number: usize) -> f64 {
     f64::from(u32::try_from(number).unwrap_or(u32::MAX))
 }
@@ -103,7 +103,7 @@ impl<Reader: AsyncRead + Unpin> AsyncRead for Bounded<Reader> {
         if self.allowance.covers(&buffer.filled()[before..]) {
             return Poll::Ready(Ok(()));
         }
-        // What failed was not read.
+        // The reader of a failed stream gets nothing of this piece.
         buffer.set_filled(before);
         tracing::warn!(
             target: "mcp",

@@ -1,10 +1,10 @@
-//! What is told of the tools beforehand: of the program's own everything, of others everything as
-//! long as it is little.
+//! Decides how the tools are described to the model in each request: the program's own in full,
+//! those of others in full as long as that is little.
 //!
-//! The schemas of a few servers can fill the window of a model at home. Beyond a limit each of
-//! their tools is listed by its name, and one tool more tells what the others take. Listing them
-//! later, once they were asked for, would change the beginning of every request, and with it lose
-//! the server's cache; so the list stays as it is, and the answer joins the conversation.
+//! The schemas of a few servers can fill the window of a local model. Beyond a limit each of their
+//! tools is listed by its name, and one more tool describes the others. Listing them in full once
+//! they were asked for would change the beginning of every request and lose the server's cache; so
+//! the list stays as it is, and the answer joins the conversation.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::conversation::ToolSpec;
 
 /// The tool that describes others, and the server it is listed under.
 pub(super) const DESCRIBE: &str = "agent/describe_tools";
-/// Longest first sentence of a description that stands in the list.
+/// Longest first sentence of a description in the list.
 const LONGEST_BRIEF: usize = 80;
 /// Most tools that one call describes.
 const MOST_DESCRIBED: usize = 10;
@@ -33,14 +33,14 @@ struct DescribeTools {
 /// All tools of one run.
 #[derive(Debug)]
 pub(super) struct Catalogue {
-    /// What the model is told of beforehand, in the order of the servers.
+    /// The tools as each request lists them, in the order of the servers.
     pub(super) listed: Arc<[ToolSpec]>,
-    /// The whole of those that are listed by name only.
+    /// Full descriptions of the tools that are listed by name only.
     described: Vec<ToolSpec>,
 }
 
 impl Catalogue {
-    /// Lists `own` tools whole, and `others` in at most about `most_bytes`.
+    /// Lists `own` tools in full, and `others` too if they take at most `most_bytes`.
     pub(super) fn new(own: Vec<ToolSpec>, others: Vec<ToolSpec>, most_bytes: usize) -> Self {
         let (own, others) = (compacted(own), compacted(others));
         if others.iter().map(size).sum::<usize>() <= most_bytes {
@@ -59,12 +59,12 @@ impl Catalogue {
         }
     }
 
-    /// Tells whether this is the call that describes tools, here.
+    /// Tells whether a call of `tool` is to be answered by [`Self::describe`].
     pub(super) fn describes(&self, tool: &str) -> bool {
         tool == DESCRIBE && !self.described.is_empty()
     }
 
-    /// Answers it.
+    /// Describes the tools that `args` names.
     pub(super) fn describe(&self, args: &Map<String, Value>) -> Result<ToolOutput, ToolError> {
         let DescribeTools { tools } = read_args(args)?;
         let mut text = String::new();
@@ -79,7 +79,7 @@ impl Catalogue {
                     );
                 }
                 None => {
-                    let _ = writeln!(text, "{name}: there is no such tool in need of a description\n");
+                    let _ = writeln!(text, "{name}: there is no such tool, or it needs no description\n");
                 }
             }
         }
@@ -110,7 +110,7 @@ fn size(spec: &ToolSpec) -> usize {
     spec.name.len() + spec.description.len() + spec.schema.to_string().len()
 }
 
-/// Returns a tool by its name, with the first words of what it is for, and free arguments.
+/// Returns a tool with its name, the first sentence of its description, and free arguments.
 fn brief(spec: &ToolSpec) -> ToolSpec {
     let words: Vec<&str> = spec.description.split_whitespace().collect();
     let words = words.join(" ");

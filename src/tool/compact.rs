@@ -1,16 +1,16 @@
-//! A schema without what tells a model nothing: generators write the dialect on top, and over each
-//! field its own name as a title.
+//! Removes from a schema what tells a model nothing: generators write the dialect on top, and over
+//! each field its own name as a title.
 
 use serde_json::Value;
 
-/// Notes of a schema that neither allow nor forbid anything, and that no model needs.
+/// Annotations of a schema that neither allow nor forbid anything, and that no model needs.
 const NOTES: [&str; 4] = ["$schema", "$id", "$comment", "title"];
-/// Where schemas stand in a schema: one, several in a list, several by name.
+/// Keywords whose values are schemas: one, several in a list, several by name.
 const ONE: [&str; 4] = ["items", "additionalProperties", "not", "contains"];
 const LISTS: [&str; 4] = ["anyOf", "oneOf", "allOf", "prefixItems"];
 const BY_NAME: [&str; 4] = ["properties", "patternProperties", "$defs", "definitions"];
 
-/// Returns `schema` without its notes. What is no schema in it, such as a default, stays as it is.
+/// Returns `schema` without these annotations. Other values, such as a default, stay unchanged.
 pub(super) fn compact(mut schema: Value) -> Value {
     strip(&mut schema);
     schema
@@ -21,7 +21,7 @@ fn strip(schema: &mut Value) {
         return;
     };
     for note in NOTES {
-        // Anything else under such a name is not what the name says.
+        // A value of another type is not the annotation of this name.
         if fields.get(note).is_some_and(Value::is_string) {
             fields.remove(note);
         }

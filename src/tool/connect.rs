@@ -1,23 +1,23 @@
-//! The way to a server: any byte stream that can be opened again.
+//! Connections to servers: any byte stream that can be opened again.
 
 use async_trait::async_trait;
 use futures_util::future::BoxFuture;
 use tokio::io::{AsyncRead, AsyncWrite};
 
-/// How a server is reached. Opened lazily, and once more after the stream was lost.
+/// Opens the stream to a server: lazily, and once more after it was lost.
 #[async_trait]
 pub trait Connect: Send + Sync {
-    /// Fails with [`Away`] where it was not the server's fault.
+    /// Opens the stream. Fails with [`Away`] if that is not the server's fault.
     async fn connect(&self) -> anyhow::Result<Connection>;
 
-    /// Says what is at the other end and what it said last, for errors.
+    /// Describes the other end and what it said last, for errors.
     fn description(&self) -> String {
         "the server".to_owned()
     }
 }
 
-/// What a server runs on cannot be reached now. The server itself may be well, and this says
-/// nothing about it.
+/// The machine or container that a server runs on cannot be reached now. This says nothing about
+/// the server itself.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct Away(pub String);

@@ -6,10 +6,11 @@
 //! group, or killing the server when its handle is dropped, failed at this: neither happens when
 //! the worker is killed, and neither reaches a grandchild that has left the group.
 //!
-//! Nothing passes through it: the server inherits all three streams, and the guard only asks the
-//! kernel to be woken when stdin has no writer any more. (Copying stdin failed: a server that stops
-//! reading blocks the copier, and then nobody sees the worker go.) It cannot help when it is killed
-//! itself; it therefore stands in a group of its own, where a terminal's Ctrl-C does not reach it.
+//! No data passes through it: the server inherits all three streams, and the guard only asks the
+//! kernel to be woken when stdin has no writer left. (Copying stdin failed: a server that stops
+//! reading blocks the copier, and then nobody notices that the worker is gone.) It cannot help when
+//! it is killed itself; so it is in a group of its own, where a terminal's Ctrl-C does not reach
+//! it.
 
 use rustix::event::{PollFd, PollFlags, poll};
 use std::ffi::OsString;
@@ -22,15 +23,15 @@ use std::time::Duration;
 use crate::process::ending::{Ended, end_descendants};
 use crate::process::{adopt_orphans, bury_any_child};
 
-/// What a server gets to end by itself after its stdin was closed.
+/// Time for a server to end by itself after its stdin was closed.
 pub const LEAVING_TIME: Duration = Duration::from_secs(3);
 
-/// Between TERM and KILL.
+/// Time between TERM and KILL.
 pub const GRACE: Duration = Duration::from_secs(2);
 
-/// Runs `command` until it ends or stdin does, and leaves nothing of it behind. Exits with the
-/// command's code. With `mask` its files get the modes that this mask leaves them: the program's
-/// own is for itself alone, and a server writes what others may need.
+/// Runs `command` until it ends or stdin does, and leaves no process of it behind. Exits with the
+/// command's code. `mask` becomes the mode mask of the server: that of the program keeps files to
+/// its user, and a server may write what others need.
 ///
 /// Blocks; call it before any runtime is started.
 pub fn run(command: &[OsString], mask: Option<u32>) -> ExitCode {
@@ -64,18 +65,18 @@ fn start(command: &[OsString]) -> io::Result<u32> {
     Ok(server.id())
 }
 
-/// The server sees the same end of stdin and may leave by itself.
+/// Ends the server when stdin has ended and the server did not leave by itself.
 fn end_when_stdin_ends() {
     let stdin = io::stdin();
     // No flag is asked for: a hang-up wakes all the same, and nothing else does.
     let mut watched = [PollFd::new(&stdin, PollFlags::empty())];
     while poll(&mut watched, None) == Err(rustix::io::Errno::INTR) {}
     thread::sleep(LEAVING_TIME);
-    // What is not ended here is reported by the main thread, which looks again.
+    // The main thread looks again, and reports processes that could not be ended here.
     let _ = end_descendants(std::process::id(), GRACE);
 }
 
-/// Buries children, adopted ones too, until the server itself has ended.
+/// Reaps children, adopted ones too, until the server itself has ended.
 fn wait_for(server: u32) -> io::Result<ExitStatus> {
     while let Some((child, status)) = bury_any_child()? {
         if child == server {
@@ -86,14 +87,14 @@ fn wait_for(server: u32) -> io::Result<ExitStatus> {
 }
 
 fn exit_code(status: ExitStatus) -> ExitCode {
-    // As a shell has it: 128 and the signal's number.
+    // As shells do: 128 plus the signal's number.
     let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
     code.and_then(|code| u8::try_from(code).ok())
         .map_or(ExitCode::FAILURE, ExitCode::from)
 }
 
 fn fail(reason: &str) -> ExitCode {
-    // Its stderr is the server's stderr, which the worker writes to its log.
+    // The guard's stderr is the server's, which the worker writes to its log.
     let _ = writeln!(io::stderr(), "mcp-guard: {reason}");
     ExitCode::from(127)
 }

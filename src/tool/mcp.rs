@@ -1,13 +1,13 @@
 //! An MCP client (rmcp) over any byte stream that can be opened again: a child process, or an exec
 //! in a container.
 //!
-//! Opened at the first use. A stream that is lost is opened once more in the server's life, then no
-//! more: a server that dies twice dies again. A call is never sent twice, since nobody knows how
-//! far the first got. Every wait has an end, and a call that is given up, by its time-out or by its
-//! caller, is cancelled at the server. What a server says without being asked is bounded
-//! ([`super::bounded`]); one that says more has lost its stream.
+//! The stream is opened at the first use. One that is lost is opened once more in the server's life
+//! and not again: a server that dies twice will die again. A call is never sent twice, since nobody
+//! knows how far the first got. Every wait is limited, and a call that is given up, by its time-out
+//! or by its caller, is cancelled at the server. What a server sends without being asked is bounded
+//! ([`super::bounded`]); one that sends more loses its stream.
 //!
-//! Resources, prompts, sampling and tasks are not spoken: the agent has use for tools alone.
+//! Resources, prompts, sampling and tasks are not supported: the agent uses only tools.
 
 use anyhow::Context;
 use async_trait::async_trait;
@@ -33,16 +33,16 @@ use super::stdio::StdioServer;
 use super::{McpServerConfig, ToolError, ToolOutput, ToolServer};
 use crate::conversation::ToolSpec;
 
-/// For connecting and shaking hands; interpreted servers on a busy machine take several seconds.
+/// Limit for connecting and for the handshake; interpreted servers may need several seconds.
 const OPENING_TIME: Duration = Duration::from_mins(1);
 
-/// For the messages of a closing session to go out.
+/// Limit for the messages of a closing session to go out.
 const CLOSING_TIME: Duration = Duration::from_secs(5);
 
-/// The first opening, and one more.
+/// Most openings of the stream: the first, and one more.
 const OPENINGS: u32 = 2;
 
-/// A server that has more pages of tools than this is broken.
+/// Most pages of tools; a server that has more is broken.
 const MOST_PAGES: usize = 100;
 
 /// Longest message that is read; a longer one is dropped, and its call runs into its time-out.
@@ -65,10 +65,10 @@ struct Link {
 }
 
 struct Session {
-    /// Which opening it came from, to tell a session that died from the one that took its place.
+    /// The opening it belongs to, which tells a session that died from its successor.
     opening: u32,
     service: RunningService<RoleClient, ClientConfig>,
-    /// What the server may say.
+    /// What the server may still send.
     allowance: Allowance,
     end: Box<dyn FnOnce() -> BoxFuture<'static, ()> + Send>,
 }
@@ -102,7 +102,7 @@ impl McpServer {
     }
 
     /// Returns a configured stdio server; nothing is started before the first use. `guard` is the
-    /// program that has the subcommand `mcp-guard`: this one, where this one is the agent.
+    /// program with the subcommand `mcp-guard`: the agent itself.
     pub fn configured(config: &McpServerConfig, guard: &Path) -> Self {
         Self::new(
             &config.mcp_server_name,
@@ -113,7 +113,7 @@ impl McpServer {
         )
     }
 
-    /// Opens the stream unless it is open: what is called next need not wait for it.
+    /// Opens the stream unless it is open, so that the next call need not wait for it.
     pub async fn connect(&self) -> Result<(), ToolError> {
         self.client().await.map(|_| ())
     }
@@ -184,8 +184,7 @@ impl McpServer {
             .is_none_or(|only| only.iter().any(|name| name == tool))
     }
 
-    /// Returns the client of a living session; opens one if there is none, as long as openings are
-    /// left.
+    /// Returns the client of a living session; opens one if there is none and an opening is left.
     async fn client(&self) -> Result<Client, ToolError> {
         let mut link = self.link.lock().await;
         if let Some(session) = &link.session {
@@ -208,7 +207,7 @@ impl McpServer {
         match self.open(opening).await {
             Ok(session) => Ok(link.session.insert(session).client()),
             Err(error) if error.is::<Away>() => {
-                // Of the server nobody knows anything yet.
+                // Nothing is known of the server itself yet.
                 link.openings_left += 1;
                 Err(ToolError::Away {
                     server: self.name.clone(),
@@ -238,8 +237,8 @@ impl McpServer {
                     end: connection.end,
                 });
             }
-            // A server that ends at once is gone before or after the first message is written: the
-            // same to people.
+            // A server that ends at once is gone before or after the first message is written,
+            // which is the same to people.
             Ok(Err(ClientInitializeError::TransportError { .. })) => {
                 "connection closed: initialize response".to_owned()
             }
@@ -281,7 +280,7 @@ impl ToolServer for McpServer {
             let client = self.client().await?;
             match self.every_tool(&client).await {
                 Ok(tools) => break tools,
-                // Listing changes nothing, so it may be repeated; the openings bound how often.
+                // Listing changes nothing, so it may be repeated; the openings limit how often.
                 Err(error) if is_loss(&error) => self.end_session(client.opening).await,
                 Err(error) => return Err(self.lost(format!("its tools cannot be listed: {error}"))),
             }
@@ -328,16 +327,16 @@ impl Session {
         }
     }
 
-    /// Closes the stream, so that the server can leave by itself, and ends what it belongs to.
+    /// Closes the stream, so that the server can leave by itself, and ends its process.
     async fn end(mut self) {
-        // Whether the loop ended in time or not: what it serves ends now.
+        // The result does not matter: the server is ended now in any case.
         let _ = self.service.close_with_timeout(CLOSING_TIME).await;
         drop(self.service);
         (self.end)().await;
     }
 }
 
-/// Whether the stream is gone. The request may have been answered, begun, or never have arrived.
+/// Tells whether the stream is gone. The request may have been answered, begun or lost.
 fn is_loss(error: &ServiceError) -> bool {
     matches!(error, ServiceError::TransportClosed | ServiceError::TransportSend(_))
 }

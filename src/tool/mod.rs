@@ -1,5 +1,5 @@
-//! Tools. All of them are MCP tools but the few that look into the bare repository; the agent sees
-//! one toolbox.
+//! Tools. Those of the container and of configured servers are MCP tools; those that read the bare
+//! repository or steer the run are the program's own. The agent sees one toolbox.
 
 mod answer;
 mod bounded;
@@ -24,15 +24,15 @@ use crate::conversation::ToolSpec;
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct McpServerConfig {
-    /// Name before the slash in `server/tool`. `workspace`, `repository` and `agent` are taken.
+    /// The part before the slash in `server/tool`; not `workspace`, `repository` or `agent`.
     pub mcp_server_name: String,
     /// Program and arguments.
     pub command: Vec<String>,
-    /// The only environment variables it gets, besides PATH, HOME, LANG and TMPDIR.
+    /// The server's environment variables; besides these it gets PATH, HOME, LANG and TMPDIR.
     #[serde(default)]
     #[schemars(with = "BTreeMap<String, String>")]
     pub env: BTreeMap<String, secrecy::SecretString>,
-    /// Joins the system prompt.
+    /// Text that is added to the system prompt.
     #[serde(default)]
     pub system_prompt: Option<String>,
     /// Only these tools are offered; all when left out.
@@ -43,8 +43,8 @@ pub struct McpServerConfig {
     pub timeout_seconds: u64,
 }
 
-/// Most bytes of the descriptions and schemas of configured servers that go along with each
-/// request, unless it is configured.
+/// Most bytes of the descriptions and schemas of configured servers in each request, unless another
+/// number is configured.
 pub const SCHEMA_BYTES: usize = 8_192;
 
 fn default_timeout_seconds() -> u64 {
@@ -54,17 +54,17 @@ fn default_timeout_seconds() -> u64 {
 /// A group of tools under one name.
 #[async_trait]
 pub trait ToolServer: Send + Sync {
-    /// The part before the slash.
+    /// Returns the part before the slash.
     fn name(&self) -> &str;
-    /// What joins the system prompt, if anything.
+    /// Returns the text that is added to the system prompt, if any.
     fn system_prompt(&self) -> Option<&str>;
-    /// Lists the tools, names in the form `server/tool`. Asked once, at first need.
+    /// Lists the tools, with names in the form `server/tool`. Called once, when first needed.
     async fn list(&self) -> Result<Vec<ToolSpec>, ToolError>;
     /// Runs `tool` (without the server's name).
     async fn call(&self, tool: &str, args: &Map<String, Value>) -> Result<ToolOutput, ToolError>;
-    /// Tells whether `tool` changes nothing, whatever its arguments. What a server says of itself
-    /// does not count: the program knows its own tools, and those of others may be wrong about
-    /// themselves.
+    /// Tells whether `tool` changes nothing, whatever its arguments. A server's own statement does
+    /// not count: the program knows its own tools, and the servers of others may be wrong about
+    /// theirs.
     fn only_reads(&self, _tool: &str) -> bool {
         false
     }
@@ -81,18 +81,18 @@ pub fn own_spec<Args: JsonSchema>(server: &str, tool: &str, description: &str) -
     }
 }
 
-/// Reads the arguments of such a tool; what does not fit is told to the model.
+/// Reads the arguments of a tool of the program's own; the error tells the model what does not fit.
 pub fn read_args<Args: DeserializeOwned>(args: &Map<String, Value>) -> Result<Args, ToolError> {
     serde_json::from_value(Value::Object(args.clone()))
         .map_err(|error| ToolError::TellModel(format!("the arguments do not fit: {error}")))
 }
 
-/// What a tool gave back.
+/// The result of a tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolOutput {
     pub text: String,
     pub is_error: bool,
-    /// What the tool says in fields besides, for the program.
+    /// The result's structured content, for the program.
     pub structured: Option<Value>,
 }
 
@@ -102,7 +102,7 @@ pub enum ToolError {
     /// The model: it reads this text and does something else.
     #[error("{0}")]
     TellModel(String),
-    /// The model, too: a rule forbids what it asked for. That is counted, and the rule noted.
+    /// The model, too: a rule forbids the call. It is counted, and the rule is recorded.
     #[error("{rule} {status}: {reason}")]
     Forbidden {
         /// One word, such as `left_out`.
@@ -111,10 +111,10 @@ pub enum ToolError {
         /// What was refused, by which rule, and what to do instead.
         reason: String,
     },
-    /// The run: what the server runs on cannot be reached now, and later it may.
+    /// The run: what the server runs on cannot be reached now, but may be later.
     #[error("the tool server '{server}' cannot be reached: {reason}")]
     Away { server: String, reason: String },
-    /// The run: the server is gone and could not be brought back.
+    /// The run: the server is gone and could not be started again.
     #[error("the tool server '{server}' is lost: {reason}")]
     Lost { server: String, reason: String },
 }

@@ -1,8 +1,8 @@
 //! A configured MCP server as a child process behind the guard.
 //!
-//! It gets none of the worker's environment but four names, and what its own configuration says.
-//! What it writes to stderr goes to the log, line by line; the last of it is kept for the error
-//! when it dies.
+//! Of the worker's environment it gets four variables only, besides those that its configuration
+//! gives. Its stderr goes to the log, line by line; the last lines are kept for the error when it
+//! dies.
 
 use anyhow::Context;
 use async_trait::async_trait;
@@ -24,18 +24,18 @@ use super::guard::{GRACE, LEAVING_TIME};
 use crate::private::mask_of_user;
 use crate::process::ending::end_descendants;
 
-/// What every program may know of the worker's environment.
+/// Variables of the worker's environment that every server gets.
 const KEPT: [&str; 4] = ["PATH", "HOME", "LANG", "TMPDIR"];
 
-/// The rest of a longer line is left out.
+/// Longest part of a line that is read; the rest is left out.
 const MAX_LINE_BYTES: usize = 8 * 1024;
 
 const LAST_LINES: usize = 3;
 
-/// How much longer than it allows the server the guard itself may take.
+/// Time that the guard itself may take beyond what it allows the server.
 const GUARD_MARGIN: Duration = Duration::from_secs(10);
 
-/// How one server is started.
+/// Starts one server.
 pub(super) struct StdioServer {
     name: String,
     command: Vec<String>,
@@ -101,19 +101,19 @@ impl Connect for StdioServer {
     }
 }
 
-/// Waits until the guard has ended the server; its stdin is closed by now.
+/// Waits until the guard has ended the server, whose stdin is closed by now.
 async fn end(mut guard: Child, draining: JoinHandle<()>) {
     if timeout(LEAVING_TIME + GRACE + GUARD_MARGIN, guard.wait())
         .await
         .is_err()
     {
-        // The server first: without its guard nobody could find its descendants.
+        // The server is ended first: without its guard nobody could find its descendants.
         if let Some(id) = guard.id() {
             let _ = tokio::task::spawn_blocking(move || end_descendants(id, Duration::ZERO)).await;
         }
         let _ = guard.kill().await;
     }
-    // The last words are in the pipe; a process that holds it and lives cannot be here any more.
+    // The last lines are in the pipe, and no process is left that could hold it open.
     let _ = timeout(GUARD_MARGIN, draining).await;
 }
 

@@ -1,4 +1,4 @@
-//! All tools of one run behind one `call`, and the project's rules on which of them may be used.
+//! All tools of one run behind one `call`, restricted by the project's rules.
 
 use futures_util::future::{join_all, try_join_all};
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use crate::rules::Tools;
 
 /// The tool servers of one run.
 pub struct Toolbox {
-    /// The program's own, then the others.
+    /// The program's own servers, then the others.
     servers: Vec<Arc<dyn ToolServer>>,
     own: usize,
-    /// How many bytes the schemas of the others may take in each request.
+    /// Most bytes that the schemas of the others may take in each request.
     most_bytes: usize,
     rules: Tools,
     catalogue: OnceCell<Catalogue>,
@@ -32,8 +32,8 @@ impl Toolbox {
         }
     }
 
-    /// Adds the servers of others, whose tools are listed by name only where their schemas take
-    /// more than `most_bytes`.
+    /// Adds the servers of others, whose tools are listed by name only if their schemas take more
+    /// than `most_bytes`.
     #[must_use]
     pub fn with_others(mut self, servers: Vec<Arc<dyn ToolServer>>, most_bytes: usize) -> Self {
         self.servers.extend(servers);
@@ -41,8 +41,8 @@ impl Toolbox {
         self
     }
 
-    /// Lists the tools of all servers, started side by side, that the rules leave. Fails when a
-    /// server cannot be listed, and names it; the next call asks again.
+    /// Lists the tools of all servers, except those that the rules forbid; servers start side by
+    /// side. Fails if a server cannot be listed, and names it; the next call tries again.
     pub async fn specs(&self) -> Result<Arc<[ToolSpec]>, ToolError> {
         Ok(Arc::clone(&self.catalogue().await?.listed))
     }
@@ -58,14 +58,13 @@ impl Toolbox {
         listed.await
     }
 
-    /// Tells whether a call changes nothing and waits for nobody, so that others like it may run
-    /// beside it.
+    /// Tells whether a call changes nothing, so that others like it may run beside it.
     pub fn only_reads(&self, call: &ToolCall) -> bool {
         let server = self.server_of(call);
         server.is_some_and(|(server, tool)| server.only_reads(tool))
     }
 
-    /// Returns the servers' own prompts, in order.
+    /// Returns the servers' additions to the system prompt, in order.
     pub fn system_prompts(&self) -> Vec<&str> {
         self.servers
             .iter()
@@ -73,8 +72,8 @@ impl Toolbox {
             .collect()
     }
 
-    /// Runs a call of the model's; what the rules forbid is an error for the model that names the
-    /// rule, and an unknown name one that lists what there is.
+    /// Runs a call of the model's. A call that the rules forbid is an error that names the rule; an
+    /// unknown name is one that lists the known tools.
     pub async fn call(&self, call: &ToolCall) -> Result<ToolOutput, ToolError> {
         let catalogue = self.catalogue().await?;
         if let Some(refusal) = self.rules.refusal(&call.tool) {

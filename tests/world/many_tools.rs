@@ -90,7 +90,7 @@ async fn many_tools_are_listed_by_name_and_described_on_demand() {
     tickets/ticket_07: Does thing 7 with a ticket. There is a lot more to be said about this, and all of it is said here.
     arguments: {"properties":{"reason":{"type":"string"},"ticket":{"description":"The number of the ticket.","type":"integer"}},"required":["ticket"],"type":"object"}
 
-    tickets/ticket_99: there is no such tool in need of a description
+    tickets/ticket_99: there is no such tool, or it needs no description
     ---
     ticket must be a number
     ---
