@@ -1,4 +1,4 @@
-//! The name of what is approved: a SHA-256 of all of it.
+//! Identifies what is approved, by a SHA-256 of all of it.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,18 +6,18 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-/// How many digits people are shown, and write back.
+/// Number of digits that people are shown, and write back.
 const SHOWN: usize = 16;
-/// Fewer digits than these could be guessed or found again.
+/// Fewest digits of a beginning: fewer could be guessed, or produced again.
 const FEWEST: usize = 8;
 const ALL: usize = 64;
 
-/// 64 hexadecimal digits.
+/// A SHA-256 as 64 hexadecimal digits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Digest(String);
 
-/// A digest in the making.
+/// A digest that is being computed.
 #[derive(Debug, Clone, Default)]
 pub struct Hashing(Sha256);
 
@@ -25,13 +25,13 @@ pub struct Hashing(Sha256);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Beginning(String);
 
-/// A text is not the beginning of a digest.
+/// The text is not the beginning of a digest.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("a digest has {FEWEST} to {ALL} of the digits 0-9 and a-f")]
 pub struct NotADigest;
 
 impl Digest {
-    /// Returns the digest of parts. Where one part ends and the next begins counts.
+    /// Returns the digest of `parts`. Where one part ends and the next begins counts.
     pub fn of(parts: &[&[u8]]) -> Self {
         let mut hashing = Hashing::default();
         for part in parts {
@@ -45,7 +45,7 @@ impl Digest {
         &self.0
     }
 
-    /// Returns as much of it as people are shown.
+    /// Returns as many digits as people are shown.
     pub fn short(&self) -> &str {
         self.0.get(..SHOWN).unwrap_or(&self.0)
     }

@@ -1,17 +1,17 @@
-//! What people are shown of a result, in which order, and how much they are not shown.
+//! The size of a result, and the order in which people are shown its files.
 
 use serde::{Deserialize, Serialize};
 
-/// How much would be pushed.
+/// The size of what would be pushed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Extent {
     pub commits: usize,
     pub files: usize,
-    /// Lines that are added or taken away.
+    /// Lines that are added or removed.
     pub lines: u64,
 }
 
-/// A file that differs, with the number of lines that are added or taken away in it.
+/// A file that differs, with the number of lines that are added or removed in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Touched {
     pub path: String,
@@ -40,11 +40,11 @@ const RUN_BY_THE_FORGE: [&str; 19] = [
     "action.yml",
     "action.yaml",
 ];
-/// The last of them count in every folder.
+/// Number of entries, at the end of the list, that count in every folder.
 const IN_EVERY_FOLDER: usize = 3;
 
-/// Tells how early a file is shown: 0 what a forge runs first, 1 what programs on people's machines
-/// run or read unasked, 2 the rest.
+/// Tells how early a file is shown: 0 for what a forge runs at once, 1 for what programs on
+/// people's machines run or read unasked, 2 for the rest.
 pub fn rank(path: &str) -> u8 {
     let path = path.to_ascii_lowercase();
     let name = path.rsplit('/').next().unwrap_or_default();
@@ -58,14 +58,14 @@ pub fn rank(path: &str) -> u8 {
     }
 }
 
-/// Sorts files as they are shown: those that were objected to first, in each half what the forge
-/// runs first.
+/// Sorts files as they are shown: those that need approval first, and among each kind those that
+/// the forge runs.
 pub fn in_order(mut files: Vec<Touched>, is_objected: impl Fn(&str) -> bool) -> Vec<Touched> {
     files.sort_by_cached_key(|file| (!is_objected(&file.path), rank(&file.path), file.path.clone()));
     files
 }
 
-/// Counts the lines that a unified difference of one file adds or takes away.
+/// Counts the lines that the unified diff of one file adds or removes.
 pub fn changed_lines(difference: &str) -> u64 {
     let hunks = difference.lines().skip_while(|line| !line.starts_with("@@"));
     let changed = hunks.filter(|line| line.starts_with(['+', '-']));

@@ -1,8 +1,8 @@
-//! What people are asked to allow, and whether their word counts.
+//! Questions that people are asked to approve, and whether an answer counts.
 //!
-//! A question names a digest of all that an approval would cover, shown or not. What was approved
-//! is known by that digest alone: where it is another one at the moment of acting, the approval is
-//! void, and the question is put anew.
+//! A question names a digest of all that an approval would cover, shown or not. An approval is
+//! bound to that digest alone: if the digest has changed when the program is about to act, the
+//! approval is void, and the question is asked again.
 
 pub mod digest; // names what is approved
 pub mod extent; // what of a result is shown, and how much is not
@@ -19,7 +19,7 @@ use digest::{Beginning, Digest};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Question {
     pub id: Uuid,
-    /// Of all that an approval would cover.
+    /// Digest of all that an approval would cover.
     pub digest: Digest,
     pub at: DateTime<Utc>,
 }
@@ -27,27 +27,27 @@ pub struct Question {
 /// An approval that was given.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grant {
-    /// The question's.
+    /// The id of the question.
     pub id: Uuid,
     pub digest: Digest,
     pub by: String,
 }
 
-/// What somebody answered to a question.
+/// An answer to a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Word<'a> {
-    /// As much of the digest as they wrote.
+    /// The part of the digest that the person wrote.
     pub digest: Option<&'a Beginning>,
-    /// Whether it is certain that it was said after the question was put.
+    /// Whether it is certain that the answer was given after the question.
     pub is_later: bool,
 }
 
-/// Why a word does not answer the question.
+/// Why an answer does not count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {
-    /// It names something else.
+    /// It names another digest.
     OtherDigest,
-    /// It was said before the question, or nobody can tell.
+    /// It was given before the question, or nobody can tell.
     NotLater,
 }
 
@@ -60,8 +60,8 @@ impl Question {
         }
     }
 
-    /// Tells whether a word answers the question. The digest can be known from the question only,
-    /// so a word that names it counts whenever it was said.
+    /// Checks whether an answer counts. The digest can be known from the question only, so an
+    /// answer that names it counts whenever it was given.
     pub fn takes(&self, word: Word<'_>) -> Result<(), Refusal> {
         match word.digest {
             Some(beginning) if self.digest.begins_with(beginning) => Ok(()),
@@ -81,12 +81,12 @@ impl Question {
     }
 }
 
-/// How it is written in a sentence.
+/// Writes the refusal as part of a sentence.
 impl fmt::Display for Refusal {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
             Self::OtherDigest => "that digest is not the one of what waits for approval",
-            Self::NotLater => "it cannot be told that this was said after the question was put",
+            Self::NotLater => "it is not certain that this was said after the question was asked",
         })
     }
 }

@@ -128,7 +128,7 @@ async fn a_word_from_before_the_question_approves_nothing() {
     assert_eq!(issue.labels(), WAITS, "{}", world.story());
     assert_eq!(world.github.default_repository().branches(), ["main"]);
     let said = told(&world, &issue.comments_of(world.github.bot()).join("\n"));
-    let refusal = "Nothing was approved: it cannot be told that this was said after the question was put.";
+    let refusal = "Nothing was approved: it is not certain that this was said after the question was asked.";
     assert!(said.contains(refusal), "{said}");
 
     issue.comment("alice", "/agent approve");
