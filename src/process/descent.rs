@@ -1,7 +1,7 @@
-//! Who descends from whom, as `/proc` shows it at this moment.
+//! Finds the descendants of a process, as `/proc` shows them at this moment.
 //!
-//! A picture, not a promise: processes come and go while it is taken. Callers that need certainty
-//! look until nothing is left (see [`super::ending`]).
+//! The result is a snapshot, not a promise: processes come and go while it is taken. Callers that
+//! need certainty look until nothing is left (see [`super::ending`]).
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -27,8 +27,7 @@ pub fn descendants(root: u32) -> Vec<Process> {
     let mut parents = vec![root];
     while let Some(parent) = parents.pop() {
         for child in children.remove(&parent).unwrap_or_default() {
-            // Ids may be reused while the picture is taken: without `seen` a circle would be
-            // possible.
+            // Ids may be reused during the snapshot: without `seen` there could be a cycle.
             if seen.insert(child.process.id) {
                 parents.push(child.process.id);
                 if child.is_alive {
@@ -64,7 +63,7 @@ fn parse(id: u32, stat: &str) -> Option<Entry> {
     let parent = fields.get(1)?.parse().ok()?;
     let threads: u64 = fields.get(17)?.parse().ok()?;
     let started = fields.get(19)?.parse().ok()?;
-    // A main thread that has left looks like a zombie while its other threads work on.
+    // A main thread that has ended looks like a zombie while its other threads work on.
     let is_alive = !matches!(state, "Z" | "X") || threads > 1;
     Some(Entry {
         parent,

@@ -1,4 +1,4 @@
-//! Ending a whole tree of processes: politely first, then for certain.
+//! Ends a whole tree of processes: with TERM first, then with KILL.
 
 use rustix::process::{Pid, Signal, kill_process};
 use std::collections::HashSet;
@@ -7,14 +7,13 @@ use std::time::{Duration, Instant};
 
 use super::descent::{Process, descendants};
 
-/// Between two looks at `/proc`: nothing tells a process that a grandchild has ended, so it has to
-/// look.
+/// Interval between looks at `/proc`: no process is notified when a grandchild ends.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
-/// How long killed processes may take to disappear. Only one that hangs in the kernel takes longer.
+/// Time for killed processes to disappear. Only one that hangs in the kernel takes longer.
 const KILLED_WITHIN: Duration = Duration::from_secs(5);
 
-/// Whether anything is left of a tree.
+/// Whether a tree is gone.
 #[must_use]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
@@ -23,11 +22,11 @@ pub enum Ended {
     NotCompletely,
 }
 
-/// Ends all descendants of the process `root`, but not itself: TERM to each, KILL to those that
-/// live after `grace`.
+/// Ends all descendants of the process `root`, but not `root` itself: TERM to each, KILL to those
+/// that are alive after `grace`.
 ///
-/// Complete only when `root` or one of its ancestors below the caller has adopted its orphans.
-/// Blocks for at most `grace` and five seconds.
+/// Complete only if `root`, or an ancestor of it below the caller, adopts its orphans. Blocks for
+/// at most `grace` and five seconds.
 pub fn end_descendants(root: u32, grace: Duration) -> Ended {
     let deadline = Instant::now() + grace;
     let mut told = HashSet::new();
@@ -49,7 +48,7 @@ pub fn end_descendants(root: u32, grace: Duration) -> Ended {
     }
 }
 
-/// Stops every process before it kills the first: a tree that keeps forking outruns killing alone.
+/// Stops every process before it kills the first one: a tree that keeps forking outruns KILL alone.
 fn kill_descendants(root: u32) -> Ended {
     let deadline = Instant::now() + KILLED_WITHIN;
     loop {
@@ -83,8 +82,8 @@ fn kill_descendants(root: u32) -> Ended {
 
 fn signal(process: &Process, signal: Signal) {
     let id = i32::try_from(process.id).ok().and_then(Pid::from_raw);
-    // One that has just ended cannot be signalled and need not be; the next look finds what still
-    // lives.
+    // A process that has just ended cannot be signalled and need not be; the next look finds those
+    // that are still alive.
     let _ = id.map(|id| kill_process(id, signal));
 }
 
@@ -94,7 +93,7 @@ mod tests {
     use std::io::{BufRead, BufReader};
     use std::process::{Child, Command, Stdio};
 
-    /// Starts a script and returns when it has printed its first line: then the tree stands.
+    /// Starts a script, and returns when it has printed its first line: then the tree is complete.
     fn tree(script: &str) -> Child {
         let mut child = Command::new("sh")
             .args(["-c", script])

@@ -1,9 +1,9 @@
-//! Processes and all their descendants: finding them, ending them, adopting and burying orphans.
+//! Processes and all their descendants: finding and ending them, adopting and reaping orphans.
 //!
 //! Linux only, through `/proc`. A process that leaves its group, its session and its parent is
 //! still found, because whoever wants to end a tree has become its subreaper ([`adopt_orphans`])
-//! before the tree began to grow. Process groups alone failed at exactly this: one `setsid` and the
-//! grandchild outlives the time-out.
+//! before the tree began to grow. Process groups alone failed at exactly this: one `setsid`, and
+//! the grandchild outlives the time-out.
 //!
 //! Everything here blocks and uses no runtime: two of its callers are small processes that should
 //! start in a millisecond. An async caller goes through `spawn_blocking`.
@@ -18,10 +18,10 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 
 /// Keeps other processes of the same user out of this one: none may trace it, read its memory and
-/// environment, or open its streams through `/proc`, and it leaves no core behind. Programs that it
-/// starts can be looked into again.
+/// environment, or open its streams through `/proc`, and it leaves no core dump. Programs that it
+/// starts are open to them again.
 ///
-/// A file's mode is no help against that: these processes have the same user.
+/// File modes do not help here: these processes have the same user.
 pub fn keep_private() -> io::Result<()> {
     Ok(set_dumpable_behavior(DumpableBehavior::NotDumpable)?)
 }
@@ -31,9 +31,9 @@ pub fn adopt_orphans() -> io::Result<()> {
     Ok(set_child_subreaper(Some(getpid()))?)
 }
 
-/// Waits until any child has ended and buries it; `None` when there is no child left.
+/// Waits until any child has ended and reaps it; `None` if there is no child left.
 ///
-/// Takes the exit status away from whoever else would wait for that child.
+/// Whoever else waits for that child does not get its exit status.
 pub fn bury_any_child() -> io::Result<Option<(u32, ExitStatus)>> {
     loop {
         match wait(WaitOptions::empty()) {
