@@ -1,5 +1,5 @@
-//! Is everything there that a run needs? One finding for each thing, with the mend. Changes
-//! nothing.
+//! Examines everything that a run needs: one finding for each thing, with the fix. Repairs nothing;
+//! only the state folder is made if it is missing.
 
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
@@ -27,12 +27,12 @@ use crate::tool::{ToolError, ToolServer};
 /// Most bytes of the model's reply that are shown.
 const LONGEST_REPLY: usize = 60;
 
-/// How far the model is examined.
+/// How much of the model is examined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ModelCheck {
-    /// The server is asked about itself, which costs nothing.
+    /// Only the server is asked about itself, which costs nothing.
     Server,
-    /// The model is asked for a short reply, too, and how much of a long prompt it gets to read.
+    /// The model is also asked for a short reply, and how much of a long prompt it gets to read.
     Reply,
 }
 
@@ -57,7 +57,7 @@ fn doubts(config: &Config) -> Vec<Finding> {
 }
 
 fn state_dir(path: &Path) -> Finding {
-    // Without the `.` of a configured `./state`.
+    // The parts leave out the `.` of a configured `./state`.
     let shown: PathBuf = path.components().collect();
     let probe = path.join(".doctor");
     let written = std::fs::create_dir_all(path)
@@ -73,7 +73,7 @@ fn state_dir(path: &Path) -> Finding {
     }
 }
 
-/// Signs something with the key that the configuration names.
+/// Signs a commit with the key that the configuration names.
 async fn signing_key(config: &Config) -> Option<Finding> {
     const SUBJECT: &str = "signing key";
     let file = config.git.signing_key_file.as_ref()?;
@@ -81,7 +81,7 @@ async fn signing_key(config: &Config) -> Option<Finding> {
         Ok(key) => key,
         Err(reason) => {
             let text = format!("the file {} {reason}", file.display());
-            return Some(told_apart(SUBJECT, text, "mend git.signing_key_file"));
+            return Some(told_apart(SUBJECT, text, "fix git.signing_key_file"));
         }
     };
     if let Err(error) = key.try_out(&config.git, &config.state_dir).await {
@@ -133,7 +133,7 @@ async fn forges(config: &Config) -> Vec<Finding> {
         Err(error) => vec![told_apart(
             "forges",
             error,
-            "mend the section github or gitlab of the configuration",
+            "fix the section github or gitlab of the configuration",
         )],
     }
 }
@@ -249,8 +249,8 @@ async fn model(config: &Config, check: ModelCheck) -> Vec<Finding> {
     };
     let (finding, answers) = match model.examine().await {
         Ok(said) => (good("model", said), true),
-        // What the server cannot tell about itself, the reply may: unless there is nobody to give
-        // it.
+        // A reply may show what the server cannot tell about itself, unless there is nobody to
+        // reply.
         Err(error) => (
             no_model("model", &error),
             !matches!(error, LlmError::Unreachable { .. } | LlmError::TooFar { .. }),
@@ -269,25 +269,25 @@ async fn model(config: &Config, check: ModelCheck) -> Vec<Finding> {
     findings
 }
 
-/// Tells whether what must stay near could be worked on, where that is not everything.
+/// Examines whether confidential work is possible, where only a part of the work is confidential.
 async fn confidential(model: &Model) -> Option<Finding> {
     const SUBJECT: &str = "confidential work";
     let part = model.confidential_part()?;
-    let near = model.kept_near(format!("{part} must stay near"));
+    let near = model.kept_near(format!("{part} must stay local"));
     match near.examine().await {
-        Ok(_) => Some(good(SUBJECT, format!("the model is near, as it has to be for {part}"))),
-        // Everything else can still be worked on.
+        Ok(_) => Some(good(SUBJECT, format!("the model is local, as it has to be for {part}"))),
+        // All other work is still possible.
         Err(error @ LlmError::TooFar { .. }) => {
             let error = error.to_string();
             let (what, mend) = error.split_once("; ").unwrap_or((&error, ""));
             Some(doubtful(SUBJECT, what, mend))
         }
-        // What is wrong with the server was said already.
+        // Other faults of the server were reported already.
         Err(_) => None,
     }
 }
 
-/// Asks for one word, in the protocol that runs use.
+/// Asks the model for one word, in the protocol that runs use.
 async fn reply(model: &Model) -> Finding {
     const SUBJECT: &str = "model's reply";
     let nothing_to_hide = Redactor::default();
@@ -343,7 +343,7 @@ async fn window(model: &Model) -> Finding {
 }
 
 fn no_model(subject: &str, error: &LlmError) -> Finding {
-    let usual = "start the model's server, or mend the section llm of the configuration";
+    let usual = "start the model's server, or fix the section llm of the configuration";
     match error {
         LlmError::Refused { what, mend } => bad(subject, what, mend),
         LlmError::Truncated { sent, counted, mend } => bad(
@@ -389,8 +389,8 @@ fn bad(subject: impl Into<String>, detail: impl Display, mend: impl Display) -> 
     }
 }
 
-/// Our errors say what is wrong and, after a semicolon, how to mend it. The `usual` mend is for
-/// those that do not.
+/// Splits an error of ours, which says what is wrong and, after a semicolon, how to fix it. The
+/// `usual` fix is for errors without one.
 fn told_apart(subject: impl Into<String>, error: impl Display, usual: &str) -> Finding {
     let error = error.to_string();
     match error.split_once("; ") {

@@ -91,9 +91,9 @@ async fn doctor_says_whether_confidential_work_can_be_done() {
     let address = far(&mut world);
     let refused = world.command(&["doctor"]).await;
 
-    insta::assert_snapshot!(said(&near), @"ok    confidential work               the model is near, as it has to be for work on `acme/vault`, work on `secret/*`, items labelled `confidential`");
+    insta::assert_snapshot!(said(&near), @"ok    confidential work               the model is local, as it has to be for work on `acme/vault`, work on `secret/*`, items labelled `confidential`");
     insta::assert_snapshot!(said(&refused).replace(&address, "ADDRESS"), @"
-    look  confidential work               nothing was sent to the model at ADDRESS: work on `acme/vault`, work on `secret/*`, items labelled `confidential` must stay near, so only a server on this machine, in a private network or in llm.local_endpoints may be used, and 0.0.0.0 is at 0.0.0.0
+    look  confidential work               nothing was sent to the model at ADDRESS: work on `acme/vault`, work on `secret/*`, items labelled `confidential` must stay local, so only a server on this machine, in a private network or in llm.local_endpoints may be used, and 0.0.0.0 is at 0.0.0.0
                                           -> choose such a server in the section llm, or add its host to llm.local_endpoints if it is one of yours
     ");
     assert_eq!((near.code, refused.code), (Some(0), Some(0)));
