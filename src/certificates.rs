@@ -1,7 +1,7 @@
-//! The authorities that this machine trusts, read once for all HTTP clients.
+//! The certificate authorities that this machine trusts, read once for all HTTP clients.
 //!
-//! Reading them takes more than anything else that a start does, and each client by itself would
-//! read all of them again.
+//! Reading them takes longer than anything else at a start, and each client by itself would read
+//! all of them again.
 
 use std::sync::LazyLock;
 
@@ -17,13 +17,13 @@ static SHARED: LazyLock<Option<ClientConfig>> = LazyLock::new(|| {
     Some(config)
 });
 
-/// Returns a client to be set up, which trusts whom this machine trusts. Needs a default provider
-/// of rustls.
+/// Returns a builder of a client that trusts the authorities of this machine. Needs a default
+/// provider of rustls.
 pub fn client() -> ClientBuilder {
     let builder = reqwest::Client::builder();
     match &*SHARED {
         Some(config) => builder.tls_backend_preconfigured(config.clone()),
-        // It tries by itself, and says why it cannot be set up.
+        // The client then tries it itself, and its error says why it failed.
         None => builder,
     }
 }

@@ -1,9 +1,9 @@
-//! Who may read what this program writes: its own user and nobody else.
+//! Lets only the program's own user read what it writes.
 //!
 //! Store, mirrors, journal, logs and outputs hold other people's source, conversations and private
 //! repositories, so the modes do not depend on the mask that a shell, cron or a service manager
-//! happens to give. What is written into a folder of the user's is the exception: it gets the modes
-//! that the user's other files get.
+//! happens to set. Files in a folder of the user's are the exception: they get the modes that the
+//! user's other files get.
 
 use std::fs::Permissions;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -13,36 +13,35 @@ use std::sync::OnceLock;
 use rustix::fs::Mode;
 use rustix::process::{geteuid, umask};
 
-/// The rights of the group and of others.
+/// Permission bits of the group and of others.
 const OTHERS: u32 = 0o077;
 
-/// Deeper folders than any that the program makes.
+/// Deepest level that is closed; the program makes no folder below it.
 const DEEPEST: usize = 64;
 
-/// What most systems begin with; used where nobody asked for the real one.
+/// The mask of most systems; used if the real one was never recorded.
 const USUAL_MASK: u32 = 0o022;
 
 static MASK_OF_USER: OnceLock<u32> = OnceLock::new();
 
-/// Keeps everything that this process and its children write from now on to their user. To be
-/// called first of all, because the mask is that of the whole process.
+/// Keeps everything that this process and its children write from now on to their user. Call it
+/// first of all, because the mask is that of the whole process.
 pub fn keep_to_user() {
     let before = umask(Mode::RWXG | Mode::RWXO);
     let _ = MASK_OF_USER.set(before.bits());
 }
 
-/// Returns the mask that the program was started with, for what it writes into folders of its
-/// user's.
+/// Returns the mask that the program was started with, for files in its user's own folders.
 pub fn mask_of_user() -> u32 {
     MASK_OF_USER.get().copied().unwrap_or(USUAL_MASK)
 }
 
-/// Takes away from the group and from others what they may do with `path` and everything below it,
-/// and returns how many files and folders were changed. What belongs to another user stays as it
-/// is, and so do links and what they lead to.
+/// Removes the permissions of the group and of others on `path` and everything below it, and
+/// returns how many files and folders were changed. Files of another user stay as they are, and so
+/// do links and their targets.
 ///
-/// A folder that others cannot enter is not looked into, and each folder is closed last: so this
-/// costs nothing once it was done, and is begun again where it was broken off.
+/// A folder that others cannot enter is not read, and each folder is closed last: so a repetition
+/// costs nothing, and an interrupted call can be repeated.
 pub fn close_to_others(path: &Path) -> usize {
     close(path, DEEPEST)
 }
@@ -65,7 +64,7 @@ fn close(path: &Path, deepest: usize) -> usize {
     changed + usize::from(closed.is_ok())
 }
 
-/// Tells whether others than its user may read the file.
+/// Tells whether anybody but its user may read the file.
 pub fn is_open_to_others(path: &Path) -> bool {
     path.metadata().is_ok_and(|found| found.mode() & 0o044 != 0)
 }

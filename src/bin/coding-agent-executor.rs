@@ -1,6 +1,6 @@
 //! The executor: copied into a container, it serves the workspace tools on stdin and stdout.
 //!
-//! Nothing but protocol goes to stdout; why it could not serve goes to stderr.
+//! Only the protocol goes to stdout; an error goes to stderr.
 
 use clap::Parser;
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ struct Arguments {
     /// The project folder.
     #[arg(long, default_value = "/workspace/project")]
     root: PathBuf,
-    /// Seconds a command may take that asks for no time-out.
+    /// Seconds that a command may take if it asks for no time-out.
     #[arg(long, default_value_t = 300)]
     default_timeout: u64,
     /// Most seconds a command may ask for.
@@ -28,17 +28,17 @@ struct Arguments {
     /// Largest file, in bytes, that is read or written.
     #[arg(long, default_value_t = 512 * 1024)]
     max_file_bytes: usize,
-    /// Files that may be written: an end of their name such as `.py`, or a whole name such as
-    /// `Makefile`. Repeat it for more.
+    /// Files that may be written: the end of a name such as `.py`, or a whole name such as
+    /// `Makefile`. May be repeated.
     #[arg(long = "allow-extension")]
     allowed_extensions: Vec<String>,
 }
 
 fn main() -> ExitCode {
-    // Whatever else runs in the container has the same user, and could write answers into the
-    // stream of this process. No kernel refuses this.
+    // Everything else in the container has the same user, and could write answers into the stream
+    // of this process. No kernel refuses this call.
     let _ = coding_agent::process::keep_private();
-    // Before the options are looked at: this happens with every command, and has to be quick.
+    // Before the options are parsed: this is called with every command, and has to be quick.
     let mut words = std::env::args_os().skip(1);
     let first = words.next().unwrap_or_default();
     if first == "supervise" {
@@ -65,7 +65,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Hands connections to the container's loopback on over stdin and stdout.
+/// Forwards connections to the container's loopback over stdin and stdout.
 fn tunnel() -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let served = runtime.block_on(executor::tunnel());
@@ -77,7 +77,7 @@ fn tunnel() -> anyhow::Result<()> {
 fn serve(arguments: Arguments) -> anyhow::Result<()> {
     let options = executor::Options {
         root: arguments.root,
-        // The file this process was started from, even when it was replaced or removed since.
+        // The file that this process was started from, even if it was replaced or removed since.
         supervisor: PathBuf::from("/proc/self/exe"),
         default_timeout: Duration::from_secs(arguments.default_timeout),
         max_timeout: Duration::from_secs(arguments.max_timeout.max(1)),
