@@ -1,4 +1,4 @@
-//! The configured address and key of a server, checked once.
+//! Checks the configured address, model and key of a server.
 
 use reqwest::Url;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
@@ -6,7 +6,7 @@ use secrecy::{ExposeSecret, SecretString};
 
 use super::LlmError;
 
-/// Returns `text` as an address without a slash at its end; `setting` is where it was configured.
+/// Returns `text` as an address without a final slash; `setting` is its configuration key.
 pub(super) fn parsed(text: &str, setting: &str) -> Result<(Url, String), LlmError> {
     let text = text.trim().trim_end_matches('/');
     match Url::parse(text) {

@@ -1,5 +1,5 @@
-//! Anthropic's messages, with cache marks on the system prompt and the last two user turns: the
-//! second mark finds what the call before has cached, the first one caches what this call adds.
+//! Anthropic's messages API, with cache marks on the system prompt and the last two user turns: the
+//! older of the two finds what the call before has cached, the newer caches what this call adds.
 
 use async_trait::async_trait;
 use reqwest::Url;
@@ -14,7 +14,7 @@ use crate::conversation::Message;
 
 const VERSION: &str = "2023-06-01";
 
-/// Anthropic's server.
+/// Anthropic's API.
 pub(super) struct Server {
     facts: Facts,
     max_tokens: u64,
@@ -97,7 +97,7 @@ impl Provider for Server {
                     name: block["name"].as_str().unwrap_or_default().to_owned(),
                     args: arguments(block.get("input")),
                 }),
-                // Thinking and whatever comes later is not for us.
+                // Thinking and blocks of later versions are not used.
                 _ => {}
             }
         }
@@ -132,7 +132,7 @@ impl Provider for Server {
     }
 }
 
-/// Returns the turns, which must alternate; the results of calls come first in theirs.
+/// Returns the turns, which must alternate; the results of calls come first in a turn.
 fn messages(prompt: &Prompt<'_>) -> Vec<Value> {
     let mut turns: Vec<(&str, Vec<Value>)> = Vec::new();
     for message in prompt.messages {

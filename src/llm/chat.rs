@@ -1,9 +1,9 @@
 //! One conversation with a model.
 //!
 //! Guaranteed, whatever the caller does: the history only grows; every native call is answered once
-//! before anything else is said (what the caller does not answer is answered with "not run"); a
-//! reply that is handed out is in the history; a call that failed leaves the history as it was, so
-//! it can simply be made again.
+//! before anything else is said (with "not run" where the caller gives no answer); a reply that is
+//! returned is in the history; a failed call leaves the history as it was, so it can simply be made
+//! again.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -87,7 +87,7 @@ impl Model {
         self.confidential.rule(repository, labels)
     }
 
-    /// Describes, for people, what `llm.local_only` keeps on local models.
+    /// Describes, for people, the part of the work that is kept on local models, if it is not all.
     pub fn confidential_part(&self) -> Option<String> {
         self.confidential.part()
     }
@@ -119,13 +119,13 @@ impl Model {
         self.line.provider.facts().window
     }
 
-    /// Returns what to do where the server's window is smaller than the configured one.
+    /// Returns what to do if the server's window is smaller than the configured one.
     pub fn window_mend(&self) -> &str {
         &self.line.provider.facts().window_mend
     }
 
-    /// Asks whether native tool calls are to be used: the configuration's word, or in `auto` what
-    /// the provider says of the model.
+    /// Asks whether native tool calls are to be used: as configured, or in `auto` as the provider
+    /// says of the model.
     pub async fn takes_native_calls(&self) -> bool {
         match self.line.function_calling {
             FunctionCalling::On => true,
@@ -134,14 +134,14 @@ impl Model {
         }
     }
 
-    /// Asks the server whether it has the model, for `doctor`; returns what it said of itself.
+    /// Asks the server whether it has the model, for `doctor`; returns how it describes itself.
     pub async fn examine(&self) -> Result<String, LlmError> {
         self.line.provider.examine(&self.line.http).await
     }
 
-    /// Starts an empty conversation. With `native` the tools go along as native functions, and with
-    /// them the pseudo tool `done`; otherwise the prompt has to describe them and results go back
-    /// as JSON text.
+    /// Starts an empty conversation. With `native` the tools are offered as native functions, and
+    /// with them the pseudo tool `done`; otherwise the prompt has to describe them, and results are
+    /// sent as JSON text.
     pub fn chat(&self, tools: Arc<[ToolSpec]>, native: bool, cancel: CancellationToken) -> Chat {
         Chat {
             line: Arc::clone(&self.line),
@@ -156,7 +156,7 @@ impl Model {
     }
 }
 
-/// One append-only conversation, with its history; a clone can be asked something aside.
+/// One append-only conversation with its history; a clone can be asked something aside.
 #[derive(Clone)]
 pub struct Chat {
     line: Arc<Line>,
@@ -165,21 +165,21 @@ pub struct Chat {
     form: Option<Arc<Value>>,
     cancel: CancellationToken,
     history: Vec<Message>,
-    /// How much of the history has been handed out for storing.
+    /// Number of messages that have been handed out for storing.
     saved: usize,
     counted: Option<Counted>,
 }
 
 impl Chat {
-    /// Takes up a stored conversation where it ended.
+    /// Continues a stored conversation.
     pub fn resume(&mut self, stored: Vec<Message>) {
         self.history = compaction::folded(stored);
         self.saved = self.history.len();
         self.counted = None;
     }
 
-    /// Holds later replies to `form`, a JSON Schema, where the configuration asks for it. Native
-    /// calls are never held to it: they have schemas of their own.
+    /// Makes the server hold later replies to `form`, a JSON Schema, if that is configured. Native
+    /// calls are exempt: they have schemas of their own.
     pub fn hold_to(&mut self, form: Option<Value>) {
         self.form = form.map(Arc::new);
     }
@@ -190,7 +190,7 @@ impl Chat {
         });
     }
 
-    /// Says something. Native calls that are still open are answered first, as not run.
+    /// Adds a user message. Native calls that are still open are answered first, as not run.
     pub fn send_user_message(&mut self, text: &Clean) {
         self.answer_open_calls(&mut Vec::new());
         self.history.push(Message::User {
@@ -198,9 +198,8 @@ impl Chat {
         });
     }
 
-    /// Answers the calls of the last reply. Part of `send_user_message` in the sources: without
-    /// native calls it becomes a user message `{"previous_output": [{"tool", "args", "output",
-    /// "is_error"?}]}`, else one message for each call.
+    /// Answers the calls of the last reply: native calls in a message of results, others in a user
+    /// message `{"previous_output": [{"tool", "args", "output", "is_error"?}]}`.
     pub fn send_tool_results(&mut self, mut results: Vec<ToolResult>) {
         self.answer_open_calls(&mut results);
         if !results.is_empty() {
@@ -265,7 +264,7 @@ impl Chat {
         Ok(reply)
     }
 
-    /// Reads what a server answered, without taking it up; the error says what is missing in it.
+    /// Reads a server's answer without adding it to the history; the error says what is missing.
     pub fn read(&self, answer: &Value) -> Result<Reply, String> {
         let answer = self.line.provider.read(answer)?;
         Ok(self.reply(answer, 0))
@@ -278,7 +277,7 @@ impl Chat {
         window::needed(&self.history, self.counted, tools) * 100 / window
     }
 
-    /// Returns how many tokens the server counted for the last request, if it does count.
+    /// Returns how many tokens the server counted for the last request, if it counts.
     pub fn counted(&self) -> Option<u64> {
         self.counted.map(|counted| counted.tokens)
     }
@@ -293,15 +292,15 @@ impl Chat {
         beginning
     }
 
-    /// Lets `summary`, a [`Message::Summary`], take the place of what it replaces. Everything
-    /// before must have been stored.
+    /// Puts `summary`, a [`Message::Summary`], in the place of what it replaces. Everything before
+    /// it must have been stored.
     pub fn compact(&mut self, summary: Message) {
         compaction::take_up(&mut self.history, summary);
         self.saved = self.history.len();
         self.counted = None;
     }
 
-    /// Returns the messages that came since the last call of this function.
+    /// Returns the messages that were added since the last call of this function.
     pub fn unsaved(&mut self) -> Vec<Message> {
         let unsaved = self.history[self.saved..].to_vec();
         self.saved = self.history.len();
@@ -314,9 +313,9 @@ impl Chat {
 }
 
 impl Chat {
-    /// Answers the native calls that wait for it: from `results`, which loses them, or as not run.
-    /// Providers refuse a conversation in which a call has no answer, so a turn that could not be
-    /// read would end the run otherwise.
+    /// Answers the open native calls: from `results`, from which the answers are taken, or as not
+    /// run. Providers refuse a conversation in which a call has no answer, so a turn that could not
+    /// be read would otherwise end the run.
     fn answer_open_calls(&mut self, results: &mut Vec<ToolResult>) {
         let Some(Message::Assistant { calls, .. }) = self.history.last() else {
             return;
@@ -381,7 +380,7 @@ impl Chat {
         }
     }
 
-    /// Some servers count their ids anew in each reply.
+    /// Tells whether a call with this id is in the history: some servers number each reply anew.
     fn knows(&self, id: &str) -> bool {
         self.history.iter().any(|message| match message {
             Message::Assistant { calls, .. } => calls.iter().any(|call| call.id == id),

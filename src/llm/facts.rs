@@ -1,16 +1,16 @@
-//! What is known of a provider before anything is sent to it.
+//! Facts about a provider that are known before anything is sent to it.
 
 use reqwest::header::HeaderMap;
 
-/// What is the same for every request to a provider, and what its errors name.
+/// The parts that all requests to a provider share, and what its errors name.
 #[derive(Debug)]
 pub(super) struct Facts {
     pub(super) name: &'static str,
     pub(super) model: String,
     pub(super) address: String,
-    /// In tokens.
+    /// The window in tokens.
     pub(super) window: u64,
-    /// Keys are marked sensitive in here.
+    /// Headers of each request; keys are marked sensitive.
     pub(super) headers: HeaderMap,
     /// What to do when the key is refused.
     pub(super) key_mend: &'static str,

@@ -1,16 +1,16 @@
 //! Writes a request so that the fields of a schema come in the order in which it requires them.
 //!
-//! Servers that hold a model to a schema have it write the fields in the order in which they stand
-//! there. JSON objects are sorted by name in this program, and so the model would have to give the
-//! arguments of a tool before it may say which one, and its reason last.
+//! Servers that hold a model to a schema make it write the fields in the schema's order. This
+//! program sorts the fields of JSON objects by name, so the model would have to give the arguments
+//! of a tool before it may name the tool, and its reason last.
 
 use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 use serde_json::{Map, Value};
 
-/// A value whose schemas are written in order; everything else is written as it is.
+/// A value whose schemas are written in order; everything else is written unchanged.
 pub(super) struct InOrder<'value>(pub(super) &'value Value);
 
-/// The `properties` of a schema, those that are required first.
+/// The `properties` of a schema, to be written with the required ones first.
 struct Properties<'value> {
     fields: &'value Map<String, Value>,
     required: &'value [Value],

@@ -1,10 +1,10 @@
-//! How much of a long prompt a model really gets to read.
+//! Measures how much of a long prompt a model really gets to read.
 //!
-//! A server with a smaller window than the configured one drops the beginning of a prompt, most of
-//! them without a word. So a prompt begins with a marker, goes on with lines that mean nothing, and
-//! ends with the question for the marker: if it comes back, everything was read. What the server
-//! counts stands in for a model that does not repeat well. A handful of requests at most; the
-//! longest is as long as the configured window allows.
+//! A server with a smaller window than the configured one drops the beginning of a prompt, mostly
+//! without saying so. So a prompt begins with a marker, goes on with meaningless lines, and ends
+//! with the question for the marker: if it comes back, everything was read. For a model that does
+//! not repeat well, the server's count decides. It takes a handful of requests at most; the longest
+//! is as long as the configured window allows.
 
 use std::sync::Arc;
 
@@ -16,29 +16,28 @@ use crate::conversation::excerpt;
 use crate::secret::Redactor;
 
 /// Part of the window, in percent, that the longest prompt takes by our own cautious estimate; the
-/// reply needs some, too.
+/// reply needs some of it, too.
 const LONGEST: u64 = 92;
-/// The first prompt takes this part, to learn how the server counts and whether the model repeats.
+/// Part that the first prompt takes, to learn how the server counts and whether the model repeats.
 const FIRST: u64 = 8;
-/// Most further prompts, to find the place where it is cut.
+/// Most further prompts, to find the length at which it is cut.
 const SEARCHES: u32 = 5;
-/// A count of less than this part of what was expected, in percent, is that of a prompt that was
-/// cut.
+/// Least share of the expected count, in percent: a lower count shows that the prompt was cut.
 const HONEST: u64 = 90;
 
-/// What was found.
+/// The result of a measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Measured {
-    /// As many tokens as this arrived, and nothing was missing.
+    /// This many tokens arrived, and nothing was missing.
     Whole { tokens: u64 },
-    /// The server cuts the prompt, or refuses it: more than `arrived` tokens did not arrive
+    /// The server cuts the prompt or refuses it: more than `arrived` tokens did not arrive
     /// together.
     Cut { arrived: u64, is_silent: bool },
     /// The model does not repeat the marker, and the server counts nothing or everything.
     Unsure { tokens: u64 },
 }
 
-/// What became of one prompt.
+/// The result of one prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Seen {
     Repeated {
@@ -48,7 +47,7 @@ enum Seen {
         counted: Option<u64>,
     },
     Refused,
-    /// By its own count the server has cut it.
+    /// By its own count the server has cut the prompt.
     Cut {
         counted: u64,
     },
@@ -80,8 +79,7 @@ impl Model {
                 });
             }
         };
-        // Not from the line for the marker on: the few words around the lines are counted with the
-        // first prompt.
+        // Scaled from the whole first count: that has the few words around the lines in it as well.
         let expected = |lines: u64| each.map_or_else(|| tokens_of(lines), |(counted, few)| counted * lines / few);
         let whole = self.ask_for_marker(most).await?;
         match whole {
@@ -124,7 +122,7 @@ impl Model {
 
     async fn ask_for_marker(&self, lines: u64) -> Result<Seen, LlmError> {
         let nothing_to_hide = Redactor::default();
-        // Another one each time, so that none is known from the prompt before.
+        // A different one each time, so that no reply repeats the marker of the prompt before.
         let marker = format!("heron-{}", 1_000 + lines % 9_000);
         let mut chat = self.chat(Arc::from([]), false, CancellationToken::new());
         chat.send_system_prompt(&nothing_to_hide.clean("You answer questions about a text in one word."));
@@ -148,12 +146,12 @@ impl Model {
     }
 }
 
-/// Lines of one length, which no server can keep in its cache for another.
+/// Returns a meaningless line. All have the same length, and none is like another.
 fn filler(line: u64) -> String {
     format!("Line {line:06} of this text says nothing of interest to anybody.\n")
 }
 
-/// Returns how many lines are about `tokens`, by the estimate that the program goes by.
+/// Returns how many lines have about `tokens`, by the program's own estimate.
 fn lines_for(tokens: u64) -> u64 {
     tokens / excerpt::estimated_tokens(&filler(0)).max(1)
 }

@@ -1,10 +1,10 @@
-//! Language models behind one chat session: the agent knows `send_system_prompt`,
-//! `send_user_message` and `get_response`, and nothing of providers.
+//! Language models behind one chat session: the agent calls `send_system_prompt`,
+//! `send_user_message` and `get_response`, and knows nothing of providers.
 //!
-//! `provider` says what a protocol is, `openai`, `ollama` and `anthropic` are the protocols, and
-//! `http` alone talks to the network, where `nearby` walls it in for confidential work; what a
-//! failure means is decided in `refusal`, whether a prompt was cut in `window`. Replies are not
-//! streamed: nothing here acts on half of one.
+//! `provider` defines what a protocol is, `openai`, `ollama` and `anthropic` are the protocols, and
+//! only `http` uses the network, restricted by `nearby` for confidential work; `refusal` decides
+//! what a failure means, `window` whether a prompt was cut. Replies are not streamed: nothing here
+//! acts on half of one.
 
 mod address;
 mod anthropic;
@@ -34,21 +34,21 @@ use chrono::{DateTime, Utc};
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// The section below that is used.
+    /// The provider, and the section below that configures it.
     pub provider: ProviderName,
     /// Native tool calls: `auto` asks the provider and falls back to JSON in the text.
     pub function_calling: FunctionCalling,
-    /// JSON in the text is held to its form by the server.
+    /// Makes the server hold replies in JSON text to their schema.
     pub constrained_replies: bool,
     /// How long one reply may take.
     pub timeout_seconds: u64,
     /// Only models on this machine or in a private network are used, for everything.
     pub local_only: bool,
-    /// Only such models are used for these: `owner/repo`, `owner/*`, `group/*` with all below it.
+    /// Repositories with local models only: `owner/repo`, `owner/*`, `group/*` with all below it.
     pub local_only_repositories: Vec<String>,
-    /// Only such models are used for items with this label.
+    /// Label of items for which only local models are used.
     pub local_only_label: Option<String>,
-    /// Hosts that count as near although their addresses are not private.
+    /// Hosts that count as local although their addresses are not private.
     pub local_endpoints: Vec<String>,
     pub ollama: Ollama,
     pub lmstudio: LmStudio,
@@ -85,7 +85,7 @@ pub struct Ollama {
     pub context_length: u64,
     /// How long the model stays loaded after a call, e.g. `30m`.
     pub keep_alive: String,
-    /// Requests that are made at once; what more there are wait for one another.
+    /// Requests that are made at once; further ones wait.
     pub parallel_requests: usize,
 }
 
@@ -96,7 +96,7 @@ pub struct LmStudio {
     pub base_url: String,
     pub model: String,
     pub context_length: u64,
-    /// Requests that are made at once; what more there are wait for one another.
+    /// Requests that are made at once; further ones wait.
     pub parallel_requests: usize,
 }
 
@@ -135,7 +135,7 @@ pub enum LlmError {
     /// The operator: key, model name, address or another setting.
     #[error("{what}; {mend}")]
     Refused { what: String, mend: String },
-    /// The operator: the server cut the prompt without a word.
+    /// The operator: the server cut the prompt silently.
     #[error("the prompt was truncated: about {sent} tokens were sent, the server counted {counted}; {mend}")]
     Truncated { sent: u64, counted: u64, mend: String },
     /// The program: the conversation does not fit the window.
@@ -153,7 +153,7 @@ pub enum LlmError {
     /// Time: no answer after all retries.
     #[error("the model at {address} cannot be reached: {reason}")]
     Unreachable { address: String, reason: String },
-    /// The operator: what is confidential goes to no server that is not near.
+    /// The operator: confidential work goes only to a local server.
     #[error(
         "nothing was sent to the model at {address}: {rule}, so only a server on this machine, in a private network or in \
          llm.local_endpoints may be used, and {reason}; choose such a server in the section llm, or add its host to \

@@ -1,11 +1,11 @@
-//! Tool names as providers accept them: `[a-zA-Z0-9_-]{1,64}`, where ours are `server/tool`.
+//! Converts tool names, `server/tool`, to the form of providers, `[a-zA-Z0-9_-]{1,64}`, and back.
 
 use crate::conversation::ToolSpec;
 
 const MAX_LENGTH: usize = 64;
 
-/// Returns our name of what the model called. A name that was never offered is passed on, so that
-/// the error the model gets names what it wrote.
+/// Returns our name of the tool that the model called. A name that was never offered is passed on,
+/// so that the error the model gets names what it wrote.
 pub(super) fn ours(tools: &[ToolSpec], called: &str) -> String {
     tools
         .iter()
@@ -13,9 +13,9 @@ pub(super) fn ours(tools: &[ToolSpec], called: &str) -> String {
         .map_or_else(|| called.replacen("__", "/", 1), |tool| tool.name.clone())
 }
 
-/// Returns the provider's form of `name`: `server__tool`, or where that would be too long, odd or
+/// Returns the provider's form of `name`: `server__tool`, or, if that would be too long, odd or
 /// ambiguous, a shortened form with a check sum. The form depends on the name alone, so a resumed
-/// conversation reads the same.
+/// conversation is written the same.
 pub(super) fn wire(name: &str) -> String {
     let (server, tool) = name.split_once('/').unwrap_or(("", name));
     let plain = |part: &str| {
@@ -48,7 +48,7 @@ pub(super) fn wire(name: &str) -> String {
 }
 
 /// FNV-1a: the standard library's hasher may change between versions, and stored conversations must
-/// not.
+/// not change with it.
 fn check_sum(name: &str) -> u32 {
     name.bytes().fold(0x811c_9dc5, |sum, byte| {
         (sum ^ u32::from(byte)).wrapping_mul(0x0100_0193)

@@ -1,9 +1,9 @@
-//! Which model servers are near: on this machine, in a private network, or named by the
+//! Decides which model servers are local: on this machine, in a private network, or named by the
 //! configuration.
 //!
-//! What is confidential goes to no other. A name is judged by the addresses it has when the
-//! connection is made, all of them, so it cannot point elsewhere in between; no proxy is used,
-//! since it would look names up for itself.
+//! Confidential work goes to no other. A name is judged by all addresses that it has when the
+//! connection is made, so it cannot point elsewhere in between; no proxy is used, since that would
+//! look names up by itself.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
 use super::Config;
 
-/// Where confidential work is, and what is near.
+/// The configuration of confidential work and of local servers.
 #[derive(Debug, Default)]
 pub(super) struct Confidential {
     always: bool,
@@ -22,14 +22,14 @@ pub(super) struct Confidential {
     hosts: Arc<[String]>,
 }
 
-/// A wall around what is near, and the rule that put it up.
+/// Allows connections to local servers only, and names the rule that demands it.
 #[derive(Debug, Clone)]
 pub(super) struct Nearby {
     pub(super) rule: String,
     hosts: Arc<[String]>,
 }
 
-/// A server that is not near.
+/// A server that is not local.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{host} is at {ip}")]
 pub(super) struct TooFar {
@@ -48,7 +48,7 @@ impl Confidential {
         }
     }
 
-    /// Returns the rule by which work on this is confidential, if one is.
+    /// Returns the rule that makes work on this item confidential, if one does.
     pub(super) fn rule(&self, repository: Option<&str>, labels: &[String]) -> Option<String> {
         if self.always {
             return Some("llm.local_only is true".to_owned());
@@ -62,7 +62,7 @@ impl Confidential {
         is_set.then(|| format!("the item has the label `{label}` (llm.local_only_label)"))
     }
 
-    /// Says what is confidential where not everything is.
+    /// Describes the confidential part of the work; `None` if that is all or nothing.
     pub(super) fn part(&self) -> Option<String> {
         let repositories = self
             .repositories
@@ -76,7 +76,7 @@ impl Confidential {
         (!self.always && !all.is_empty()).then(|| all.join(", "))
     }
 
-    /// Returns the wall that `rule` puts up.
+    /// Returns the restriction that `rule` demands.
     pub(super) fn wall(&self, rule: String) -> Nearby {
         let hosts = Arc::clone(&self.hosts);
         Nearby { rule, hosts }
@@ -84,7 +84,7 @@ impl Confidential {
 }
 
 impl Nearby {
-    /// Checks an address that is written as one; names are judged when they are looked up.
+    /// Checks a host that is written as an IP address; names are checked when they are looked up.
     pub(super) fn check(&self, url: &Url) -> Result<(), TooFar> {
         let ip = match url.host() {
             Some(url::Host::Ipv4(ip)) => IpAddr::V4(ip),
@@ -122,7 +122,7 @@ impl Resolve for Nearby {
     }
 }
 
-/// Returns what the wall said, where it is the cause of `error`.
+/// Returns the refusal of this module if it is the cause of `error`.
 pub(super) fn wall_in<'error>(error: &'error (dyn std::error::Error + 'static)) -> Option<&'error TooFar> {
     let mut cause = Some(error);
     while let Some(error) = cause {
@@ -134,9 +134,9 @@ pub(super) fn wall_in<'error>(error: &'error (dyn std::error::Error + 'static)) 
     None
 }
 
-/// Link-local addresses are not near: cloud providers answer there. Nor are those that carriers
-/// share out (100.64/10), which [`crate::egress`] takes for somebody's own network: a model there
-/// has to be named.
+/// Tells whether an address is local. Link-local ones are not: cloud providers answer there. Nor
+/// are those that carriers share out (100.64/10), although [`crate::egress`] takes them for
+/// somebody's own network: a model there has to be named.
 fn is_near(ip: IpAddr) -> bool {
     match ip.to_canonical() {
         IpAddr::V4(ip) => ip.is_loopback() || ip.is_private(),
@@ -144,8 +144,8 @@ fn is_near(ip: IpAddr) -> bool {
     }
 }
 
-/// Tells whether `entry` (`owner/repo`, `group/*`) names `repository`, with all that is below a
-/// group.
+/// Tells whether `entry` (`owner/repo`, `group/*`) names `repository`; a group includes its
+/// subgroups.
 fn fits(entry: &str, repository: &str) -> bool {
     let (entry, repository) = (entry.trim().to_lowercase(), repository.to_lowercase());
     match entry.strip_suffix('*') {

@@ -1,5 +1,4 @@
-//! Ollama through its native interface: its OpenAI endpoint ignores the window and how long the
-//! model stays loaded.
+//! Ollama's native API: its OpenAI endpoint ignores the window and how long the model stays loaded.
 
 use async_trait::async_trait;
 use reqwest::Url;
@@ -42,8 +41,8 @@ pub(super) fn server(config: &Ollama) -> Result<(Url, Server), LlmError> {
     Ok((url, server))
 }
 
-/// Ollama reads a text as a duration with a unit, and only a number as seconds; `-1` (for ever)
-/// must be a number.
+/// Converts the setting: Ollama reads text as a duration with a unit and only a number as seconds,
+/// and `-1` (for ever) must be a number.
 fn keep_alive(text: &str) -> Value {
     let text = text.trim();
     text.parse::<i64>()
@@ -76,7 +75,7 @@ impl Provider for Server {
             "stream": false,
             "keep_alive": self.keep_alive,
             "options": { "num_ctx": self.facts.window },
-            // Newer servers then say that the prompt does not fit, instead of cutting it; older
+            // Newer servers then report that the prompt does not fit, instead of cutting it; older
             // ones ignore both.
             "truncate": false,
             "shift": false,
@@ -105,7 +104,7 @@ impl Provider for Server {
             text: message["content"].as_str().unwrap_or_default().to_owned(),
             calls: calls.collect(),
             cut: answer["done_reason"] == "length",
-            // Older servers leave the count out when the whole prompt was in the cache.
+            // Older servers omit the count when the whole prompt was cached.
             counted: tokens(&answer["prompt_eval_count"]).map(|input| Counted {
                 input,
                 output: tokens(&answer["eval_count"]).unwrap_or_default(),

@@ -1,4 +1,4 @@
-//! OpenAI's chat completions, as OpenAI, LM Studio and most other servers speak them.
+//! OpenAI's chat completions API, which LM Studio and most other servers offer as well.
 
 use async_trait::async_trait;
 use reqwest::Url;
@@ -15,7 +15,7 @@ use crate::conversation::{ToolCall, ToolResult};
 pub(super) struct Server {
     facts: Facts,
     max_tokens: Option<u64>,
-    /// OpenAI's own newer models refuse `max_tokens`; other servers know nothing else.
+    /// OpenAI's own newer models refuse `max_tokens`; other servers know only that.
     is_openai: bool,
     is_lmstudio: bool,
 }
@@ -116,7 +116,7 @@ impl Provider for Server {
 
     fn read(&self, answer: &Value) -> Result<Answer, String> {
         if let Some(error) = answer.get("error").filter(|error| !error.is_null()) {
-            // Some routers wrap the failure of the server behind them into a success.
+            // Some routers report the failure of the server behind them inside a success.
             let said = error.get("message").unwrap_or(error);
             return Err(format!("it answered with an error inside a success: {said}"));
         }
@@ -183,8 +183,8 @@ impl Provider for Server {
 }
 
 impl Server {
-    /// A server with a single model (llama.cpp's, for one) serves it under any name; others want
-    /// the right one.
+    /// Decides on a model that is not listed: a server with a single model (such as llama.cpp's)
+    /// serves it under any name; others need the right one.
     fn without_the_model<'models>(&self, models: &[&'models Value]) -> Result<(&'models Value, String), LlmError> {
         let facts = &self.facts;
         let ids: Vec<_> = models.iter().filter_map(|entry| entry["id"].as_str()).take(8).collect();
@@ -218,8 +218,8 @@ impl Server {
     }
 }
 
-/// Returns the window that a server tells with the model: each has its own name for it, and
-/// llama.cpp's stands a level deeper.
+/// Returns the window that a server reports with the model: each has its own name for it, and
+/// llama.cpp's is one level deeper.
 fn told_window(model: &Value) -> Option<u64> {
     let told = ["max_model_len", "context_length", "context_window"].map(|key| &model[key]);
     told.into_iter()

@@ -1,7 +1,7 @@
-//! What one provider's protocol is: where requests go, how they look and how answers are read.
+//! The protocol of one provider: where requests go, what they contain and how answers are read.
 //!
-//! A provider is pure but for `examine`: it makes and reads JSON, and `http` alone sends it. So
-//! every rule about retries, refusals and limits exists once.
+//! A provider makes and reads JSON; only `takes_native_calls` and `examine` ask the server, and all
+//! requests go through `http`. So every rule about retries, refusals and limits exists once.
 
 use std::borrow::Cow;
 
@@ -18,14 +18,13 @@ use crate::conversation::{Message, ToolSpec};
 #[async_trait]
 pub(super) trait Provider: Send + Sync {
     fn facts(&self) -> &Facts;
-    /// Where conversations are sent.
+    /// Returns the address to which conversations are sent.
     fn chat_url(&self) -> String;
     /// Returns the request for `prompt`.
     fn body(&self, prompt: &Prompt<'_>) -> Value;
-    /// Reads the server's answer; the error says what is missing in it.
+    /// Reads the server's answer; the error says what is missing.
     fn read(&self, answer: &Value) -> Result<Answer, String>;
-    /// Asks whether the model takes native tool calls. Where the server does not tell, they are
-    /// tried.
+    /// Asks whether the model takes native tool calls. If the server does not tell, they are tried.
     async fn takes_native_calls(&self, http: &Http) -> bool;
     /// Asks the server what it is and whether it has the model.
     async fn examine(&self, http: &Http) -> Result<String, LlmError>;
@@ -34,23 +33,23 @@ pub(super) trait Provider: Send + Sync {
 /// A conversation to be sent.
 pub(super) struct Prompt<'chat> {
     pub(super) messages: &'chat [Message],
-    /// Offered as native functions; `None` in JSON mode.
+    /// Tools to offer as native functions; `None` in JSON mode.
     pub(super) tools: Option<&'chat [ToolSpec]>,
     /// JSON Schema that the server is to hold the reply to.
     pub(super) form: Option<&'chat Value>,
 }
 
-/// A tool as a provider is told of it.
+/// A tool as it is described to a provider.
 pub(super) struct Function<'chat> {
-    /// In the form that providers accept.
+    /// The name in the form that providers accept.
     pub(super) name: String,
     pub(super) description: &'chat str,
     pub(super) schema: Cow<'chat, Value>,
 }
 
 impl Prompt<'_> {
-    /// Returns what is offered: the tools, and the pseudo tool by which the model says that it is
-    /// done.
+    /// Returns the functions to offer: the tools, and the pseudo tool by which the model says that
+    /// it is done.
     pub(super) fn functions(&self) -> Vec<Function<'_>> {
         let Some(tools) = self.tools else {
             return Vec::new();
@@ -73,14 +72,14 @@ impl Prompt<'_> {
     }
 }
 
-/// What a model answered.
+/// A model's answer.
 #[derive(Debug, Default)]
 pub(super) struct Answer {
     pub(super) text: String,
     pub(super) calls: Vec<WireCall>,
-    /// Ended by the length limit.
+    /// Whether the reply ended at the length limit.
     pub(super) cut: bool,
-    /// What the server counted; not every server does.
+    /// The server's count; not every server counts.
     pub(super) counted: Option<Counted>,
 }
 
@@ -100,19 +99,19 @@ pub(super) struct Counted {
     pub(super) cached: u64,
 }
 
-/// More than any model reads or writes at once: what a server counts beyond it is no count, and
-/// sums of counts never overflow.
+/// More than any model reads or writes at once: a server's count above it is cut to this, and sums
+/// of counts never overflow.
 const MOST_TOKENS: u64 = 1 << 40;
 
-/// Returns the number of tokens that stands in `value`, if one does.
+/// Returns the number of tokens in `value`, if there is one.
 pub(super) fn tokens(value: &Value) -> Option<u64> {
     value.as_u64().map(|tokens| tokens.min(MOST_TOKENS))
 }
 
-/// Stands where a provider wants some text and there is none.
+/// Sent where a provider requires some text and there is none.
 pub(super) const NO_TEXT: &str = "(no text)";
 
-/// Returns `arguments` as an object, whether the server wrote them as text or as JSON.
+/// Returns the arguments as an object, whether the server wrote them as text or as JSON.
 pub(super) fn arguments(value: Option<&Value>) -> Result<Map<String, Value>, String> {
     match value {
         None | Some(Value::Null) => Ok(Map::new()),

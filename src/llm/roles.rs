@@ -6,8 +6,8 @@ use super::provider::{NO_TEXT, Prompt};
 use crate::conversation::{Message, ToolCall, ToolResult};
 
 /// Returns the conversation as messages by role; calls and results, in which the protocols differ,
-/// are written by `call` and `result`. User messages in a row become one: many templates of local
-/// models refuse two.
+/// are written by `call` and `result`. Consecutive user messages become one: the templates of many
+/// local models refuse two.
 pub(super) fn messages(
     prompt: &Prompt<'_>,
     call: impl Fn(&ToolCall) -> Value,
@@ -38,7 +38,7 @@ pub(super) fn messages(
     messages
 }
 
-/// Returns the tools as both protocols list them, or `None` where there are none.
+/// Returns the tools as both protocols list them, or `None` if there are none.
 pub(super) fn functions(prompt: &Prompt<'_>) -> Option<Value> {
     let functions = prompt.functions();
     let listed = functions.iter().map(|tool| {

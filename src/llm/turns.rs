@@ -1,8 +1,8 @@
-//! How many requests are with a model's server at once.
+//! Limits how many requests are at a model's server at once.
 //!
-//! A server at home answers one request at a time, or all of them more slowly; where it takes turns
-//! between several conversations, each finds the beginning of another one in the cache. So requests
-//! wait here, where a stop ends the waiting and the time-out of a reply has not begun.
+//! A local server answers one request at a time, or all of them more slowly; if it alternates
+//! between conversations, each finds the beginning of another one in the cache. So requests wait
+//! here, where a stop ends the waiting and the time-out of a reply has not begun.
 
 use std::sync::Arc;
 
@@ -11,18 +11,18 @@ use tokio_util::sync::CancellationToken;
 
 use super::LlmError;
 
-/// The turns at one server. All clones share them.
+/// The turns at one server, shared by all clones.
 #[derive(Clone)]
 pub(super) struct Turns(Option<Arc<Semaphore>>);
 
-/// Ends when dropped, and the next one begins.
+/// The right to make one request; ends when dropped.
 #[must_use]
 pub(super) struct Turn {
     _permit: Option<OwnedSemaphorePermit>,
 }
 
 impl Turns {
-    /// Returns so many turns; without a limit where there is none.
+    /// Returns `at_once` turns, or turns without a limit.
     pub(super) fn new(at_once: Option<usize>) -> Self {
         let most = |at_once: usize| at_once.clamp(1, Semaphore::MAX_PERMITS);
         Self(at_once.map(|at_once| Arc::new(Semaphore::new(most(at_once)))))
@@ -31,7 +31,7 @@ impl Turns {
     /// Waits for a turn, in the order of asking.
     ///
     /// # Errors
-    /// When it is cancelled before.
+    /// Fails if the waiting is cancelled.
     pub(super) async fn next(&self, cancel: &CancellationToken) -> Result<Turn, LlmError> {
         let Some(turns) = &self.0 else {
             return Ok(Turn { _permit: None });

@@ -1,27 +1,27 @@
-//! How much of the window a conversation takes, and whether the server read all of it.
+//! Estimates a conversation's share of the window, and checks whether the server read all of it.
 //!
-//! Servers of local models cut a prompt that does not fit without a word, and the model then works
-//! blind. The only trace is the number of prompt tokens they report. Here is what that number must
-//! be at least.
+//! Servers of local models silently cut a prompt that does not fit, and the model then works blind.
+//! The only trace is the number of prompt tokens they report. This module computes the least that
+//! this number can be.
 
 use crate::conversation::{Message, ToolSpec, excerpt};
 
-/// Fewer tokens than this are not judged: chat templates and counting differ by some, and no window
-/// is that small.
+/// Least number of tokens that is judged: chat templates and ways of counting differ by some, and
+/// no window is that small.
 const TOO_FEW_TO_JUDGE: u64 = 400;
-/// Templates write a few marks only into the last turn, so that a longer conversation may lack
+/// Tokens that a template writes only into the last turn, so that a longer conversation may lack
 /// them.
 const TEMPLATE_MARKS: u64 = 32;
 
-/// The last count the server gave, and how many messages it was for.
+/// The server's last count, and how many messages it was for.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Counted {
     pub(super) tokens: u64,
     pub(super) messages: usize,
 }
 
-/// Returns a cautious estimate of what `messages` and the offered tools will count, from the last
-/// count where there is one.
+/// Returns a cautious estimate of the tokens of `messages` and the offered tools, based on the last
+/// count if there is one.
 pub(super) fn needed(messages: &[Message], before: Option<Counted>, tools: &[ToolSpec]) -> u64 {
     let (known, new) = split(messages, before);
     let new = sum(new, excerpt::estimated_tokens);
@@ -36,9 +36,9 @@ pub(super) fn needed(messages: &[Message], before: Option<Counted>, tools: &[Too
 
 /// Tells whether `counted` is less than a server that read all `messages` could have counted.
 ///
-/// The bound is half of the least a tokenizer can make of the text, on top of the last count: the
+/// The bound is half of the fewest tokens that the text can have, on top of the last count: the
 /// conversation only grows, so the count must, too. One smaller count is believed: some servers
-/// count only what was not in their cache, and then the count lies between the bounds of the new
+/// count only what was not in their cache, and then the count is within the bounds of the new
 /// messages alone.
 pub(super) fn is_cut(messages: &[Message], before: Option<Counted>, counted: u64) -> bool {
     let (known, new) = split(messages, before);
@@ -58,9 +58,9 @@ fn split(messages: &[Message], before: Option<Counted>) -> (u64, &[Message]) {
     }
 }
 
-/// Returns how few tokens `text` can be. Tokenizers do not merge across words, so each word is one
-/// at least, however long (runs of spaces or signs may all be in one token); of Chinese and
-/// Japanese no more than four characters are one.
+/// Returns the fewest tokens that `text` can have. Tokenizers do not merge across words, so each
+/// word is one at least, however long (runs of spaces or other characters may all be in one token);
+/// of Chinese and Japanese at most four characters are one.
 fn least_tokens(text: &str) -> u64 {
     let mut words = 0;
     let mut others = 0_u64;
@@ -115,8 +115,7 @@ mod tests {
 
     #[test]
     fn honest_counts_raise_no_alarm() {
-        // Counts as of a vocabulary that makes 4.6 bytes of prose, or five of indented code, one
-        // token.
+        // Counts of a vocabulary with 4.6 bytes of prose, or five of indented code, in a token.
         let long = prose(12_000);
         assert!(!is_cut(&[user(&long)], None, long.len() as u64 * 10 / 46));
         let long = code(1_000);

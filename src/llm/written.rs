@@ -1,4 +1,4 @@
-//! Calls and results as JSON text, for models that take no native calls.
+//! Writes calls and results as JSON text, for models that take no native calls.
 
 use std::borrow::Cow;
 
@@ -7,8 +7,8 @@ use serde_json::{Map, Value, json};
 use crate::conversation::decode::DONE;
 use crate::conversation::{Message, ToolCall, ToolResult, excerpt};
 
-/// Longer arguments are cut where they are repeated beside their output: the model has just written
-/// them itself.
+/// Longest argument that is repeated in full beside its output; longer ones are cut, since the
+/// model has just written them itself.
 const MAX_REPEATED_ARGUMENT: usize = 600;
 
 /// Returns `{"previous_output": [{"tool", "args", "output", "is_error"?}]}`.
@@ -30,8 +30,8 @@ pub(super) fn previous_output(results: &[ToolResult]) -> String {
     json!({ "previous_output": list }).to_string()
 }
 
-/// Returns `history` with native calls and their results written out, one message for each. Needed
-/// where a conversation that began with native calls goes on without them.
+/// Returns `history` with native calls and their results as JSON text, one message for each. Needed
+/// if a conversation that began with native calls goes on without them.
 pub(super) fn out(history: &[Message]) -> Cow<'_, [Message]> {
     let is_native = |message: &Message| match message {
         Message::Assistant { calls, .. } => !calls.is_empty(),
