@@ -1,9 +1,9 @@
-//! The project folder as a directory handle: every path is resolved beneath it, by the kernel where
-//! it can.
+//! The project folder as a directory handle: every path is resolved beneath it, by the kernel if it
+//! can do that.
 //!
 //! Comparing path strings failed twice elsewhere: `/app2` begins with `/app`, and a symlink put
-//! there between the check and the use leads anywhere. A handle has neither hole. What is in `.git`
-//! may be read, but never written.
+//! there between the check and the use leads anywhere. A handle has neither weakness. Files in
+//! `.git` may be read, but never written.
 
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, File, OpenOptions, OpenOptionsExt, Permissions};
@@ -16,30 +16,30 @@ use super::fault::Fault;
 /// The project folder.
 pub(super) struct Root {
     folder: Dir,
-    /// As the model may write it, and as it really is.
+    /// Path of the folder as the model may write it, and its real path.
     names: [PathBuf; 2],
     max_file_bytes: usize,
-    /// Ends of the names of files that may be written, in small letters; all where there is none.
+    /// Endings of the names of files that may be written, in lower case; empty for all.
     endings: Vec<String>,
 }
 
-/// A file that may be written, there or not. Only [`Root::target`] makes one: it lies in the
-/// project, not in `.git`, and its last part is no symlink.
+/// A file that may be written, whether it exists or not. Only [`Root::target`] makes one: it is in
+/// the project, not in `.git`, and its last part is no symlink.
 pub(super) struct Target {
     folder: Dir,
     name: OsString,
-    /// Beneath the root, without links: the same for every way to write it.
+    /// Path beneath the root, without links: the same for every way to write it.
     pub(super) path: PathBuf,
 }
 
-/// What becomes of folders that are not there.
+/// What to do about missing parent folders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Parents {
     Make,
     MustExist,
 }
 
-/// What is at a [`Target`].
+/// The content of a [`Target`] that exists.
 pub(super) struct Existing {
     pub(super) text: String,
     permissions: Permissions,
@@ -60,7 +60,7 @@ impl Root {
         self.folder.open_dir(relative).map_err(|error| Fault::at(path, &error))
     }
 
-    /// Returns the path of a folder for a process to start in.
+    /// Returns the path of a folder in which a process is to start.
     pub(super) fn folder_path(&self, path: &str) -> Result<PathBuf, Fault> {
         let relative = self.relative(path)?;
         let real = self
@@ -76,12 +76,12 @@ impl Root {
         Ok(self.text_of(path, file)?.text)
     }
 
-    /// Finds where `path` is to be written; a symlink inside the project is followed.
+    /// Finds the file to write for `path`; a symlink inside the project is followed.
     pub(super) fn target(&self, path: &str, parents: Parents) -> Result<Target, Fault> {
         let at_path = |error: io::Error| Fault::at(path, &error);
         let mut relative = self.relative(path)?;
         refuse_git(path, &relative)?;
-        // Before a folder is made for it; and below once more, for where a link leads.
+        // Checked before a folder is made for it, and again below for the target of a link.
         self.check_ending(path, &relative)?;
         if self
             .folder
@@ -111,7 +111,7 @@ impl Root {
         })
     }
 
-    /// Reads what is at `target`; `None` when nothing is.
+    /// Reads the file at `target`; `None` if there is none.
     pub(super) fn existing(&self, path: &str, target: &Target) -> Result<Option<Existing>, Fault> {
         match open_to_read(&target.folder, Path::new(&target.name)) {
             Ok(file) => self.text_of(path, file).map(Some),
@@ -120,8 +120,7 @@ impl Root {
         }
     }
 
-    /// Puts `text` in place of what `existing` was, or of nothing: whole or not at all, keeping the
-    /// file's mode.
+    /// Replaces `existing`, or makes the file: with the whole `text` or not at all. The mode stays.
     pub(super) fn put(
         &self,
         path: &str,
@@ -173,7 +172,7 @@ impl Root {
         })
     }
 
-    /// A name that has no extension, such as `Makefile`, is allowed as a whole.
+    /// Refuses other names. One without an extension, such as `Makefile`, is allowed as a whole.
     fn check_ending(&self, path: &str, resolved: &Path) -> Result<(), Fault> {
         let name = resolved
             .file_name()
@@ -212,7 +211,7 @@ impl Target {
             .open_with(draft, OpenOptions::new().write(true).create_new(true))?;
         file.write_all(text.as_bytes())?;
         let Some(existing) = existing else {
-            // Unlike a rename, a link fails when somebody else has made the file in between.
+            // Unlike a rename, a link fails if somebody else has made the file in between.
             self.folder.hard_link(draft, &self.folder, &self.name)?;
             return self.folder.remove_file(draft);
         };
@@ -234,7 +233,7 @@ fn open_to_read(folder: &Dir, path: &Path) -> io::Result<File> {
     folder.open_with(path, OpenOptions::new().read(true).custom_flags(no_waiting))
 }
 
-/// Refuses every spelling of `.git` that some file system takes for it.
+/// Refuses every spelling that some file system takes for `.git`.
 fn refuse_git(path: &str, resolved: &Path) -> Result<(), Fault> {
     let is_git = |part: Component<'_>| {
         let name = part.as_os_str().to_string_lossy().to_ascii_lowercase();

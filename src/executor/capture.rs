@@ -1,13 +1,13 @@
-//! Output that may be endless, kept in bounded memory: its head, its tail, and how much is missing
-//! between them.
+//! Keeps output that may be endless in bounded memory: its head, its tail, and the number of bytes
+//! missing between them.
 
-/// What a command has written so far.
+/// The output of a command so far.
 #[derive(Debug)]
 pub(super) struct Capture {
     half: usize,
     head: Vec<u8>,
-    /// Grows to twice `half` before its front is dropped, so that each byte is moved once and not
-    /// with every read.
+    /// Grows to twice `half` before its front is dropped, so that a byte is moved once and not with
+    /// every read.
     tail: Vec<u8>,
     total: u64,
 }
@@ -34,8 +34,8 @@ impl Capture {
         }
     }
 
-    /// Returns the text and the number of bytes left out. What is no UTF-8 is shown as `�`, and so
-    /// is NUL, which several databases and model servers refuse.
+    /// Returns the text and the number of bytes left out. Invalid UTF-8 is shown as `�`, and so is
+    /// NUL, which several databases and model servers refuse.
     pub(super) fn into_text(mut self) -> (String, u64) {
         let surplus = self.tail.len().saturating_sub(self.half);
         self.tail.drain(..surplus);
@@ -57,7 +57,7 @@ fn readable(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).replace('\0', "\u{fffd}")
 }
 
-/// Returns how many bytes at the end belong to a character that was cut.
+/// Returns the number of bytes at the end that belong to a character that was cut.
 fn unfinished_character(bytes: &[u8]) -> usize {
     let starts_one = |count: &usize| {
         std::str::from_utf8(&bytes[bytes.len() - count..])

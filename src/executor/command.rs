@@ -1,8 +1,8 @@
-//! Runs one command: bounded in time and output, and with everything it starts.
+//! Runs one command with everything it starts, bounded in time and output.
 //!
-//! A time-out or a cancellation ends the whole tree before the answer goes out. What a finished
-//! command leaves in the background goes on (a server started with `&` is a legitimate thing
-//! between two calls), is named in the answer, and ends with the executor at the latest.
+//! A time-out or a cancellation ends the whole tree before the answer goes out. Background
+//! processes of a finished command go on (a server started with `&` is legitimate between two
+//! calls), are named in the answer, and end with the executor at the latest.
 
 use anyhow::Context;
 use std::io;
@@ -26,11 +26,11 @@ use super::supervisor::{Ending, GRACE};
 use crate::process::descent::descendants;
 use crate::process::ending::end_descendants;
 
-/// How long output is awaited after the command itself has ended: for what background processes say
-/// at their start.
+/// Time to wait for output after the command itself has ended: background processes report their
+/// start then.
 const LAST_OUTPUT: Duration = Duration::from_millis(500);
 
-/// Programs ask questions, page, colour and phone home less with these.
+/// With these variables programs ask fewer questions, and page, colour and phone home less.
 const ENVIRONMENT: [(&str, &str); 5] = [
     ("CI", "true"),
     ("GIT_TERMINAL_PROMPT", "0"),
@@ -83,13 +83,13 @@ impl Running {
     fn start(options: &Options, command: &str, folder: &Path) -> anyhow::Result<Self> {
         let (ours, theirs) = BlockingStream::pair().context("no socket for the command could be made")?;
         ours.set_nonblocking(true)?;
-        // One pipe for both streams: what comes first is read first.
+        // One pipe for both streams, so that their order is kept.
         let (output, stdout) = io::pipe().context("no pipe for the command's output could be made")?;
         let stderr = stdout.try_clone()?;
         let supervisor = Command::new(&options.supervisor)
             .arg("supervise")
-            // The supervisor goes there itself: with a folder to change to this process would be
-            // copied for every command, its memory tables and all, only to be replaced at once.
+            // The supervisor changes to the folder itself: if it were set here, this process would
+            // be copied for every command, its memory tables and all, only to be replaced at once.
             .args([folder.as_os_str(), command.as_ref()])
             .envs(ENVIRONMENT)
             .stdin(Stdio::from(OwnedFd::from(theirs)))
@@ -105,14 +105,14 @@ impl Running {
         })
     }
 
-    /// Reads output until the supervisor says how the command ended.
+    /// Reads output until the supervisor reports how the command ended.
     async fn ending(&mut self, capture: &mut Capture) -> anyhow::Result<How> {
         let mut line = String::new();
-        // Pinned, not begun anew: a read that is dropped half-way loses what it has read.
+        // Pinned and not started again: a read that is dropped half-way loses what it has read.
         let mut reading = pin!(self.line.read_line(&mut line));
         let said = tokio::select! {
             said = &mut reading => said,
-            // All output is there before the line when the command has closed its streams.
+            // If the command has closed its streams, all output arrives before the line.
             () = read_into(capture, &mut self.output) => reading.await,
         };
         said.context("the command's supervisor cannot be heard")?;
@@ -123,14 +123,14 @@ impl Running {
         })
     }
 
-    /// Returns when all output is read, or when background processes hold the pipe open for too
+    /// Returns when all output was read, or when background processes hold the pipe open for too
     /// long.
     async fn last_output(&mut self, capture: &mut Capture) {
         let _ = tokio::time::timeout(LAST_OUTPUT, read_into(capture, &mut self.output)).await;
     }
 
-    /// Ends all processes of the command, and reads on: one that blocks on a full pipe cannot end
-    /// politely.
+    /// Ends all processes of the command while it goes on reading: a process that blocks on a full
+    /// pipe cannot end on TERM.
     async fn end_everything(&mut self, capture: &mut Capture) -> anyhow::Result<()> {
         let supervisor = self.supervisor_id;
         let mut ended = tokio::task::spawn_blocking(move || end_descendants(supervisor, GRACE));
@@ -142,17 +142,17 @@ impl Running {
         Ok(())
     }
 
-    /// Names what still runs, and sees to its output and its burial until it has ended.
+    /// Names the processes that still run; drains their output and reaps them until all have ended.
     fn into_background(mut self) -> Vec<String> {
         if matches!(self.supervisor.try_wait(), Ok(Some(_))) {
             return Vec::new();
         }
         let living = descendants(self.supervisor_id);
         tokio::spawn(async move {
-            // A server whose output nobody reads would block, or die of a closed pipe.
+            // A server would block, or die of a closed pipe, if nobody read its output.
             let _ = tokio::io::copy(&mut self.output, &mut tokio::io::sink()).await;
             let _ = self.supervisor.wait().await;
-            // Until here: the supervisor ends everything when the socket closes.
+            // The socket stays open until here: the supervisor ends everything when it closes.
             drop(self.line);
         });
         living

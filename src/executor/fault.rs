@@ -1,9 +1,9 @@
-//! Why a file tool refused, in words that begin with a code a program can read and go on with what
-//! the model can do.
+//! Why a file tool refused: a text that begins with a code for programs, and goes on with what the
+//! model can do.
 
 use std::io;
 
-/// A refusal. Nothing was changed.
+/// A refusal. No file was changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Fault {
     #[error("path_escape 400: {0}")]
@@ -12,14 +12,14 @@ pub(super) enum Fault {
     Extension(String),
     #[error("not_found 404: {0}")]
     NotFound(String),
-    /// Something is there that must not be, or more of it than may be.
+    /// Something exists that must not, or more often than it may.
     #[error("exists 409: {0}")]
     Exists(String),
     #[error("too_large 413: {0}")]
     TooLarge(String),
     #[error("not_utf8 415: {0}")]
     NotUtf8(String),
-    /// What the operating system said, e.g. that the disk is full.
+    /// An error of the operating system, e.g. that the disk is full.
     #[error("failed 500: {0}")]
     Failed(String),
 }
@@ -34,7 +34,7 @@ impl Fault {
             io::ErrorKind::AlreadyExists => Self::Exists(format!(
                 "{path} is there already; use mode overwrite, append, or str_replace"
             )),
-            // The directory handle refuses with an error of its own; the kernel's refusals carry a
+            // The directory handle refuses with an error of its own; errors of the kernel have a
             // number.
             io::ErrorKind::PermissionDenied if error.raw_os_error().is_none() => Self::escape(path),
             _ => Self::Failed(format!("{path}: {error}")),

@@ -1,4 +1,4 @@
-//! The six file tools: what each does with the project folder, and what it answers.
+//! The six file tools: their effects on the project folder, and their answers.
 
 use serde::Deserialize;
 use std::sync::{Mutex, PoisonError};
@@ -13,12 +13,12 @@ use super::text::{self, Replaced};
 const ITEMS: usize = 500;
 const MOST_ITEMS: usize = 10_000;
 
-/// The project's files, and how to take edits back.
+/// The project's files, and the edits that can be undone.
 pub(super) struct Files {
     pub(super) root: Root,
     max_shown_bytes: usize,
-    /// Held for a whole edit: of two at once to one file, the second sees what the first has made
-    /// of it.
+    /// Held for a whole edit: of two concurrent edits of a file, the second one sees the result of
+    /// the first.
     history: Mutex<History>,
 }
 
@@ -78,11 +78,11 @@ pub(super) struct UndoEdit {
     path: String,
 }
 
-/// What a file tool answers.
+/// The answer of a file tool.
 #[derive(Debug)]
 pub(super) struct Answer {
     pub(super) text: String,
-    /// How large the file is that was read, or what it was made.
+    /// Size of the file that was read, or its new size.
     pub(super) size: Option<usize>,
 }
 
@@ -218,7 +218,7 @@ impl Files {
         Ok(answer)
     }
 
-    /// Changes a file as `change` says, from its text (or nothing) to the new text and the answer.
+    /// Edits a file: `change` turns its text (or nothing) into the new text and the answer.
     fn edit(
         &self,
         path: &str,

@@ -1,4 +1,4 @@
-//! What files were before they were edited, for `undo_edit`. Bounded: the oldest edits are
+//! Stores what files were before they were edited, for `undo_edit`. Bounded: the oldest edits are
 //! forgotten first.
 
 use std::collections::VecDeque;
@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 const PER_FILE: usize = 20;
 const BYTES: usize = 32 * 1024 * 1024;
 
-/// One edit that can be taken back.
+/// One edit that can be undone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Edit {
     pub(super) path: PathBuf,
-    /// `None`: the file was not there.
+    /// The text before; `None` if the file did not exist.
     pub(super) before: Option<String>,
-    /// To notice what somebody else has changed since.
+    /// The text after, to notice what somebody else has changed since.
     pub(super) after: String,
 }
 

@@ -1,24 +1,23 @@
-//! The names in a folder, sorted and bounded. Level by level, so that one deep folder does not hide
-//! its neighbours.
+//! Lists the names in a folder, sorted and bounded: level by level, so that one deep folder does
+//! not hide its neighbours.
 
 use cap_std::fs::Dir;
 use std::collections::VecDeque;
 use std::io;
 use std::path::PathBuf;
 
-/// A folder with more names than this is shown in part, whatever is asked for: reading them all
-/// takes memory.
+/// Most names of one folder that are read, whatever is asked for: reading more takes memory.
 const MOST_NAMES: usize = 50_000;
 
-/// How far down a listing goes.
+/// How deep a listing goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Depth {
     ThisFolder,
     EveryFolder,
 }
 
-/// Returns the paths beneath `folder`, folders with a slash at the end, at most `max_items`, and
-/// says what is missing. Leaves out `.git`; symlinks are shown, not followed.
+/// Returns the paths beneath `folder`, folders with a slash and symlinks with `@` at the end, at
+/// most `max_items`, and says if any are missing. Leaves out `.git`, and follows no symlink.
 pub(super) fn list(folder: Dir, depth: Depth, max_items: usize) -> io::Result<String> {
     let mut items = Vec::new();
     let mut is_cut = false;
@@ -40,7 +39,7 @@ pub(super) fn list(folder: Dir, depth: Depth, max_items: usize) -> io::Result<St
             }
             items.push(shown(&path, kind));
             if kind.is_dir() && depth == Depth::EveryFolder {
-                // One that has just gone, or may not be read, is still listed.
+                // A folder that has just gone, or may not be read, is still listed.
                 waiting.extend(entry.open_dir().ok().map(|folder| (path, folder)));
             }
         }
@@ -67,7 +66,7 @@ fn shown(path: &std::path::Path, kind: cap_std::fs::FileType) -> String {
         kind if kind.is_symlink() => "@",
         _ => "",
     };
-    // A line for each: a name may hold anything but a slash.
+    // One line for each: a name may hold anything but a slash.
     let name = path.to_string_lossy().replace(char::is_control, "\u{fffd}");
     format!("{name}{mark}")
 }

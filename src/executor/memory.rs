@@ -1,7 +1,7 @@
-//! How often the kernel has killed a process of this container because memory ran out.
+//! Counts how often the kernel has killed a process of this container because memory ran out.
 //!
-//! Read from the container's own control group, version 2 or 1, as a count that only grows. Where
-//! neither can be read the count stays unknown, and nothing is claimed.
+//! The count is read from the container's own control group, version 2 or 1, and only grows. If
+//! neither can be read, it stays unknown, and nothing is claimed.
 
 use std::fs;
 
@@ -11,7 +11,7 @@ const FILES: [&str; 2] = [
     "/sys/fs/cgroup/memory/memory.oom_control",
 ];
 
-/// Returns the count, where it can be read.
+/// Returns the count, if it can be read.
 pub(super) fn kills() -> Option<u64> {
     FILES.iter().find_map(|file| count(&fs::read_to_string(file).ok()?))
 }

@@ -1,10 +1,10 @@
-//! The program inside the container: an MCP server on stdio with the seven workspace tools, and
-//! beside it the inner end of the way out ([`tunnel`]).
+//! The program inside the container: an MCP server on stdio with the seven workspace tools, and the
+//! inner end of the tunnel out of the container ([`tunnel`]).
 //!
 //! It guarantees that no command outlives its time-out, its cancellation or this program, that
 //! output and files are bounded, and that the file tools stay in the project folder. It is no
-//! sandbox: what a command may do is decided by the container around it, and a model that wants to
-//! kill this program can (the worker then starts another).
+//! sandbox: the container around it decides what a command may do, and a model that wants to kill
+//! this program can (the worker then starts another).
 
 mod beneath;
 mod capture;
@@ -34,30 +34,30 @@ use server::Workspace;
 pub use supervisor::supervise;
 pub use tunnel::tunnel;
 
-/// Longest request that is read: a file of the largest size, escaped.
+/// Longest request that is read: enough for the largest file, escaped.
 const MAX_REQUEST_BYTES: usize = 16 * 1024 * 1024;
 
-/// What the executor allows.
+/// Settings of the executor.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// The project folder.
     pub root: PathBuf,
-    /// This program, which also knows how to [`supervise`].
+    /// Path of this program, which also runs [`supervise`].
     pub supervisor: PathBuf,
-    /// For commands that ask for none.
+    /// Time-out of commands that ask for none.
     pub default_timeout: Duration,
-    /// The most a command may ask for.
+    /// Longest time-out that a command may ask for.
     pub max_timeout: Duration,
     /// Most bytes of output, or of a file, in one answer.
     pub max_output_bytes: usize,
     /// Largest file that is read or written.
     pub max_file_bytes: usize,
-    /// Ends of the names of files that may be written, such as `.py`; all where there is none.
+    /// Endings of the names of files that may be written, such as `.py`; empty for all.
     pub allowed_extensions: Vec<String>,
 }
 
-/// Serves until stdin ends, then ends every process that is left. Calls under way get five seconds
-/// to finish first.
+/// Serves until stdin ends, then ends all processes that are left. Calls in progress first get five
+/// seconds to finish.
 pub async fn serve(options: Options) -> anyhow::Result<()> {
     adopt_orphans().context("orphaned processes cannot be adopted")?;
     let root = options.root.display().to_string();

@@ -1,4 +1,4 @@
-//! What became of a command, in the words the model reads and in the fields the program reads.
+//! The outcome of a command, in words for the model and in fields for the program.
 
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -13,26 +13,26 @@ pub(super) enum How {
     Cancelled,
 }
 
-/// A command that is over.
+/// A command that has ended.
 #[derive(Debug, Clone)]
 pub(super) struct Outcome {
     pub(super) how: How,
     pub(super) duration: Duration,
-    /// Both streams, in the order they came.
+    /// Output of both streams, in the order it came.
     pub(super) output: String,
     pub(super) cut_bytes: u64,
     pub(super) memory_ran_out: bool,
-    /// `ID NAME` of each process that goes on.
+    /// `ID NAME` of each process that still runs.
     pub(super) in_background: Vec<String>,
 }
 
 impl Outcome {
-    /// A command that says it failed is a failed call: `done` beside it must not count.
+    /// A command that reports failure is a failed call: `done` beside it must not count.
     pub(super) fn is_error(&self) -> bool {
         self.how != How::Exited(0)
     }
 
-    /// Returns the output and, below it in brackets, what the output does not say.
+    /// Returns the output and, below it in brackets, what it does not show.
     pub(super) fn text(&self) -> String {
         let mut lines = vec![format!("[{}, {}]", self.how_in_words(), in_words(self.duration))];
         if self.memory_ran_out {

@@ -1,6 +1,6 @@
-//! The tools behind MCP: reads arguments, runs the tool, writes the answer.
+//! The tools as an MCP server: reads arguments, runs the tool, writes the answer.
 //!
-//! Every failure a model can react to is an answer marked as an error, never a protocol error:
+//! Every failure that a model can react to is an answer marked as an error, never a protocol error:
 //! clients show those badly or not at all.
 
 use rmcp::model::{
@@ -24,7 +24,7 @@ use super::fault::Fault;
 use super::files::{Answer, Files};
 use super::tools::tools;
 
-/// Calls that run at once; more wait.
+/// Most calls that run at once; more wait.
 const CALLS_AT_ONCE: usize = 8;
 
 /// The server of one project folder.

@@ -1,14 +1,14 @@
-//! The small process between the executor and one command: the parent of everything the command
+//! A small process between the executor and one command: the parent of everything the command
 //! starts.
 //!
 //! Each command gets its own, so that a daemonised grandchild of one command is never taken for
-//! another's: orphans fall to the nearest adopter, and the supervisor is that. It tells the
+//! another's: orphans are adopted by the nearest subreaper, which is the supervisor. It tells the
 //! executor how the command itself ended, stays while background processes live, and ends them all
 //! when the executor goes. Marking processes through their environment failed at programs that
 //! clear it; walking the tree alone fails once a parent in the middle has died.
 //!
-//! It starts in a millisecond: no runtime, no options. Its stdin is a socket to the executor, in
-//! both directions.
+//! It starts in a millisecond: no runtime, no options. Its stdin is a socket to the executor, used
+//! in both directions.
 
 use std::ffi::OsStr;
 use std::io::{self, Read, Write};
@@ -23,7 +23,7 @@ use std::time::Duration;
 use crate::process::ending::end_descendants;
 use crate::process::{adopt_orphans, bury_any_child};
 
-/// Between TERM and KILL.
+/// Time between TERM and KILL.
 pub(super) const GRACE: Duration = Duration::from_secs(2);
 
 /// How a command ended, as one line on the socket.
@@ -38,15 +38,15 @@ pub(super) enum Ending {
 pub fn supervise(folder: &OsStr, command: &OsStr) -> ExitCode {
     match try_supervise(folder, command) {
         Ok(()) => ExitCode::SUCCESS,
-        // The executor sees a socket that ended without a word.
+        // The executor sees a socket that closed without a report.
         Err(_) => ExitCode::FAILURE,
     }
 }
 
 fn try_supervise(folder: &OsStr, command: &OsStr) -> io::Result<()> {
     adopt_orphans()?;
-    // A session of its own: no terminal, and signals to the executor's group do not reach the
-    // command.
+    // In a session of its own it has no terminal, and signals to the executor's group do not reach
+    // the command.
     rustix::process::setsid()?;
     let executor = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
     let shell = match std::env::set_current_dir(folder).and_then(|()| start(command)) {
@@ -56,14 +56,14 @@ fn try_supervise(folder: &OsStr, command: &OsStr) -> io::Result<()> {
     end_with_the_executor(executor.try_clone()?);
     while let Some((child, status)) = bury_any_child()? {
         if child == shell {
-            // With the executor gone there is nobody to tell.
+            // If the executor is gone, there is nobody to tell.
             let _ = say(&executor, &Ending::from(status));
         }
     }
     Ok(())
 }
 
-/// One write, so that the executor wakes once.
+/// Reports in one write, so that the executor wakes once.
 fn say(mut executor: &UnixStream, ending: &Ending) -> io::Result<()> {
     executor.write_all(format!("{ending}\n").as_bytes())
 }
@@ -78,7 +78,7 @@ fn start(command: &OsStr) -> io::Result<u32> {
             .spawn()
             .map(|child| child.id())
     };
-    // By their places: PATH may begin with a folder that commands can write to.
+    // By absolute paths: PATH may begin with a folder that commands can write to.
     match spawn("/bin/bash") {
         Err(error) if error.kind() == io::ErrorKind::NotFound => spawn("/bin/sh"),
         started => started,
@@ -87,7 +87,7 @@ fn start(command: &OsStr) -> io::Result<u32> {
 
 fn end_with_the_executor(mut executor: UnixStream) {
     thread::spawn(move || {
-        // The executor never says anything: whatever comes back means that it is gone.
+        // The executor never writes anything: whatever is read means that it is gone.
         let _ = executor.read(&mut [0]);
         let _ = end_descendants(std::process::id(), GRACE);
         std::process::exit(1);

@@ -1,7 +1,7 @@
-//! Edits as pure functions from text to text. Line ends stay what they are: a file of CRLF lines is
-//! edited, and shown, as if it had LF lines.
+//! Edits as pure functions from text to text. Line ends are kept: a file of CRLF lines is edited,
+//! and shown, as if it had LF lines.
 
-/// Returns whether every line ends in CR LF.
+/// Tells whether every line ends in CR LF.
 pub(super) fn is_crlf(text: &str) -> bool {
     let line_feeds = text.matches('\n').count();
     line_feeds > 0 && text.matches("\r\n").count() == line_feeds
@@ -15,7 +15,7 @@ pub(super) fn shown(text: &str) -> String {
     text.to_owned()
 }
 
-/// Returns `text` with the line ends that the text `model` has.
+/// Returns `text` with the line ends of the text `model`.
 pub(super) fn with_line_ends_of(model: &str, text: &str) -> String {
     if is_crlf(model) {
         return text.replace("\r\n", "\n").replace('\n', "\r\n");
@@ -23,7 +23,7 @@ pub(super) fn with_line_ends_of(model: &str, text: &str) -> String {
     text.to_owned()
 }
 
-/// Where a text to be replaced was found.
+/// The result of a replacement.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Replaced {
     Once {
@@ -31,7 +31,7 @@ pub(super) enum Replaced {
         line: usize,
     },
     Nowhere,
-    /// At these lines.
+    /// The lines of all occurrences.
     Several(Vec<usize>),
 }
 
@@ -49,7 +49,7 @@ pub(super) fn replace_once(text: &str, old: &str, new: &str) -> Replaced {
     }
 }
 
-/// Inserts `added` as lines of its own after `line`, 0 being the top; `None` when there is no such
+/// Inserts `added` as lines of its own after `line`, 0 being the top; `None` if there is no such
 /// line.
 pub(super) fn insert_after(text: &str, line: usize, added: &str) -> Option<String> {
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
@@ -67,7 +67,7 @@ pub(super) fn insert_after(text: &str, line: usize, added: &str) -> Option<Strin
     Some(result)
 }
 
-/// A part of a text in whole lines.
+/// A part of a text, in whole lines.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct View {
     pub(super) text: String,
@@ -77,8 +77,8 @@ pub(super) struct View {
     pub(super) of: usize,
 }
 
-/// Returns the lines `first` to `last` (from 1, both included), as many as fit into `max_bytes`, at
-/// least one; `None` when there are none.
+/// Returns the lines `first` to `last` (from 1, both included), as many as fit into `max_bytes`,
+/// but at least one; `None` if there are no such lines.
 pub(super) fn view(text: &str, first: usize, last: usize, max_bytes: usize) -> Option<View> {
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     let wanted = lines.get(first.checked_sub(1)?..last.min(lines.len()))?;

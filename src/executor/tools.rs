@@ -1,10 +1,10 @@
-//! The seven tools as a model is told of them. Every word is paid for on every run, and small
+//! The seven tools as they are described to a model. Every word is paid for on every run, and small
 //! models have small windows: a test keeps all seven below 600 tokens.
 
 use rmcp::model::{JsonObject, Tool};
 use serde_json::{Value, json};
 
-/// Returns the tools, in the order a model should think of them.
+/// Returns the tools, in the order in which a model should think of them.
 pub(super) fn tools() -> Vec<Tool> {
     let path = || json!({"type": "string"});
     let text = || json!({"type": "string"});

@@ -1,8 +1,8 @@
-//! The inner end of the way out: listens on the container's loopback and hands each connection on
-//! as one stream over stdin and stdout.
+//! The inner end of the tunnel out of the container: listens on its loopback, and forwards each
+//! connection as one stream over stdin and stdout.
 //!
-//! It decides nothing: what may be reached is decided at the other end, outside of the container.
-//! It ends with its stdin.
+//! It decides nothing: the other end, outside of the container, decides what may be reached. It
+//! ends with its stdin.
 
 use std::future::poll_fn;
 use std::io;
@@ -22,12 +22,12 @@ use tokio_util::compat::{FuturesAsyncReadCompatExt, TokioAsyncReadCompatExt};
 
 use crate::egress::{MOST_CONNECTIONS, PROXY_PORT, READY};
 
-/// How long the one before may still have the port: it ends when its worker's end of the stream
+/// Time for the previous tunnel to release the port: it ends when its worker's end of the stream
 /// does.
 const BIND_PATIENCE: Duration = Duration::from_secs(20);
 const BIND_PAUSE: Duration = Duration::from_millis(50);
 
-/// Longest life of a connection, a little longer than the other end gives it.
+/// Longest life of a connection, a little longer than at the other end.
 const LIFE: Duration = Duration::from_mins(65);
 
 /// Serves until stdin ends.
@@ -40,14 +40,14 @@ pub async fn tunnel() -> anyhow::Result<()> {
     let mut connection = yamux::Connection::new(stream, yamux::Config::default(), yamux::Mode::Client);
     let places = Arc::new(Semaphore::new(MOST_CONNECTIONS));
     let mut served = JoinSet::new();
-    // Accepted, and without a stream yet.
+    // A connection that was accepted, and has no stream yet.
     let mut waiting = None;
     loop {
         tokio::select! {
-            // Both in one: they need the same connection, and either may be what makes it go on.
+            // Both are polled together: they need the same connection, and either may let it go on.
             event = poll_fn(|context| {
                 match connection.poll_next_inbound(context) {
-                    // Nobody opens streams from outside.
+                    // Streams from the other end are not expected, and are dropped.
                     Poll::Ready(Some(Ok(_))) => context.waker().wake_by_ref(),
                     Poll::Ready(Some(Err(error))) => return Poll::Ready(Err(error)),
                     Poll::Ready(None) => return Poll::Ready(Ok(None)),
@@ -67,24 +67,24 @@ pub async fn tunnel() -> anyhow::Result<()> {
                 },
             },
             accepted = accept(&listener, &places), if waiting.is_none() => waiting = Some(accepted),
-            // So that those that ended do not pile up.
+            // Ended tasks are removed, so that they do not pile up.
             Some(_) = served.join_next() => {}
         }
     }
 }
 
-/// Waits for a place first: who finds none waits in the kernel's queue, and is refused by it when
-/// that is full, too.
+/// Accepts a connection when a place is free. Until then it waits in the kernel's queue, and is
+/// refused if that is full, too.
 async fn accept(
     listener: &TcpListener,
     places: &Arc<Semaphore>,
 ) -> (TcpStream, Option<tokio::sync::OwnedSemaphorePermit>) {
-    // Fails only when it is closed, and nobody does that.
+    // Fails only if the semaphore is closed, which nobody does.
     let place = Arc::clone(places).acquire_owned().await.ok();
     loop {
         match listener.accept().await {
             Ok((near, _)) => return (near, place),
-            // Out of file descriptors, say: it passes.
+            // Such as having no file descriptors left: it passes.
             Err(_) => sleep(BIND_PAUSE).await,
         }
     }
@@ -93,7 +93,7 @@ async fn accept(
 async fn hand_on(mut near: TcpStream, stream: yamux::Stream) {
     let _ = near.set_nodelay(true);
     let mut far = stream.compat();
-    // Whether it ended well is between the two ends.
+    // Whether it ended well matters only to the two ends.
     let _ = timeout(LIFE, copy_bidirectional(&mut near, &mut far)).await;
     let _ = far.shutdown().await;
 }
