@@ -7,7 +7,7 @@ use crate::agent::record::outcome::Ending;
 
 /// Everything that was asked for was done, or there was nothing to do.
 pub const SUCCESS: u8 = 0;
-/// A task failed, or the outside kept the program from working.
+/// A task failed, or something outside kept the program from working.
 pub const FAILED: u8 = 1;
 /// A policy of the program refused the task.
 pub const REFUSED: u8 = 2;

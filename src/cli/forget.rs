@@ -55,7 +55,7 @@ fn told(erased: &Erased) -> String {
             is_rest_left: erased.is_rest_left,
             ..Erased::default()
         }) {
-        "nothing is stored of it".to_owned()
+        "nothing is stored about it".to_owned()
     } else {
         format!(
             "erased {} with their conversations, {} of journal and logs, the kept outputs of {}, the kept commits of {}",

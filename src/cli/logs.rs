@@ -13,7 +13,7 @@ use crate::journal::fact::{Entry, Fact};
 use crate::journal::reading::Reader;
 use crate::task::id::TaskId;
 
-/// How often the journal is looked at with `--follow`.
+/// Interval between reads of the journal with `--follow`.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 /// Prints the task's entries, oldest first.
@@ -53,7 +53,7 @@ pub async fn show(config: Option<&Path>, logs: &Logs) -> ExitCode {
         }
         if !is_known {
             complain(format_args!(
-                "nothing is known of {task}; `coding-agent status` lists the tasks there are"
+                "nothing is known about {task}; `coding-agent status` lists the tasks there are"
             ));
             return exit::FAILED.into();
         }

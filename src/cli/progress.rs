@@ -36,7 +36,7 @@ impl Progress {
         }
     }
 
-    /// Takes the spinner away, so that what is printed next stands alone.
+    /// Removes the spinner, so that it does not mix with what is printed next.
     pub fn clear(&self) {
         if let Some(spinner) = &self.spinner {
             spinner.finish_and_clear();

@@ -1,5 +1,5 @@
-//! What the commands share: output, configuration, and the [`Session`] (logs, journal, service)
-//! that is opened at the start and closed in order at the end.
+//! Shared parts of the commands: output, configuration, and the [`Session`] (logs, journal,
+//! service) that is opened at the start and closed in order at the end.
 
 use std::future::Future;
 use std::io::Write;

@@ -368,7 +368,7 @@ async fn what_a_task_without_a_configuration_file_did_can_be_looked_at_without_o
     );
     let before = answer(&["logs", "github:acme/widgets#1"]).await;
     insta::assert_snapshot!(outcome(&world, &before), @"
-    coding-agent: nothing is known of github:acme/widgets#1; `coding-agent status` lists the tasks there are
+    coding-agent: nothing is known about github:acme/widgets#1; `coding-agent status` lists the tasks there are
     [exit code 1]
     ");
 

@@ -91,7 +91,7 @@ async fn logs_and_status_tell_the_story_of_a_run() {
     assert_eq!((logs.code, status.code, unknown.code), (Some(0), Some(0), Some(1)));
     assert_eq!(
         unknown.stderr,
-        "coding-agent: nothing is known of github:acme/widgets#2; `coding-agent status` lists the tasks there are\n"
+        "coding-agent: nothing is known about github:acme/widgets#2; `coding-agent status` lists the tasks there are\n"
     );
     let of_the_task: Vec<Value> = world
         .journal()

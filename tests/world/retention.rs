@@ -86,7 +86,7 @@ async fn nothing_is_left_of_a_task_that_is_forgotten() {
     assert_eq!(tasks(&world).await, ["github:acme/widgets#3"]);
     let again = world.command(&["forget", "github:acme/widgets#1"]).await;
     assert_eq!(
-        again.stdout, "github:acme/widgets#1: nothing is stored of it\n",
+        again.stdout, "github:acme/widgets#1: nothing is stored about it\n",
         "{again:?}"
     );
     // What is left still works.
