@@ -324,7 +324,7 @@ async fn window(model: &Model) -> Finding {
             format!(
                 "of a long prompt about {arrived} tokens arrive, and {configured} are configured; the server {}",
                 if is_silent {
-                    "drops what comes before them without a word"
+                    "silently drops what comes before them"
                 } else {
                     "refuses longer ones"
                 }

@@ -172,7 +172,7 @@ impl Root {
         })
     }
 
-    /// Refuses other names. One without an extension, such as `Makefile`, is allowed as a whole.
+    /// Refuses a name without an allowed ending. One such as `Makefile` is allowed as a whole.
     fn check_ending(&self, path: &str, resolved: &Path) -> Result<(), Fault> {
         let name = resolved
             .file_name()

@@ -115,7 +115,7 @@ impl Running {
             // If the command has closed its streams, all output arrives before the line.
             () = read_into(capture, &mut self.output) => reading.await,
         };
-        said.context("the command's supervisor cannot be heard")?;
+        said.context("the command's supervisor cannot be read from")?;
         Ok(match line.parse::<Ending>()? {
             Ending::Exited(code) => How::Exited(code),
             Ending::Signalled(signal) => How::Signalled(signal),

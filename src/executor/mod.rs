@@ -67,9 +67,9 @@ pub async fn serve(options: Options) -> anyhow::Result<()> {
         AsyncRwTransport::<RoleServer, _, _>::new_server(reader, writer).with_max_line_length(MAX_REQUEST_BYTES);
     let service = serve_server(workspace, transport)
         .await
-        .context("the client did not shake hands")?;
+        .context("the handshake with the client failed")?;
     let served = service.waiting().await;
     let _ = tokio::task::spawn_blocking(|| end_descendants(std::process::id(), supervisor::GRACE)).await?;
-    served.context("the server broke off")?;
+    served.context("the server ended with an error")?;
     Ok(())
 }

@@ -130,7 +130,7 @@ impl Workspace {
                 result
             }
             Ok(Err(fault)) => refusal(fault.to_string()),
-            Err(error) => refusal(format!("the tool broke off: {error}")),
+            Err(error) => refusal(format!("the tool failed: {error}")),
         }
     }
 }

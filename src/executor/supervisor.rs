@@ -122,7 +122,7 @@ impl FromStr for Ending {
             Some(("exited", code)) => Ok(Self::Exited(code.parse()?)),
             Some(("signalled", signal)) => Ok(Self::Signalled(signal.parse()?)),
             Some(("not-started", reason)) => Ok(Self::NotStarted(reason.to_owned())),
-            _ => anyhow::bail!("the command's supervisor ended without a word; it was probably killed"),
+            _ => anyhow::bail!("the command's supervisor ended without a report; it was probably killed"),
         }
     }
 }

@@ -57,7 +57,7 @@ pub async fn tunnel() -> anyhow::Result<()> {
                     return Poll::Pending;
                 }
                 connection.poll_new_outbound(context).map_ok(Some)
-            }) => match event.context("the other end broke off")? {
+            }) => match event.context("the connection to the worker broke")? {
                 None => return Ok(()),
                 Some(stream) => if let Some((near, place)) = waiting.take() {
                     served.spawn(async move {

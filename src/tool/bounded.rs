@@ -21,7 +21,7 @@ const MESSAGES_PER_SECOND: f64 = 200.0;
 const BYTES: f64 = 64.0 * 1024.0 * 1024.0;
 const BYTES_PER_SECOND: f64 = 256.0 * 1024.0;
 
-/// What a server may still send. Clones share it.
+/// The rest of what a server may send. Clones share it.
 #[derive(Debug, Clone)]
 pub(super) struct Allowance(Arc<Mutex<Left>>);
 

@@ -68,7 +68,7 @@ struct Session {
     /// The opening it belongs to, which tells a session that died from its successor.
     opening: u32,
     service: RunningService<RoleClient, ClientConfig>,
-    /// What the server may still send.
+    /// The allowance of the server.
     allowance: Allowance,
     end: Box<dyn FnOnce() -> BoxFuture<'static, ()> + Send>,
 }
@@ -102,7 +102,7 @@ impl McpServer {
     }
 
     /// Returns a configured stdio server; nothing is started before the first use. `guard` is the
-    /// program with the subcommand `mcp-guard`: the agent itself.
+    /// program with the subcommand `mcp-guard`, normally this one.
     pub fn configured(config: &McpServerConfig, guard: &Path) -> Self {
         Self::new(
             &config.mcp_server_name,
@@ -246,7 +246,7 @@ impl McpServer {
             Err(_) => format!("no answer within {} s", OPENING_TIME.as_secs()),
         };
         (connection.end)().await;
-        anyhow::bail!("{} did not shake hands: {reason}", self.connect.description())
+        anyhow::bail!("{} failed the handshake: {reason}", self.connect.description())
     }
 
     async fn end_session(&self, opening: u32) {

@@ -1,6 +1,6 @@
 //! A configured MCP server as a child process behind the guard.
 //!
-//! Of the worker's environment it gets four variables only, besides those that its configuration
+//! It gets only four variables of the worker's environment, besides those that its configuration
 //! gives. Its stderr goes to the log, line by line; the last lines are kept for the error when it
 //! dies.
 

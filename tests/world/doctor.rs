@@ -163,9 +163,9 @@ async fn a_machine_without_docker_executor_tools_and_model_is_told_what_to_mend(
                                           -> `make build` or `make install` puts a static one beside the program; or set command_executor.executor_path
     BAD   Docker                          the engine at tcp://ADDRESS cannot be used: Connection refused (os error 111)
                                           -> start it, let this user into the group docker (counts from the next login), or set DOCKER_HOST
-    BAD   MCP server gone                 `/nowhere/server` (which said last: mcp-guard: /nowhere/server cannot be started: No such file or directory (os error 2)) did not shake hands: connection closed: initialize response
+    BAD   MCP server gone                 `/nowhere/server` (which said last: mcp-guard: /nowhere/server cannot be started: No such file or directory (os error 2)) failed the handshake: connection closed: initialize response
                                           -> run its command by hand: it should wait for input and print nothing
-    BAD   MCP server silent               `true` did not shake hands: connection closed: initialize response
+    BAD   MCP server silent               `true` failed the handshake: connection closed: initialize response
                                           -> run its command by hand: it should wait for input and print nothing
     BAD   model                           the model at http://ADDRESS/v1 cannot be reached: Connection refused (os error 111)
                                           -> start the model's server, or fix the section llm of the configuration
@@ -226,7 +226,7 @@ async fn a_server_that_cuts_long_prompts_without_a_word_is_found_out() {
     insta::assert_snapshot!(about_the_model, @r#"
                               ollama 0.32.9 at MODEL has scripted, window 131072, 16384 used
     ok    model's reply                   "ready" after TIME; 21 tokens in, 2 out
-    BAD   model's window                  of a long prompt about 4096 tokens arrive, and 16384 are configured; the server drops what comes before them without a word
+    BAD   model's window                  of a long prompt about 4096 tokens arrive, and 16384 are configured; the server silently drops what comes before them
                                           -> lower llm.ollama.context_length to what the model and the memory allow, or raise the limit on the server (OLLAMA_CONTEXT_LENGTH; `ollama ps` shows the window in use)
 
     1 to fix.
