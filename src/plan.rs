@@ -107,7 +107,7 @@ pub struct SelectedEnvironment {
     pub name: String,
     #[serde(default, deserialize_with = "lenient::text")]
     pub reasoning: String,
-    /// Run once in the container before the work begins.
+    /// Commands that are run once in the container before the work begins.
     #[serde(default, deserialize_with = "lenient::texts", skip_serializing_if = "Vec::is_empty")]
     pub setup_commands: Vec<String>,
 }

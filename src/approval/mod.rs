@@ -4,8 +4,8 @@
 //! bound to that digest alone: if the digest has changed when the program is about to act, the
 //! approval is void, and the question is asked again.
 
-pub mod digest; // names what is approved
-pub mod extent; // what of a result is shown, and how much is not
+pub mod digest; // identifies what is approved
+pub mod extent; // the size of a result, and the order in which its files are shown
 
 use std::fmt;
 

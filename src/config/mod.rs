@@ -95,7 +95,7 @@ pub enum TaskSource {
     Gitlab,
 }
 
-/// How tasks are searched.
+/// How tasks are searched for.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Producer {

@@ -1,5 +1,4 @@
-//! Configures a local task without a file by variables that users of language models have set
-//! anyway.
+//! Configures a local task without a file from variables that users of models have set anyway.
 //!
 //! `OPENAI_API_KEY` or `OPENAI_BASE_URL`, `OLLAMA_HOST`, `LMSTUDIO_BASE_URL`, `ANTHROPIC_API_KEY`:
 //! the first that is set decides, and Ollama on this machine if none is.

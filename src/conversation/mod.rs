@@ -41,7 +41,7 @@ pub struct ToolCall {
     /// The provider's id of a native call; empty where the call was written as JSON text.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub id: String,
-    /// `server/tool`.
+    /// The name, in the form `server/tool`.
     pub tool: String,
     pub args: Map<String, Value>,
 }
@@ -57,7 +57,7 @@ pub struct ToolResult {
 /// A tool as it is described to the model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolSpec {
-    /// `server/tool`.
+    /// The name, in the form `server/tool`.
     pub name: String,
     pub description: String,
     /// JSON Schema of the arguments, an object.

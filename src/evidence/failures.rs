@@ -98,7 +98,7 @@ pub(super) fn without_colours(text: &str) -> String {
 struct Reader<'a> {
     root: &'a str,
     failures: Vec<Failure>,
-    /// Failures by name, or by the key under which the runner repeats them.
+    /// Indexes of failures by name, or by the key under which the runner repeats them.
     known: HashMap<String, usize>,
     /// The failure that the following lines are about.
     open: Option<usize>,

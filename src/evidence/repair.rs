@@ -29,7 +29,7 @@ pub struct Repairs {
     pub rounds: u32,
     /// The commands that failed in the last verification.
     commands: Vec<String>,
-    /// What they reported, without what differs from run to run.
+    /// Fingerprint of their output, without what differs from run to run.
     fingerprint: String,
     /// Why repairs ended.
     pub end: Option<End>,
@@ -45,7 +45,7 @@ pub enum End {
     TooManyFailures,
 }
 
-/// What comes after a verification.
+/// The step after a verification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     Passed,

@@ -87,7 +87,7 @@ impl Model {
         self.confidential.rule(repository, labels)
     }
 
-    /// Describes, for people, the part of the work that is kept on local models, if it is not all.
+    /// Describes, for people, the part of the work that is kept on local models, if only a part is.
     pub fn confidential_part(&self) -> Option<String> {
         self.confidential.part()
     }

@@ -57,7 +57,7 @@ impl Model {
     /// Measures how much of a prompt arrives.
     ///
     /// # Errors
-    /// Where the model gives no reply at all.
+    /// Fails if the model gives no reply at all.
     pub async fn measure_window(&self) -> Result<Measured, LlmError> {
         let most = lines_for(self.window() * LONGEST / 100);
         let few = lines_for(self.window() * FIRST / 100).max(1);

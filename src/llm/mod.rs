@@ -147,7 +147,7 @@ pub enum LlmError {
     /// The program: the model or server does not take native tool calls; start again with JSON.
     #[error("the model does not take native tool calls: {0}")]
     ToolsUnsupported(String),
-    /// Time: try again then.
+    /// Time: the call may be repeated at `until`.
     #[error("the model's rate limit is reached until {until}")]
     RateLimited { until: DateTime<Utc> },
     /// Time: no answer after all retries.

@@ -146,7 +146,7 @@ mod tests {
         #[test]
         fn every_text_is_a_pattern_and_fits_itself(path in "[a-z/.+(\\[{|^$日]{1,40}") {
             let path = path.trim_start_matches("./").trim_matches('/').trim();
-            // No path of a repository begins like this, and a pattern's beginning is cut off.
+            // No path of a repository begins with `./`, and a pattern drops it.
             if !path.is_empty() && !path.starts_with("./") {
                 prop_assert!(Patterns::new(&[path.to_owned()]).unwrap().fit(path));
                 prop_assert!(fits_name(path, path));

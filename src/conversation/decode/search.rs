@@ -14,7 +14,7 @@ const MAX_VAIN_LOOKS: usize = 16;
 
 const TAGS: [(&str, &str); 2] = [("<think>", "</think>"), ("<thinking>", "</thinking>")];
 
-/// What a text holds.
+/// The content of a text.
 #[derive(Debug, Default)]
 pub(super) struct Found {
     /// Each object with the offset of its `{`.

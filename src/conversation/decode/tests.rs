@@ -1,4 +1,4 @@
-//! What is read from replies, and what the model is told of those that cannot be read.
+//! Replies that can be read, and what the model is told of those that cannot.
 
 use super::*;
 use proptest::prelude::*;

@@ -19,13 +19,13 @@ pub(super) enum Role {
     Replaces,
     /// Begins a stack trace, of the failure before it unless that is complete.
     Traces,
-    /// Is complete in itself.
+    /// Reports a failure that is complete in itself.
     Stands,
     /// Ends the failure before it.
     Closes,
 }
 
-/// A pattern that ends so says that the message is on the next line.
+/// Marks, at its end, a pattern of lines whose message is on the next line.
 const MESSAGE_FOLLOWS: &str = "(?P<follows>)";
 
 /// The first pattern that matches a line counts. Groups: `name`, `path`, `line`, `message`, and
