@@ -1,20 +1,19 @@
-//! Which addresses are the world's, which are somebody's own network, and which nobody in a
-//! container has any business with.
+//! Classifies addresses: public, private (somebody's own network), or forbidden to every container.
 //!
-//! What is not known to be public is not public: of IPv6 only the part that is given out
-//! (`2000::/3`) can be. Forms that carry an IPv4 address inside are judged by it, or refused where
-//! a machine on the way would take it out again.
+//! An address that is not known to be public is not public: in IPv6 only the allocated part
+//! (`2000::/3`) can be. A form that embeds an IPv4 address is judged by it, or refused where a
+//! machine on the way would extract it again.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Where an address leads.
+/// The kind of network an address belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Range {
     Public,
-    /// This machine or a network of the operator's; reached only by an exception that names the
+    /// This machine or a network of the operator's; reachable only by an exception that names the
     /// host.
     Private,
-    /// Never reached; says in a few words what it is.
+    /// Never reachable; the text says in a few words what the address is.
     Forbidden(&'static str),
 }
 
@@ -23,7 +22,7 @@ use Range::{Forbidden, Private, Public};
 const METADATA: &str = "cloud metadata";
 const LINK_LOCAL_OR_METADATA: &str = "link-local or cloud metadata";
 
-/// Returns where `address` leads.
+/// Classifies `address`.
 pub fn range(address: IpAddr) -> Range {
     match address {
         IpAddr::V4(address) => of_4(address),
@@ -33,8 +32,8 @@ pub fn range(address: IpAddr) -> Range {
 
 fn of_4(address: Ipv4Addr) -> Range {
     match address.octets() {
-        // Azure's is a public address, Alibaba's one of carriers, Oracle's one of the protocol's
-        // own.
+        // Azure uses a public address, Alibaba a carrier-grade NAT one, Oracle one that is reserved
+        // for protocols.
         [168, 63, 129, 16] | [100, 100, 100, 200] | [192, 0, 0, 192] | [169, 254, ..] => {
             Forbidden(LINK_LOCAL_OR_METADATA)
         }
@@ -55,8 +54,8 @@ fn of_6(address: Ipv6Addr) -> Range {
     }
     match address.segments() {
         [0, 0, 0, 0, 0, 0, 0, 0] => Forbidden("unspecified"),
-        // NAT64: the machine that translates would reach its own network. There is nothing to
-        // except: the address inside can be named itself.
+        // NAT64: the translator would reach its own network. No exception is needed: the embedded
+        // address can be named directly.
         [0x64, 0xff9b, 0, 0, 0, 0, high, low] => match of_4(v4(high, low)) {
             Public => Public,
             Private | Forbidden(_) => Forbidden("a translated address that is not public"),
@@ -66,7 +65,7 @@ fn of_6(address: Ipv6Addr) -> Range {
         [0xfe80..=0xfebf, ..] => Forbidden("link-local"),
         [0xff00..=0xffff, ..] => Forbidden("multicast"),
         [0x2001, 0xdb8, ..] | [0x3fff, 0..=0x0fff, ..] => Forbidden("documentation"),
-        // Teredo among them.
+        // Includes Teredo.
         [0x2001, 0..=0x01ff, ..] => Forbidden("protocol assignments"),
         [0x2002, ..] => Forbidden("6to4"),
         [0x2000..=0x3fff, ..] => Public,
@@ -183,7 +182,7 @@ mod tests {
     }
 
     proptest! {
-        /// What the standard library calls special is never public here.
+        /// No address that the standard library calls special is public here.
         #[test]
         fn nothing_special_is_public_4(octets: [u8; 4]) {
             let address = Ipv4Addr::from(octets);
@@ -195,7 +194,7 @@ mod tests {
                 || address.is_multicast()
                 || address.is_unspecified();
             prop_assert!(!is_special || range(address.into()) != Public);
-            // The same inside of IPv6, translated or not.
+            // The same holds for its IPv4-mapped and NAT64 forms.
             let mapped = range(address.to_ipv6_mapped().into());
             prop_assert_eq!(mapped, range(address.into()));
             let [a, b, c, d] = octets.map(u16::from);
@@ -205,7 +204,7 @@ mod tests {
 
         #[test]
         fn only_what_is_given_out_is_public_6(bits: u128, is_global: bool) {
-            // Half of them in the one range where anything can be public.
+            // Half of the cases lie in the only range where an address can be public.
             let bits = if is_global { bits >> 3 | 1 << 125 } else { bits };
             let address = Ipv6Addr::from(bits);
             if range(address.into()) == Public && address.to_ipv4_mapped().is_none() && bits >> 32 != 0x64_ff9b << 64 {

@@ -1,30 +1,30 @@
-//! The first bytes of a tunnel: whether they are TLS, which name a `ClientHello` asks for, or a
-//! request in plain HTTP.
+//! Parses the first bytes of a tunnel: a TLS `ClientHello` and the name it asks for, or a request
+//! in plain HTTP.
 //!
-//! Reads strictly. Whatever two readers might take differently (a name that is there twice, a
-//! message that does not fill its record, a record of another kind in front) is broken and not
-//! guessed at, because the server at the other end would be the second reader.
+//! Parses strictly. Input that two parsers might take differently (a name given twice, a message
+//! that does not fill its record, a record of another kind in front) is broken and not guessed at,
+//! because the server at the other end would be the second parser.
 
 use super::Host;
 
-/// Most bytes that are read before a tunnel's beginning must be understood.
+/// Maximum number of bytes to read before the beginning of a tunnel must be understood.
 pub const LONGEST: usize = 16 * 1024;
 
-/// Most bytes of one TLS record (RFC 8446, 5.1).
+/// Maximum length of one TLS record (RFC 8446, 5.1).
 const LONGEST_RECORD: usize = 1 << 14;
 
 const HANDSHAKE: u8 = 22;
 const CLIENT_HELLO: u8 = 1;
 const SERVER_NAME: u16 = 0;
 const HOST_NAME: u8 = 0;
-/// Hides the name that is really asked for behind an outer one of the client's choice
-/// (draft-ietf-tls-esni), so what the lists allow could not be told.
+/// Hides the name that is really asked for behind an outer one that the client chooses
+/// (draft-ietf-tls-esni), so the lists could not be applied.
 const ENCRYPTED_CLIENT_HELLO: u16 = 0xfe0d;
 
-/// Beginning of HTTP/2 without TLS. Its requests are binary.
+/// Connection preface of HTTP/2 without TLS, whose requests are binary.
 const HTTP_2: &[u8] = b"PRI * HTTP/2";
 
-/// What a tunnel begins with.
+/// The protocol that a tunnel begins with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Opening {
     /// More bytes are needed to tell.
@@ -33,7 +33,7 @@ pub enum Opening {
     Tls {
         name: Option<Host>,
     },
-    /// It has the shape of TLS, and is no `ClientHello` that can be read.
+    /// The bytes look like TLS, but are not a readable `ClientHello`.
     BrokenTls,
     /// A request in plain HTTP/1.
     Http,
@@ -43,7 +43,7 @@ pub enum Opening {
 /// A `ClientHello` that cannot be read.
 struct Broken;
 
-/// Reads what was sent so far.
+/// Classifies the bytes that were sent so far.
 pub fn read(bytes: &[u8]) -> Opening {
     let is_tls = match bytes {
         // SSLv2's form of a ClientHello, which some servers still take.
@@ -61,9 +61,9 @@ pub fn read(bytes: &[u8]) -> Opening {
     }
 }
 
-/// Tells HTTP from everything else by its first line.
+/// Recognizes HTTP/1 by its first line.
 fn plain(bytes: &[u8]) -> Opening {
-    // Servers pass over empty lines in front of a request.
+    // Servers skip empty lines in front of a request.
     let begins = bytes.iter().position(|byte| !matches!(byte, b'\r' | b'\n'));
     let Some(rest) = begins.map(|begins| &bytes[begins..]) else {
         return Opening::Incomplete;
@@ -80,7 +80,7 @@ fn plain(bytes: &[u8]) -> Opening {
     }
 }
 
-/// Joins the handshake message from its records, however it is cut up into them.
+/// Reassembles the handshake message from its records, however it is fragmented.
 fn tls(bytes: &[u8]) -> Result<Opening, Broken> {
     let mut message: Vec<u8> = Vec::new();
     let mut records = Reader(bytes);
@@ -174,13 +174,13 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Takes bytes whose count stands before them in one byte.
+    /// Takes a vector with a one-byte length prefix.
     fn short(&mut self) -> Result<&'a [u8], Broken> {
         let count = self.take(1)?.first().copied().unwrap_or(0);
         self.take(count.into())
     }
 
-    /// Takes bytes whose count stands before them in two bytes.
+    /// Takes a vector with a two-byte length prefix.
     fn long(&mut self) -> Result<&'a [u8], Broken> {
         let count = self.number()?;
         self.take(count.into())
@@ -217,13 +217,13 @@ mod tests {
         }
     }
 
-    /// The same handshake message in records of `size` bytes.
+    /// Returns the same handshake message in records of `size` bytes.
     fn cut_up(hello: &[u8], size: usize) -> Vec<u8> {
         let record = |part: &[u8]| [&[22, 3, 1], &u16::try_from(part.len()).unwrap().to_be_bytes()[..], part].concat();
         hello[5..].chunks(size).flat_map(record).collect()
     }
 
-    /// A `ClientHello` with these extensions and nothing unusual else.
+    /// Returns a `ClientHello` with these extensions that is otherwise usual.
     fn with_extensions(extensions: &[u8]) -> Vec<u8> {
         let long = |bytes: &[u8]| [&u16::try_from(bytes.len()).unwrap().to_be_bytes()[..], bytes].concat();
         let body = [&[3, 3][..], &[7; 32], &[0], &[0, 2, 19, 1], &[1, 0], &long(extensions)].concat();
@@ -325,7 +325,7 @@ mod tests {
     }
 
     proptest! {
-        /// More bytes never change what was understood, and nothing falls over.
+        /// More bytes never change what was recognized, and no input panics.
         #[test]
         fn what_was_understood_stays(bytes: Vec<u8>, shape in prop::sample::select(vec![0_usize, 3, 9])) {
             let head = [22, 3, 1, 0, 200, 1, 0, 0, 196];

@@ -1,15 +1,15 @@
-//! What a container may reach: a name against the lists, and then the addresses that the name
-//! stands for.
+//! The network policy of containers: judges a name against the lists, then the addresses that it
+//! resolves to.
 //!
-//! Two questions, because the answer to the first says nothing about the second: whoever owns a
-//! name that is on the list decides where it points to, and may let it point into the operator's
-//! own network. So a [`Permit`] is not yet a way: only [`Permit::choose`] gives addresses, and what
-//! is connected to is one of those, never the name again.
+//! Two steps, because the first answer says nothing about the second: the owner of a listed name
+//! decides where it points to, and may point it into the operator's own network. So a [`Permit`]
+//! gives no access yet: only [`Permit::choose`] returns addresses, and the connection goes to one
+//! of those, never to the name again.
 
 pub mod address;
 pub mod hello; // the first bytes of a tunnel
 pub mod pattern;
-mod refusal; // what is not reached, and what is said then
+mod refusal; // refused destinations, and the sentences about them
 
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
@@ -21,26 +21,26 @@ use hello::Opening;
 use pattern::Pattern;
 pub use refusal::{Reason, Refusal};
 
-/// Where the way out begins in a container: a port of its own loopback.
+/// Port of the proxy on the container's own loopback, where its way out begins.
 pub const PROXY_PORT: u16 = 3128;
 
-/// Connections that one container may have at once; more wait.
+/// Maximum number of connections of one container at a time; more wait.
 pub const MOST_CONNECTIONS: usize = 64;
 
-/// The first line that the inner end of the way out says, before anything else.
+/// The first line that the inner end of the way out writes, before anything else.
 pub const READY: &str = "listening";
 
-/// Longest name that the name system knows.
+/// Maximum length of a DNS name.
 const LONGEST_NAME: usize = 253;
 
-/// A host and a port, as somebody inside asked for them.
+/// A host and a port, as a program in the container asked for them.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Destination {
     pub host: Host,
     pub port: u16,
 }
 
-/// A name in small letters without a dot at its end, or an address.
+/// A lowercase name without a trailing dot, or an address.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Host {
@@ -52,21 +52,21 @@ pub enum Host {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Policy {
     allowed: Vec<Pattern>,
-    /// Allowed even where they lie in a private network.
+    /// Hosts that are allowed even where they resolve to a private network.
     private: Vec<Pattern>,
 }
 
-/// A destination that the lists let through; where it leads is not known yet. Only
-/// [`Policy::judge`] makes one.
+/// A destination that the lists allow; its addresses are not known yet. Only [`Policy::judge`]
+/// makes one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Permit {
     destination: Destination,
     may_be_private: bool,
-    /// An entry names the port, so that it need not be one of HTTP or TLS.
+    /// True if an entry names the port, which then need not carry HTTP or TLS.
     is_port_named: bool,
 }
 
-/// How a tunnel goes on once its first bytes were judged.
+/// How a tunnel continues after its first bytes were judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Inside {
     /// The bytes are handed on as they are.
@@ -76,8 +76,7 @@ pub enum Inside {
 }
 
 impl Destination {
-    /// Reads `host:port`, or a host alone where `usual_port` says which port is meant; `None` for
-    /// what is neither.
+    /// Parses `host:port`, or a host alone with `usual_port`; `None` if the text is neither.
     pub fn parse(authority: &str, usual_port: Option<u16>) -> Option<Self> {
         let (host, port) = match authority.strip_prefix('[') {
             Some(rest) => {
@@ -95,7 +94,7 @@ impl Destination {
             },
         };
         let port = match port {
-            // Neither a sign nor anything else that a number may begin with.
+            // Digits only: `parse` alone would accept a leading `+`.
             Some(port) if port.bytes().all(|digit| digit.is_ascii_digit()) => port.parse().ok()?,
             Some(_) => return None,
             None => usual_port?,
@@ -107,7 +106,7 @@ impl Destination {
 impl Host {
     fn parse(text: &str) -> Option<Self> {
         let name = text.strip_suffix('.').unwrap_or(text);
-        // An address with a dot behind it is that address to whoever looks it up.
+        // Resolvers take an address with a trailing dot as that address.
         if let Ok(address) = name.parse::<IpAddr>() {
             return Some(Self::Address(address.to_canonical()));
         }
@@ -115,7 +114,7 @@ impl Host {
     }
 }
 
-/// Tells whether `text` can be a name: letters, digits, `-` and `_`, in parts.
+/// True if `text` can be a DNS name: labels of letters, digits, `-` and `_`.
 fn is_name(text: &str) -> bool {
     let is_part = |part: &str| {
         (1..=63).contains(&part.len())
@@ -127,7 +126,7 @@ fn is_name(text: &str) -> bool {
 }
 
 impl Policy {
-    /// Reads both lists; an entry that cannot be read lets nothing through.
+    /// Parses both lists; an entry that cannot be parsed allows nothing.
     pub fn of_readable<'text>(
         allowed: impl IntoIterator<Item = &'text String>,
         private: impl IntoIterator<Item = &'text String>,
@@ -138,12 +137,12 @@ impl Policy {
         }
     }
 
-    /// Returns what the lists name, for the model.
+    /// Returns the entries of both lists, for the model.
     pub fn named(&self) -> impl Iterator<Item = String> {
         self.allowed.iter().chain(&self.private).map(ToString::to_string)
     }
 
-    /// Decides by host and port alone.
+    /// Judges the host and port alone.
     pub fn judge(&self, destination: Destination) -> Result<Permit, Refusal> {
         let may_be_private = self.private.iter().any(|pattern| pattern.takes(&destination));
         if may_be_private || self.allowed.iter().any(|pattern| pattern.takes(&destination)) {
@@ -164,11 +163,11 @@ impl Policy {
         Err(Refusal { destination, reason })
     }
 
-    /// Decides by the first bytes that a program sends through a tunnel to `permit`'s destination.
+    /// Judges the first bytes that a program sends through a tunnel to `permit`'s destination.
     ///
     /// Networks that serve many customers from the same addresses choose the customer by the name
-    /// inside TLS or by the `Host` of a request. So that name must be one that the lists allow,
-    /// too: otherwise one allowed host opens the way to every host beside it.
+    /// inside TLS or by the `Host` of a request. So the lists must allow that name as well:
+    /// otherwise one allowed host would give access to every host on the same addresses.
     pub fn judge_inside(&self, permit: &Permit, opening: &Opening) -> Result<Inside, Refusal> {
         let Destination { host, port } = &permit.destination;
         let refused = |reason| {
@@ -211,8 +210,8 @@ impl Permit {
         &self.destination
     }
 
-    /// Returns the refusal of what the lists allow, where the way out is closed because set-up has
-    /// ended.
+    /// Returns the refusal of a permitted destination after set-up has ended and the way out is
+    /// closed.
     pub fn after_set_up(&self) -> Refusal {
         Refusal {
             destination: self.destination.clone(),
@@ -220,9 +219,9 @@ impl Permit {
         }
     }
 
-    /// Returns those of `resolved` that may be connected to, in their order; refuses where there
-    /// are some and none may be. `own` are the addresses of the worker's machine: what listens
-    /// there often lies behind a firewall that such a connection would not pass.
+    /// Returns the addresses among `resolved` that may be connected to, in order; refuses if there
+    /// are addresses and none may be. `own` are the addresses of the worker's machine: its
+    /// listeners often lie behind a firewall that such a connection would bypass.
     pub fn choose(&self, resolved: &[IpAddr], own: &[IpAddr]) -> Result<Vec<IpAddr>, Refusal> {
         let (mut chosen, mut refused) = (Vec::new(), None);
         for address in resolved {

@@ -1,29 +1,29 @@
-//! One entry of a list of hosts, as it stands in the configuration.
+//! One entry of a list of hosts in the configuration.
 //!
-//! `example.com` is that host, `*.example.com` (or `.example.com`) every host below it and not
-//! itself; both on the ports of HTTP and HTTPS. `example.com:8080` is that port alone. An address
-//! is written like a name, one of IPv6 in `[...]`.
+//! `example.com` matches that host, `*.example.com` (or `.example.com`) every host below it but not
+//! itself; both on ports 80 and 443. `example.com:8080` matches that port alone. An address is
+//! written like a name, an IPv6 address in `[...]`.
 
 use std::fmt;
 use std::str::FromStr;
 
 use super::{Destination, Host};
 
-/// What an entry without a port means.
+/// Ports that an entry without a port matches.
 const USUAL_PORTS: [u16; 2] = [80, 443];
 
-/// Hosts, and ports of them.
+/// A set of hosts and ports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pattern {
     hosts: Hosts,
-    /// `None` for the usual ones.
+    /// `None` means [`USUAL_PORTS`].
     port: Option<u16>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Hosts {
     One(Host),
-    /// Every name that ends with this, which begins with a dot.
+    /// Every name that ends with this suffix, which begins with a dot.
     Below(String),
 }
 
@@ -36,12 +36,12 @@ impl Pattern {
         is_port && self.names(&destination.host)
     }
 
-    /// Tells whether the entry names a port itself, and does not stand for the usual ones.
+    /// True if the entry names a port instead of meaning the usual ones.
     pub fn names_port(&self) -> bool {
         self.port.is_some()
     }
 
-    /// Tells whether the host is meant, whatever the port.
+    /// True if the entry matches the host, whatever the port.
     pub fn names(&self, host: &Host) -> bool {
         match (&self.hosts, host) {
             (Hosts::One(one), host) => one == host,
@@ -52,7 +52,7 @@ impl Pattern {
 }
 
 impl FromStr for Pattern {
-    /// A sentence that names the entry.
+    /// A sentence that quotes the entry.
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -61,7 +61,7 @@ impl FromStr for Pattern {
             Some((_, rest)) => rest.starts_with(':'),
             None => text.contains(':'),
         };
-        // Any port will do to read the rest of an entry that has none.
+        // For an entry without a port any default will do: it is not kept.
         let read = Destination::parse(below.unwrap_or(text), Some(443));
         let hosts = match read.as_ref().map(|read| &read.host) {
             Some(Host::Name(name)) if below.is_some() => Hosts::Below(format!(".{name}")),

@@ -1,4 +1,5 @@
-//! What is not reached, by which rule, and the sentences in which the model and people read it.
+//! Refused destinations, the rules that refused them, and the sentences about them for model and
+//! people.
 
 use std::net::IpAddr;
 
@@ -6,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Destination, Host};
 
-/// A destination that is not reached, and why.
+/// A refused destination, and the reason.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Refusal {
     pub destination: Destination,
@@ -18,28 +19,28 @@ pub struct Refusal {
 pub enum Reason {
     /// No list names the host.
     NotListed,
-    /// A list names the host, and not this port of it.
+    /// A list names the host, but not this port.
     OtherPort,
-    /// It leads into a private network, and is no exception.
+    /// The host resolves to a private address, and no exception names it.
     Private { address: IpAddr },
-    /// It leads to a public address of the worker's own machine, and is no exception.
+    /// The host resolves to a public address of the worker itself, and no exception names it.
     OwnAddress { address: IpAddr },
-    /// It leads where nothing in a container may ever reach.
+    /// The host resolves to an address that no container may reach.
     Forbidden { address: IpAddr, what: String },
-    /// No list names the host, and it was asked for inside of a tunnel to `front`, which one does.
+    /// No list names the host, which was asked for inside a tunnel to the allowed host `front`.
     Behind { front: Host },
-    /// The TLS connection in the tunnel names no host, so that nobody knows whom it is for.
+    /// The TLS connection in the tunnel names no host, so the lists cannot be applied.
     Unnamed,
-    /// The tunnel begins like TLS and does not go on like it.
+    /// The tunnel begins like TLS, but the rest is not a readable `ClientHello`.
     Unreadable,
-    /// Port 80 or 443 of a name, with bytes that are neither TLS nor HTTP.
+    /// The bytes for a host name are neither TLS nor HTTP, and no list entry names the port.
     NotTls,
     /// The way out is open during set-up only.
     AfterSetUp,
 }
 
 impl Refusal {
-    /// Returns in a sentence what was refused, by which rule, and how it is allowed.
+    /// Returns a sentence: what was refused, by which rule, and how to allow it.
     pub fn sentence(&self) -> String {
         let what = self.what();
         match self.line() {
@@ -48,7 +49,7 @@ impl Refusal {
         }
     }
 
-    /// Returns the rule that refused it, in a few words.
+    /// Returns the refusing rule in a few words.
     pub fn rule(&self) -> String {
         match &self.reason {
             Reason::NotListed => "not among the hosts that containers may reach".to_owned(),
@@ -102,7 +103,7 @@ impl Refusal {
         }
     }
 
-    /// Returns the line of configuration that would allow it; `None` where there is none.
+    /// Returns the line of configuration that would allow the destination, if there is one.
     pub fn line(&self) -> Option<String> {
         let key = match self.reason {
             Reason::NotListed | Reason::OtherPort | Reason::Behind { .. } | Reason::NotTls => "allow",

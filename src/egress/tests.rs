@@ -1,4 +1,4 @@
-//! What is let through, what is refused, and what is said then.
+//! Tests of what the policy allows and refuses, and of its sentences.
 
 use proptest::prelude::*;
 
@@ -147,7 +147,7 @@ fn a_refusal_says_what_by_which_rule_and_how_to_allow_it() {
 }
 
 proptest! {
-    /// Whatever is asked for, an address that is given is not a special one.
+    /// No special address is ever chosen, whatever the name resolves to.
     #[test]
     fn no_special_address_is_ever_chosen(resolved: Vec<IpAddr>) {
         let permit = policy(&["a.example"], &[]).judge(to("a.example")).unwrap();
@@ -156,7 +156,7 @@ proptest! {
         }
     }
 
-    /// What stands in a comment or in an answer is made of harmless letters.
+    /// A host shown in a comment or an answer consists of harmless characters only.
     #[test]
     fn what_is_read_as_a_host_is_harmless(text in "\\PC*", host in "[a-zA-Z0-9_.\\-]{1,80}", port: u16) {
         for text in [text, format!("{host}:{port}")] {

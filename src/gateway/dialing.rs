@@ -1,7 +1,7 @@
-//! From a permit to a connection: what was checked is what is connected to.
+//! Connects to permitted destinations, only ever to the addresses that were checked.
 //!
-//! A name is looked up once, here; what it leads to is checked, and one of the checked addresses is
-//! connected to. A name that is looked up again for the connection could lead elsewhere by then.
+//! A name is resolved once, here; its addresses are checked, and one of the checked addresses is
+//! connected to. A name that is resolved again for the connection could lead elsewhere by then.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -15,16 +15,16 @@ use super::own_address::own_addresses;
 use super::upstream::Proxy;
 use crate::egress::{Destination, Host, Permit, Refusal};
 
-/// Longest time for a name to be looked up.
+/// Time limit for resolving a name.
 const LOOKUP: Duration = Duration::from_secs(10);
 
-/// Longest time for one address to answer.
+/// Time limit for connecting to one address.
 const CONNECT: Duration = Duration::from_secs(10);
 
-/// Most addresses of one name that are tried.
+/// Maximum number of addresses of one name that are tried.
 const MOST_TRIES: usize = 4;
 
-/// Longest silence on a connection.
+/// Maximum time without a byte in either direction.
 const SILENCE: Duration = Duration::from_mins(5);
 
 pub(super) type Connection = Idle<TcpStream>;
@@ -33,7 +33,7 @@ pub(super) type Connection = Idle<TcpStream>;
 #[derive(Debug)]
 pub(super) enum NotConnected {
     Refused(Refusal),
-    /// The outside did not do its part; a sentence.
+    /// The name could not be resolved or no address answered; a sentence.
     Failed(String),
 }
 
@@ -53,7 +53,7 @@ pub(super) async fn directly(permit: &Permit) -> Result<Connection, NotConnected
         .map_err(NotConnected::Failed)
 }
 
-/// Connects to the proxy on the way, which the operator named and which may lie anywhere.
+/// Connects to the operator's own proxy, which may have any address, private ones included.
 pub(super) async fn to_proxy(proxy: &Proxy) -> Result<Connection, NotConnected> {
     let resolved = look_up(&proxy.host, proxy.port).await.map_err(NotConnected::Failed)?;
     let addresses = resolved.into_iter().map(|address| SocketAddr::new(address, proxy.port));
@@ -77,7 +77,7 @@ async fn connect(name: &str, addresses: impl Iterator<Item = SocketAddr>) -> Res
     for address in addresses.take(MOST_TRIES) {
         match timeout(CONNECT, TcpStream::connect(address)).await {
             Ok(Ok(stream)) => {
-                // Both sides say small things in turn.
+                // Interactive protocols exchange small messages in turn.
                 let _ = stream.set_nodelay(true);
                 return Ok(Idle::new(stream, SILENCE));
             }

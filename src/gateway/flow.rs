@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// What went over one connection, or several.
+/// The number of connections and bytes of one or several connections.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Traffic {
     pub connections: u64,
@@ -24,7 +24,7 @@ impl Traffic {
     }
 }
 
-/// A stream to outside that calls `report` with what went over it, once, when it is dropped.
+/// A stream to the outside that calls `report` once, with its traffic, when it is dropped.
 pub(super) struct Counted<S, R: Fn(Traffic)> {
     stream: S,
     traffic: Traffic,

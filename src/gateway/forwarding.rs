@@ -1,4 +1,4 @@
-//! One request in plain HTTP, sent on to the host that was judged.
+//! Forwards one request in plain HTTP to the host that was judged.
 
 use bytes::Bytes;
 use http_body_util::BodyExt;
@@ -15,7 +15,7 @@ use super::gate::Pass;
 use super::upstream::Proxy;
 use crate::egress::{Destination, Refusal};
 
-/// Belong to one connection and are not handed on.
+/// Hop-by-hop headers, which are not forwarded.
 const OF_ONE_CONNECTION: [HeaderName; 9] = [
     header::CONNECTION,
     HeaderName::from_static("keep-alive"),
@@ -30,17 +30,17 @@ const OF_ONE_CONNECTION: [HeaderName; 9] = [
 
 pub(super) type Body = BoxBody<Bytes, hyper::Error>;
 
-/// The connection that an answer comes from. The answer breaks off when this is dropped.
+/// The connection that a response comes from. The response breaks off when this is dropped.
 pub(super) type Answering = AbortOnDropHandle<()>;
 
-/// Why a request has no answer from outside.
+/// Why a request has no response from the outside.
 pub(super) enum Trouble {
     Refused(Refusal),
     Failed(StatusCode, String),
 }
 
-/// Sends one request over `connection`, and returns the answer while its body still comes. What is
-/// returned beside it must be kept as long.
+/// Sends one request over `connection` and returns the response while its body still streams. The
+/// returned [`Answering`] must be kept for as long.
 pub(super) async fn forward(
     mut request: Request<Incoming>,
     destination: &Destination,
@@ -54,7 +54,7 @@ pub(super) async fn forward(
         _ => destination.to_string(),
     };
     let path = request.uri().path_and_query().map_or("/", |path| path.as_str());
-    // What is asked for is what was judged, whatever else the request says about its host.
+    // The judged destination is requested, whatever else the request says about its host.
     let address = match proxy {
         Some(_) => format!("http://{authority}{path}"),
         None => path.to_owned(),
@@ -76,7 +76,7 @@ pub(super) async fn forward(
         .map_err(|error| not_sent(&error))?;
     let answering = AbortOnDropHandle::new(tokio::spawn(async move {
         tokio::select! {
-            // How it ends is seen in the answer.
+            // An error of the connection shows in the response.
             _ = connection => {}
             () = pass.withdrawn() => {}
         }
@@ -86,7 +86,7 @@ pub(super) async fn forward(
     Ok((response.map(BodyExt::boxed), answering))
 }
 
-/// Takes out what is said about one connection only.
+/// Removes the hop-by-hop headers, those that `Connection` names included.
 fn clean(headers: &mut HeaderMap) {
     let named: Vec<HeaderName> = headers
         .get_all(header::CONNECTION)

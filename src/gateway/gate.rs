@@ -9,25 +9,25 @@ use crate::egress::{Permit, Refusal};
 /// The gate of one container's way out. Clones are the same gate.
 #[derive(Debug, Clone)]
 pub struct Gate {
-    /// How many hold it open.
+    /// Number of [`HeldOpen`] guards; an always open gate counts one more.
     open: Arc<watch::Sender<usize>>,
 }
 
-/// Keeps the gate open until it is dropped.
+/// A guard that keeps the gate open until it is dropped.
 #[derive(Debug)]
 pub struct HeldOpen(Gate);
 
-/// Shows that the gate was open when a connection was asked for.
+/// Proof that the gate was open when a connection was requested.
 #[derive(Debug, Clone)]
 pub(super) struct Pass(watch::Receiver<usize>);
 
 impl Gate {
-    /// Returns one that never closes.
+    /// Returns a gate that never closes.
     pub fn always_open() -> Self {
         Self::held_by(1)
     }
 
-    /// Returns one that is closed but for [`Gate::hold_open`].
+    /// Returns a gate that is open only while a [`HeldOpen`] exists.
     pub fn closed() -> Self {
         Self::held_by(0)
     }
@@ -38,14 +38,13 @@ impl Gate {
         }
     }
 
-    /// Opens it until what is returned is dropped. Connections that are still open then are cut
-    /// off.
+    /// Opens the gate until the guard is dropped. Connections that are still open then are cut off.
     pub fn hold_open(&self) -> HeldOpen {
         self.open.send_modify(|holders| *holders += 1);
         HeldOpen(self.clone())
     }
 
-    /// Lets one connection to an allowed destination pass, or refuses it where the gate is closed.
+    /// Admits one connection to an allowed destination, or refuses it if the gate is closed.
     pub(super) fn pass(&self, permit: &Permit) -> Result<Pass, Refusal> {
         let receiver = self.open.subscribe();
         let is_open = *receiver.borrow() > 0;
@@ -67,7 +66,7 @@ impl Pass {
     /// Waits until the gate is closed.
     pub(super) async fn withdrawn(&self) {
         let mut receiver = self.0.clone();
-        // An error means that the gate is gone, and with it the way out.
+        // An error means that the gate was dropped, and with it the way out.
         let _ = receiver.wait_for(|holders| *holders == 0).await;
     }
 }

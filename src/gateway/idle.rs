@@ -1,4 +1,4 @@
-//! A connection on which nothing moves, in neither direction, for too long breaks off.
+//! Ends a connection on which no byte moves in either direction for too long.
 
 use std::io;
 use std::pin::Pin;
@@ -39,7 +39,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Idle<S> {
             self.has_moved();
             return Poll::Ready(read);
         }
-        // Whoever copies always reads, so this is where the silence is noticed.
+        // A copy loop always has a pending read, so checking the deadline here is enough.
         match self.deadline.as_mut().poll(context) {
             Poll::Ready(()) => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
             Poll::Pending => Poll::Pending,

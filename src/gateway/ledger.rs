@@ -1,5 +1,5 @@
-//! What a run's containers were refused, for the journal, the model and people; and where they
-//! went, for the journal.
+//! Records what a run's containers were refused, for the journal, the model and people; and their
+//! traffic, for the journal.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,27 +8,28 @@ use std::time::{Duration, Instant};
 use super::flow::{Counted, Traffic};
 use crate::egress::{Destination, Refusal};
 
-/// Most destinations that are kept. Whoever asks for more has been told often enough.
+/// Maximum number of destinations kept; later refusals of new ones are not recorded.
 const MOST: usize = 100;
 
-/// Stands for the hosts beyond [`MOST`], which are counted together.
+/// Name under which the hosts beyond [`MOST`] are counted together.
 const OTHERS: &str = "others";
 
-/// Between two notes about traffic to the same host.
+/// Minimum time between two reports of traffic to the same host.
 const PAUSE: Duration = Duration::from_mins(1);
 
-/// The refusals of one run, each once, and what went out, by host and port.
+/// The distinct refusals of one run, and its traffic by host and port.
 pub struct Ledger {
     pages: Mutex<Pages>,
-    /// Told of each refused destination the first time, and of traffic to each host now and then.
+    /// Called for the first refusal of each destination, and for traffic at most once per
+    /// [`PAUSE`].
     note: Box<dyn Fn(News<'_>) + Send + Sync>,
 }
 
-/// What is worth a line in the journal.
+/// An event for the journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum News<'a> {
     Refused(&'a Refusal),
-    /// Connections to an allowed host that ended since it was last told of.
+    /// Connections to an allowed host that ended since the last report.
     Allowed {
         host: String,
         port: u16,
@@ -39,15 +40,15 @@ pub enum News<'a> {
 #[derive(Default)]
 struct Pages {
     all: BTreeSet<Refusal>,
-    /// Refused since somebody looked last, again or for the first time.
+    /// Refused since [`Ledger::take_recent`] was last called, for the first time or again.
     recent: BTreeSet<Refusal>,
     /// By host and port.
     traffic: BTreeMap<(String, u16), Tally>,
-    /// Nobody asks for what is left any more, so each connection is told of when it ends.
+    /// True after [`Ledger::close`]: each connection is then reported when it ends.
     is_closed: bool,
 }
 
-/// What went to one host and was not told of yet.
+/// Traffic to one host that was not reported yet.
 #[derive(Default)]
 struct Tally {
     since: Traffic,
@@ -55,7 +56,8 @@ struct Tally {
 }
 
 impl Ledger {
-    /// Begins with what an earlier process saw, of which nobody is told again.
+    /// Returns a ledger with the refusals that an earlier process recorded; they are not reported
+    /// again.
     pub fn new(known: impl IntoIterator<Item = Refusal>, note: impl Fn(News<'_>) + Send + Sync + 'static) -> Self {
         let pages = Pages {
             all: known.into_iter().collect(),
@@ -103,8 +105,7 @@ impl Ledger {
         }
     }
 
-    /// Tells of all traffic that was not told of yet, and from now on of each connection when it
-    /// ends.
+    /// Reports the traffic that was not reported yet, and from now on each connection when it ends.
     pub fn close(&self) {
         let mut pages = self.pages();
         pages.is_closed = true;
@@ -128,12 +129,12 @@ impl Ledger {
         self.pages.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns everything that was refused.
+    /// Returns all refusals of the run.
     pub fn all(&self) -> BTreeSet<Refusal> {
         self.pages().all.clone()
     }
 
-    /// Takes out what was refused since this was last called.
+    /// Takes the refusals since this was last called.
     pub fn take_recent(&self) -> BTreeSet<Refusal> {
         std::mem::take(&mut self.pages().recent)
     }

@@ -1,22 +1,22 @@
-//! The way out of a container: the outer end of a stream that comes from inside.
+//! The way out of a container: an HTTP proxy at the worker's end of a stream from inside.
 //!
-//! A container has no network but its own loopback. What listens there (`coding-agent-executor
-//! tunnel`) hands each connection on as one stream among many over the stdin and stdout of an
-//! attached process; here every such stream is spoken to as an HTTP proxy is, judged by the
-//! [`Policy`](crate::egress::Policy), and connected. Nothing listens on the worker.
+//! A container has no network except its own loopback. The program that listens there
+//! (`coding-agent-executor tunnel`) multiplexes its connections over the stdin and stdout of an
+//! attached process; here each of them is served as by an HTTP proxy, judged by the
+//! [`Policy`](crate::egress::Policy), and connected. No port is opened on the worker.
 //!
-//! Whoever works in the container can speak to this end as he likes. So everything is bounded:
-//! streams, heads, waits, silence.
+//! Programs in the container can send any bytes to this end, so everything is bounded: streams,
+//! heads, waits, silence.
 
-mod dialing; // from a permit to a connection
-pub mod flow; // bytes are counted
-mod forwarding; // a plain request, sent on
+mod dialing; // connections to permitted destinations
+pub mod flow; // counts bytes
+mod forwarding; // forwards a plain HTTP request
 pub mod gate; // whether the way out is open
-mod idle; // a connection on which nothing moves ends
-pub mod ledger; // what was refused, and what went out
-mod own_address; // what this machine is reached by
-mod proxy; // one stream: requests in, decisions, answers out
-mod tunnel; // the bytes of a tunnel, once the first were judged
+mod idle; // idle timeout
+pub mod ledger; // refusals and traffic of a run
+mod own_address; // addresses of the worker's machine
+mod proxy; // serves one stream as an HTTP proxy
+mod tunnel; // tunnels, whose first bytes are judged
 pub mod upstream; // the proxy that the worker itself is behind
 
 #[cfg(test)]
@@ -34,13 +34,13 @@ use gate::Gate;
 use ledger::Ledger;
 use upstream::Upstream;
 
-/// More than the inner end opens: it knows of the end of a stream a moment before this end does.
+/// Twice what the inner end opens: it notices the end of a stream a moment before this end does.
 const MOST_STREAMS: usize = 2 * MOST_CONNECTIONS;
 
-/// Most bytes of one stream that wait to be read here.
+/// Receive window of one stream in bytes.
 const WINDOW: usize = 256 * 1024;
 
-/// The outer end of one run's way out. Survives the streams it is reached over.
+/// The outer end of one run's way out. Outlives the streams that it serves.
 pub struct Gateway {
     policy: Policy,
     upstream: Arc<Upstream>,
@@ -58,8 +58,8 @@ impl Gateway {
         }
     }
 
-    /// Serves until the stream ends or breaks the protocol; every connection made over it ends with
-    /// it, or with this future.
+    /// Serves until the stream ends or violates the protocol; every connection made over it ends
+    /// with it, or with this future.
     pub async fn serve(
         self: Arc<Self>,
         reader: impl AsyncRead + Send + Unpin,
@@ -80,7 +80,7 @@ impl Gateway {
                     Some(Err(error)) => return Err(error),
                     None => return Ok(()),
                 },
-                // So that those that ended do not pile up.
+                // Without this, finished tasks would pile up.
                 Some(_) = served.join_next() => {}
             }
         }

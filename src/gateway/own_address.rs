@@ -2,8 +2,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Returns the addresses of all interfaces. Where the kernel does not tell them, private ones are
-/// known by their range all the same.
+/// Returns the addresses of all interfaces, or none where the kernel does not list them; private
+/// addresses are then still known by their range.
 pub(super) fn own_addresses() -> Vec<IpAddr> {
     let read = |path| std::fs::read_to_string(path).unwrap_or_default();
     let (fourth, sixth) = (read("/proc/net/fib_trie"), read("/proc/net/if_inet6"));
@@ -13,8 +13,7 @@ pub(super) fn own_addresses() -> Vec<IpAddr> {
         .collect()
 }
 
-/// Reads the table of routes: a local address stands on a line of its own, and on the next that it
-/// is one of this machine.
+/// Parses the routing trie: the line after an address says whether it is local to this machine.
 fn of_4(table: &str) -> impl Iterator<Item = Ipv4Addr> {
     let lines = table.lines().zip(table.lines().skip(1));
     lines.filter_map(|(line, next)| {
@@ -25,7 +24,7 @@ fn of_4(table: &str) -> impl Iterator<Item = Ipv4Addr> {
     })
 }
 
-/// Reads one line for each address, which begins with its 32 hexadecimal digits.
+/// Parses one address per line, from its leading 32 hexadecimal digits.
 fn of_6(table: &str) -> impl Iterator<Item = Ipv6Addr> {
     table.lines().filter_map(|line| {
         let digits = line.split_whitespace().next().filter(|digits| digits.len() == 32)?;

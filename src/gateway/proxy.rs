@@ -1,8 +1,8 @@
-//! One stream from inside, spoken to as an HTTP proxy is: `CONNECT` and plain requests with a whole
-//! address.
+//! Serves one stream from inside as an HTTP proxy: `CONNECT`, and plain requests with an absolute
+//! URL.
 //!
-//! Every answer of our own is a sentence that the model can act on. Many programs show only the
-//! status line of a refused `CONNECT`, so the sentence stands there as well.
+//! Every response of the proxy itself is a sentence that the model can act on. Many programs show
+//! only the status line of a refused `CONNECT`, so the sentence is the reason phrase as well.
 
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -30,30 +30,30 @@ use super::tunnel::{Stream, Tunnel};
 use super::upstream::{Kind, Proxy};
 use crate::egress::{Destination, Permit};
 
-/// Longest time for the head of a request, counted from the end of the one before.
+/// Time limit for the head of a request, counted from the end of the previous one.
 const HEAD: Duration = Duration::from_secs(30);
 
-/// Most bytes of a head.
+/// Maximum length of a head in bytes.
 const LONGEST_HEAD: usize = 16 * 1024;
 
-/// Longest life of a stream, however busy it is.
+/// Maximum lifetime of a stream, however busy it is.
 const LIFE: Duration = Duration::from_hours(1);
 
-/// Longest time for a proxy on the way to make a tunnel.
+/// Time limit for the worker's proxy to establish a tunnel.
 const TUNNEL: Duration = Duration::from_secs(30);
 
-/// What goes on beside the requests of one stream. Ends with it.
+/// State of one stream that must outlive a request; dropped with the stream.
 #[derive(Default)]
 struct Beside {
-    /// A tunnel, to be joined once the answer is out, and its end inside.
+    /// A tunnel and its end inside, to be joined once the response is sent.
     tunnel: Option<(OnUpgrade, Tunnel)>,
-    /// The connection that the answer to a plain request comes from.
+    /// The connection that the response to a plain request comes from.
     answering: Option<Answering>,
 }
 
 /// Serves one stream to its end.
 pub(super) async fn serve(gateway: Arc<Gateway>, stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static) {
-    // What becomes of a stream is between the two ends of it; what was refused is in the ledger.
+    // Errors concern only the two ends; refusals are in the ledger.
     let _ = timeout(LIFE, serve_to_its_end(&gateway, stream)).await;
 }
 
@@ -85,8 +85,7 @@ impl Gateway {
         }
         let destination = match request.uri().scheme_str() {
             Some("http") => request.uri().authority().and_then(|authority| {
-                // Whoever writes a user into an address means the host behind it; so do we, and
-                // hand nobody on.
+                // In `user@host` the host counts, as for every client; the user is not forwarded.
                 let host = authority.as_str().rsplit('@').next()?;
                 Destination::parse(host, Some(80))
             }),
@@ -113,7 +112,7 @@ impl Gateway {
         let destination = destination.ok_or_else(unreadable)?;
         let permit = self.policy.judge(destination)?;
         let pass = self.gate.pass(&permit)?;
-        // Connected to before the first bytes are known, so that the answer can say why there is no
+        // Connects before the first bytes are known, so that the response can say why there is no
         // connection. Nothing is sent before they are judged.
         let outside: Box<dyn Stream> = match self.proxy_to(&permit, Kind::Tunnel)? {
             None => Box::new(dialing::directly(&permit).await?),
@@ -131,7 +130,7 @@ impl Gateway {
             .on_the_way(permit.destination(), kind)
             .map_err(|sentence| Trouble::Failed(StatusCode::BAD_GATEWAY, sentence))?;
         if let (Some(_), crate::egress::Host::Address(address)) = (&proxy, &permit.destination().host) {
-            // Where a name leads only the proxy knows, but an address can be judged here.
+            // Only the proxy resolves names, but an address can be judged here.
             permit.choose(&[*address], &own_addresses())?;
         }
         Ok(proxy)
@@ -164,7 +163,7 @@ impl Gateway {
     }
 }
 
-/// Asks a proxy on the way for a tunnel.
+/// Establishes a tunnel through the worker's proxy.
 async fn tunnel_through(proxy: &Proxy, destination: &Destination) -> Result<TokioIo<upgrade::Upgraded>, Trouble> {
     let failed = |why: String| {
         let sentence = format!("the worker's proxy {} made no way to {destination}: {why}", proxy.host);
@@ -180,7 +179,7 @@ async fn tunnel_through(proxy: &Proxy, destination: &Destination) -> Result<Toki
         let (mut sender, connection) = client::conn::http1::handshake(TokioIo::new(connection))
             .await
             .map_err(|error| error.to_string())?;
-        // Ends when the connection is handed over, or with this future.
+        // Ends when the connection is upgraded, or with this future.
         let speaking = AbortOnDropHandle::new(tokio::spawn(async move {
             let _ = connection.with_upgrades().await;
         }));

@@ -1,4 +1,4 @@
-//! What whoever works in a container can say to this end, and what comes of it.
+//! Tests of what programs in a container can send to this end.
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 use tokio::task::JoinHandle;
@@ -17,14 +17,14 @@ fn gateway(allow: &[&str]) -> Arc<Gateway> {
     ))
 }
 
-/// The inner end of a stream whose outer end is served.
+/// Returns the inner end of a stream whose outer end is served.
 fn served(gateway: Arc<Gateway>) -> (DuplexStream, JoinHandle<Result<(), yamux::ConnectionError>>) {
     let (inside, outside) = duplex(64 * 1024);
     let (reader, writer) = tokio::io::split(outside);
     (inside, tokio::spawn(gateway.serve(reader, writer)))
 }
 
-/// Returns the whole answer to `request`.
+/// Returns the whole response to `request`.
 async fn answer(gateway: &Arc<Gateway>, request: &str) -> String {
     let (inside, _serving) = served(Arc::clone(gateway));
     let mut connection = yamux::Connection::new(inside.compat(), yamux::Config::default(), yamux::Mode::Client);
@@ -34,7 +34,7 @@ async fn answer(gateway: &Arc<Gateway>, request: &str) -> String {
     let mut stream = stream.compat();
     stream.write_all(request.as_bytes()).await.unwrap();
     let mut answer = Vec::new();
-    // An answer that breaks off is as good as one that ends.
+    // A response that breaks off counts as one that ends.
     let _ = stream.read_to_end(&mut answer).await;
     driving.abort();
     String::from_utf8(answer).unwrap()

@@ -1,4 +1,4 @@
-//! The bytes of a tunnel: held back until the first of them were judged, then handed on.
+//! Joins the ends of a tunnel, after the first bytes from inside were judged.
 
 use std::convert::Infallible;
 use std::io::{self, Cursor};
@@ -20,7 +20,7 @@ use super::gate::Pass;
 use crate::egress::hello::{self, Opening};
 use crate::egress::{Inside, Permit};
 
-/// Longest time until the first bytes say what they are.
+/// Time limit for enough bytes to recognize the protocol.
 const FIRST_BYTES: Duration = Duration::from_secs(30);
 
 /// A TLS alert: fatal, unrecognized name (RFC 6066, 3).
@@ -29,7 +29,7 @@ const UNRECOGNIZED_NAME: [u8; 7] = [21, 3, 3, 0, 2, 2, 112];
 pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 
-/// A tunnel whose destination was judged and connected to, and through which nothing was sent yet.
+/// A tunnel that is connected to its judged destination and has not carried a byte yet.
 pub(super) struct Tunnel {
     pub(super) permit: Permit,
     pub(super) pass: Pass,
@@ -37,11 +37,11 @@ pub(super) struct Tunnel {
 }
 
 impl Tunnel {
-    /// Joins it to its end inside until either breaks off, or the way out is closed.
+    /// Joins both ends until either breaks off or the way out is closed.
     pub(super) async fn join(self, gateway: &Gateway, inside: impl Stream + 'static) {
         let Self { permit, pass, outside } = self;
         tokio::select! {
-            // What becomes of a tunnel is between its two ends; what was refused is in the ledger.
+            // Errors concern only the two ends; refusals are in the ledger.
             _ = join(gateway, &permit, &pass, (inside, outside)) => {}
             () = pass.withdrawn() => {}
         }
@@ -57,7 +57,7 @@ async fn join(
     let mut first = Vec::new();
     let opening = timeout(FIRST_BYTES, until_understood(&mut inside, &mut outside, &mut first)).await;
     let Some(opening) = opening.map_err(|_| io::ErrorKind::TimedOut)?? else {
-        // It was closed without a word.
+        // Closed before the protocol was recognized.
         return Ok(());
     };
     match gateway.policy.judge_inside(permit, &opening) {
@@ -82,9 +82,9 @@ async fn join(
     }
 }
 
-/// Reads the first bytes from inside into `first`. What the server says before them is handed on:
-/// some protocols begin with its greeting. `None` where either end was closed before anything was
-/// understood.
+/// Reads from inside into `first` until the protocol is recognized. Bytes that the server sends
+/// first are forwarded: some protocols begin with its greeting. `None` if either end was closed
+/// before.
 async fn until_understood(
     inside: &mut (impl Stream + ?Sized),
     outside: &mut (impl Stream + ?Sized),
@@ -113,7 +113,7 @@ async fn until_understood(
 }
 
 /// Serves one request in plain HTTP; a program that has more opens another tunnel. As with requests
-/// to the proxy itself, what is asked for is what was judged, whatever the request says about its
+/// to the proxy itself, the judged destination is requested, whatever the request says about its
 /// host.
 async fn serve_request(
     gateway: &Gateway,
@@ -122,7 +122,7 @@ async fn serve_request(
     (inside, outside): (impl AsyncRead + AsyncWrite + Unpin, Box<dyn Stream>),
 ) {
     let outside = Mutex::new(Some(outside));
-    // Held until the answer is out.
+    // Held until the response is sent.
     let beside = Mutex::new(None);
     let answer = service_fn(|request: Request<Incoming>| async {
         let taken = outside.lock().map_or(None, |mut outside| outside.take());
@@ -148,7 +148,7 @@ async fn serve_request(
         })
     });
     let mut http = http1::Builder::new();
-    // How it ends is between the two ends.
+    // Errors concern only the two ends.
     let _ = http
         .keep_alive(false)
         .serve_connection(TokioIo::new(inside), answer)

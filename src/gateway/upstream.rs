@@ -1,5 +1,5 @@
-//! The proxy that the worker itself is behind, if it is: the same variables that lead forges and
-//! models there.
+//! The proxy that the worker itself is behind, if any, from the variables that forges and models
+//! use too.
 
 use hyper::Uri;
 use hyper::header::HeaderValue;
@@ -7,11 +7,11 @@ use hyper_util::client::proxy::matcher::{Intercept, Matcher};
 
 use crate::egress::Destination;
 
-/// Knows which destinations are reached through a proxy.
+/// Selects the proxy for a destination.
 #[derive(Debug)]
 pub struct Upstream(Matcher);
 
-/// What a request wants.
+/// What a request asks the proxy for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// `CONNECT`: bytes in both directions.
@@ -20,7 +20,7 @@ pub(super) enum Kind {
     Plain,
 }
 
-/// A proxy on the way.
+/// The address of the worker's proxy and the credentials for it.
 #[derive(Debug, Clone)]
 pub(super) struct Proxy {
     pub(super) host: String,
@@ -29,8 +29,8 @@ pub(super) struct Proxy {
 }
 
 impl Upstream {
-    /// Reads `HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY`, in small letters as well, as
-    /// curl does.
+    /// Reads `HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY`, in lowercase as well, as curl
+    /// does.
     pub fn from_variables(variable: &dyn Fn(&str) -> Option<String>) -> Self {
         let read = |name: &str| {
             let spellings = [name.to_owned(), name.to_ascii_lowercase()];
@@ -47,8 +47,8 @@ impl Upstream {
         )
     }
 
-    /// Returns the proxy on the way to `destination`, if there is one; `Err` is a sentence for one
-    /// that cannot be spoken to.
+    /// Returns the proxy for `destination`, if there is one; `Err` is a sentence about a proxy of
+    /// an unsupported kind.
     pub(super) fn on_the_way(&self, destination: &Destination, kind: Kind) -> Result<Option<Proxy>, String> {
         let scheme = match kind {
             Kind::Tunnel => "https",
