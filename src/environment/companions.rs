@@ -1,4 +1,4 @@
-//! The services of a run's container: started in its network, waited for, and removed with it.
+//! Service containers, started in the network of a run's container and removed with it.
 
 use std::time::Duration;
 
@@ -13,20 +13,20 @@ use super::service::Service;
 use super::specification::{self, Holder, companion_name};
 use super::{Environment, EnvironmentError};
 
-/// Between two questions whether a service is ready.
+/// Interval between readiness checks of a service.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// Longest time for one answer to that, whatever the command does.
+/// Time limit of one readiness check.
 const ANSWER: Duration = Duration::from_secs(20);
 
-/// How long one runs that has no such question, before it counts as ready.
+/// How long a service without a readiness check must run before it counts as ready.
 const SETTLING: Duration = Duration::from_millis(300);
 
-/// Most bytes of what a service said, of which the end is shown.
+/// Maximum bytes of a service's log that are read; the last [`MOST_SHOWN`] are shown.
 const MOST_SAID: usize = 64 * 1024;
 const MOST_SHOWN: usize = 1_000;
 
-/// Longest time to read that.
+/// Time limit for reading the log.
 const READING: Duration = Duration::from_secs(5);
 
 /// The services that run beside a container.
@@ -36,7 +36,7 @@ pub struct Companions<'a> {
 }
 
 impl Docker {
-    /// Makes the images of an environment's services present.
+    /// Pulls the missing images of an environment's services.
     pub async fn ensure_companions(
         &self,
         environment: &str,
@@ -49,7 +49,7 @@ impl Docker {
         Ok(())
     }
 
-    /// Tells whether the images of an environment's services are present.
+    /// True if all images of an environment's services are present.
     pub async fn has_companions(&self, environment: &str) -> Result<bool, EnvironmentError> {
         for (_, service) in self.config().services_of(environment) {
             if !self.has_image(&service.image).await? {
@@ -59,15 +59,16 @@ impl Docker {
         Ok(true)
     }
 
-    /// Starts the services of `start`'s environment beside `main`, side by side. They go with it,
-    /// those that a failure left as well.
+    /// Starts the services of `start`'s environment concurrently, in the network of `main`.
+    /// Removing `main` removes them, those of a failed start included.
     pub async fn start_companions(
         &self,
         start: &Start<'_>,
         main: &Container,
     ) -> Result<Companions<'_>, EnvironmentError> {
         let services = self.config().services_of(start.environment);
-        // Each to its end, so that none comes into being after the others were removed.
+        // Awaits all: a start that goes on could create its container after the others were
+        // removed.
         let started = join_all(services.map(|(name, service)| async move {
             let container = self.start_companion(start, main, name, service).await?;
             Ok((name, service, container))
@@ -103,7 +104,7 @@ impl Docker {
         Ok(Container::new(self.engine.clone(), id, ANSWER))
     }
 
-    /// Returns the end of what a container wrote; empty where that cannot be had.
+    /// Returns the end of a container's log; empty if it cannot be read.
     async fn said_last(&self, id: &str) -> String {
         let options = LogsOptionsBuilder::default()
             .stdout(true)
@@ -120,7 +121,7 @@ impl Docker {
                 }
             }
         };
-        // What was read until then is shown.
+        // After a time-out, the part that was read is shown.
         let _ = timeout(READING, reading).await;
         let text = String::from_utf8_lossy(&said);
         let start = text.floor_char_boundary(text.len().saturating_sub(MOST_SHOWN));
@@ -129,7 +130,7 @@ impl Docker {
 }
 
 impl Companions<'_> {
-    /// Waits until all of them can be used.
+    /// Waits until all services are ready.
     pub async fn until_ready(&self) -> Result<(), EnvironmentError> {
         let waits = self.started.iter().map(|(name, service, container)| async move {
             let Err(reason) = until_ready(container, service).await else {
@@ -146,7 +147,7 @@ impl Companions<'_> {
     }
 }
 
-/// `Err` says in a few words why it is not.
+/// Waits until `service` is ready; `Err` says in a few words why it is not.
 async fn until_ready(container: &Container, service: &Service) -> Result<(), String> {
     let Some(ready) = &service.ready else {
         sleep(SETTLING).await;
@@ -159,11 +160,11 @@ async fn until_ready(container: &Container, service: &Service) -> Result<(), Str
         match timeout(ANSWER, asked).await {
             Ok(Ok((_, ending))) if ending.exit_code == 0 => return Ok(()),
             Ok(Err(lost @ EnvironmentError::ContainerLost { .. })) => {
-                // The engine's first word is only that it does not run.
+                // The first error only says that the container does not run.
                 let why = container.require_alive().await.err();
                 return Err(why.unwrap_or(lost).to_string());
             }
-            // It is asked again, whatever went wrong this time.
+            // Any other failure is retried until the deadline.
             Ok(Ok(_) | Err(_)) | Err(_) => {}
         }
         if Instant::now() >= deadline {

@@ -1,7 +1,7 @@
-//! One running container and the streams into it.
+//! A running container and its attached processes.
 //!
-//! A process that failed is an [`Ending`]. A container that died is
-//! [`EnvironmentError::ContainerLost`]: a new one can take its place.
+//! A failed process is an [`Ending`]. A container that died is [`EnvironmentError::ContainerLost`],
+//! and a new one can replace it.
 
 use std::future::Future;
 use std::pin::pin;
@@ -21,18 +21,17 @@ use super::engine::{Engine, Failure};
 use super::specification::WORKSPACE;
 use super::stream::{Output, Tail};
 
-/// Longest time between the end of a process' streams and the engine's word on how it ended.
+/// Time limit between the end of a process' streams and its exit code from the engine.
 const ENDING_LIMIT: Duration = Duration::from_secs(10);
 
-/// Longest time between the end of a process and the end of the container that died with it.
+/// Time limit between the end of a process and the end of a container that died with it.
 const DYING_LIMIT: Duration = Duration::from_millis(500);
 
-/// Bytes that are read of an attached process at once. The client clears as many before each look
-/// whether there is something to read, so that with 64 KiB this was the tenth part of all that the
-/// program did in a turn; larger parts are read all the same.
+/// Read buffer of an attached process. The client clears the buffer before each poll, which with 64
+/// KiB took a tenth of the program's time in a turn; larger parts are still read whole.
 const READ_AT_ONCE: usize = 16 * 1024;
 
-/// Longest time until the engine has taken a container away.
+/// Time limit for the engine to remove a container.
 const REMOVAL_LIMIT: Duration = Duration::from_mins(1);
 
 /// A started container. Dropping it does not remove it: [`Container::remove`] does, or the sweep
@@ -41,28 +40,28 @@ const REMOVAL_LIMIT: Duration = Duration::from_mins(1);
 pub struct Container {
     engine: Engine,
     id: String,
-    /// Longest time in which nothing may move in either direction while [`Container::run`] waits.
+    /// [`Container::run`] gives up when no input was taken for this long.
     silence: Duration,
-    /// Names of the containers that share its network, and go with it.
+    /// Names of the service containers that share its network and are removed with it.
     companions: Vec<String>,
-    /// Where its set-up may be kept.
+    /// The place under which its set-up may be kept; `None` if it may not.
     place: Option<String>,
-    /// The set-up that it began with.
+    /// The kept set-up that it was started from.
     set_up: Option<String>,
-    /// The digest of its environment's image; empty where it was not looked up.
+    /// The digest of its environment's image; empty if it was not looked up.
     digest: String,
 }
 
 /// A process in the container with its streams attached.
 ///
-/// Dropping `stdin` and `stdout` lets go of the process without ending it: only the container's
-/// removal is sure to.
+/// Dropping `stdin` and `stdout` detaches from the process without ending it: only the removal of
+/// the container is sure to end it.
 pub struct Attached {
-    /// Shutting it down is the end of the process' input; dropping it alone is not.
+    /// Must be shut down to close the process' input; dropping it is not enough.
     pub stdin: Box<dyn AsyncWrite + Send + Unpin>,
-    /// Must be read while writing, or both sides wait for each other.
+    /// Must be read while writing, or both sides deadlock.
     pub stdout: Box<dyn AsyncRead + Send + Unpin>,
-    /// Read what the process wrote to stderr (bounded) and its exit code, after stdout ended.
+    /// Resolves to the exit code and the end of stderr; await it after stdout has ended.
     pub ending: BoxFuture<'static, Result<Ending, EnvironmentError>>,
 }
 
@@ -102,7 +101,7 @@ impl Container {
         self
     }
 
-    /// Returns where its set-up may be kept.
+    /// Returns the place under which its set-up may be kept.
     pub(super) fn place(&self) -> Option<&str> {
         self.place.as_deref()
     }
@@ -117,7 +116,7 @@ impl Container {
         &self.digest
     }
 
-    /// Returns Docker's id of it.
+    /// Returns the engine's id of the container.
     pub fn id(&self) -> &str {
         &self.id
     }
@@ -125,7 +124,7 @@ impl Container {
     /// Starts `command` as the container's user in `/workspace` with its streams attached;
     /// `environment` as `NAME=value`.
     ///
-    /// A program that the image does not have is a process that ends with 126 or 127.
+    /// If the image lacks the program, the process ends with 126 or 127.
     pub async fn attach(&self, command: &[&str], environment: &[&str]) -> Result<Attached, EnvironmentError> {
         let what = "starting a command in the container";
         let options = CreateExecOptions {
@@ -159,9 +158,8 @@ impl Container {
     /// Runs `command` with `input` as its stdin, streamed; returns its stdout (at most `max_output`
     /// bytes, more is an error) and ending.
     ///
-    /// Gives up when nothing was taken in for longer than one command may take. What comes out
-    /// counts for nothing: one byte now and then would hold the run for as long as the container
-    /// likes.
+    /// Gives up when the process took no input for `timeout_seconds`. Output does not count: with
+    /// one byte now and then the container could hold the run for as long as it likes.
     pub async fn run(
         &self,
         command: &[&str],
@@ -173,7 +171,7 @@ impl Container {
             .await
     }
 
-    /// Like [`Self::run`], with a process that was started before; `what` it is, for people.
+    /// Like [`Self::run`], with a process that was attached before; `what` names it in errors.
     pub async fn talk(
         &self,
         what: &str,
@@ -212,7 +210,7 @@ impl Container {
         remove_all(&self.engine, [&self.id].into_iter().chain(&self.companions)).await
     }
 
-    /// Copies `input` to the process; one that ends before it has read everything is no error.
+    /// Copies `input` to the process; it is no error if the process ends before reading all of it.
     async fn feed(
         mut input: impl AsyncRead + Unpin,
         mut stdin: impl AsyncWrite + Unpin,
@@ -232,7 +230,7 @@ impl Container {
             }
             moved.fetch_add(length as u64, Ordering::Relaxed);
         }
-        // Fails only where the process is gone already.
+        // Fails only if the process has ended.
         let _ = stdin.shutdown().await;
         Ok(())
     }
@@ -259,7 +257,7 @@ impl Container {
 
     async fn ending(self, process: String, stderr: Arc<Mutex<Tail>>) -> Result<Ending, EnvironmentError> {
         let exit_code = self.exit_code(&process).await?;
-        // A dying container leaves 126 (could not start) or 137 (killed) behind.
+        // In a dying container a process ends with 126 (could not start) or 137 (killed).
         if !(0..126).contains(&exit_code) {
             self.require_surviving().await?;
         }
@@ -267,7 +265,8 @@ impl Container {
         Ok(Ending { exit_code, stderr })
     }
 
-    /// Polls for the exit code: the streams end before the engine knows it, and no event tells.
+    /// Polls for the exit code: the streams end before the engine knows it, and no event reports
+    /// it.
     async fn exit_code(&self, process: &str) -> Result<i64, EnvironmentError> {
         let what = "asking how a command in the container ended";
         let deadline = Instant::now() + ENDING_LIMIT;
@@ -287,18 +286,17 @@ impl Container {
         }
     }
 
-    /// Like [`Self::require_alive`], for a moment at which the container may be about to die: the
-    /// engine can know of the end of a process before it knows of the end of the container that
-    /// took the process with it.
+    /// Like [`Self::require_alive`], but waits for a container that may be dying: the engine can
+    /// report the end of a process before the end of the container that took the process with it.
     async fn require_surviving(&self) -> Result<(), EnvironmentError> {
         let options = WaitContainerOptionsBuilder::default().condition("not-running").build();
         let mut waiting = pin!(self.engine.client.wait_container(&self.id, Some(options)));
-        // Silence is the good news here; what an answer means is asked below.
+        // A time-out means that it survives; any other answer is settled by the check below.
         let _ = self.engine.next(&mut waiting, DYING_LIMIT).await;
         self.require_alive().await
     }
 
-    /// Fails with [`EnvironmentError::ContainerLost`] where the container does not run any more.
+    /// Fails with [`EnvironmentError::ContainerLost`] if the container does not run.
     pub(super) async fn require_alive(&self) -> Result<(), EnvironmentError> {
         let what = "asking whether the container runs";
         let inspected = self
@@ -317,8 +315,8 @@ impl Container {
         )))
     }
 
-    /// Like [`Self::ask`], for what needs a running container: where one died this moment the
-    /// engine has many ways to refuse, so what the container is decides, and not the words.
+    /// Like [`Self::ask`], for calls that need a running container. For one that just died the
+    /// engine has many different errors, so its state is inspected instead of matching their texts.
     async fn ask_of_the_living<T>(
         &self,
         what: &str,
@@ -362,7 +360,7 @@ fn unexpected(what: &str, reason: &str) -> EnvironmentError {
     }
 }
 
-/// Removes them side by side; one that cannot be removed does not shield the others.
+/// Removes all containers concurrently; a failure does not keep the others.
 pub(super) async fn remove_all(
     engine: &Engine,
     containers: impl Iterator<Item = &String>,
@@ -379,7 +377,7 @@ pub(super) async fn remove(engine: &Engine, container: &str) -> Result<(), Envir
         .await;
     let removed = match removed {
         Err(failure) if failure.is_absent() => Ok(()),
-        // Somebody else is removing it at this moment.
+        // Another removal of it is in progress.
         Err(failure) if failure.is_conflict() => until_gone(engine, container).await,
         removed => removed,
     };

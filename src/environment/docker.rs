@@ -1,8 +1,8 @@
-//! The engine: containers started, found again and swept.
+//! Containers of this installation: connecting to the engine, finding, listing and sweeping them.
 //!
-//! Every container is known by its labels, or by its name where it waited for its run, so that a
-//! later process finds what an earlier one left. Of several installations on one engine each sees
-//! its own containers only.
+//! Every container is identified by its labels, or by its name if it was started before its run, so
+//! that a later process finds what an earlier one left. Several installations may share one engine;
+//! each sees its own containers only.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -34,41 +34,40 @@ pub struct Docker {
     shared: Arc<Shared>,
 }
 
-/// What is to be started.
+/// Describes the container to start.
 #[derive(Debug, Clone, Copy)]
 pub struct Start<'a> {
     pub task: &'a TaskId,
     pub run: RunId,
     pub purpose: Purpose,
-    /// The environment's name, by which it gets its services.
+    /// The environment's name, which selects the services.
     pub environment: &'a str,
     pub image: &'a str,
     pub executor: &'a Path,
-    /// The place whose kept set-ups may be begun with, and which of them.
+    /// The place whose kept set-ups may be started from, and which of them.
     pub set_up: Option<(&'a str, Wanted<'a>)>,
 }
 
-/// Which set-up a container should begin with, if one was kept.
+/// Which kept set-up a container should start from, if it exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wanted<'a> {
-    /// This one.
+    /// The set-up with this name.
     Only(&'a str),
-    /// The newest one of the place: nobody knows yet which one it will be.
+    /// The newest one of the place, because the plan is not known yet.
     Newest,
 }
 
-/// The ids of the furnished images that are known, by what was put into which; `None` once the
-/// engine would make none.
+/// Ids of the known furnished images by their content; `None` once the engine refused to make one.
 pub(super) type FurnishedImages = Option<HashMap<String, String>>;
 
-/// What an image says of itself.
+/// Metadata of an image.
 pub(super) struct Said {
     pub(super) id: String,
-    /// The registry's digest of it with its name, or the id where no registry knows it.
+    /// The registry's digest with its name, or the id if the image is in no registry.
     pub(super) digest: String,
-    /// The user that it names, or an ordinary one in the place of root.
+    /// The image's user, or an unprivileged one instead of root.
     pub(super) user: User,
-    /// What it sets, as `NAME=value`.
+    /// The image's environment variables, as `NAME=value`.
     pub(super) variables: Vec<String>,
 }
 
@@ -84,8 +83,8 @@ struct Shared {
 
 impl Docker {
     /// Connects to `docker_host` (unix socket or tcp) or the default socket (API 1.41 and later).
-    /// `instance` names this installation, e.g. by its state directory: only containers that bear
-    /// it are ever found or swept.
+    /// `instance` identifies this installation: only containers that carry it are ever found or
+    /// swept.
     pub async fn connect(config: &Config, docker_host: Option<&str>, instance: &str) -> Result<Self, EnvironmentError> {
         let (engine, facts) = Engine::connect(docker_host).await?;
         let shared = Shared {
@@ -102,14 +101,13 @@ impl Docker {
         })
     }
 
-    /// Returns `Engine 20.10.24, API 1.41`, for people.
+    /// Returns a description for people, such as `Engine 20.10.24, API 1.41`.
     pub fn describe(&self) -> &str {
         &self.shared.facts.description
     }
 
-    /// Returns the running container that `run` is worked on in, if there is one: an earlier
-    /// process left it. One with another network than the
-    /// configuration says by now is none.
+    /// Returns the running work container that an earlier process left for `run`, with its
+    /// services. A container with another network mode than the configured one is not returned.
     pub async fn find(&self, run: RunId) -> Result<Option<Container>, EnvironmentError> {
         let mut found = self.list(vec![("status", "running".to_owned())]).await?;
         found.retain(|found| found.run == Some(run) && found.purpose() == Purpose::Work);
@@ -121,14 +119,14 @@ impl Docker {
         Ok(main.map(|main| self.container(main.id).with(companions)))
     }
 
-    /// Removes the containers of `run`, if there are any, running or not.
+    /// Removes all containers of `run`, running or not.
     pub async fn remove(&self, run: RunId) -> Result<(), EnvironmentError> {
         let found = self.list(Vec::new()).await?;
         let of_run = found.iter().filter(|found| found.run == Some(run));
         container::remove_all(&self.engine, of_run.map(|found| &found.id)).await
     }
 
-    /// Removes the containers that an earlier process left in which results of `run` were checked.
+    /// Removes the containers in which an earlier process checked results of `run`.
     pub async fn remove_checks(&self, run: RunId) -> Result<(), EnvironmentError> {
         let found = self.list(Vec::new()).await?;
         let of_checks = found
@@ -137,7 +135,7 @@ impl Docker {
         container::remove_all(&self.engine, of_checks.map(|found| &found.id)).await
     }
 
-    /// Returns what is wrong with the configured runtime, if something is.
+    /// Returns an error if the engine does not have the configured runtime.
     pub fn missing_runtime(&self) -> Option<EnvironmentError> {
         let runtime = &self.shared.config.runtime;
         (!runtime.is_empty() && !self.shared.facts.runtimes.contains(runtime)).then(|| self.no_runtime())
@@ -189,7 +187,7 @@ impl Docker {
         }
     }
 
-    /// Tells whether a container could not be removed since the last sweep.
+    /// True if the removal of a container failed since the last sweep.
     pub fn has_litter(&self) -> bool {
         self.engine.has_litter.load(Ordering::Relaxed)
     }
@@ -199,9 +197,9 @@ impl Docker {
         self.list(Vec::new()).await
     }
 
-    /// Removes those of `found` whose run is not in `keep`, and those older than
-    /// `cleanup.stale_hours`; returns how many. What is to be kept must be asked for after the
-    /// containers were listed, or a run that begins between the two loses its container.
+    /// Removes the containers of `found` whose run is not in `keep` or that are older than
+    /// `cleanup.stale_hours`; returns how many. `keep` must be read after the containers were
+    /// listed, or a run that starts in between loses its container.
     pub async fn sweep(&self, found: Vec<Found>, keep: &HashSet<RunId>) -> Result<usize, EnvironmentError> {
         let stale_hours = i64::try_from(self.shared.config.cleanup.stale_hours).unwrap_or(i64::MAX);
         let oldest = Utc::now()
@@ -213,7 +211,7 @@ impl Docker {
             if found.is_kept(keep, oldest) {
                 continue;
             }
-            // One that cannot be removed must not shield the others.
+            // A failure must not keep the others.
             match container::remove(&self.engine, found.handle()).await {
                 Ok(()) => removed += 1,
                 Err(error) => first_error = first_error.or(Some(error)),
@@ -307,15 +305,15 @@ impl Docker {
     }
 }
 
-/// A container that is there.
+/// A listed container of this installation.
 #[derive(Debug)]
 pub struct Found {
     id: String,
     name: String,
     run: Option<RunId>,
-    /// The worker that started it before there was a run for it.
+    /// The worker that started it for the warm pool.
     warmed_by: Option<Uuid>,
-    /// What it is called, where it is not the run's own container but a service beside it.
+    /// The service's name, if it is a service container.
     service: Option<String>,
     network: Option<String>,
     /// Seconds since 1970.
@@ -323,7 +321,7 @@ pub struct Found {
 }
 
 impl Found {
-    /// Returns the run it belongs to; `None` where it waits for one.
+    /// Returns the run it belongs to; `None` while it waits in the warm pool.
     pub fn run(&self) -> Option<RunId> {
         self.run
     }
@@ -332,7 +330,7 @@ impl Found {
         &self.name
     }
 
-    /// Returns the worker that it waits with for a run; `None` where it does not wait.
+    /// Returns the worker whose warm pool it waits in, if any.
     pub fn waits_with(&self) -> Option<Uuid> {
         self.warmed_by.filter(|_| self.run.is_none())
     }
@@ -345,8 +343,8 @@ impl Found {
         self.run.is_some_and(|run| keep.contains(&run)) && self.created >= oldest
     }
 
-    /// Returns what it is to be removed by: its name where it waits, since a run that takes it at
-    /// this moment gives it another.
+    /// Returns the name of a waiting container, else its id. A run that takes a waiting container
+    /// at this moment renames it, so removal by its old name cannot hit it.
     fn handle(&self) -> &str {
         if self.waits_with().is_some() {
             &self.name
@@ -356,14 +354,14 @@ impl Found {
     }
 }
 
-/// Tells whether the engine complains of a runtime: `unknown or invalid runtime name: runsc`,
+/// True if the engine reports an unknown runtime: `unknown or invalid runtime name: runsc`,
 /// `Unknown runtime specified runsc`.
 fn is_about_runtime(complaint: &str) -> bool {
     let complaint = complaint.to_ascii_lowercase();
     complaint.contains("unknown") && complaint.contains("runtime")
 }
 
-/// Takes the disk limit away where it is what the engine complains about; tells whether it did.
+/// Removes the disk limit if the engine's error is about it; returns true if it did.
 fn drop_disk_limit(body: &mut ContainerCreateBody, complaint: &str) -> bool {
     if !["storage-opt", "pquota", "quota"]
         .iter()

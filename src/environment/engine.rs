@@ -1,7 +1,6 @@
-//! One connection to the engine: every call has a time-out, and every failure says who must act.
+//! A connection to the Docker engine: every call has a time-out, and every error says who must act.
 //!
-//! No version is put into requests: an engine answers with its own, and everything asked of it
-//! exists since 1.41.
+//! The API version is negotiated; every endpoint that is used exists since 1.41.
 
 use std::fmt;
 use std::future::Future;
@@ -17,31 +16,31 @@ use super::EnvironmentError;
 
 const DEFAULT_HOST: &str = "unix:///var/run/docker.sock";
 
-/// The oldest engine that is supported: 20.10.
+/// API version of the oldest supported engine, 20.10.
 const OLDEST_API: (u32, u32) = (1, 41);
 
-/// Longest time for one call. Creating and removing can take long on a busy disk.
+/// Time limit of one call. Creating and removing containers can take long on a busy disk.
 const CALL_LIMIT: Duration = Duration::from_mins(2);
 
-/// Longest time until the engine says who it is.
+/// Time limit for connecting and reading the engine's version.
 const CONNECT_LIMIT: Duration = Duration::from_secs(20);
 
 #[derive(Clone)]
 pub(super) struct Engine {
     pub(super) client: bollard::Docker,
     address: String,
-    /// A container could not be removed, and may be there still.
+    /// True if the removal of a container failed, so that it may still exist.
     pub(super) has_litter: Arc<AtomicBool>,
 }
 
-/// What the engine told about itself.
+/// Properties of the engine.
 #[derive(Debug, Clone)]
 pub(super) struct Facts {
-    /// For people.
+    /// Engine and API version, for people.
     pub(super) description: String,
     pub(super) processors: Option<i64>,
     pub(super) can_limit_disk: bool,
-    /// Names of the runtimes that it has.
+    /// Names of the installed runtimes.
     pub(super) runtimes: Vec<String>,
 }
 
@@ -50,7 +49,7 @@ pub(super) struct Facts {
 pub(super) enum Failure {
     /// The engine did not answer.
     Silent(String),
-    /// The engine answered, and refused.
+    /// The engine answered with an error.
     Refused { status: u16, message: String },
     /// Something else, e.g. an answer that cannot be read.
     Other(String),
@@ -75,8 +74,8 @@ impl Engine {
         };
         let client = bollard::Docker::connect_with_host(&address)
             .map_err(|error| no_docker(why_not_connected(&error)))?
-            // Calls are bounded here, with a limit that also covers the body; bollard's own covers
-            // the head alone.
+            // [`Engine::ask`] bounds each call, body included; bollard's time-out covers the head
+            // alone.
             .with_timeout(Duration::from_hours(24));
         let identify = async {
             let client = client.negotiate_version().await?;
@@ -113,7 +112,7 @@ impl Engine {
         Ok((engine, facts))
     }
 
-    /// Waits for one call, but not for ever.
+    /// Awaits one call, for at most [`CALL_LIMIT`].
     pub(super) async fn ask<T>(&self, call: impl Future<Output = Result<T, Error>>) -> Result<T, Failure> {
         match timeout(CALL_LIMIT, call).await {
             Ok(answer) => answer.map_err(Failure::from),
@@ -121,7 +120,7 @@ impl Engine {
         }
     }
 
-    /// Waits for the next part of a long answer; only silence is bounded, not the whole.
+    /// Awaits the next part of a streamed answer; bounds the silence between parts, not the whole.
     pub(super) async fn next<T>(
         &self,
         parts: &mut (impl Stream<Item = Result<T, Error>> + Unpin),
@@ -136,7 +135,7 @@ impl Engine {
         }
     }
 
-    /// Turns a failure while doing `what` into an error that says who must act.
+    /// Converts a failure of `what` into an error that says who must act.
     pub(super) fn error(&self, what: &str, failure: Failure) -> EnvironmentError {
         match failure {
             Failure::Silent(reason) => EnvironmentError::NoDocker {
@@ -156,23 +155,23 @@ impl Engine {
 }
 
 impl Failure {
-    /// Tells whether the thing that was asked about does not exist.
+    /// True if the object does not exist (404).
     pub(super) fn is_absent(&self) -> bool {
         matches!(self, Self::Refused { status: 404, .. })
     }
 
-    /// Tells whether the thing is in a state in which this cannot be done, e.g. a container that
-    /// does not run.
+    /// True if the state of the object does not allow the call (409), e.g. a container that does
+    /// not run.
     pub(super) fn is_conflict(&self) -> bool {
         matches!(self, Self::Refused { status: 409, .. })
     }
 
-    /// Tells whether the engine answered that it does not do this.
+    /// True if the engine answered with an error.
     pub(super) fn is_refused(&self) -> bool {
         matches!(self, Self::Refused { .. })
     }
 
-    /// Returns what the engine said, without who must act.
+    /// Returns the engine's text alone.
     pub(super) fn reason(self) -> String {
         match self {
             Self::Silent(reason) | Self::Other(reason) | Self::Refused { message: reason, .. } => reason,
@@ -198,7 +197,7 @@ impl From<Error> for Failure {
     }
 }
 
-/// The outer texts only say that there was an error in a client; the cause is at the bottom.
+/// Returns the innermost cause; the outer texts only say that a client failed.
 fn why_not_connected(error: &Error) -> String {
     if let Error::UnsupportedURISchemeError { .. } = error {
         return "only unix:// and tcp:// addresses are supported".to_owned();
@@ -215,8 +214,8 @@ fn api_number(text: &str) -> Option<(u32, u32)> {
     Some((major.parse().ok()?, minor.parse().ok()?))
 }
 
-/// Which storage drivers can bound a container's writable layer. Whether xfs was mounted with
-/// `pquota` shows only when trying.
+/// True if the storage driver can limit a container's writable layer. Whether xfs was mounted with
+/// `pquota` shows only on creating a container.
 fn can_limit_disk(driver: Option<&str>, status: &[Vec<String>]) -> bool {
     match driver {
         Some("overlay2") => status

@@ -1,9 +1,9 @@
-//! The file that is copied into containers as `coding-agent-executor`: where it is, and whether it
+//! Locates the file that is copied into containers as `coding-agent-executor`, and checks that it
 //! can run there.
 //!
-//! It must be static: an image brings its own libc, an older one than ours, or none. That is seen
-//! in the file itself, before a container is made, because inside the only sign would be "no such
-//! file or directory".
+//! It must be linked statically: an image may have an older libc or none. The ELF header is checked
+//! before a container is created, because inside the only symptom would be "no such file or
+//! directory".
 
 use std::fs::File;
 use std::io::Read;
@@ -11,15 +11,15 @@ use std::path::{Path, PathBuf};
 
 use super::Config;
 
-/// Looked for beside the program, in this order. `cargo build` writes a dynamic program under the
-/// second name, so a static one beside it needs a name of its own.
+/// File names that are tried beside the program, in this order. `cargo build` writes a dynamic
+/// program under the second name, so a static one beside it needs a name of its own.
 const NAMES: [&str; 2] = ["coding-agent-executor-static", "coding-agent-executor"];
 
 const HOW_TO_BUILD: &str = "`make build` or `make install` puts a static one beside the program; or set \
      command_executor.executor_path";
 
 impl Config {
-    /// Returns the executor to copy in, or a sentence about what is wrong and how to mend it.
+    /// Returns the executor to copy in, or a sentence about what is wrong and how to fix it.
     pub fn executor_file(&self) -> Result<PathBuf, String> {
         if let Some(path) = &self.executor_path {
             judge(path)?;
@@ -52,8 +52,7 @@ fn judge(path: &Path) -> Result<(), String> {
     judge_head(&head).map_err(|reason| format!("the executor {} {reason}; {HOW_TO_BUILD}", path.display()))
 }
 
-/// Reads the ELF header and the program headers: little-endian, 64 bits, as on every machine we run
-/// on.
+/// Checks the ELF header and the program headers; accepts 64-bit little-endian programs only.
 fn judge_head(head: &[u8]) -> Result<(), String> {
     const BROKEN: &str = "is not a Linux program";
     const INTERPRETER: u32 = 3;
@@ -77,7 +76,7 @@ fn judge_head(head: &[u8]) -> Result<(), String> {
             std::env::consts::ARCH
         ));
     }
-    // The table never lies beyond 4 GiB: the lower half of its offset is enough.
+    // The table never starts beyond 4 GiB, so the lower half of its offset is enough.
     let table = word(32).ok_or(BROKEN)? as usize;
     let (entry_size, entries) = (short(54).ok_or(BROKEN)?, short(56).ok_or(BROKEN)?);
     for entry in 0..usize::from(entries) {
@@ -89,7 +88,7 @@ fn judge_head(head: &[u8]) -> Result<(), String> {
     Ok(())
 }
 
-/// Returns the ELF number of this machine's processor, where we know it.
+/// Returns the ELF machine number of this processor, if it is known.
 fn machine_here() -> Option<u16> {
     match std::env::consts::ARCH {
         "x86_64" => Some(62),

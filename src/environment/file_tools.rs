@@ -1,21 +1,21 @@
-//! What the file tools in a container take.
+//! Limits of the file tools in a container.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Below it a limit would be told as 0 KiB.
+/// A smaller limit would be reported as 0 KiB.
 const LEAST_BYTES: u64 = 1024;
-/// A file goes into the container in one message, in which each of its bytes may take six.
+/// A file is sent to the container in one JSON message, in which each byte may take six.
 const MOST_BYTES: u64 = 2 * 1024 * 1024;
 
-/// Limits of the tools that read and write single files. What a command writes is not theirs.
+/// Limits of the tools that read and write single files. They do not apply to commands.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct FileTools {
     /// Files that may be written: an extension such as `.py`, or a whole name such as `Makefile`.
-    /// All where there is none.
+    /// If empty, all.
     pub allowed_extensions: Vec<String>,
-    /// Largest file that is read or written.
+    /// Maximum size of a file that is read or written.
     pub max_bytes: u64,
 }
 

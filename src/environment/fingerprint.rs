@@ -1,5 +1,4 @@
-//! What tells the content of a file from another one's, worked out anew only where the file was
-//! changed.
+//! Fingerprints of file contents, computed again only if the file was changed.
 
 use std::hash::{DefaultHasher, Hasher};
 use std::io;
@@ -9,17 +8,16 @@ use std::path::{Path, PathBuf};
 use tokio::io::AsyncReadExt;
 use tokio::sync::Mutex;
 
-/// Bytes that are read at once.
+/// Size of one read in bytes.
 const PIECE: usize = 256 * 1024;
 
-/// Remembers the one that was asked for last.
+/// A cache of the last fingerprint.
 #[derive(Debug, Default)]
 pub(super) struct Fingerprints {
     last: Mutex<Option<(Stamp, u64)>>,
 }
 
-/// Tells a file from what takes its place: whoever writes to it or puts another one there cannot
-/// leave the time of change as it was.
+/// Identifies one state of a file: writing to it or replacing it always changes the time of change.
 #[derive(Debug, PartialEq, Eq)]
 struct Stamp {
     file: PathBuf,
@@ -31,8 +29,8 @@ struct Stamp {
 }
 
 impl Fingerprints {
-    /// Returns a number that tells this file's content from another one's. Both are the operator's
-    /// own: nobody makes two that collide.
+    /// Returns a 64-bit hash of the file's content. It is not collision-resistant; the operator's
+    /// own files need not be.
     pub(super) async fn of(&self, file: &Path) -> io::Result<u64> {
         let stamp = Stamp::of(file).await?;
         let mut last = self.last.lock().await;
@@ -83,7 +81,7 @@ mod tests {
         let one = fingerprints.of(&file).await.unwrap();
         assert_eq!(fingerprints.of(&file).await.unwrap(), one);
 
-        // Of the same size and with the same time of its last writing, as a copy keeps it.
+        // Same size and same modification time, as a copy preserves it.
         let written = std::fs::metadata(&file).unwrap().modified().unwrap();
         let other = folder.path().join("other");
         std::fs::write(&other, "two").unwrap();

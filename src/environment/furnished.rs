@@ -1,8 +1,8 @@
-//! Images with the furniture in them, so that it is copied once and not into every container.
+//! Furnished images: an environment's image with the executor and the workspace already copied in.
 //!
-//! One is made of a container that never ran, so nothing is in it but the image and the furniture.
-//! It bears no name: `docker image prune` takes it along, and it is made again. Installations on
-//! the same engine share it.
+//! Such an image is committed from a container that never ran, so it contains nothing else. It has
+//! no tag: `docker image prune` removes it, and it is made again. Installations on the same engine
+//! share it.
 
 use std::path::Path;
 use std::time::Duration;
@@ -20,32 +20,31 @@ use super::furniture::{first_file, furniture};
 use super::specification::LABEL_INSTANCE;
 use super::user::{Owner, User};
 
-/// What was put into an image, and into which one.
+/// Label with the content of a furnished image: base image, user and executor.
 pub(super) const LABEL_FURNISHED: &str = "coding-agent.furnished";
-/// The name of the image that it was put into.
+/// Label with the name of the base image.
 pub(super) const LABEL_OF: &str = "coding-agent.furnished.of";
 
-/// One that another one has taken the place of goes after so many days; another installation may
-/// still want it.
+/// Days before a superseded image is deleted; another installation may still use it.
 const KEPT_DAYS: i64 = 7;
 
-/// Most bytes of an image's list of users that are read.
+/// Maximum bytes of an image's `/etc/passwd` that are read.
 const PASSWD_LIMIT: usize = 1024 * 1024;
 
-/// Bytes of the executor that are read at once.
+/// Size of one read of the executor in bytes.
 const PIECE: usize = 256 * 1024;
 
-/// An image with the furniture in it.
+/// A furnished image.
 pub(super) struct Furnished {
-    /// The image's id. Two processes that make one at the same time make two, and either may be
-    /// found. `None` where the engine makes none, so that each container has to be furnished.
+    /// The image's id. Two processes may make the same image concurrently; either may be found.
+    /// `None` if the engine refuses to make images, so that each container is furnished.
     pub(super) id: Option<String>,
-    /// Names what is in it: the same for all that are made alike.
+    /// Identifies the content: base image, user and executor.
     pub(super) content: String,
 }
 
 impl Docker {
-    /// Returns the image with the furniture in it, made now if there is none yet.
+    /// Returns the furnished image for `image`, and makes it if there is none yet.
     pub(super) async fn furnished(
         &self,
         image: &str,
@@ -55,7 +54,7 @@ impl Docker {
         let fingerprint = self.fingerprints().of(executor).await;
         let executors = fingerprint.map_err(|error| unreadable(executor, &error))?;
         let content = format!("{}/{}/{executors:016x}", said.id, said.user.name);
-        // Held until it is made: whoever comes meanwhile waits for it, and makes no second one.
+        // Held while the image is made, so that concurrent callers wait instead of making another.
         let mut known = self.furnished_images().lock().await;
         let Some(images) = known.as_mut() else {
             return Ok(Furnished { id: None, content });
@@ -77,14 +76,14 @@ impl Docker {
         Ok(Furnished { id, content })
     }
 
-    /// Looks for them again at the next need: one is gone.
+    /// Clears the cache of known images, after one was found to be gone.
     pub(super) async fn forget_furnished(&self) {
         if let Some(images) = self.furnished_images().lock().await.as_mut() {
             images.clear();
         }
     }
 
-    /// Returns `None` where the engine does not want to.
+    /// Makes a furnished image; `None` if the engine refuses.
     async fn make_furnished(
         &self,
         image: &str,
@@ -95,7 +94,7 @@ impl Docker {
         let name = format!("coding-agent-furnishing-{}", uuid::Uuid::now_v7().simple());
         let body = ContainerCreateBody {
             image: Some(said.id.clone()),
-            // It is never started; an image without a command of its own needs one even so.
+            // Never run, but the engine requires one if the image has none.
             cmd: Some(vec!["true".to_owned()]),
             labels: Some([(LABEL_INSTANCE.to_owned(), self.instance().to_owned())].into()),
             ..ContainerCreateBody::default()
@@ -126,8 +125,8 @@ impl Docker {
         made
     }
 
-    /// Removes what was made of the same image some time ago. What is still in use stays, and
-    /// nothing depends on it.
+    /// Removes superseded furnished images of the same base image. One that is in use stays, which
+    /// does no harm.
     async fn remove_replaced(&self, image: &str, by: &str) {
         let replaced = match self.images_with(vec![format!("{LABEL_OF}={image}")]).await {
             Ok(replaced) => replaced,
@@ -141,7 +140,7 @@ impl Docker {
         }
     }
 
-    /// Lays the furniture into a container that does not run yet.
+    /// Copies executor and workspace into a container that does not run yet.
     pub(super) async fn furnish(&self, id: &str, user: &User, executor: &Path) -> Result<(), EnvironmentError> {
         let owner = match user.numbers() {
             Some(owner) => owner,
@@ -158,8 +157,8 @@ impl Docker {
         uploaded.map_err(|failure| self.engine.error("furnishing a container", failure))
     }
 
-    /// A name says nothing about numbers, and nothing runs in the container yet that could be
-    /// asked: its file is read.
+    /// Reads uid and gid from the container's `/etc/passwd`: nothing runs in it yet that could be
+    /// asked.
     async fn look_up(&self, id: &str, user: &User) -> Result<Owner, EnvironmentError> {
         let what = format!("looking for the image's user '{}'", user.name);
         let options = DownloadFromContainerOptionsBuilder::default()

@@ -1,5 +1,5 @@
-//! What is laid into a container before it starts, and what is read out of it then: archives,
-//! because nothing runs in there yet that could be asked.
+//! Tar archives that are copied into and out of a container before it starts, while no process in
+//! it could be asked.
 
 use std::io::{self, Read};
 
@@ -9,11 +9,11 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use super::specification::{EXECUTOR, WORKSPACE};
 use super::user::Owner;
 
-/// Size of a tar block; what is shorter is filled up, and two empty ones are the end.
+/// Size of a tar block; entries are padded to it, and two empty blocks end the archive.
 const BLOCK: u64 = 512;
 
-/// Reads as the archive that is laid over the container's files before it starts: the workspace and
-/// the executor, whose bytes pass through and are never held as a whole.
+/// Returns a reader of the archive with the workspace and the executor, whose bytes are streamed
+/// and never held as a whole.
 pub(super) fn furniture(
     executor: impl AsyncRead + Send + Unpin + 'static,
     size: u64,
@@ -44,13 +44,13 @@ fn header(kind: EntryType, path: &str, size: u64, owner: Owner) -> io::Result<He
     Ok(header)
 }
 
-/// Returns the text of the first file of an archive, and nothing where there is none.
+/// Returns the text of the first file of an archive; empty if there is none.
 pub(super) fn first_file(archive: &[u8]) -> String {
     let mut text = Vec::new();
     if let Ok(mut entries) = tar::Archive::new(archive).entries()
         && let Some(Ok(mut entry)) = entries.next()
     {
-        // What breaks off in the middle is searched as far as it goes.
+        // A truncated file is used as far as it goes.
         let _ = entry.read_to_end(&mut text);
     }
     String::from_utf8_lossy(&text).into_owned()

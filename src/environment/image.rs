@@ -1,7 +1,7 @@
-//! Images: present, else pulled, else built if the environment says how.
+//! Provides images: present, else pulled, else built if the environment says how.
 //!
 //! A build uses the engine's classic builder, which every supported engine has. Its context is the
-//! Dockerfile's folder, with a bound on its size, and without regard to a `.dockerignore`.
+//! Dockerfile's folder, with a size limit; a `.dockerignore` is not read.
 
 use std::collections::{HashMap, VecDeque};
 use std::io::{self, Write};
@@ -17,21 +17,21 @@ use super::engine::Failure;
 use super::progress::{Layers, step_of};
 use super::{Build, Environment, EnvironmentError};
 
-/// Longest silence of a registry.
+/// Time limit between two reports of a pull.
 const PULL_SILENCE: Duration = Duration::from_mins(2);
 
-/// Longest silence of a build: installing something large may say nothing for a while.
+/// Time limit between two reports of a build: large installations may print nothing for a while.
 const BUILD_SILENCE: Duration = Duration::from_mins(15);
 
-/// Most bytes of a build's context.
+/// Maximum size of a build context in bytes.
 const CONTEXT_LIMIT: usize = 64 * 1024 * 1024;
 
-/// At most one line about a pull in this time.
+/// Minimum time between two progress lines of a pull.
 const LINE_INTERVAL: Duration = Duration::from_secs(1);
 
 impl Docker {
-    /// Sees to it that the image is there: present, else pulled, else built if the environment says
-    /// how. `progress` gets short lines for people.
+    /// Ensures that the image is present: pulls it, or builds it if the environment says how.
+    /// `progress` gets short lines for people.
     pub async fn ensure_image(
         &self,
         environment: &Environment,
@@ -66,7 +66,7 @@ impl Docker {
             })
     }
 
-    /// Tells whether the image is present.
+    /// True if the image is present.
     pub async fn has_image(&self, image: &str) -> Result<bool, EnvironmentError> {
         match self.engine.ask(self.engine.client.inspect_image(image)).await {
             Ok(_) => Ok(true),
@@ -75,7 +75,7 @@ impl Docker {
         }
     }
 
-    /// An absent image is the operator's to bring; anything else is what the engine says.
+    /// Returns [`EnvironmentError::ImageMissing`] for an absent image, else the engine's error.
     pub(super) fn image_error(&self, what: &str, image: &str, failure: Failure) -> EnvironmentError {
         if failure.is_absent() {
             return EnvironmentError::ImageMissing {
@@ -150,7 +150,7 @@ impl Docker {
     }
 }
 
-/// Without a tag the engine would pull every tag there is.
+/// Adds `:latest` to a name without a tag: the engine would pull every tag.
 fn with_tag(image: &str) -> String {
     let name = image.rsplit('/').next().unwrap_or(image);
     if name.contains([':', '@']) {
@@ -160,7 +160,7 @@ fn with_tag(image: &str) -> String {
     }
 }
 
-/// Our own images are in no registry: they are built.
+/// Returns how to get an image; the shipped ones are in no registry and must be built.
 fn how_to_get(image: &str) -> String {
     let own = image
         .strip_prefix("coding-agent-executor-")
@@ -171,8 +171,7 @@ fn how_to_get(image: &str) -> String {
     }
 }
 
-/// Packs the folder in which the Dockerfile lies. Links are packed as links: nothing outside the
-/// folder is sent.
+/// Packs the Dockerfile's folder. Links are packed as links, so nothing outside the folder is sent.
 fn pack(dockerfile: &Path) -> io::Result<Vec<u8>> {
     std::fs::metadata(dockerfile)?;
     let folder = dockerfile.parent().filter(|folder| !folder.as_os_str().is_empty());
@@ -182,8 +181,8 @@ fn pack(dockerfile: &Path) -> io::Result<Vec<u8>> {
     Ok(archive.into_inner()?.bytes)
 }
 
-/// A buffer that refuses to grow without end: a Dockerfile in a home directory must not send the
-/// home directory.
+/// A buffer that refuses to grow beyond [`CONTEXT_LIMIT`]: a Dockerfile in a home directory must
+/// not send the home directory.
 #[derive(Default)]
 struct Bounded {
     bytes: Vec<u8>,

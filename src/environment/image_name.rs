@@ -1,10 +1,10 @@
-//! Names of images: by a tag, or by the digest of one image and no other.
+//! Image names with a tag, or with the digest that pins one image.
 
-/// What stands between the name of an image and the digest by which it is named.
+/// Separator between an image's name and its digest.
 const BY_DIGEST: &str = "@sha256:";
 
-/// Returns the digest of an image, with its name: that of the registry which `image` names, of
-/// another one, or the id of an image that never was in any.
+/// Returns the digest of an image with its name: from the registry that `image` names, else from
+/// another one, else the id of an image that was never in a registry.
 pub(super) fn digest_of(image: &str, id: &str, repo_digests: &[String]) -> String {
     let is_of = |digest: &&String| {
         let name = digest.split('@').next().unwrap_or_default();
@@ -15,7 +15,7 @@ pub(super) fn digest_of(image: &str, id: &str, repo_digests: &[String]) -> Strin
     digest.map_or(id, String::as_str).to_owned()
 }
 
-/// Returns what is wrong with the name of an image, with the mend; `usual` is one as it should be.
+/// Returns what is wrong with an image name and how to fix it; `usual` is a valid example.
 pub(super) fn fault_of_name(image: &str, usual: &str) -> Option<String> {
     if image.trim().is_empty() || image.contains(char::is_whitespace) {
         return Some(format!(
@@ -35,7 +35,7 @@ pub(super) fn fault_of_name(image: &str, usual: &str) -> Option<String> {
     })
 }
 
-/// Tells whether the image is named by its digest, so that no other one can take its place.
+/// True if the image is pinned by its digest.
 pub(super) fn is_by_digest(image: &str) -> bool {
     image.contains(BY_DIGEST)
 }

@@ -1,5 +1,4 @@
-//! Images that the program makes of containers: made, found by their labels, and removed. They bear
-//! no names.
+//! Creates untagged images from containers, finds them by their labels, and removes them.
 
 use std::collections::HashMap;
 
@@ -11,8 +10,8 @@ use super::docker::Docker;
 use super::engine::Failure;
 
 impl Docker {
-    /// Makes an image of a container and returns its id. It inherits the container's labels but for
-    /// `labels`. Nothing runs in the container meanwhile where it is to `pause`.
+    /// Commits a container to an image and returns its id. The image inherits the container's
+    /// labels, overridden by `labels`. With `pause`, the container is paused meanwhile.
     pub(super) async fn make_image(
         &self,
         container: &str,
@@ -37,16 +36,15 @@ impl Docker {
     /// Returns the images that have all of `labels` (`name`, or `name=value`).
     pub(super) async fn images_with(&self, labels: Vec<String>) -> Result<Vec<ImageSummary>, EnvironmentError> {
         let filters = HashMap::from([("label", labels)]);
-        // All: an image without a name that others were made of is not listed otherwise.
+        // Without `all`, untagged images that others are based on are not listed.
         let options = ListImagesOptionsBuilder::default().all(true).filters(&filters).build();
         let listed = self.engine.ask(self.engine.client.list_images(Some(options))).await;
         listed.map_err(|failure| self.engine.error("listing images", failure))
     }
 
-    /// Removes an image, and that one only, unless a container uses it.
+    /// Removes one image, unless a container uses it.
     pub(super) async fn remove_image(&self, id: &str) {
-        // No pruning: the engine would take along what it was made of, where that bears no name and
-        // nothing else was made of it.
+        // Without `noprune` the engine would also remove untagged parents that no other image uses.
         let options = RemoveImageOptionsBuilder::default().noprune(true).build();
         let removing = self.engine.client.remove_image(id, Some(options), None);
         if let Err(failure) = self.engine.ask(removing).await {

@@ -1,35 +1,35 @@
-//! Containers, through the Docker engine. Knows images, containers and streams; nothing of
+//! Containers of the Docker engine. Knows images, containers and streams; nothing about
 //! repositories or tools.
 //!
-//! Guarantees: what runs in a container has no capability, no more memory, processors and processes
-//! than configured, no mount, no way to the engine and, unless the configuration opens it, no
-//! network; every container carries labels by which a later process finds and removes it.
-//! Deliberately absent: what is said over the streams, and any decision about a run.
+//! Guarantees: a process in a container has no capability, no more memory, processors and processes
+//! than configured, no mount, no access to the engine and, unless the configuration opens it, no
+//! network; every container carries labels by which a later process finds and removes it. Not here:
+//! the protocol over the streams, and any decision about a run.
 
-mod companions; // the services beside a container
-pub mod container; // a running container and the streams into it
-pub mod docker; // the engine: containers started, found and swept
-mod engine; // one connection, its time-outs, and what its errors mean
-pub mod executor_file; // the program that is copied into containers
-mod file_tools; // what the file tools take
-mod fingerprint; // what tells one file from another
-mod furnished; // images with it in them
-mod furniture; // what is laid into a container before it starts
-mod image; // present, pulled or built
-mod image_name; // by tag or by digest
-mod made_image; // images that are made of containers
-mod notation; // how an environment is written in the configuration
-mod progress; // what a pull or build is doing, in short lines
-mod resources; // what a container may use of the machine
+mod companions; // service containers
+pub mod container; // a running container and its processes
+pub mod docker; // connects, finds, lists and sweeps containers
+mod engine; // the connection, its time-outs and errors
+pub mod executor_file; // locates the executor
+mod file_tools; // limits of the file tools
+mod fingerprint; // cached file hashes
+mod furnished; // images with executor and workspace
+mod furniture; // archives copied into new containers
+mod image; // pulls and builds images
+mod image_name; // tags and digests
+mod made_image; // images committed from containers
+mod notation; // parses an environment in the configuration
+mod progress; // progress lines of pulls and builds
+mod resources; // memory, processors, processes, disk
 mod shipped; // the five environments that ship
-pub mod service; // what a project's tests need beside it
+pub mod service; // service containers in the configuration
 pub mod size; // `4g`, `512m`
-pub mod set_up; // containers that were set up, kept
-pub mod specification; // what a container is made of
-pub mod starting; // a container from nothing to running
-mod stream; // an attached process' output, taken apart
-mod user; // whom the container's processes run as
-mod way_out; // how programs in the container find the way out
+pub mod set_up; // set-ups kept as images
+pub mod specification; // the engine's description of a container
+pub mod starting; // starts containers
+mod stream; // stdout and stderr of a process
+mod user; // the user of a container
+mod way_out; // proxy variables
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -44,7 +44,7 @@ use resources::Resources;
 use service::Service;
 use set_up::Snapshots;
 
-/// Most containers of one environment that wait for runs. Each takes some 10 MB of the engine's
+/// Maximum size of one environment's warm pool. Each container takes some 10 MB of the engine's
 /// memory.
 const MOST_WARM: usize = 32;
 
@@ -52,52 +52,51 @@ const MOST_WARM: usize = 32;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Name: image, or name: {image, `recommended_for`, libraries, build}. Takes the place of the
-    /// five that ship.
+    /// Environments by name, each an image or a section {image, `recommended_for`, libraries,
+    /// build}. Replaces the five that ship.
     #[serde(deserialize_with = "notation::environments")]
     pub environments: BTreeMap<String, Environment>,
-    /// Used when the plan names none, or one that does not exist.
+    /// The environment of a plan that names none, or one that does not exist.
     pub default_environment: String,
     pub resources: Resources,
     pub network: Network,
-    /// Name of the engine's runtime, such as `runsc` (gVisor) or a name of Kata's; empty for the
-    /// engine's usual one.
+    /// Name of the engine's runtime, such as `runsc` (gVisor) or one of Kata's; empty for the
+    /// engine's default.
     pub runtime: String,
-    /// What the projects' tests need: side containers, by the name under which they are reached.
+    /// Service containers for the projects' tests, by the host name under which they are reached.
     pub services: BTreeMap<String, Service>,
-    /// Longest time one command may take.
+    /// Time limit of one command.
     pub timeout_seconds: u64,
-    /// Most bytes of a command's output that are kept.
+    /// Maximum bytes of a command's output that are kept.
     pub max_output_bytes: u64,
-    /// The tools that read and write single files.
+    /// Limits of the tools that read and write single files.
     pub files: FileTools,
-    /// Environments that are kept after a plan's set-up commands, for the next run with the same
-    /// project.
+    /// Environments that are kept after a plan's set-up commands, for the project's next run.
     pub snapshots: Snapshots,
-    /// Environment: how many of its containers a service keeps started, so that a run need not wait
-    /// for one.
+    /// Number of containers that a service keeps started, by environment, so that a run need not
+    /// wait for one.
     pub warm: BTreeMap<String, usize>,
     pub cleanup: Cleanup,
-    /// The executor to copy into containers; the file `coding-agent-executor` beside the program
-    /// when left out.
+    /// The executor to copy into containers; if left out, the file `coding-agent-executor` beside
+    /// the program.
     pub executor_path: Option<PathBuf>,
 }
 
-/// Written as the image's name alone, or as a section.
+/// An execution environment, written as the image's name alone or as a section.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Environment {
     pub image: String,
-    /// What the model is told the environment is for.
+    /// What the environment is good for, as the model is told.
     pub recommended_for: String,
-    /// How libraries are installed in it, for the system prompt.
+    /// How to install libraries in it, for the system prompt.
     pub libraries: String,
-    /// How to build the image when it is not there and cannot be pulled.
+    /// How to build the image if it is missing and cannot be pulled.
     pub build: Option<Build>,
-    /// Hosts that its containers may reach; those that ship with an environment of ours where it is
-    /// left out.
+    /// Hosts that its containers may reach; if left out, those of the shipped environment of its
+    /// name.
     pub allow: Option<Vec<String>>,
-    /// Files at the top of a repository that show that it wants this environment; those that ship
-    /// with one of ours where it is left out.
+    /// Files at the top of a repository that show that it wants this environment; if left out,
+    /// those of the shipped environment of its name.
     pub project_files: Option<Vec<String>>,
 }
 
@@ -111,25 +110,24 @@ pub struct Build {
     pub args: BTreeMap<String, String>,
 }
 
-/// What containers reach of the world.
+/// Network access of containers.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Network {
     pub mode: NetworkMode,
-    /// When containers reach the hosts that are named.
+    /// When containers may reach the listed hosts.
     pub during: During,
     /// Hosts that every container may reach besides those of its environment: `example.com`,
     /// `*.example.com`, `example.com:8080`.
     pub allow: Vec<String>,
-    /// Hosts that may be reached although they lie in a private network, such as a registry of the
-    /// company's.
+    /// Hosts that may be reached even in a private network, such as a company's own registry.
     pub allow_private: Vec<String>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum NetworkMode {
-    /// No network but a way out to the hosts that are named.
+    /// No network except a way out to the listed hosts.
     #[default]
     Allowlist,
     /// No network at all.
@@ -144,58 +142,58 @@ pub enum During {
     /// As long as the container lives.
     #[default]
     Always,
-    /// While the plan's set-up commands run, and not after.
+    /// Only while the plan's set-up commands run.
     Setup,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Cleanup {
-    /// Containers of this program's that are older are removed, whatever the store says.
+    /// Age after which a container of this program is removed, whatever the store says.
     pub stale_hours: u64,
 }
 
-/// Why there is no environment. The variant says who must act.
+/// An error of the engine or a container. The variant says who must act.
 #[derive(Debug, thiserror::Error)]
 pub enum EnvironmentError {
-    /// The worker's own fault: the task stays queued.
+    /// The worker: its engine cannot be used; the task stays queued.
     #[error("the Docker engine at {address} cannot be used: {reason}; start it, or set DOCKER_HOST")]
     NoDocker { address: String, reason: String },
-    /// The worker's own fault, too.
+    /// The worker: its engine is too old; the task stays queued.
     #[error(
         "the Docker engine at {address} is too old: it is {found}, and Engine 20.10 (API 1.41) is the oldest that works; install a newer \
          one, or set DOCKER_HOST"
     )]
     OldDocker { address: String, found: String },
-    /// The operator: the image is not there and cannot be had.
+    /// The operator: the image is missing and cannot be pulled or built.
     #[error("the image {image} is missing: {reason}; {mend}")]
     ImageMissing {
         image: String,
         reason: String,
         mend: String,
     },
-    /// The run: the container died. A new one can take its place.
+    /// The run: the container died. A new one can replace it.
     #[error("the container {container} is gone: {reason}")]
     ContainerLost { container: String, reason: String },
-    /// The operator: the engine does not have the runtime that is configured.
+    /// The operator: the engine does not have the configured runtime.
     #[error(
         "the Docker engine has no runtime '{runtime}'{known}; name it in the engine's /etc/docker/daemon.json, or change \
          command_executor.runtime"
     )]
     NoRuntime {
         runtime: String,
-        /// The beginning of a list for people, or empty.
+        /// Text that lists the known runtimes, or empty.
         known: String,
     },
-    /// The operator: a service does not start as it is configured.
+    /// The operator: a service does not become ready as configured.
     #[error("the service {service} did not become ready: {reason}; mend command_executor.services.{service}{}", said_last(.said))]
     ServiceNotReady {
         service: String,
         reason: String,
-        /// The end of what it wrote.
+        /// The end of the service's log.
         said: String,
     },
-    /// Anything else Docker said.
+    /// Any other error of the engine.
     #[error("{what}: {reason}")]
     Unexpected { what: String, reason: String },
 }
@@ -208,7 +206,7 @@ fn said_last(said: &str) -> String {
 }
 
 impl Environment {
-    /// Returns an environment that is nothing but an image.
+    /// Returns an environment with an image and nothing else.
     pub(crate) fn of_image(image: &str) -> Self {
         Self {
             image: image.to_owned(),
@@ -253,8 +251,7 @@ impl Default for Cleanup {
 }
 
 impl Config {
-    /// Returns a sentence per fault, each beginning with the key it is about. Nothing outside is
-    /// asked.
+    /// Returns a sentence per fault, each beginning with its key. Does no I/O.
     pub fn validate(&self) -> Vec<String> {
         let mut faults = Vec::new();
         if self.environments.is_empty() {
@@ -352,9 +349,8 @@ impl Config {
         faults
     }
 
-    /// Returns the name of the environment that a repository with these files (paths from its top)
-    /// will get, where only one comes into question: it is the only one there is, or the only one
-    /// whose project files are there.
+    /// Returns the environment that a repository with these files (paths from its top) will get, if
+    /// that is certain: the only one configured, or the only one whose project files are present.
     pub fn expected_for(&self, files: &[String]) -> Option<&str> {
         let mut wanted: Vec<&str> = self.environments.keys().map(String::as_str).collect();
         if wanted.len() > 1 {
@@ -372,15 +368,14 @@ impl Config {
         services.filter(move |(_, service)| service.is_for(environment))
     }
 
-    /// Returns what containers of `environment` may reach through the way out; `None` where they
-    /// have none.
+    /// Returns the network policy for containers of `environment`; `None` if they have no way out.
     pub fn policy(&self, environment: &Environment) -> Option<Policy> {
         match self.network.mode {
             NetworkMode::None | NetworkMode::Open => None,
             NetworkMode::Allowlist => {
                 let allowed = environment.allow.iter().flatten().chain(&self.network.allow);
-                // What cannot be read was said when the configuration was checked, and lets nobody
-                // out.
+                // An unreadable entry was reported when the configuration was checked, and allows
+                // nothing.
                 Some(Policy::of_readable(allowed, &self.network.allow_private))
             }
         }

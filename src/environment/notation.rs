@@ -1,4 +1,4 @@
-//! How an environment is written in the configuration: the image's name alone, or a section.
+//! Parses and writes an environment of the configuration: the image's name alone, or a section.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -10,34 +10,34 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{Build, Environment, shipped};
 
-/// The long form.
+/// An environment written as a section.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Section {
     /// The image's name, with its tag.
     image: String,
-    /// What the model is told the environment is for.
+    /// What the environment is good for, as the model is told.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     recommended_for: String,
-    /// How libraries are installed in it, for the system prompt.
+    /// How to install libraries in it, for the system prompt.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     libraries: String,
-    /// How to build the image when it is not there and cannot be pulled.
+    /// How to build the image if it is missing and cannot be pulled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     build: Option<Build>,
-    /// Hosts that its containers may reach. Left out, an environment of ours reaches its package
+    /// Hosts that its containers may reach. If left out, a shipped environment reaches its package
     /// registries.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     allow: Option<Vec<String>>,
     /// Files at the top of a repository that show that it wants this environment, so that its
-    /// container is started while the model still plans. Left out, an environment of ours has its
+    /// container is started while the model still plans. If left out, a shipped environment has its
     /// own; an empty list starts none early.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     project_files: Option<Vec<String>>,
 }
 
-/// Both forms, for the schema. Reading goes another way: an untagged enum would lose the place and
-/// the name of a wrong key.
+/// Both forms, for the schema. Not used to parse: an untagged enum would lose the place and the
+/// name of a wrong key.
 #[derive(JsonSchema)]
 #[serde(untagged)]
 #[expect(dead_code, reason = "only its schema is used")]
@@ -105,7 +105,7 @@ impl JsonSchema for Environment {
     }
 }
 
-/// Reads the environments and completes those that bear a name of ours.
+/// Parses the environments and completes those with the name of a shipped one.
 pub(super) fn environments<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<BTreeMap<String, Environment>, D::Error> {

@@ -1,4 +1,4 @@
-//! What a pull or a build is doing, in short lines for people.
+//! Progress of a pull or a build, in short lines for people.
 
 use std::collections::BTreeMap;
 
@@ -18,12 +18,12 @@ struct Layer {
 }
 
 impl Layers {
-    /// Takes in one report of the engine's.
+    /// Records one report of the engine.
     pub(super) fn note(&mut self, report: &CreateImageInfo) {
         let (Some(id), Some(status)) = (&report.id, report.status.as_deref()) else {
             return;
         };
-        // The first report bears the tag in the place of a layer.
+        // The first report has the tag as its id instead of a layer.
         if status.starts_with("Pulling from") {
             return;
         }
@@ -52,7 +52,7 @@ impl Layers {
     }
 }
 
-/// Returns the line for people that a piece of a build's output holds, if it begins a step.
+/// Returns the progress line in a part of a build's output, if it begins a step.
 pub(super) fn step_of(output: &str) -> Option<&str> {
     let line = output.lines().next()?.trim();
     line.starts_with("Step ").then(|| {

@@ -1,4 +1,4 @@
-//! What a container may use of the machine.
+//! Resource limits of a container.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,13 +10,13 @@ use super::size::parse_size;
 #[serde(default, deny_unknown_fields)]
 #[expect(clippy::struct_field_names, reason = "these are the keys of the configuration")]
 pub struct Resources {
-    /// Processors, e.g. 2 or 0.5; never more than the engine has.
+    /// Number of processors, e.g. 2 or 0.5; never more than the engine has.
     pub cpu_limit: f64,
-    /// E.g. `4g`, `512m`; there is no swap beyond it.
+    /// Memory, e.g. `4g`, `512m`; there is no swap beyond it.
     pub memory_limit: String,
     pub pids_limit: i64,
-    /// Size of the container's writable layer, e.g. `20g`, where the storage driver can limit it;
-    /// empty for none.
+    /// Size of the container's writable layer, e.g. `20g`, if the storage driver can limit it;
+    /// empty for no limit.
     pub disk_limit: String,
 }
 
@@ -32,9 +32,9 @@ impl Default for Resources {
 }
 
 impl Resources {
-    /// Returns a sentence per fault, each beginning with the key it is about.
+    /// Returns a sentence per fault, each beginning with its key.
     pub(super) fn validate(&self) -> Vec<String> {
-        /// What the engine asks for at least.
+        /// The engine's own minimum.
         const LEAST_MEMORY: u64 = 6 * 1024 * 1024;
         let mut faults = Vec::new();
         if !self.cpu_limit.is_finite() || self.cpu_limit < 0.01 {

@@ -1,9 +1,9 @@
-//! What a project's tests need beside it: a database, a cache. Each is a container that shares the
-//! loopback of the run's own.
+//! Services that a project's tests need, such as a database or a cache. Each is a container that
+//! shares the loopback of the run's own.
 //!
 //! A network for the two would be the usual way. It would be a device in a container that has none,
-//! cost an address range for each run, lead to the host through its bridge, and be swept apart.
-//! Shared loopback is none of that: a service is at `localhost` and at its own name.
+//! cost an address range per run, lead to the host through its bridge, and need a sweep of its own.
+//! Shared loopback avoids all that: a service is at `localhost` and at its own name.
 
 use std::collections::BTreeMap;
 
@@ -13,40 +13,40 @@ use serde::{Deserialize, Serialize};
 use super::image_name::fault_of_name;
 use super::size::parse_size;
 
-/// Characters that a name of a host may have; also those of a container's name.
+/// Maximum length of a service's name, which is part of host and container names.
 const LONGEST_NAME: usize = 40;
 
-/// A side container, by the name under which the project's tests reach it.
+/// The configuration of one service container.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Service {
     /// The image's name, with its tag.
     pub image: String,
-    /// Variables of the service. Nothing in it is secret: whoever works in the container can read
-    /// it.
+    /// Environment variables of the service. They are not secret: the run's container can read
+    /// them.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
-    /// What is run in the place of the image's own program.
+    /// The program to run instead of the image's own.
     #[serde(default)]
     pub entrypoint: Option<Vec<String>>,
-    /// Its arguments, in the place of the image's own.
+    /// Its arguments, instead of the image's own.
     #[serde(default)]
     pub command: Option<Vec<String>>,
-    /// Whom it runs as, e.g. `postgres`; the image's own user when left out, and 1000 in the place
-    /// of root.
+    /// The user it runs as, e.g. `postgres`; if left out, the image's own, and 1000 instead of
+    /// root.
     #[serde(default)]
     pub user: Option<String>,
-    /// A shell command inside of the service that succeeds once it can be used; when left out, it
+    /// A shell command inside the service that succeeds once it is ready; if left out, the service
     /// counts as ready when it runs.
     #[serde(default)]
     pub ready: Option<String>,
-    /// How long that may take.
+    /// Time limit until it succeeds.
     #[serde(default = "usual_ready_seconds")]
     pub ready_seconds: u64,
-    /// As in `resources`.
+    /// Memory limit, as in `resources`.
     #[serde(default = "usual_memory_limit")]
     pub memory_limit: String,
-    /// Environments that get it; all when left out.
+    /// Environments that get the service; if left out, all.
     #[serde(default)]
     pub environments: Vec<String>,
 }
@@ -64,7 +64,7 @@ impl Service {
         self.environments.is_empty() || self.environments.iter().any(|name| name == environment)
     }
 
-    /// Returns a sentence per fault, each beginning with the key below `command_executor`.
+    /// Returns a sentence per fault, each beginning with its key below `command_executor`.
     pub(super) fn faults<'a>(&self, name: &str, environments: impl Fn(&str) -> bool + 'a) -> Vec<String> {
         let key = |key: &str| format!("services.{name}.{key}");
         let mut faults = Vec::new();

@@ -1,9 +1,8 @@
-//! Containers that were set up, kept as images, so that the next run with the same project begins
-//! where this one was after its set-up.
+//! Keeps containers as images after their set-up, so that the next run of the same project starts
+//! from there.
 //!
-//! An image belongs to one installation and one place (a project with certain dependencies), and
-//! bears no name. It is found by its labels alone; how many there are and how old they become is
-//! bounded.
+//! An image belongs to one installation and one place (a project with certain dependencies), has no
+//! tag, and is found by its labels. The number and age of these images are bounded.
 
 use bollard::query_parameters::InspectContainerOptionsBuilder;
 use chrono::Utc;
@@ -17,24 +16,23 @@ use super::docker::{Docker, Start, Wanted};
 use super::furnished::{Furnished, LABEL_FURNISHED, LABEL_OF};
 use super::specification::{self, LABEL_INSTANCE, LABEL_RUN, LABEL_TASK, LABEL_WARM};
 
-/// Where it can be used: the installation's container of the same kind, for a project with the same
-/// dependencies.
+/// Label with the place: a hash of installation, base image, environment, network mode and the
+/// project's dependencies.
 const LABEL_PLACE: &str = "coding-agent.set-up.place";
-/// What was done in it.
+/// Label with the name of the set-up.
 const LABEL_DONE: &str = "coding-agent.set-up";
 
-/// Environments that are kept after a plan's set-up commands.
+/// Limits of the environments that are kept after a plan's set-up commands.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Snapshots {
-    /// Most of them; 0 keeps none.
+    /// Maximum number of kept environments; 0 keeps none.
     pub keep: usize,
-    /// After how many days one is removed.
+    /// Days after which a kept environment is removed.
     pub max_age_days: u32,
-    /// A set-up that took fewer seconds is not kept: it is as quickly done again.
+    /// A set-up that took fewer seconds is not kept, as it is quickly repeated.
     pub after_seconds: u64,
-    /// Largest size, in bytes, of what a kept one adds to the image it began with; a larger one is
-    /// not kept.
+    /// Maximum bytes that a kept environment may add to its image; a larger one is not kept.
     pub max_bytes: u64,
 }
 
@@ -49,18 +47,18 @@ impl Default for Snapshots {
     }
 }
 
-/// What became of a set-up that was to be kept.
+/// The result of keeping a set-up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Keeping {
     Kept,
-    /// Its container is of none of the places where set-ups are kept.
+    /// The container has no place, so its set-up is not kept.
     NoPlace,
     TooLarge {
         bytes: u64,
     },
 }
 
-/// A kept one.
+/// A kept set-up.
 pub(super) struct Kept {
     pub(super) image: String,
     place: String,
@@ -70,13 +68,13 @@ pub(super) struct Kept {
 }
 
 impl Docker {
-    /// Returns where set-ups of what `start` starts are kept; `None` where none is to be.
-    /// `furnished` is what its containers are made of without one.
+    /// Returns the place of `start`'s set-ups, or `None` if none are to be kept. `furnished` is the
+    /// image that its containers start from without a kept set-up.
     pub(super) fn place(&self, start: &Start<'_>, furnished: &Furnished) -> Option<String> {
-        // An engine that makes no images keeps none.
+        // An engine that refuses to make images keeps none.
         furnished.id.as_ref()?;
         let (place, _) = start.set_up.filter(|_| self.config().snapshots.keep > 0)?;
-        // What is in the image, what its variables were taken from, and whose it is.
+        // The image's owner, its content, and what its variables depend on.
         let parts = serde_json::json!([
             self.instance(),
             furnished.content,
@@ -87,7 +85,7 @@ impl Docker {
         Some(Uuid::new_v5(&Uuid::NAMESPACE_OID, parts.to_string().as_bytes()).to_string())
     }
 
-    /// Looks for what is wanted of a place.
+    /// Returns the wanted set-up of a place, if it is kept.
     pub(super) async fn kept(&self, place: &str, wanted: Wanted<'_>) -> Result<Option<Kept>, EnvironmentError> {
         let found = self.pruned().await?.into_iter().find(|kept| {
             let is_wanted = match wanted {
@@ -99,8 +97,8 @@ impl Docker {
         Ok(found)
     }
 
-    /// Keeps `container` as it is, as the set-up `done` of its place, unless it grew too large;
-    /// removes what is too much or too old. Nothing runs in it meanwhile.
+    /// Keeps `container` as the set-up `done` of its place, unless it grew too large, and removes
+    /// excess and old set-ups. The container is paused meanwhile.
     pub async fn keep_set_up(&self, container: &Container, done: &str) -> Result<Keeping, EnvironmentError> {
         let Some(place) = container.place() else {
             return Ok(Keeping::NoPlace);
@@ -113,8 +111,8 @@ impl Docker {
             (LABEL_PLACE, place),
             (LABEL_DONE, done),
             (LABEL_INSTANCE, self.instance()),
-            // An image inherits the labels of its container, and it is neither a run's any more nor
-            // empty.
+            // Clears the labels that the image would inherit from its container: it belongs to no
+            // run.
             (LABEL_RUN, ""),
             (LABEL_TASK, ""),
             (LABEL_WARM, ""),
@@ -126,8 +124,8 @@ impl Docker {
         self.pruned().await.map(|_| Keeping::Kept)
     }
 
-    /// Returns how many bytes a container holds besides its image. An engine that does not say so
-    /// keeps nothing: its disk would fill up without a bound.
+    /// Returns how many bytes a container adds to its image. Fails if the engine does not say:
+    /// without a bound its disk would fill up.
     async fn grown(&self, container: &Container) -> Result<u64, EnvironmentError> {
         let what = "asking how large the container is";
         let options = InspectContainerOptionsBuilder::default().size(true).build();
@@ -141,8 +139,8 @@ impl Docker {
             })
     }
 
-    /// Removes what is too much or too old, and returns the others, newest first. What a container
-    /// uses at this moment goes another time.
+    /// Removes excess and old set-ups and returns the others, newest first. An image that a
+    /// container uses is left for the next time.
     async fn pruned(&self) -> Result<Vec<Kept>, EnvironmentError> {
         let limits = &self.config().snapshots;
         let oldest = Utc::now().timestamp() - i64::from(limits.max_age_days) * 24 * 60 * 60;

@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 
 use super::Environment;
 
-/// An environment before it gets its image.
+/// A shipped environment without its image.
 struct Shipped {
     name: &'static str,
     recommended_for: &'static str,
     libraries: &'static str,
-    /// Where its libraries come from.
+    /// Hosts of its package registries.
     registries: &'static [&'static str],
-    /// What a project has that wants it.
+    /// Files at the top of a repository that show that it wants this environment.
     project_files: &'static [&'static str],
 }
 
@@ -91,7 +91,7 @@ pub(super) fn environments() -> BTreeMap<String, Environment> {
         .collect()
 }
 
-/// Fills what was left out of the environment `name` with what ships under that name, so that a
+/// Fills the missing fields of the environment `name` from the shipped one of that name, so that a
 /// site that only changes the image of `python` need not repeat what Python is good for.
 pub(super) fn complete(name: &str, environment: &mut Environment) {
     let Some(shipped) = SHIPPED.iter().find(|shipped| shipped.name == name) else {

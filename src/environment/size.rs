@@ -1,6 +1,6 @@
-//! Sizes as people write them: `4g`, `512m`, plain bytes. Powers of 1024, as Docker counts them.
+//! Parses sizes such as `4g`, `512m` or plain bytes, in powers of 1024 as Docker does.
 
-/// Returns the bytes that `text` stands for, or a sentence about what is wrong with it.
+/// Returns the number of bytes, or a sentence about what is wrong with `text`.
 pub fn parse_size(text: &str) -> Result<u64, String> {
     let wrong =
         || format!("'{text}' is not a size; write a number of bytes, or a number with k, m, g or t, such as 4g");
@@ -17,7 +17,7 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
     let number: u64 = digits.trim_end().parse().map_err(|_| wrong())?;
     number
         .checked_mul(factor)
-        // The engine counts in signed numbers.
+        // The engine's API takes signed 64-bit numbers.
         .filter(|bytes| i64::try_from(*bytes).is_ok())
         .ok_or_else(|| format!("'{text}' is more than any machine has; write a smaller size"))
 }

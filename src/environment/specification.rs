@@ -1,5 +1,4 @@
-//! What a container is made of: one pure function from the configuration to the engine's
-//! description of a container.
+//! Describes containers to the engine, as pure functions of the configuration.
 
 use std::collections::HashMap;
 
@@ -16,30 +15,30 @@ use crate::task::id::{RunId, TaskId};
 
 pub(super) const LABEL_TASK: &str = "coding-agent.task";
 pub(super) const LABEL_RUN: &str = "coding-agent.run";
-/// Which installation a container belongs to: several may use one engine, and none may sweep
-/// another's.
+/// Label with the installation: several may use one engine, and none may sweep another's
+/// containers.
 pub(super) const LABEL_INSTANCE: &str = "coding-agent.instance";
 
 pub(super) const WORKSPACE: &str = "/workspace";
-/// Where the executor lies in every container.
+/// Path of the executor in every container.
 pub const EXECUTOR: &str = "/usr/local/bin/coding-agent-executor";
 
-/// What the container may reach. One that was started under another rule is not gone on with.
+/// Label with the network mode; a container with another mode than configured is not resumed.
 pub(super) const LABEL_NETWORK: &str = "coding-agent.network";
-/// The name of the service, on containers that are one.
+/// Label with the service's name, on service containers.
 pub(super) const LABEL_SERVICE: &str = "coding-agent.service";
 
-/// The worker that a container was started by, on containers that wait for a run. They cannot be
-/// labelled again when they get one: from then on it is the name that tells it.
+/// Label with the worker, on containers of a warm pool. Labels cannot be changed when such a
+/// container gets its run: from then on only its name identifies the run.
 pub(super) const LABEL_WARM: &str = "coding-agent.warm";
 
-/// What every container's name begins with.
+/// Prefix of every container's name.
 const PREFIX: &str = "coding-agent-";
-/// What stands behind that in the name of one that checks run in. A container that waited for its
-/// run has no label of it, only a name.
+/// Second prefix in the name of a container for checks. It is in the name because a container from
+/// the warm pool cannot get another label.
 const CHECKS: &str = "checks-";
 
-/// What a run has a container for.
+/// What a run uses a container for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
     /// The model works in it.
@@ -48,23 +47,23 @@ pub enum Purpose {
     Checks,
 }
 
-/// What is the container's own, beside the configuration.
+/// Properties of one container that are not in the configuration.
 pub(super) struct Order<'a> {
     pub(super) holder: Holder<'a>,
     pub(super) instance: &'a str,
     pub(super) image: &'a str,
     pub(super) user: &'a User,
-    /// What the image itself sets, as `NAME=value`.
+    /// The image's environment variables, as `NAME=value`.
     pub(super) image_variables: &'a [String],
-    /// The services beside it, by name.
+    /// The names of its services.
     pub(super) services: Vec<&'a str>,
 }
 
-/// Whom a container is started for.
+/// The run that a container is started for, or none.
 #[derive(Clone, Copy)]
 pub(super) enum Holder<'a> {
     Run(&'a TaskId, RunId),
-    /// Nobody yet; this worker started it.
+    /// No run yet: it waits in this worker's warm pool.
     Nobody(Uuid),
 }
 
@@ -81,7 +80,7 @@ pub(super) fn run_of_name(name: &str) -> Option<RunId> {
     name.strip_prefix(CHECKS).unwrap_or(name).parse().ok()
 }
 
-/// Tells what the container with this name is for, or the one that it is a service of.
+/// Returns the purpose of the container with this name, or of the one that it is a service of.
 pub(super) fn purpose_of_name(name: &str) -> Purpose {
     match name.strip_prefix(PREFIX) {
         Some(rest) if rest.starts_with(CHECKS) => Purpose::Checks,
@@ -93,7 +92,7 @@ pub(super) fn companion_name(run: RunId, purpose: Purpose, service: &str) -> Str
     format!("{}-{service}", container_name(run, purpose))
 }
 
-/// Returns a container that only waits: all work comes in as attached processes.
+/// Describes a container that only sleeps: all work runs as attached processes.
 pub(super) fn container(
     config: &Config,
     facts: &Facts,
@@ -106,12 +105,12 @@ pub(super) fn container(
         network_mode: Some(
             match config.network.mode {
                 NetworkMode::Open => "bridge",
-                // The way out is a stream of an attached process, and no device.
+                // The way out is a stream of an attached process, not a network device.
                 NetworkMode::Allowlist | NetworkMode::None => "none",
             }
             .to_owned(),
         ),
-        // Without them the names of this site's own servers would be written into the container.
+        // Otherwise the engine would copy the host's name servers and search domains.
         dns: is_apart.then(|| vec!["127.0.0.1".to_owned()]),
         dns_search: is_apart.then(|| vec![".".to_owned()]),
         extra_hosts: Some(order.services.iter().map(|name| format!("{name}:127.0.0.1")).collect()),
@@ -134,7 +133,7 @@ pub(super) fn container(
     })
 }
 
-/// Returns the mode of the network as it stands on containers.
+/// Returns the network mode as in [`LABEL_NETWORK`].
 pub(super) fn network(config: &Config) -> &'static str {
     match config.network.mode {
         NetworkMode::Allowlist => "allowlist",
@@ -143,7 +142,7 @@ pub(super) fn network(config: &Config) -> &'static str {
     }
 }
 
-/// Returns a service in the network of the container `main`, as confined as that is.
+/// Describes a service in the network of the container `main`, with the same restrictions.
 pub(super) fn companion(
     config: &Config,
     facts: &Facts,
@@ -156,7 +155,7 @@ pub(super) fn companion(
     let key = format!("services.{name}.memory_limit");
     let host_config = HostConfig {
         network_mode: Some(format!("container:{main}")),
-        // Of the main container nothing is written; a service may talk for hours.
+        // The main container logs nothing, but a service may write for hours.
         log_config: Some(HostConfigLogConfig {
             typ: Some("json-file".to_owned()),
             config: Some([("max-size".to_owned(), "4m".to_owned())].into()),
@@ -188,12 +187,11 @@ fn labels(order: &Order<'_>) -> HashMap<String, String> {
         .collect()
 }
 
-/// Returns what every process in the container finds in its environment besides what the image
-/// says.
+/// Returns the environment variables of the container, without the image's own.
 fn variables(config: &Config, order: &Order<'_>) -> Vec<String> {
     let mut variables = Vec::new();
     if order.user.is_foreign {
-        // The image knows no home for a user that it does not know.
+        // The image has no home directory for a user that it does not know.
         variables.push(format!("HOME={WORKSPACE}"));
     }
     if config.network.mode == NetworkMode::Allowlist {
@@ -202,8 +200,8 @@ fn variables(config: &Config, order: &Order<'_>) -> Vec<String> {
     variables
 }
 
-/// Returns what holds for every container. What engines or their administrators decide otherwise
-/// where nothing is said is said.
+/// Returns the limits of every container. Sets explicitly whatever an engine or its administrator
+/// may have other defaults for.
 fn limits(config: &Config, facts: &Facts, memory: (&str, &str)) -> Result<HostConfig, EnvironmentError> {
     let resources = &config.resources;
     let memory = bytes(memory.0, memory.1)?;
@@ -222,7 +220,7 @@ fn limits(config: &Config, facts: &Facts, memory: (&str, &str)) -> Result<HostCo
         cgroupns_mode: Some(HostConfigCgroupnsModeEnum::PRIVATE),
         runtime: Some(config.runtime.clone()).filter(|runtime| !runtime.is_empty()),
         memory: Some(memory),
-        // The sum of memory and swap: equal means no swap, so that a limit is a limit.
+        // The sum of memory and swap; equal to the memory means no swap.
         memory_swap: Some(memory),
         nano_cpus: Some(nano_processors(resources.cpu_limit, facts.processors)),
         pids_limit: Some(resources.pids_limit),
@@ -231,8 +229,8 @@ fn limits(config: &Config, facts: &Facts, memory: (&str, &str)) -> Result<HostCo
     })
 }
 
-/// The engine refuses to promise more processors than it has; the default must work on a machine
-/// with one.
+/// Caps the processors at the engine's, which refuses more: the default must work on a machine with
+/// one.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "a billion times the processors of any machine fits"
@@ -242,7 +240,7 @@ fn nano_processors(wanted: f64, available: Option<i64>) -> i64 {
     available.map_or(nano, |processors| nano.min(processors.saturating_mul(1_000_000_000)))
 }
 
-/// The configuration was checked before; this is for callers that did not.
+/// Parses a size; fails only if the configuration was not validated.
 fn bytes(key: &str, text: &str) -> Result<i64, EnvironmentError> {
     parse_size(text)
         .and_then(|bytes| i64::try_from(bytes).map_err(|error| error.to_string()))
@@ -281,7 +279,7 @@ mod tests {
             services: Vec::new(),
         };
         let body = container(&config, &facts(8, true), &order).unwrap();
-        // Through a value, so that the labels are in order.
+        // Through a JSON value, which sorts the labels.
         let body = serde_json::to_value(body).unwrap();
         insta::assert_json_snapshot!(body, @r#"
         {

@@ -1,4 +1,4 @@
-//! A container from nothing to running, for a run or to wait for one.
+//! Starts containers, for a run or for the warm pool.
 
 use std::path::Path;
 
@@ -12,36 +12,36 @@ use super::furnished::Furnished;
 use super::set_up::Kept;
 use super::specification::{self, Holder, companion_name, container_name};
 
-/// What a run's container is made of, looked up.
+/// The images that a run's container will start from.
 pub struct Basis {
     said: Said,
     furnished: Furnished,
-    /// Where its set-up may be kept.
+    /// The place under which its set-up may be kept.
     place: Option<String>,
-    /// What was kept there, to begin with.
+    /// The kept set-up to start from.
     kept: Option<Kept>,
 }
 
-/// A started container that waits for a run.
+/// A started container of the warm pool.
 pub struct Warm {
     pub container: Container,
     content: String,
 }
 
 impl Basis {
-    /// Tells whether it has a set-up in it that was kept.
+    /// True if the container will start from a kept set-up.
     pub fn has_set_up(&self) -> bool {
         self.kept.is_some()
     }
 
-    /// Tells whether `warm` has in it what a container without a set-up has that is started now.
+    /// True if `warm` has the same content as a container that is started now without a set-up.
     pub fn is_that_of(&self, warm: &Warm) -> bool {
         self.furnished.content == warm.content
     }
 }
 
 impl Docker {
-    /// Looks up what the container of `start` is made of.
+    /// Looks up the images that the container of `start` will start from.
     pub async fn basis(&self, start: &Start<'_>) -> Result<Basis, EnvironmentError> {
         let said = self.said_by(start.image).await?;
         let furnished = self.furnished(start.image, &said, start.executor).await?;
@@ -58,14 +58,14 @@ impl Docker {
         })
     }
 
-    /// Creates a container with all limits and the executor as
-    /// `/usr/local/bin/coding-agent-executor`, and starts it. `/workspace/project` exists and
-    /// belongs to its user. Removes older containers of the same run and purpose first.
+    /// Creates and starts a container with all limits and the executor at
+    /// `/usr/local/bin/coding-agent-executor`. `/workspace/project` exists and belongs to its user.
+    /// Removes older containers of the same run and purpose first.
     pub async fn start(&self, start: &Start<'_>) -> Result<Container, EnvironmentError> {
         self.start_on(start, self.basis(start).await?).await
     }
 
-    /// Like [`Self::start`], where it was looked up already what the container is made of.
+    /// Like [`Self::start`], with a basis that was looked up before.
     pub async fn start_on(&self, start: &Start<'_>, basis: Basis) -> Result<Container, EnvironmentError> {
         let Basis {
             said,
@@ -94,7 +94,7 @@ impl Docker {
         })
     }
 
-    /// Starts a container in an `environment` of `image` that waits for a run, for `worker`.
+    /// Starts a container of `image` for `environment` in the warm pool of `worker`.
     pub async fn start_warm(
         &self,
         name: &str,
@@ -119,8 +119,8 @@ impl Docker {
         })
     }
 
-    /// Makes a container that waited the one of the run. Removes older containers of the same run
-    /// and purpose first.
+    /// Renames a container of the warm pool to be the run's. Removes older containers of the same
+    /// run and purpose first.
     pub async fn adopt(
         &self,
         start: &Start<'_>,
@@ -139,8 +139,8 @@ impl Docker {
         Ok(container.of_place(basis.place.clone(), None))
     }
 
-    /// Removes what there is under the names of the run's containers. Returns the names that its
-    /// services will have.
+    /// Removes containers with the names that the run's will have. Returns the names of its
+    /// services.
     async fn make_room(&self, start: &Start<'_>) -> Result<Vec<String>, EnvironmentError> {
         let services = self.config().services_of(start.environment);
         let companions: Vec<String> = services
@@ -151,8 +151,8 @@ impl Docker {
         Ok(companions)
     }
 
-    /// Creates, furnishes where need be, and starts. Returns the id, and whether it was made of
-    /// what it was to be made of.
+    /// Creates, furnishes if necessary, and starts a container. Returns its id, and whether it was
+    /// created from `recipe.made`.
     async fn bring_up(&self, name: &str, recipe: Recipe<'_>) -> Result<(String, bool), EnvironmentError> {
         let Recipe {
             holder,
@@ -168,8 +168,8 @@ impl Docker {
             body.image = Some(made.to_owned());
         }
         let (id, is_as_wanted) = match self.create(name, image, body.clone()).await {
-            // Somebody tidied up since it was found. By its id: its name may have gone to another
-            // one since.
+            // The image was removed since it was found. Falls back to the base image's id, because
+            // its name may have moved to another image.
             Err(EnvironmentError::ImageMissing { .. }) if made.is_some() => {
                 self.forget_furnished().await;
                 body.image = Some(said.id.clone());
@@ -198,7 +198,7 @@ impl Docker {
     }
 }
 
-/// How a container is made.
+/// The parameters of [`Docker::bring_up`].
 struct Recipe<'a> {
     holder: Holder<'a>,
     environment: &'a str,
@@ -206,6 +206,6 @@ struct Recipe<'a> {
     image: &'a str,
     said: &'a Said,
     executor: &'a Path,
-    /// The image with the furniture in it, if there is one.
+    /// The kept set-up or the furnished image, if there is one.
     made: Option<&'a str>,
 }

@@ -1,7 +1,7 @@
-//! The output of an attached process, taken apart: stdout to be read, and the end of stderr.
+//! Splits the output of an attached process: stdout as a reader, and the end of stderr.
 //!
-//! Nothing runs in the background. Reading stdout moves the connection on, so whoever reads slowly
-//! slows the process down, and nothing piles up in between.
+//! There is no background task: reading stdout drives the connection, so a slow reader slows the
+//! process down and nothing piles up in between.
 
 use std::collections::VecDeque;
 use std::io;
@@ -14,13 +14,13 @@ use bytes::{Buf, Bytes};
 use futures_util::Stream;
 use tokio::io::{AsyncRead, ReadBuf};
 
-/// What the engine sends: each part marked with the stream it belongs to.
+/// The engine's output stream, in which each part is marked as stdout or stderr.
 pub(super) type Parts = Pin<Box<dyn Stream<Item = Result<LogOutput, bollard::errors::Error>> + Send>>;
 
-/// Most bytes of stderr that are kept.
+/// Maximum bytes of stderr that are kept.
 const STDERR_KEPT: usize = 64 * 1024;
 
-/// The stdout of an attached process. What comes in on stderr meanwhile goes to the [`Tail`].
+/// The stdout of an attached process. Parts of stderr go to the [`Tail`] meanwhile.
 pub(super) struct Output {
     parts: Parts,
     current: Bytes,
@@ -34,7 +34,7 @@ pub(super) struct Tail {
 }
 
 impl Output {
-    /// Returns stdout, and where stderr will be once stdout has been read to its end.
+    /// Returns stdout, and the tail of stderr, which is complete once stdout was read to its end.
     pub(super) fn new(parts: Parts) -> (Self, Arc<Mutex<Tail>>) {
         let stderr = Arc::new(Mutex::new(Tail::default()));
         let output = Self {
@@ -57,8 +57,7 @@ impl AsyncRead for Output {
                 None => return Poll::Ready(Ok(())),
                 Some(Err(error)) => return Poll::Ready(Err(io::Error::other(error))),
                 Some(Ok(LogOutput::StdOut { message })) => self.current = message,
-                // What carries no mark is a complaint of the engine's, or the rest of a part that
-                // broke off.
+                // An unmarked part is an error of the engine or the rest of a part that broke off.
                 Some(Ok(LogOutput::StdErr { message } | LogOutput::Console { message })) => {
                     self.stderr
                         .lock()

@@ -1,24 +1,24 @@
-//! Whom the container's processes run as: the image's own user, or 1000 where that is root.
+//! The user of a container's processes: the image's own, or 1000 instead of root.
 
-/// Used in images that name no user, or root.
+/// The user for images that name none, or root.
 const ORDINARY: &str = "1000:1000";
 
-/// The user of a container, as it is given to the engine.
+/// The user of a container in the engine's notation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct User {
     pub(super) name: String,
-    /// The image does not know this user, so it has no home there.
+    /// True if the image does not know this user, who then has no home directory.
     pub(super) is_foreign: bool,
 }
 
-/// The numbers behind a user's name: who owns the workspace.
+/// The uid and gid of a user, who owns the workspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Owner {
     pub(super) uid: u64,
     pub(super) gid: u64,
 }
 
-/// Returns the image's user, and never root.
+/// Returns the image's user, or an unprivileged one instead of root.
 pub(super) fn of_image(user: &str) -> User {
     let name = user.split(':').next().unwrap_or_default();
     let is_foreign = matches!(name, "" | "root") || name.parse() == Ok(0_u64);
@@ -29,7 +29,7 @@ pub(super) fn of_image(user: &str) -> User {
 }
 
 impl User {
-    /// Returns who this is where numbers alone say it: the image's list of users need not be read.
+    /// Returns uid and gid if the name has both as numbers, so that `/etc/passwd` need not be read.
     pub(super) fn numbers(&self) -> Option<Owner> {
         let (uid, gid) = self.name.split_once(':')?;
         Some(Owner {
@@ -38,7 +38,7 @@ impl User {
         })
     }
 
-    /// Looks this user up in the text of the image's `/etc/passwd`.
+    /// Looks the user up in the text of the image's `/etc/passwd`.
     pub(super) fn look_up(&self, passwd: &str) -> Option<Owner> {
         let name = self.name.split(':').next()?;
         let known = passwd.lines().find_map(|line| {
@@ -46,7 +46,7 @@ impl User {
             let (uid, gid) = (fields.get(2)?.parse().ok()?, fields.get(3)?.parse().ok()?);
             (fields[0] == name || name.parse() == Ok(uid)).then_some(Owner { uid, gid })
         });
-        // A number needs no line there; the engine gives it group 0 then.
+        // A numeric user without an entry gets group 0 from the engine.
         known.or_else(|| name.parse().ok().map(|uid| Owner { uid, gid: 0 }))
     }
 }

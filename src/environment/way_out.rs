@@ -1,20 +1,20 @@
-//! How programs in a container find the way out: the variables that they look for.
+//! The environment variables by which programs in a container find the way out.
 
 use crate::egress::PROXY_PORT;
 
 /// Read by nearly everything that speaks HTTP: curl, git, pip, conda, npm, pnpm, Go, Cargo.
 const USUAL: [&str; 4] = ["HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"];
 
-/// Read by programs that have names of their own for it.
+/// Read by programs with their own variables.
 const OWN: [&str; 2] = ["YARN_HTTP_PROXY", "YARN_HTTPS_PROXY"];
 
-/// Java reads no variable of this kind, but these are handed to it by Maven and Gradle.
+/// Java reads no proxy variable, but Maven and Gradle pass these to it.
 const OF_JAVA: [&str; 2] = ["MAVEN_OPTS", "GRADLE_OPTS"];
 
 const NEAR: &str = "localhost,127.0.0.1,::1";
 
-/// Returns the variables, as `NAME=value`; `services` are near. What the image says in those of
-/// Java is kept before ours.
+/// Returns the variables as `NAME=value`; `services` bypass the proxy. The image's own values of
+/// the Java variables are kept in front.
 pub(super) fn variables(of_image: &[String], services: &[&str]) -> Vec<String> {
     let address = format!("http://127.0.0.1:{PROXY_PORT}");
     let mut variables: Vec<String> = USUAL
@@ -24,7 +24,7 @@ pub(super) fn variables(of_image: &[String], services: &[&str]) -> Vec<String> {
         .collect();
     let near = [&[NEAR], services].concat().join(",");
     variables.extend(["NO_PROXY", "no_proxy"].map(|name| format!("{name}={near}")));
-    // The fetch of Node itself asks for the variables only when it is told to.
+    // Node's own fetch reads the variables only with this.
     variables.push("NODE_USE_ENV_PROXY=1".to_owned());
     let options = java_options();
     variables.extend(OF_JAVA.map(|name| {
@@ -41,8 +41,8 @@ pub(super) fn variables(of_image: &[String], services: &[&str]) -> Vec<String> {
 fn java_options() -> String {
     let of_scheme =
         ["http", "https"].map(|scheme| format!("-D{scheme}.proxyHost=127.0.0.1 -D{scheme}.proxyPort={PROXY_PORT}"));
-    // Maven 3.9 looks at them only when it is told to. A `|` would need quotes, which not every
-    // start script keeps.
+    // Maven 3.9 uses them only with the last option. No list of hosts without a proxy: its `|`
+    // would need quotes, which not every start script keeps.
     format!(
         "{} -Daether.connector.http.useSystemProperties=true",
         of_scheme.join(" ")
