@@ -1,9 +1,9 @@
-//! Blocks of Markdown in the one form in which the bot writes them.
+//! Markdown blocks, and the one form in which the bot writes each.
 
 use super::code::fenced_as;
 
 pub(super) enum Block {
-    /// Lines of what may stand in a paragraph.
+    /// Lines of inline Markdown.
     Paragraph(String),
     Heading(String),
     Code {
@@ -12,7 +12,7 @@ pub(super) enum Block {
     },
     Quote(Vec<Block>),
     List {
-        /// The number of the first item; none for dots.
+        /// The number of the first item; `None` for a bullet list.
         start: Option<u64>,
         is_loose: bool,
         items: Vec<Vec<Block>>,
@@ -26,7 +26,7 @@ pub(super) enum Block {
 }
 
 impl Block {
-    /// Tells whether nothing of it would be seen.
+    /// True if the block would show nothing.
     pub(super) fn is_empty(&self) -> bool {
         match self {
             Self::Paragraph(text) | Self::Heading(text) => text.is_empty(),
@@ -44,11 +44,11 @@ pub(super) fn written(blocks: &[Block]) -> String {
     lines_of(blocks, true).join("\n")
 }
 
-/// Returns the lines of blocks; where they are not `loose`, a list follows its item's text without
-/// an empty line.
+/// Returns the lines of `blocks`. Unless `loose`, a list follows its item's text without an empty
+/// line.
 fn lines_of(blocks: &[Block], loose: bool) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
-    // Two lists in a row would be one if they had the same marks.
+    // Two adjacent lists with the same marker would merge into one.
     let mut is_other = false;
     let mut before: Option<&Block> = None;
     for block in blocks {
@@ -88,7 +88,7 @@ impl Block {
     }
 }
 
-/// The program's own lists have dashes, so that none of these goes on in one of them.
+/// Never uses `-`, the marker of the program's own lists, so that it cannot continue one.
 fn list(start: Option<u64>, is_loose: bool, items: &[Vec<Block>], is_other: bool) -> Vec<String> {
     let mut lines = Vec::new();
     let mut number = start;
@@ -107,7 +107,7 @@ fn list(start: Option<u64>, is_loose: bool, items: &[Vec<Block>], is_other: bool
                 (_, false) => format!("{}{line}", " ".repeat(mark.len())),
             });
         }
-        // Numbers of more than nine digits begin no item.
+        // A number of more than nine digits is no list marker.
         number = number.map(|number| (number + 1).min(999_999_999));
     }
     lines

@@ -1,6 +1,6 @@
-//! Spans and blocks of code that nothing inside of them can close.
+//! Writes code spans and code blocks that no text inside can close.
 
-/// Languages that a block of code may be said to be in.
+/// Languages that are kept as a code block's info string.
 const LANGUAGES: [&str; 63] = [
     "bash",
     "bat",
@@ -67,12 +67,12 @@ const LANGUAGES: [&str; 63] = [
     "yml",
 ];
 
-/// Returns `text` on one line in a span of code that nothing in it can close.
+/// Returns `text` on one line in a code span that it cannot close.
 pub fn code(text: &str) -> String {
-    // Several spaces may be part of a command.
+    // Runs of spaces stay: they may be part of a command.
     let line = text.trim().replace(char::is_whitespace, " ");
     let fence = "`".repeat(longest_run(&line) + 1);
-    // A space is taken off by Markdown; without it the signs would join.
+    // Markdown strips one space; without it the backticks would join the fence.
     let pad = if line.starts_with('`') || line.ends_with('`') {
         " "
     } else {
@@ -81,13 +81,13 @@ pub fn code(text: &str) -> String {
     format!("{fence}{pad}{line}{pad}{fence}")
 }
 
-/// Returns `text` in a code block that nothing in it can close.
+/// Returns `text` in a code block that it cannot close.
 pub fn fenced(text: &str) -> String {
     fenced_as("", text)
 }
 
-/// Returns `text` in a code block of a language, if that is one which pages only colour: others
-/// they run, as diagrams, maps or formulas.
+/// Returns `text` in a code block with `language`, if that is only highlighted. Forges render other
+/// languages, as diagrams, maps or formulas.
 pub fn fenced_as(language: &str, text: &str) -> String {
     let fence = "`".repeat(longest_run(text).max(2) + 1);
     let language = language

@@ -1,9 +1,9 @@
-//! Comments and bodies of the bot, put together of parts.
+//! Builds the bot's comments and bodies from parts.
 //!
-//! The program's own words are known when it is compiled (`'static`); whatever else comes in is
-//! code, a name, a figure or something said, and is written so that it stays where it was put.
-//! There is no way to put in a text as it is. Secrets go before anything is written in Markdown,
-//! whose backslashes would tear them apart, and once more from the whole.
+//! The program's own words are `'static`. All other text is added as code, a name, figures or
+//! quoted text, and is escaped so that it has no effect beyond its place; raw text cannot be added.
+//! Secrets are removed before escaping, whose backslashes would split them, and once more from the
+//! whole.
 
 use super::block::{Block, written};
 use super::code::{code, fenced};
@@ -13,12 +13,12 @@ use super::visible;
 use crate::conversation::excerpt::middle_cut;
 use crate::secret::{Clean, Redactor};
 
-/// Most bytes of one text that somebody said.
+/// Maximum bytes of one quoted text.
 const LONGEST_SAID: usize = 16 * 1024;
-/// Most characters of a name.
+/// Maximum characters of a name.
 const LONGEST_NAME: usize = 200;
 
-/// Words on one line.
+/// Inline content of one line.
 #[derive(Debug, Clone, Default)]
 pub struct Line(Vec<Piece>);
 
@@ -33,7 +33,7 @@ enum Piece {
 }
 
 impl From<&'static str> for Line {
-    /// The program's own words, as Markdown.
+    /// Adds the program's own words, which are Markdown.
     fn from(words: &'static str) -> Self {
         Self(vec![Piece::Own(words)])
     }
@@ -53,23 +53,23 @@ impl Line {
         Self(line)
     }
 
-    /// Numbers and their units. Of other signs than those of figures nothing is left.
+    /// Returns numbers and their units. Any character that does not belong in figures is removed.
     pub fn figures(text: &str) -> Self {
         let is_of_figures = |letter: &char| letter.is_ascii_alphanumeric() || " .,:;·()$%-".contains(*letter);
         Self(vec![Piece::Figures(text.chars().filter(is_of_figures).collect())])
     }
 
-    /// A command, a path, a label, a branch: shown as it is.
+    /// Returns a command, a path, a label or a branch as a code span.
     pub fn code(text: &str) -> Self {
         Self(vec![Piece::Code(text.to_owned())])
     }
 
-    /// A name, or a plain text that is no Markdown.
+    /// Returns a name or another plain text, escaped.
     pub fn name(text: &str) -> Self {
         Self(vec![Piece::Name(text.to_owned())])
     }
 
-    /// What somebody said, as one line of at most `most` characters.
+    /// Returns text of a model or a stranger, sanitized, as one line of at most `most` characters.
     pub fn said(text: &str, most: usize) -> Self {
         Self(vec![Piece::Said {
             text: text.to_owned(),
@@ -77,7 +77,7 @@ impl Line {
         }])
     }
 
-    /// An address that the forge gave, which stays a link.
+    /// Returns an address from the forge, which stays a link.
     pub fn address(url: &str) -> Self {
         Self(vec![Piece::Address(url.to_owned())])
     }
@@ -96,7 +96,7 @@ impl Line {
                 Piece::Figures(text) => out.push_str(text),
                 Piece::Code(text) => {
                     let text = clean(text);
-                    // Of nothing a span cannot be made.
+                    // There is no empty code span.
                     push_code(&mut out, if text.trim().is_empty() { "?" } else { &text });
                 }
                 Piece::Name(text) => {
@@ -111,7 +111,7 @@ impl Line {
     }
 }
 
-/// Returns an address as it is, if it is one and has no sign of Markdown in it; else as code.
+/// Returns a web address without special characters as it is, anything else as code.
 fn address(url: &str) -> String {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-._/:?=&%+#".contains(letter);
     let is_web = url.starts_with("https://") || url.starts_with("http://");
@@ -122,7 +122,7 @@ fn address(url: &str) -> String {
     }
 }
 
-/// A comment or a body, part below part.
+/// A comment or a body, as a sequence of parts.
 #[derive(Debug, Clone, Default)]
 pub struct Page(Vec<Part>);
 
@@ -141,7 +141,7 @@ enum Part {
 }
 
 impl From<&'static str> for Page {
-    /// The program's own words, as Markdown.
+    /// Adds the program's own words, which are Markdown.
     fn from(words: &'static str) -> Self {
         Self(vec![Part::Own(words)])
     }
@@ -156,46 +156,46 @@ impl Page {
         self.0.push(Part::Paragraph(line.into()));
     }
 
-    /// The program's own words, as Markdown.
+    /// Adds the program's own words, which are Markdown.
     pub fn own(&mut self, words: &'static str) {
         self.0.push(Part::Own(words));
     }
 
-    /// A list; nothing where there are no items.
+    /// Adds a list, unless `items` is empty.
     pub fn items(&mut self, items: Vec<Line>) {
         if !items.is_empty() {
             self.0.push(Part::Items(items));
         }
     }
 
-    /// What a model or a stranger said, as Markdown; nothing where it is empty.
+    /// Adds Markdown of a model or a stranger, sanitized, unless it is empty.
     pub fn said(&mut self, text: &str) {
         if !text.trim().is_empty() {
             self.0.push(Part::Said(text.to_owned()));
         }
     }
 
-    /// A warning, set apart.
+    /// Adds a warning as a quote.
     pub fn note(&mut self, text: &str) {
         self.0.push(Part::Note(text.to_owned()));
     }
 
-    /// A block of code.
+    /// Adds a code block.
     pub fn code(&mut self, text: &str) {
         self.0.push(Part::Code(text.to_owned()));
     }
 
-    /// A page that is folded up.
+    /// Adds a collapsed section.
     pub fn details(&mut self, summary: impl Into<Line>, page: Self) {
         self.0.push(Part::Details(summary.into(), page));
     }
 
-    /// Lines in small letters.
+    /// Adds lines in small print.
     pub fn small(&mut self, lines: Vec<Line>) {
         self.0.push(Part::Small(lines));
     }
 
-    /// Closes an item when the change is merged. Nothing else does.
+    /// Adds the line that closes an item when the change is merged; no other part can close one.
     pub fn closes(&mut self, number: u64) {
         self.0.push(Part::Closes(number));
     }
@@ -250,7 +250,7 @@ impl Part {
 }
 
 fn said(text: &str, redactor: &Redactor) -> Vec<Block> {
-    // Cut behind the search for secrets: half of one is none.
+    // Cut after secrets were removed: half a secret would not be recognized.
     let text = redactor.clean(&visible::plain(text));
     blocks(&middle_cut(text.as_str(), LONGEST_SAID, None))
 }

@@ -1,23 +1,22 @@
-//! Text written in Markdown so that every page shows it as it is and no forge acts on it.
+//! Escapes plain text as Markdown, so that every page shows it as it is and no forge acts on it.
 //!
-//! Signs that begin something in Markdown get a backslash. What forges look for in the finished
-//! page (a mention, the number of an item, a label) is broken by a character that has no width.
-//! Addresses, commit ids and amounts with a dollar sign become spans of code instead: forges leave
+//! Characters with a meaning in Markdown get a backslash. References that forges look for in the
+//! rendered page (a mention, an item's number, a label) are broken by a zero-width character.
+//! Addresses, commit ids and amounts with a dollar sign become code spans instead: forges leave
 //! code alone, and such words are there to be copied.
 
 use super::code::code;
 
-/// Without width: nobody sees it, and no pattern of a forge reads over it.
+/// A zero-width space: invisible, and no forge's pattern matches across it.
 pub(super) const GAP: char = '\u{200b}';
 
-/// The program's own mark in the place of a secret, which stays readable in the source.
+/// Beginning of the redactor's placeholder, which stays readable in the source.
 const REDACTED: &str = "[redacted";
 
-/// Names of standards that look like the key of an issue tracker's item.
+/// Names of standards that look like an issue tracker's project key.
 const STANDARDS: [&str; 8] = ["UTF", "SHA", "ISO", "RFC", "MD", "IPV", "BASE", "HTTP"];
 
-/// Returns one line of text as Markdown. `at_start` tells that nothing stands before it on its
-/// line.
+/// Returns one line of text as Markdown. `at_start` is true at the beginning of a line.
 pub(super) fn escaped(text: &str, at_start: bool) -> String {
     let mut writing = Writing {
         text,
@@ -32,8 +31,8 @@ pub(super) fn escaped(text: &str, at_start: bool) -> String {
         match class {
             Class::Space if writing.out.ends_with(' ') => {}
             Class::Space => writing.out.push(' '),
-            // A word of Japanese may hold an address without a space around it: only runs of ASCII
-            // are looked at.
+            // Japanese text may contain an address without spaces around it, so runs of ASCII are
+            // examined, not words.
             Class::Other => {
                 writing.out.push_str(&text[at..end]);
                 writing.at_start = false;
@@ -62,7 +61,7 @@ impl Class {
     }
 }
 
-/// Appends a span of code, apart from one that stands before it.
+/// Appends a code span, separated from a code span directly before it.
 pub(super) fn push_code(out: &mut String, text: &str) {
     if out.ends_with('`') {
         out.push(GAP);
@@ -73,26 +72,26 @@ pub(super) fn push_code(out: &mut String, text: &str) {
 struct Writing<'text> {
     text: &'text str,
     out: String,
-    /// Nothing stands before this on the line.
+    /// True while the line is empty.
     at_start: bool,
 }
 
-/// What is put beside a sign.
+/// How a character is escaped.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Care {
-    /// It stays as it is.
+    /// Written as it is.
     None,
-    /// A backslash before it.
+    /// Preceded by a backslash.
     Escape,
-    /// A gap behind it.
+    /// Followed by a [`GAP`].
     Break,
     Both,
-    /// The name that HTML has for it.
+    /// Replaced by an HTML entity.
     Entity(&'static str),
 }
 
 impl Writing<'_> {
-    /// Writes a word, or the part of one that is ASCII.
+    /// Writes a run of ASCII without whitespace.
     fn ascii(&mut self, start: usize, end: usize) {
         let run = &self.text[start..end];
         let bare = run.trim_start_matches(['(', '[', '{', '"', '\'', '<', ',']);
@@ -102,7 +101,7 @@ impl Writing<'_> {
         }
         let before = end - bare.len();
         self.plain(start, before);
-        // A bar would end the cell of a table, in code as well.
+        // A `|` would end a table cell, even in code.
         for (number, part) in core.split('|').enumerate() {
             if number > 0 {
                 self.out.push_str("\\|");
@@ -136,7 +135,7 @@ impl Writing<'_> {
         self.at_start &= start == end;
     }
 
-    /// Decides what a sign needs where it stands.
+    /// Decides how the character at `at` is escaped.
     fn care(&self, at: usize, sign: char, is_first: bool) -> Care {
         let before = self.text[..at].chars().next_back();
         let next = self.text[at + 1..]
@@ -167,22 +166,22 @@ impl Writing<'_> {
     }
 }
 
-/// Tells whether this, before a `-` and a number, is the key of a project in an issue tracker
+/// True if `before`, in front of `-` and a number, ends with an issue tracker's project key
 /// (`ABC-12`, `GH-7`).
 fn is_key(before: &str) -> bool {
     let other = before.trim_end_matches(|letter: char| letter.is_ascii_alphanumeric() || letter == '_');
     let word = &before[other.len()..];
     let key = word.to_ascii_uppercase();
     let is_capital = key == word || ["GH", "GL"].contains(&key.as_str());
-    // Where nothing stands before the sign, the key may be in emphasis.
+    // Without a word before the `-`, the key may be in emphasis.
     key.is_empty()
         || (is_capital
             && key.starts_with(|first: char| first.is_ascii_alphabetic())
             && !STANDARDS.contains(&key.as_str()))
 }
 
-/// Tells whether forges make something of a word that people do not read, but copy: a link, a
-/// commit, a formula.
+/// True if forges would turn the word into a link, a commit or a formula; people copy such words
+/// rather than read them.
 fn is_for_machines(word: &str) -> bool {
     let lower = word.to_ascii_lowercase();
     lower.contains("://")
@@ -196,7 +195,7 @@ fn is_for_machines(word: &str) -> bool {
             .any(is_commit)
 }
 
-/// `acme/widgets@4f2a1c9` is a commit, `bob@example.org` a link.
+/// True for `acme/widgets@4f2a1c9`, a commit, and `bob@example.org`: forges link both.
 fn has_address_of_mail(word: &str) -> bool {
     word.match_indices('@').any(|(at, _)| {
         let before = word[..at].chars().next_back();
@@ -204,7 +203,7 @@ fn has_address_of_mail(word: &str) -> bool {
     })
 }
 
-/// Words such as `defaced` and numbers are commit ids very rarely.
+/// True if the word looks like a commit id; words like `defaced` and numbers rarely are one.
 fn is_commit(word: &str) -> bool {
     let is_hex = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
     (7..=40).contains(&word.len())

@@ -1,22 +1,22 @@
-//! Blocks of code in Markdown that every reader of Markdown takes for blocks of code.
+//! Recognizes fenced code blocks that every Markdown parser recognizes.
 //!
-//! Only fences at the very beginning of a line count. One that is indented may belong to an item of
-//! a list, which ends, with the block, at the first line that is not; whoever goes by the fences
-//! alone then takes for code what a page shows as text.
+//! Only fences at the very beginning of a line count. An indented one may belong to a list item,
+//! which ends, with the block, at the first line that is not indented; going by the fences alone
+//! would take for code what a page shows as text.
 
-/// The signs that opened a block.
+/// The fence characters that opened a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fence<'text>(&'text str);
 
 impl<'text> Fence<'text> {
-    /// Returns the fence that `line` opens, where no block is open.
+    /// Returns the fence that `line` opens; call it only while no block is open.
     pub fn opened_by(line: &'text str) -> Option<Self> {
         let (mark, rest) = mark(line)?;
-        // "``` a`b" is a code span that goes wrong, and no block.
+        // "``` a`b" is inline text, not a block.
         (mark.starts_with('~') || !rest.contains('`')).then_some(Self(mark))
     }
 
-    /// Tells whether `line` closes the block.
+    /// True if `line` closes the block.
     pub fn is_closed_by(self, line: &str) -> bool {
         let start = line.trim_start_matches(' ');
         let is_near = line.len() - start.len() < 4;
@@ -25,7 +25,7 @@ impl<'text> Fence<'text> {
                 .is_some_and(|(mark, rest)| mark.starts_with(self.0) && rest.trim_matches([' ', '\t']).is_empty())
     }
 
-    /// Returns the signs; a line of them closes the block.
+    /// Returns the fence characters; a line of them closes the block.
     pub fn signs(self) -> &'text str {
         self.0
     }
@@ -39,8 +39,7 @@ impl<'text> Fence<'text> {
     }
 }
 
-/// Returns the signs that a line begins with, if they can open or close a block, and what follows
-/// them.
+/// Splits a line into leading fence characters, if there are at least three, and the rest.
 fn mark(line: &str) -> Option<(&str, &str)> {
     let sign = line.chars().next().filter(|sign| matches!(sign, '`' | '~'))?;
     let rest = line.trim_start_matches(sign);

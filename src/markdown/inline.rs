@@ -1,8 +1,8 @@
-//! What stands within a paragraph, a heading, a cell or one line of a comment.
+//! Writes the inline content of a paragraph, a heading, a table cell or one line of a comment.
 //!
-//! Text, spans of code, line breaks, emphasis. A link or a picture is written as its words and its
-//! address in code, so that nothing is loaded, nobody is led anywhere unseen, and no page learns of
-//! a reference.
+//! Text, code spans, line breaks, emphasis. A link or image is written as its text and its address
+//! in code, so that nothing is loaded, nobody follows an unseen link, and no page records a
+//! reference.
 
 use std::collections::BTreeSet;
 
@@ -11,26 +11,26 @@ use pulldown_cmark::{Event, LinkType, Tag, TagEnd};
 use super::escape::{GAP, escaped, push_code};
 use super::visible;
 
-/// What a run of inline events has come to so far.
+/// The tokens of the inline events taken so far.
 #[derive(Default)]
 pub(super) struct Inline {
     tokens: Vec<Token>,
-    /// Text that may go on.
+    /// Text that is not a token yet.
     text: String,
-    /// Where the links and pictures lead that are open, innermost last.
+    /// Addresses of the open links and images, innermost last.
     addresses: Vec<String>,
     depth: usize,
     is_cell: bool,
 }
 
 enum Token {
-    /// Written out.
+    /// Escaped text.
     Text(String),
     Code(String),
     Break,
-    /// The signs of emphasis, and whether they begin it.
+    /// An emphasis delimiter.
     Mark(&'static str, End),
-    /// Two texts meet that were apart, and must not become one word.
+    /// A boundary across which two texts must not become one word.
     Seam,
 }
 
@@ -41,7 +41,7 @@ enum End {
 }
 
 impl Inline {
-    /// Returns an empty cell of a table, which has one line.
+    /// Returns empty content that is kept on one line, as in a table cell.
     pub(super) fn cell() -> Self {
         Self {
             is_cell: true,
@@ -49,8 +49,8 @@ impl Inline {
         }
     }
 
-    /// Takes an event that belongs to a line. Of addresses that several links share only the first
-    /// is told: a short text would become a long one. Returns whether it was one of these.
+    /// Takes an inline event; returns false for any other. An address that several reference links
+    /// share is written for the first only, or a short text would become a long one.
     pub(super) fn take(&mut self, event: &Event<'_>, told: &mut BTreeSet<String>) -> bool {
         match event {
             Event::Text(text)
@@ -87,7 +87,7 @@ impl Inline {
         true
     }
 
-    /// Goes on in the next line; in a cell, behind a space.
+    /// Breaks the line; adds a space in one-line content.
     fn line_break(&mut self) {
         if self.is_cell {
             self.text.push(' ');
@@ -101,7 +101,7 @@ impl Inline {
         self.flush();
         let code = visible::plain(code).trim().to_owned();
         if self.is_cell && code.contains('|') {
-            // Readers of tables take cells apart in different ways before they look for code.
+            // Parsers differ in how they split cells before they look for code.
             self.tokens.push(Token::Seam);
             self.text.push_str(&code);
             self.seam();
@@ -127,7 +127,7 @@ impl Inline {
         if end == End::Closes {
             self.depth = self.depth.saturating_sub(1);
         }
-        // Emphasis in emphasis is where readers of Markdown differ most.
+        // Parsers differ most in nested emphasis.
         let token = if self.depth == 0 {
             Token::Mark(signs, end)
         } else {
@@ -156,7 +156,7 @@ impl Inline {
         }
     }
 
-    /// Tells whether nothing is written on this line yet.
+    /// True if the current line is empty.
     fn is_at_start(&self) -> bool {
         let line = self.tokens.iter().rev();
         let mut line = line.take_while(|token| !matches!(token, Token::Break));
@@ -197,8 +197,8 @@ impl Inline {
         out
     }
 
-    /// Tells whether every reader of Markdown takes the mark at `at` and the next one for the two
-    /// ends of emphasis: letters stand at both ends within, or spaces without.
+    /// True if every Markdown parser takes the mark at `at` and the next closing one as emphasis:
+    /// alphanumeric characters at both inner ends, or whitespace outside.
     fn is_emphasis(&self, at: usize, out: &str) -> bool {
         let is_end = |token: &Token| matches!(token, Token::Mark(_, End::Closes));
         let Some(end) = self.tokens[at..].iter().position(is_end).map(|end| at + end) else {
@@ -222,7 +222,7 @@ impl Inline {
             && (last.is_alphanumeric() || is_apart(follows))
     }
 
-    /// Keeps what is before and behind the token at `at` from becoming one word.
+    /// Inserts a gap if the texts around the token at `at` would become one word.
     fn part(&self, at: usize, out: &mut String) {
         let next = self.tokens.get(at + 1).and_then(first_of);
         let is_within = |sign: Option<char>| sign.is_some_and(|sign| !sign.is_whitespace());

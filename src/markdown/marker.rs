@@ -1,12 +1,12 @@
-//! The invisible mark by which a comment of the bot's own is found again, and bodies that fit the
+//! Marks the bot's comments invisibly, so that they are found again, and shortens bodies to the
 //! forge's limit.
 //!
-//! Both forges keep HTML comments in the text and do not show them. The mark stands at the end,
-//! where cutting a long body in the middle does not touch it.
+//! Both forges keep HTML comments in the text and do not show them. The mark is at the end, out of
+//! reach of a cut in the middle.
 
 use super::fence::Fence;
 
-/// For the note about what was left out, and for closing and reopening a code block around it.
+/// Characters reserved for the note about the omission and for closing and reopening a code block.
 const ROOM_FOR_NOTE: usize = 120;
 
 /// Returns `body` with the mark, cut in the middle to at most `limit` characters in all.
@@ -16,7 +16,7 @@ pub fn marked(body: &str, marker: &str, limit: usize) -> String {
     format!("{}\n\n{mark}", shortened(body, room))
 }
 
-/// Tells whether a text carries the mark.
+/// True if `text` carries the mark.
 pub fn is_marked(text: &str, marker: &str) -> bool {
     text.contains(&mark(marker))
 }
@@ -25,12 +25,10 @@ fn mark(marker: &str) -> String {
     format!("<!-- coding-agent:{marker} -->")
 }
 
-/// Returns `body` in at most `limit` characters: of a longer one the middle is left out, with a
-/// note in its place.
+/// Returns `body` in at most `limit` characters; the middle of a longer one is replaced by a note.
 ///
-/// What was made harmless stays so: a line is cut only where it has no code in it, since the halves
-/// of a span of code would find other halves, and turn what stands between into text that calls
-/// people.
+/// Sanitized text stays sanitized: a line is cut only where it has no code, since half a code span
+/// would pair with another half and turn the text in between into live Markdown.
 pub fn shortened(body: &str, limit: usize) -> String {
     let length = length(body);
     if length <= limit {
@@ -45,7 +43,7 @@ pub fn shortened(body: &str, limit: usize) -> String {
         _ if is_whole => (tail, ""),
         Some((line, rest)) if line.contains('`') => (rest, ""),
         None if tail.contains('`') => ("", ""),
-        // Behind it nothing is the beginning of a line.
+        // After the ellipsis the rest is not at the start of a line.
         Some(_) | None => (tail, "…"),
     };
     let before_tail = &body[..body.len() - tail.len()];
@@ -58,12 +56,12 @@ pub fn shortened(body: &str, limit: usize) -> String {
     if self::length(&whole) <= limit {
         return whole;
     }
-    // Fences as long as a page.
+    // The fences alone are too long.
     note
 }
 
-/// Tells whether the marks of a block of code stand behind those of a list or a quote. Cut off from
-/// the item that it stands in, the block would end elsewhere.
+/// True if a code fence follows a list or quote marker. Separated from its item, the block would
+/// end elsewhere.
 fn has_block_in_a_list(tail: &str) -> bool {
     tail.lines().any(|line| {
         let inner = line.trim_start_matches([
@@ -73,7 +71,7 @@ fn has_block_in_a_list(tail: &str) -> bool {
     })
 }
 
-/// Returns `head` without the end of its last line, where that has the signs of code in it.
+/// Cuts `head` at the first backtick of its last line, unless a code block is open there.
 fn without_half_a_span(head: &str) -> &str {
     let line = head.rfind('\n').map_or(0, |newline| newline + 1);
     let is_block = Fence::open_at_the_end_of(&head[..line]).is_some();
@@ -90,7 +88,7 @@ pub fn short_title(title: &str, limit: usize) -> String {
     format!("{}…", first(&line, limit.saturating_sub(1)))
 }
 
-/// Counts as the stricter of the usual ways to count: UTF-16 units, never fewer than code points.
+/// Returns the length in UTF-16 units, the strictest of the usual ways to count.
 fn length(text: &str) -> usize {
     text.encode_utf16().count()
 }
@@ -161,7 +159,7 @@ mod tests {
             4,
             "{text}"
         );
-        // Cut inside of a span, and behind a backslash.
+        // Cut inside a code span, and after a backslash.
         let spans = "`@all @all` ".repeat(100);
         for limit in 300..330 {
             let text = shortened(&format!("{spans}\n{spans}"), limit);

@@ -1,9 +1,9 @@
-//! Lines that GitLab would take for commands of the bot.
+//! Escapes lines that GitLab would execute as the bot's quick actions.
 //!
-//! A line `/close` or `/merge` in a note is carried out with the bot's rights. The text may come
-//! from a model that read a stranger's words, so such lines are made into plain text. Lines of
-//! code, too: GitLab leaves code alone, but it does not find the ends of code where Markdown has
-//! them, and a backslash that shows is better than a request that is merged.
+//! A line `/close` or `/merge` in a note is executed with the bot's rights. The text may come from
+//! a model that read a stranger's words, so such lines become plain text. That includes lines of
+//! code: GitLab skips code, but does not find its ends where Markdown does, and a visible backslash
+//! is better than a merged request.
 
 /// Returns `text` with a backslash before each quick action.
 pub fn disarmed(text: &str) -> String {
@@ -19,7 +19,7 @@ pub fn disarmed(text: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// A slash and a word. A path has a slash after it, or a dot.
+/// True if the line begins with a slash and a word; a path contains another slash or a dot.
 fn is_action(line: &str) -> bool {
     let Some(rest) = line.strip_prefix('/') else {
         return false;

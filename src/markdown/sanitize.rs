@@ -1,14 +1,13 @@
-//! Markdown that a model or a stranger wrote, fit to stand in a comment under the bot's name.
+//! Sanitizes Markdown of a model or a stranger for a comment under the bot's name.
 //!
 //! The text is parsed once and written again from the parser's events. Paragraphs, headings,
-//! emphasis, lists, quotes, tables and code come out in one plain form that all readers of Markdown
-//! understand alike; everything else becomes text that can be seen: HTML, pictures, links,
-//! definitions. So nothing that was written can call people, command a bot, close or mention an
-//! item, load a picture, hide what stands below or reach out of its place. Disarming the text by
-//! patterns instead was tried: each reader of Markdown finds the beginnings and ends of code
-//! elsewhere.
+//! emphasis, lists, quotes, tables and code come out in one plain form that all Markdown parsers
+//! read alike; everything else becomes visible text: HTML, images, links, definitions. So the text
+//! cannot mention people, command a bot, close or mention an item, load an image, hide what follows
+//! or break out of its place. Disarming the text by patterns instead was tried: each parser finds
+//! the beginnings and ends of code elsewhere.
 //!
-//! Does not judge what is said, and takes no secrets out.
+//! Does not judge the content and does not remove secrets.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -20,12 +19,12 @@ use super::escape::escaped;
 use super::inline::Inline;
 use super::visible;
 
-/// Quotes and lists in one another; deeper ones are written as if they were not there.
+/// Maximum nesting of quotes and lists; deeper ones are flattened.
 const DEEPEST: usize = 6;
-/// Rows are filled up with cells: a wide head would make a long text of many short rows.
+/// Maximum columns of a table: rows are padded, so a wide head would make a short text long.
 const MOST_COLUMNS: usize = 20;
 
-/// Returns the blocks of Markdown that say what `text` says and do nothing.
+/// Parses `text` into blocks that keep its words and have no effect.
 pub(super) fn blocks(text: &str) -> Vec<Block> {
     let text = text.replace("\r\n", "\n").replace('\r', "\n");
     let mut reading = Reading::new(&text);
@@ -35,14 +34,13 @@ pub(super) fn blocks(text: &str) -> Vec<Block> {
     reading.end()
 }
 
-/// Returns the words of `text` on one line, at most `most` characters of it, so that they do
-/// nothing.
+/// Returns `text` on one line, cut to `most` characters and sanitized.
 pub(super) fn line(text: &str, most: usize) -> String {
     let words: Vec<_> = text.split_whitespace().collect();
     let text = words.join(" ");
     let end = text.char_indices().nth(most).map(|(end, _)| end);
     let text = end.map_or_else(|| text.clone(), |end| format!("{}…", &text[..end]));
-    // Behind other words nothing is the beginning of a block.
+    // With a word in front, the text cannot begin a block.
     let page = format!("{OTHER_WORDS} {text}");
     let mut inline = Inline::cell();
     let mut told = BTreeSet::new();
@@ -63,22 +61,22 @@ pub(super) fn line(text: &str, most: usize) -> String {
 
 const OTHER_WORDS: &str = "Line:";
 
-/// Reads the parser's events into blocks.
+/// Builds blocks from the parser's events.
 struct Reading<'text> {
     text: &'text str,
-    /// Containers that are open, the page first.
+    /// The open containers, the page first.
     open: Vec<Container>,
-    /// How many containers are open that are written as if they were not there.
+    /// Number of open containers that are flattened.
     passed_over: usize,
     inline: Option<Inline>,
     leaf: Leaf,
-    /// Where links lead that have no address of their own, and one of which told it.
+    /// Addresses of reference links that were already written once.
     told: BTreeSet<String>,
-    /// The end of what was read.
+    /// End of the source that was handled.
     seen: usize,
 }
 
-/// A container, with the blocks in it.
+/// An open container and its blocks.
 enum Container {
     Page(Vec<Block>),
     Quote(Vec<Block>),
@@ -90,7 +88,7 @@ enum Container {
     Item(Vec<Block>),
 }
 
-/// The block that is read.
+/// The open leaf block.
 enum Leaf {
     Paragraph,
     Heading,
@@ -132,8 +130,7 @@ impl<'text> Reading<'text> {
         }
     }
 
-    /// Takes what stands within a block; text that stands in an item of a list without a paragraph
-    /// begins one.
+    /// Takes an inline event; text directly in a list item begins a paragraph.
     fn line(&mut self, event: &Event<'_>, range: &Range<usize>) {
         let text = match &mut self.leaf {
             Leaf::Code { text, .. } | Leaf::Html(text) => Some(text),
@@ -193,7 +190,7 @@ impl<'text> Reading<'text> {
                 return;
             }
         };
-        // An item belongs to its list: both are there, or neither is.
+        // An item is kept if and only if its list is.
         let deepest = DEEPEST + usize::from(matches!(container, Container::Item(_)));
         if self.passed_over > 0 || self.open.len() > deepest {
             self.passed_over += 1;
@@ -268,8 +265,8 @@ impl<'text> Reading<'text> {
         });
     }
 
-    /// Ends the text of an item, and writes definitions of links that stand before the next block:
-    /// the parser has no event for them.
+    /// Ends the text of an item, and writes link definitions before the next block as text: the
+    /// parser has no event for them.
     fn before_block(&mut self, at: usize) {
         self.end_line();
         let Some(gap) = self.text.get(self.seen..at).filter(|gap| gap.contains("]:")) else {
@@ -324,7 +321,7 @@ fn ends_a_block(end: TagEnd) -> bool {
     )
 }
 
-/// Returns source as lines of text, without the marks of quotes before them.
+/// Returns source as lines of text without leading quote markers.
 fn lines(source: &str) -> String {
     let lines = source
         .lines()

@@ -1,4 +1,4 @@
-//! What texts become, and what holds of every text.
+//! Tests of sanitized texts, and properties of every text.
 
 use proptest::prelude::*;
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
@@ -198,7 +198,7 @@ fn a_secret_is_found_before_signs_are_put_into_it() {
     );
 }
 
-/// Returns the words that a page shows, without gaps.
+/// Returns the words that a page shows, without [`GAP`].
 fn words(markdown: &str) -> Vec<String> {
     let mut seen = String::new();
     for event in Parser::new_ext(markdown, Options::ENABLE_TABLES) {

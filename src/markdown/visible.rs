@@ -1,25 +1,25 @@
-//! What a person sees of a text that people wrote: what the model is shown of it.
+//! Reduces texts that people wrote to what a reader of the page sees; the model gets only that.
 //!
-//! The page on which a maintainer reads an issue leaves out comments of HTML and Markdown, the
-//! texts of attributes and of pictures, and characters without a glyph. A model that read the
-//! source would obey what nobody has seen.
+//! The page on which a maintainer reads an issue omits comments of HTML and Markdown, the texts of
+//! attributes and images, and characters without a glyph. A model that read the source could obey
+//! instructions that nobody has seen.
 
 mod html;
 mod markdown;
 
 use std::borrow::Cow;
 
-/// Returns what is seen of a Markdown text.
+/// Returns the visible part of a Markdown text.
 pub fn markdown(text: &str) -> String {
     characters(&markdown::seen(text)).into_owned()
 }
 
-/// Returns what is seen of a text that is shown as it is: a log, a file.
+/// Returns the visible part of a verbatim text: a log, a file.
 pub fn plain(text: &str) -> Cow<'_, str> {
     characters(text)
 }
 
-/// Returns what is seen of a plain text on one line: a title, a name.
+/// Returns the visible part of a plain text on one line: a title, a name.
 pub fn line(text: &str) -> String {
     characters(text).split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -48,8 +48,8 @@ fn characters(text: &str) -> Cow<'_, str> {
     Cow::Owned(seen)
 }
 
-/// Characters without a glyph of their own: control, zero width, direction, tags, variation, blanks
-/// of some scripts.
+/// True for characters without a glyph: control, zero width, direction, tags, variation selectors,
+/// blanks of some scripts.
 fn is_hidden(character: char) -> bool {
     let is_control = character.is_control() && !matches!(character, '\n' | '\t');
     is_control
@@ -63,13 +63,12 @@ fn is_hidden(character: char) -> bool {
         )
 }
 
-/// Zero width (non-)joiners: without them words of some scripts are spelled wrong.
+/// True for zero-width (non-)joiners, which are part of the spelling in some scripts.
 fn is_joiner(character: char) -> bool {
     matches!(character, '\u{200C}' | '\u{200D}')
 }
 
-/// Tells whether a joiner beside this character is part of the spelling: letters of Arabic and the
-/// scripts of India.
+/// True if a joiner beside this character may be part of the spelling: Arabic and Indic letters.
 fn joins(neighbour: Option<char>) -> bool {
     neighbour.is_some_and(|neighbour| matches!(neighbour, '\u{600}'..='\u{8FF}' | '\u{900}'..='\u{DFF}'))
 }
@@ -210,7 +209,7 @@ mod tests {
         let text = format!("a\u{200B}\u{200D}\u{202E}b{tags}\u{FE0F}\u{2066}c\u{3164}\u{FEFF}\r\nd\u{0}\u{1B}[31m\te");
         assert_eq!(markdown(&text), "abc\nd[31m\te");
         assert_eq!(line(" Fix\u{200B}\n  the\tbug \u{202E}"), "Fix the bug");
-        // Spelled as it should be.
+        // Correct spelling.
         assert_eq!(
             line("می\u{200C}خواهم क\u{94D}\u{200D}ष"),
             "می\u{200C}خواهم क\u{94D}\u{200D}ष"

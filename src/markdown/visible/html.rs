@@ -1,25 +1,24 @@
-//! What is seen of HTML: the text between the tags, but for that of elements which are not shown.
+//! Returns the visible part of HTML: the text between the tags, except in hidden elements.
 
 use std::ops::Range;
 
-/// What has to be left out of a document, found piece by piece from its beginning.
+/// The hidden ranges of a document, found piece by piece from its beginning.
 #[derive(Debug, Default)]
 pub(super) struct Hidden {
-    /// The element that is not shown and still open: where it began, its name, and how many of that
-    /// name are open.
+    /// The open hidden element: its start, its name, and the nesting depth of that name.
     open: Option<(usize, String, usize)>,
     spans: Vec<Range<usize>>,
 }
 
-/// Elements whose content no page shows.
+/// Elements whose content is never shown.
 const UNSEEN: [&str; 9] = [
     "script", "style", "template", "noscript", "title", "head", "iframe", "object", "noembed",
 ];
-/// Elements that have no content and so no end.
+/// Void elements, which have no content and no end tag.
 const EMPTY: [&str; 9] = ["area", "base", "br", "col", "hr", "img", "input", "source", "track"];
 
 impl Hidden {
-    /// Returns the ranges of the document that are not shown; what was not closed reaches to `end`.
+    /// Returns the hidden ranges of the document; an unclosed element extends to `end`.
     pub(super) fn into_spans(mut self, end: usize) -> Vec<Range<usize>> {
         if let Some((start, ..)) = self.open {
             self.spans.push(start..end);
@@ -27,7 +26,7 @@ impl Hidden {
         self.spans
     }
 
-    /// Returns what is seen of `html`, which begins at `offset` in the document.
+    /// Returns the visible part of `html`, which begins at `offset` in the document.
     pub(super) fn text(&mut self, html: &str, offset: usize) -> String {
         let mut seen = String::new();
         let mut at = 0;
@@ -78,7 +77,7 @@ impl Hidden {
     }
 }
 
-/// Returns the number of bytes up to and with `mark`; all of them where it does not come.
+/// Returns the number of bytes up to and including `mark`, or all if it is absent.
 fn end_of(text: &str, mark: &str) -> usize {
     text.find(mark).map_or(text.len(), |found| found + mark.len())
 }
@@ -86,13 +85,13 @@ fn end_of(text: &str, mark: &str) -> usize {
 struct Tag {
     name: String,
     is_end: bool,
-    /// With the angle brackets.
+    /// Including the angle brackets.
     length: usize,
     is_hidden: bool,
 }
 
 impl Tag {
-    /// Reads the tag at the beginning of `html`. One that does not end takes everything.
+    /// Parses the tag at the beginning of `html`. An unclosed tag extends to the end.
     fn read(html: &str) -> Self {
         let is_end = html.starts_with("</");
         let name_at = if is_end { 2 } else { 1 };
@@ -106,7 +105,7 @@ impl Tag {
             is_hidden: false,
         };
         let mut at = name_at + name_length;
-        // One attribute in each round.
+        // Parses one attribute per iteration.
         loop {
             let rest = html[at..].trim_start_matches(|letter: char| letter.is_whitespace() || letter == '/');
             at = html.len() - rest.len();
@@ -149,7 +148,7 @@ impl Tag {
         !is_empty && (self.is_hidden || UNSEEN.contains(&self.name.as_str()))
     }
 
-    /// Returns what stands in the tag's place.
+    /// Returns the text that replaces the tag.
     fn shown(&self) -> &'static str {
         match self.name.as_str() {
             "br" => "\n",

@@ -1,9 +1,8 @@
-//! What is seen of Markdown, as GitHub and GitLab render it: the text's own words, kept as they
-//! were written.
+//! Returns the visible part of Markdown, as GitHub and GitLab render it, in the text's own words.
 //!
-//! The parser tells where everything stands; the source is copied, and what is not seen is left out
-//! of the copy. Rendering to plain text instead would lose lists, tables and code, which the model
-//! reads as well as people read the page.
+//! The source is copied without the ranges that the parser's events show to be invisible. Rendering
+//! to plain text instead would lose lists, tables and code, which help the model as they help
+//! readers of the page.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -12,7 +11,7 @@ use pulldown_cmark::{CodeBlockKind, Event, LinkType, Options, Parser, Tag, TagEn
 
 use super::html::Hidden;
 
-/// The longest name of a language behind a code block's fence.
+/// Maximum length of a code block's language.
 const LONGEST_LANGUAGE: usize = 20;
 
 pub(super) fn seen(text: &str) -> String {
@@ -24,7 +23,7 @@ pub(super) fn seen(text: &str) -> String {
     let mut events = parser(text).into_offset_iter();
     while let Some((event, range)) = events.next() {
         if let Some(end) = reading.take(event, range) {
-            // What stands inside was dealt with as a whole.
+            // The inner events were handled as a whole.
             for (event, _) in events.by_ref() {
                 if event == Event::End(end) {
                     break;
@@ -44,7 +43,7 @@ fn parser(text: &str) -> Parser<'_> {
     Parser::new_ext(text, options)
 }
 
-/// Returns the notes that the text mentions: the others are not shown.
+/// Returns the names of the referenced footnotes: others are not shown.
 fn mentioned(text: &str) -> BTreeSet<String> {
     parser(text)
         .filter_map(|event| match event {
@@ -58,14 +57,14 @@ fn mentioned(text: &str) -> BTreeSet<String> {
 struct Reading<'a> {
     text: &'a str,
     mentioned: BTreeSet<String>,
-    /// What stands in the place of a range.
+    /// Replacements of ranges.
     edits: Vec<(Range<usize>, String)>,
-    /// Ranges that are seen but for the edits. Between them are the marks of lists and quotes, and
-    /// definitions of links, which nobody sees.
+    /// Ranges that are visible except for the edits. Between them are markers of lists and quotes,
+    /// and link definitions, which are invisible.
     covered: Vec<Range<usize>>,
-    /// The link that is open.
+    /// The open link.
     link: Option<Link>,
-    /// Where links lead that have no address of their own, and one of which told it.
+    /// Addresses of reference links that were already written once.
     defined: BTreeSet<String>,
     hidden: Hidden,
     dropped: Vec<Range<usize>>,
@@ -73,14 +72,14 @@ struct Reading<'a> {
 
 struct Link {
     range: Range<usize>,
-    /// Where it leads, if that is to be told.
+    /// Its address, if it is to be written.
     address: Option<String>,
-    /// Its text.
+    /// The range of its text.
     inner: Option<Range<usize>>,
 }
 
 impl Reading<'_> {
-    /// Takes the next event. Returns what ends the part that was dealt with as a whole.
+    /// Takes the next event. If it handled a whole element, returns the event that ends it.
     fn take(&mut self, event: Event<'_>, range: Range<usize>) -> Option<TagEnd> {
         if let Some(link) = &mut self.link
             && link.range != range
@@ -105,8 +104,8 @@ impl Reading<'_> {
                 link_type, dest_url, ..
             }) if !matches!(link_type, LinkType::Autolink | LinkType::Email) => {
                 let address = dest_url.into_string();
-                // One definition may serve many links: a short text would become a long one if each
-                // told where it leads.
+                // One definition may serve many links: written for each, its address would make a
+                // long text of a short one.
                 let is_new = link_type == LinkType::Inline || self.defined.insert(address.clone());
                 self.link = Some(Link {
                     range,
@@ -121,7 +120,7 @@ impl Reading<'_> {
                     self.diagram(&range);
                 }
             }
-            // The first of a name is shown.
+            // Only the first definition of a footnote is shown.
             Event::Start(Tag::FootnoteDefinition(name)) if !self.mentioned.remove(name.as_ref()) => {
                 self.dropped.push(range);
             }
@@ -135,8 +134,8 @@ impl Reading<'_> {
         self.edits.push((range, seen));
     }
 
-    /// Keeps a link's text and address; a title is seen by whoever waits above it, a link without a
-    /// text by nobody.
+    /// Keeps a link's text and address. Its title shows only on hovering, and a link without a text
+    /// not at all: both are dropped.
     fn end_link(&mut self) {
         let Some(Link { range, address, inner }) = self.link.take() else {
             return;
@@ -151,7 +150,7 @@ impl Reading<'_> {
         }
     }
 
-    /// Keeps only the language of what stands behind a code block's fence.
+    /// Reduces a code block's info string to its language.
     fn fence(&mut self, range: &Range<usize>) {
         let line = self.text[range.clone()].lines().next().unwrap_or_default();
         let information = line.trim_start_matches(['`', '~']);
@@ -169,7 +168,7 @@ impl Reading<'_> {
         }
     }
 
-    /// Leaves out the comments of a diagram, of which only the picture is seen.
+    /// Drops the comments of a diagram, which only shows as a picture.
     fn diagram(&mut self, range: &Range<usize>) {
         let mut at = range.start;
         for line in self.text[range.clone()].split_inclusive('\n') {
@@ -188,14 +187,14 @@ impl Reading<'_> {
         let dropped = self.dropped.into_iter().map(|range| (range, String::new()));
         self.edits.extend(marks);
         self.edits.extend(dropped);
-        // Of what begins at the same place the longest counts.
+        // Of edits with the same start, the longest wins.
         self.edits
             .sort_by_key(|(range, _)| (range.start, std::cmp::Reverse(range.end)));
         let mut seen = String::with_capacity(end);
         let mut at = 0;
         for (range, instead) in self.edits {
             if range.start < at {
-                // It lies in what was left out or written already, or reaches beyond it.
+                // It overlaps an edit that was already written.
                 at = at.max(range.end);
                 continue;
             }
@@ -208,7 +207,7 @@ impl Reading<'_> {
     }
 }
 
-/// Tells whether an event spans blocks or cells, between which there may be what is not seen.
+/// True if an event spans blocks or cells, which may have invisible text between them.
 fn is_container(event: &Event<'_>) -> bool {
     matches!(
         event,
@@ -232,7 +231,7 @@ fn is_container(event: &Event<'_>) -> bool {
     )
 }
 
-/// Returns what the ranges leave between 0 and `end`.
+/// Returns the gaps between the ranges, from 0 to `end`.
 fn gaps(mut covered: Vec<Range<usize>>, end: usize) -> Vec<Range<usize>> {
     covered.sort_by_key(|range| range.start);
     let mut gaps = Vec::new();
@@ -249,8 +248,8 @@ fn gaps(mut covered: Vec<Range<usize>>, end: usize) -> Vec<Range<usize>> {
     gaps
 }
 
-/// Returns what is seen of a text between blocks: the marks of lists, quotes, tables and notes that
-/// its lines begin with.
+/// Returns the visible part of text between blocks: the leading markers of lists, quotes, tables
+/// and footnotes.
 fn marks(gap: &str) -> String {
     let is_mark = |letter: char| letter.is_whitespace() || letter.is_ascii_digit() || ">-*+.)|:".contains(letter);
     let mut marks = String::new();
