@@ -1,5 +1,5 @@
-//! What commits bring along: the content of every new object, also of files that a later commit
-//! takes away again, and names.
+//! Enumerates what commits add: the content and path of every new object, also of files that a
+//! later commit deletes.
 
 use std::ops::ControlFlow;
 
@@ -8,14 +8,14 @@ use super::limits::Effort;
 use super::mirror::Mirror;
 use super::{CommitId, RepositoryError};
 
-/// Longer ones are looked at from their beginning only; no file that is delivered is longer.
+/// Bytes of an object that are shown. By default no delivered file is longer (`max_file_bytes`).
 const LONGEST_OBJECT: usize = 32 * 1024 * 1024;
 
-/// One object.
+/// A new or replaced object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Object<'a> {
     pub kind: Kind,
-    /// Where it stands; empty for a commit and for the topmost folder.
+    /// Path in the tree; empty for a commit and for the root folder.
     pub path: &'a str,
     pub content: &'a [u8],
 }
@@ -24,13 +24,13 @@ pub struct Object<'a> {
 pub enum Kind {
     Commit,
     File,
-    /// Its content is git's own: mode, name, and the bytes of an id, again and again.
+    /// The content is git's tree format: mode, name and raw id of each entry.
     Folder,
 }
 
 impl Mirror {
-    /// Shows `look` each commit, each folder and each file that `base..head` brings along and that
-    /// is on none of the forge's branches.
+    /// Calls `look` with each commit, folder and file that `base..head` adds and that is on none of
+    /// the forge's branches.
     pub async fn each_added(
         &self,
         base: &CommitId,
@@ -53,7 +53,7 @@ impl Mirror {
         self.each_of(&listed, look).await
     }
 
-    /// Shows `look` each file that `base..head` changes or deletes, as it was.
+    /// Calls `look` with the old content of each file that `base..head` changes or deletes.
     pub async fn each_replaced(
         &self,
         base: &CommitId,
@@ -83,7 +83,7 @@ impl Mirror {
         self.each_of(&wanted, look).await
     }
 
-    /// `wanted` has a line for each object: its id and, after a blank, its path.
+    /// Calls `look` with each object of `wanted`, which has a line `id path` per object.
     async fn each_of(&self, wanted: &[u8], mut look: impl FnMut(Object<'_>) + Send) -> Result<(), RepositoryError> {
         if wanted.is_empty() {
             return Ok(());
@@ -113,7 +113,7 @@ impl Mirror {
     }
 }
 
-/// Reads what `git cat-file --batch` prints: a line on each object, its content, and a line break.
+/// Parses the output of `git cat-file --batch`: a line, the content and a line break per object.
 #[derive(Default)]
 pub struct Reading {
     line: Vec<u8>,
@@ -121,16 +121,16 @@ pub struct Reading {
 }
 
 struct Entry {
-    /// `None` for what is not shown.
+    /// `None` for an object that is not shown.
     kind: Option<Kind>,
     path: String,
-    /// Bytes that are still to come, the line break behind them included.
+    /// Bytes still to come, including the final line break.
     left: usize,
     content: Vec<u8>,
 }
 
 impl Reading {
-    /// Takes what was printed next, and shows the objects that are whole with it.
+    /// Takes the next chunk of output, and calls `look` with each object that it completes.
     pub fn take(&mut self, chunk: &[u8], look: &mut impl FnMut(Object<'_>)) {
         let mut bytes = chunk;
         while !bytes.is_empty() {
@@ -153,7 +153,7 @@ impl Reading {
                     entry.left -= length;
                     if entry.left == 0 {
                         if let Some(kind) = entry.kind {
-                            // The last byte is the line break behind it.
+                            // The last byte is the final line break.
                             let end = entry.content.len().saturating_sub(1);
                             look(Object {
                                 kind,
@@ -169,13 +169,13 @@ impl Reading {
         }
     }
 
-    /// Tells whether all that was begun has come to its end.
+    /// True if the output did not end within an object.
     pub fn is_at_end(&self) -> bool {
         self.object.is_none() && self.line.is_empty()
     }
 }
 
-/// Reads `blob 12 path`; `None` for `... missing`, which has no content.
+/// Parses `blob 12 path`; `None` for `... missing`, which has no content.
 fn entry(line: &[u8]) -> Option<Entry> {
     let mut fields = line.splitn(3, |byte| *byte == b' ');
     let kind = fields.next()?;

@@ -1,4 +1,4 @@
-//! Where a repository comes from, and how to log in there.
+//! The address of a repository and the login for it.
 
 use std::path::{Path, PathBuf};
 
@@ -8,29 +8,29 @@ use url::Url;
 use super::RepositoryError;
 use super::git::Git;
 
-/// User name and password.
+/// User name and password for a forge.
 #[derive(Debug, Clone)]
 pub struct Login {
     pub user: String,
     pub password: SecretString,
-    /// It was made a moment ago, and a refusal may only mean that it is not known everywhere yet.
+    /// True if it was just created: a refusal may mean that it has not propagated yet.
     pub is_new: bool,
 }
 
-/// A remote and how to log in there; no credentials for a local path.
+/// A remote and the login for it; a local path has none.
 #[derive(Debug, Clone)]
 pub struct Remote {
     pub url: String,
     pub login: Option<Login>,
 }
 
-/// A remote address that was looked at: plain, and of a kind that runs no other program.
+/// A validated address: without credentials, and of a scheme that runs no other program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Address {
     url: String,
-    /// `https://host/`, for which alone the login is used; `None` for a local path.
+    /// `https://host/`, the only origin that gets the login; `None` for a local path.
     origin: Option<String>,
-    /// The mirror's place below `mirrors/`.
+    /// The mirror's path below `mirrors/`.
     place: PathBuf,
 }
 
@@ -91,7 +91,7 @@ impl Address {
         &self.place
     }
 
-    /// Prepares a git command that talks to this address.
+    /// Gives `git` access to this address.
     pub(super) fn reach<'a>(&self, git: Git<'a>, login: Option<&Login>) -> Git<'a> {
         match (&self.origin, login) {
             (Some(origin), Some(login)) => git.login(origin, &login.user, &login.password),
@@ -101,8 +101,8 @@ impl Address {
     }
 }
 
-/// Returns a part of a path as a file name that is neither special nor hidden and collides with no
-/// other.
+/// Encodes a path component as a file name that is neither special nor hidden; distinct components
+/// stay distinct.
 pub(super) fn file_name(part: &str) -> String {
     let mut name = String::new();
     for byte in part.bytes() {
@@ -113,7 +113,7 @@ pub(super) fn file_name(part: &str) -> String {
             name.extend(format!("%{byte:02X}").chars());
         }
     }
-    // A group called `x.git` must not be the folder of the mirror of `x`.
+    // The folder of a group `x.git` must not be the mirror of the repository `x`.
     match name.strip_suffix(".git") {
         Some(stem) => format!("{stem}%2Egit"),
         None => name,

@@ -1,7 +1,7 @@
-//! Differences as people are shown them, and all of a result as a digest is made of it.
+//! Differences for people, and the complete difference of a result for its digest.
 //!
-//! What is shown names no object: within a mirror an id is enough to ask for what it stands for,
-//! shown or not.
+//! Differences for people contain no object ids: in a mirror an id is enough to request its
+//! content, whether it was shown or not.
 
 use std::ops::ControlFlow;
 
@@ -10,8 +10,8 @@ use super::mirror::Mirror;
 use super::{CommitId, RepositoryError};
 
 impl Mirror {
-    /// Returns the files that differ, each with how many lines are added or taken away in it; none
-    /// where it is binary.
+    /// Returns the files that differ, each with the number of added and removed lines; 0 for a
+    /// binary file.
     pub async fn touched(&self, from: &CommitId, to: &CommitId) -> Result<Vec<(String, u64)>, RepositoryError> {
         let listed = self
             .git(format!("measuring {from} against {to}"))
@@ -30,7 +30,7 @@ impl Mirror {
     }
 
     /// Returns the difference of one file, at most `max_bytes` of whole lines, and whether it was
-    /// cut. A path that is not UTF-8 has none.
+    /// cut. Empty for a path that is not UTF-8.
     pub async fn difference_of(
         &self,
         (from, to): (&CommitId, &CommitId),
@@ -67,7 +67,7 @@ impl Mirror {
         Ok((without_ids(&String::from_utf8_lossy(&difference)), is_cut))
     }
 
-    /// Returns how many commits `base..head` has.
+    /// Returns the number of commits in `base..head`.
     pub async fn count(&self, base: &CommitId, head: &CommitId) -> Result<usize, RepositoryError> {
         let counted = self
             .git(format!("counting the commits of {head}"))
@@ -77,9 +77,9 @@ impl Mirror {
         Ok(counted.trim().parse().unwrap_or(0))
     }
 
-    /// Hands over all that tells `base..head` from another result: the difference, and each
-    /// commit's message and own difference, with the ids of what the files hold. Of files that are
-    /// not touched nothing is in it, so it stays the same on a base that moved elsewhere.
+    /// Calls `take` with everything that identifies `base..head`: the difference, and each commit's
+    /// message and own difference, with the ids of the files' contents. Nothing of untouched files
+    /// is included, so a rebase onto other changes does not alter it.
     pub async fn each_step(
         &self,
         base: &CommitId,
@@ -121,8 +121,7 @@ impl Mirror {
     }
 }
 
-/// Leaves out the lines that name objects. Those of a file's content begin with a sign of their
-/// own.
+/// Removes the lines with object ids. Lines of file content cannot match: they have a prefix.
 fn without_ids(difference: &str) -> String {
     let lines = difference.split_inclusive('\n');
     lines.filter(|line| !line.starts_with("index ")).collect()

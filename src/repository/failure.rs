@@ -1,11 +1,10 @@
-//! What git's complaints mean: who must act.
+//! Classifies git's error messages by who must act.
 //!
-//! Git tells the kinds of failure apart only in words, so they are read here, in English
-//! (`LC_ALL=C`).
+//! Git distinguishes failures only by their text, which is matched here, in English (`LC_ALL=C`).
 
 use super::RepositoryError;
 
-/// The forge does not know who asks.
+/// Authentication failed.
 const UNKNOWN: [&str; 5] = [
     "authentication failed",
     "could not read username",
@@ -14,10 +13,10 @@ const UNKNOWN: [&str; 5] = [
     "invalid credentials",
 ];
 
-/// The forge knows who asks, and its rules for the branch are against it.
+/// The forge's rules for the branch forbid the push.
 const PROTECTED: [&str; 3] = ["protected branch", "hook declined", "push declined"];
 
-/// Whoever asks may not do this.
+/// The account lacks the permission, or the repository does not exist.
 const REFUSED: [&str; 8] = [
     "returned error: 403",
     "returned error: 404",
@@ -51,11 +50,10 @@ const UNAVAILABLE: [&str; 19] = [
     "network is unreachable",
 ];
 
-/// Git keeps branches as paths, so a branch `coding-agent` leaves no room for
-/// `coding-agent/7-greet`.
+/// Git stores branches as paths, so a branch `coding-agent` excludes `coding-agent/7-greet`.
 const IN_THE_WAY: [&str; 2] = ["directory file conflict", "exists; cannot create"];
 
-/// GitHub wants a right of its own for commits that change workflows.
+/// GitHub requires a separate permission for commits that change workflows.
 const WORKFLOW: [&str; 2] = ["to create or update workflow", "without `workflow"];
 
 const MOVED: [&str; 5] = [
@@ -66,19 +64,19 @@ const MOVED: [&str; 5] = [
     "needs force",
 ];
 
-/// Returns the error for a git command that said `complaint`.
+/// Returns the error for a git command that failed with `complaint`.
 pub(super) fn classify(what: &str, complaint: &str) -> RepositoryError {
     let what = what.to_owned();
     let reason = in_one_line(complaint);
     let said = complaint.to_lowercase();
     let says = |words: &[&str]| words.iter().any(|word| said.contains(word));
-    // Its words are also those of a branch that moved meanwhile, which trying again would settle.
+    // Checked before `MOVED`, whose words it contains too, but where a retry helps.
     if says(&IN_THE_WAY) {
         let mend = "a branch stands where the new one needs a folder: rename or delete it (it is named as the new one, up to a `/`)";
         let reason = format!("{reason}; {mend}");
         return RepositoryError::Refused { what, reason };
     }
-    // A rejected push is looked for first: the forge may add any words of its own.
+    // A rejected push is checked before the rest: the forge may add any text of its own.
     if says(&MOVED) {
         return RepositoryError::Moved { what, reason };
     }
@@ -112,8 +110,8 @@ pub(super) fn classify(what: &str, complaint: &str) -> RepositoryError {
     RepositoryError::Unexpected { what, reason }
 }
 
-/// Returns what is worth telling people of git's words: no prefixes, no addresses, no table of
-/// references.
+/// Returns the useful part of git's messages on one line: without prefixes, addresses and the table
+/// of refs.
 fn in_one_line(complaint: &str) -> String {
     let told = complaint.lines().filter_map(|line| {
         let line = line.trim();

@@ -1,9 +1,9 @@
-//! The one place that starts git.
+//! Starts git; no other module does.
 //!
-//! Guarantees: nothing of the caller's environment but the search path and proxies; no
-//! configuration but ours; no hook, filter, helper, pager, prompt or submodule; limits of time,
-//! processor time and memory; bounded output; no process left behind when the caller stops waiting.
-//! Credentials come in through the environment of the one process and are cut out of its words.
+//! Guarantees: nothing of the caller's environment except the search path, proxies and
+//! certificates; no configuration but ours; no hook, filter, helper, pager, prompt or submodule;
+//! limits of time, processor time and memory; no process left behind when the caller stops waiting.
+//! Credentials are passed in the environment of the one process and removed from its messages.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -26,12 +26,12 @@ use super::hardening::{ENVIRONMENT, PASSED_ON, SETTINGS};
 use super::limits::{Effort, Limits};
 use super::{Config, RepositoryError};
 
-/// Git 2.31 brought credentials in the environment (`GIT_CONFIG_COUNT`).
+/// Oldest supported git: 2.31 introduced configuration in the environment (`GIT_CONFIG_COUNT`).
 const OLDEST: (u32, u32) = (2, 31);
 const MAX_OUTPUT: usize = 64 * 1024 * 1024;
 const MAX_COMPLAINT: usize = 8 * 1024;
 
-/// One git command, not yet started.
+/// A git command that is not started yet.
 pub(super) struct Git<'a> {
     command: Command,
     what: String,
@@ -40,7 +40,7 @@ pub(super) struct Git<'a> {
     hidden: Vec<SecretString>,
 }
 
-/// What git gets on its standard input.
+/// The standard input of a git command.
 enum Input<'a> {
     Nothing,
     Bytes(Vec<u8>),
@@ -48,11 +48,11 @@ enum Input<'a> {
         source: &'a mut (dyn AsyncRead + Send + Unpin),
         limit: u64,
     },
-    /// An open file git does not read; it stays open as long as the process lives.
+    /// An open file that git does not read; it stays open while the process lives.
     Held(File),
 }
 
-/// How the feeding of the standard input ended.
+/// How writing the standard input ended.
 #[derive(Debug)]
 pub(super) enum Fed {
     Whole,
@@ -67,11 +67,11 @@ pub(super) struct Ended {
     pub(super) code: Option<i32>,
     pub(super) complaint: String,
     pub(super) fed: Fed,
-    /// The reader had enough and git was ended.
+    /// True if the reader stopped early and git was killed.
     pub(super) was_cut: bool,
 }
 
-/// Returns the version of the installed git, or says what to install.
+/// Returns the version of the installed git; fails if it is too old.
 pub async fn version(config: &Config) -> Result<String, RepositoryError> {
     let said = Git::new(config, "git").arg("version").text().await?;
     let version = said.split_whitespace().nth(2).unwrap_or_default().to_owned();
@@ -108,7 +108,7 @@ impl<'a> Git<'a> {
         }
     }
 
-    /// Gives the command what work of this kind may use, instead of what a look-up may.
+    /// Sets the limits for `effort`; the default are those of a look-up.
     pub(super) fn with(mut self, effort: Effort, config: &Config) -> Self {
         self.limits = effort.limits(config);
         self
@@ -138,7 +138,7 @@ impl<'a> Git<'a> {
         self
     }
 
-    /// Has another program start the command. What is added to it afterwards gets lost.
+    /// Wraps the command in another program. Arguments must be added before.
     pub(super) fn started_by(mut self, wrap: impl FnOnce(&std::process::Command) -> Command) -> Self {
         self.command = wrap(self.command.as_std());
         self
@@ -159,7 +159,7 @@ impl<'a> Git<'a> {
         self
     }
 
-    /// Lets git hold `file` open, and with it a lock on it, should it outlive this process.
+    /// Lets git keep `file` open, and with it a lock on it, even if it outlives this process.
     pub(super) fn holding(mut self, file: File) -> Self {
         self.input = Input::Held(file);
         self
@@ -176,7 +176,7 @@ impl<'a> Git<'a> {
         git
     }
 
-    /// Runs the command to its end and returns its output; anything but success is an error.
+    /// Runs the command and returns its output of at most [`MAX_OUTPUT`]; fails unless it succeeds.
     pub(super) async fn bytes(self) -> Result<Vec<u8>, RepositoryError> {
         let what = self.what.clone();
         let mut output = Vec::new();
@@ -196,7 +196,7 @@ impl<'a> Git<'a> {
         if ended.code == Some(0) {
             return Ok(output);
         }
-        // `push --porcelain` says on its standard output why a branch was rejected.
+        // `push --porcelain` prints why a branch was rejected on its standard output.
         let said = String::from_utf8_lossy(&output[..output.len().min(MAX_COMPLAINT)]).into_owned();
         Err(classify(&what, format!("{}\n{said}", ended.complaint).trim()))
     }
@@ -207,7 +207,7 @@ impl<'a> Git<'a> {
         Ok(String::from_utf8_lossy(&output).trim_end().to_owned())
     }
 
-    /// Runs the command and says whether it succeeded; exit code 1 is the answer "no".
+    /// Runs the command and returns true for exit code 0, false for 1; any other is an error.
     pub(super) async fn answer(self) -> Result<bool, RepositoryError> {
         let what = self.what.clone();
         let ended = self.each(|_| ControlFlow::Continue(())).await?;
@@ -218,8 +218,8 @@ impl<'a> Git<'a> {
         }
     }
 
-    /// Runs the command and hands its output over in pieces, until the end or until the reader has
-    /// enough.
+    /// Runs the command and calls `take` with each chunk of its output, until the end or until
+    /// `take` breaks. The output is not bounded.
     pub(super) async fn each(
         self,
         take: impl FnMut(&[u8]) -> ControlFlow<()> + Send,
@@ -276,8 +276,7 @@ impl<'a> Git<'a> {
         ended.map_err(|error| lost(&error))
     }
 
-    /// Starts the command; its output is the caller's to read. The feeding of the input is left to
-    /// [`feed`].
+    /// Starts the command. The caller reads its output and writes its input with [`feed`].
     pub(super) fn start(mut self) -> Result<(Child, Group, Feed<'a>), RepositoryError> {
         let (stdin, feed) = match self.input {
             Input::Nothing => (Stdio::null(), Feed(Input::Nothing)),
@@ -311,7 +310,7 @@ impl<'a> Git<'a> {
 /// The input of a started command.
 pub(super) struct Feed<'a>(Input<'a>);
 
-/// Writes the input. A git that reads no further is no error here; its exit code tells.
+/// Writes the input. It is no error if git stops reading; its exit code counts.
 pub(super) async fn feed(stdin: Option<ChildStdin>, feed: Feed<'_>) -> Fed {
     let Some(mut stdin) = stdin else { return Fed::Whole };
     match feed.0 {
@@ -342,7 +341,7 @@ pub(super) async fn feed(stdin: Option<ChildStdin>, feed: Feed<'_>) -> Fed {
     }
 }
 
-/// Reads to the end, or until `take` has enough; returns whether it had.
+/// Reads to the end, or until `take` breaks; returns whether it did.
 async fn drain(
     output: Option<impl AsyncRead + Unpin>,
     mut take: impl FnMut(&[u8]) -> ControlFlow<()>,
@@ -360,7 +359,7 @@ async fn drain(
     }
 }
 
-/// Reads to the end and keeps the last bytes: git says the reason last.
+/// Reads to the end and keeps the last bytes: git prints the reason last.
 pub(super) async fn tail(output: Option<impl AsyncRead + Unpin>) -> String {
     let Some(mut output) = output else { return String::new() };
     let mut kept = Vec::new();
@@ -371,7 +370,7 @@ pub(super) async fn tail(output: Option<impl AsyncRead + Unpin>) -> String {
         }
         kept.extend_from_slice(&chunk[..length]);
         if kept.len() > MAX_COMPLAINT {
-            // Cut at a line: half a secret would not be recognised as one.
+            // Cut at a line: half a secret would not be recognized.
             let surplus = kept.len() - MAX_COMPLAINT;
             let line = kept[surplus..]
                 .iter()

@@ -1,13 +1,13 @@
-//! A git process with all that it started.
+//! The process group of a git process.
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
-/// Ends a process and its descendants when dropped.
+/// Kills a process and its descendants when dropped.
 #[derive(Debug)]
 pub(super) struct Group(Option<Pid>);
 
 impl Group {
-    /// `None` where the leader has ended already.
+    /// Takes over the group of `leader`; `None` if that has ended already.
     pub(super) fn led_by(leader: Option<Pid>) -> Self {
         Self(leader)
     }
@@ -18,12 +18,12 @@ impl Group {
 
     pub(super) fn end(&mut self) {
         if let Some(pid) = self.0.take() {
-            // It may have ended by itself.
+            // Fails if it has ended by itself.
             let _ = kill_process_group(pid, Signal::KILL);
         }
     }
 
-    /// The leader was waited for: its number may belong to somebody else from now on.
+    /// Must be called once the leader was waited for: its pid may be reused from now on.
     pub(super) fn is_over(&mut self) {
         self.0 = None;
     }

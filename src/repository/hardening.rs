@@ -1,9 +1,9 @@
-//! The surroundings every git process gets, whatever it does.
+//! The environment and settings of every git process.
 //!
-//! They outrank the configuration of any repository it meets, so that nothing a stranger wrote down
-//! is ever run.
+//! They override the configuration of any repository, so that nothing in a stranger's repository is
+//! ever run.
 
-/// Passed on from our own environment: where programs are, and the way out to the network.
+/// Variables that are inherited from our own environment: search path, proxies and certificates.
 pub(super) const PASSED_ON: [&str; 13] = [
     "PATH",
     "http_proxy",
@@ -35,14 +35,14 @@ pub(super) const ENVIRONMENT: [(&str, &str); 16] = [
     ("GIT_OPTIONAL_LOCKS", "0"),
     ("GIT_LITERAL_PATHSPECS", "1"),
     ("GIT_ALLOW_PROTOCOL", "http:https"),
-    // A small pack can claim to hold an object of any size; git then refuses instead of filling the
+    // A small pack can declare an object of any size; git then refuses instead of filling the
     // memory.
     ("GIT_ALLOC_LIMIT", "1g"),
     ("GIT_PAGER", "cat"),
 ];
 
-/// Outranks the configuration of any repository. Redirects are not followed because git would take
-/// the authorisation header along to the new host.
+/// Settings that override the configuration of any repository. Redirects are not followed, because
+/// git would send the authorization header to the new host.
 pub(super) const SETTINGS: [&str; 41] = [
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
@@ -62,13 +62,12 @@ pub(super) const SETTINGS: [&str; 41] = [
     "safe.bareRepository=all",
     "gc.auto=0",
     "maintenance.auto=false",
-    // What came as a pack stays one: large files taken apart are compressed again on each way into
-    // a container.
+    // Received packs are kept: unpacked large files would be compressed again for each container.
     "transfer.unpackLimit=1",
     "transfer.fsckObjects=true",
     "fetch.fsckObjects=true",
     "receive.fsckObjects=true",
-    // Old and honest histories have these; nothing is ever checked out here.
+    // Old honest histories have these faults, which do no harm without a checkout.
     "fetch.fsck.badTimezone=ignore",
     "fetch.fsck.missingSpaceBeforeDate=ignore",
     "fetch.fsck.missingSpaceBeforeEmail=ignore",

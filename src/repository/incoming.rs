@@ -1,7 +1,7 @@
-//! What came out of a container, in quarantine until it is judged.
+//! Receives commits from a container into a quarantine, and accepts them into the mirror.
 //!
-//! Nothing of it reaches the mirror but the commits that were accepted: they are packed afresh, so
-//! that objects nobody asked for stay behind and go with the quarantine.
+//! Only accepted commits reach the mirror: they are packed afresh, so that objects nobody asked for
+//! are deleted with the quarantine.
 
 use std::collections::HashMap;
 use std::io::Cursor;
@@ -21,41 +21,41 @@ use super::rewrite::{Link, Writer};
 use super::signing::SigningKey;
 use super::{CommitId, RepositoryError};
 
-/// More commits than these become one: nobody reviews them singly.
+/// A result with more commits is squashed into one: nobody reviews them one by one.
 const MAX_COMMITS: usize = 500;
 const MAX_CHANGED_FILES: usize = 20_000;
 
-/// New objects in quarantine. Dropping it throws them away.
+/// New objects in quarantine. Dropping it deletes them.
 #[derive(Debug)]
 pub struct Incoming {
     mirror: Mirror,
     quarantine: Quarantine,
 }
 
-/// The commits that were taken into the mirror. [`Mirror::pushable`] finds them there, and makes of
-/// them what can be pushed.
+/// The commits that were accepted into the mirror. [`Mirror::pushable`] looks them up there before
+/// a push.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Accepted {
-    /// The last commit; equal to the base where nothing changed.
+    /// The last commit; equal to the base if nothing changed.
     pub head: CommitId,
     pub commits: usize,
     pub files_changed: usize,
 }
 
-/// How the commits from the container become commits of ours.
+/// Parameters of [`Incoming::accept`].
 #[derive(Debug, Clone)]
 pub struct Acceptance {
-    /// What the work began from; `None` in an empty repository.
+    /// The commit that the work began from; `None` in an empty repository.
     pub base: Option<CommitId>,
     pub head: CommitId,
-    /// The run: goes into each commit as `Coding-Agent-Run:` trailer and names the ref that keeps
-    /// the result.
+    /// The run's id, written into each commit as the trailer `Coding-Agent-Run:` and part of the
+    /// name of the ref that keeps the result.
     pub run: String,
 }
 
 impl Mirror {
-    /// Takes a pack of new objects from a container into a quarantine beside the mirror's objects:
-    /// size-limited, `fsck`ed. No bytes at all mean that there is nothing new.
+    /// Receives a pack of new objects from a container into a quarantine beside the mirror's
+    /// objects, with a size limit and `fsck`. An empty stream means that there is nothing new.
     pub async fn receive(&self, mut pack: impl AsyncRead + Send + Unpin) -> Result<Incoming, RepositoryError> {
         let quarantine = Quarantine::make(self.path()).map_err(|error| lock::at(self.path(), &error))?;
         let incoming = Incoming {
@@ -68,8 +68,8 @@ impl Mirror {
             reason: format!("the stream broke off: {error}"),
         };
         let mut first = vec![0; 4096];
-        // A container that sends nothing must not hold the run for ever; git's own time begins with
-        // the first byte.
+        // A container that sends nothing must not hold the run for ever; git's time limit begins
+        // with the first byte.
         let patience = Duration::from_secs(self.config().timeout_seconds);
         let length = timeout(patience, pack.read(&mut first))
             .await
@@ -86,7 +86,7 @@ impl Mirror {
         let ended = incoming
             .git(what)
             .with(Effort::Receive, self.config())
-            // Each thread would build objects of its own at the same time.
+            // Each thread would build its own objects in memory concurrently.
             .args(["-c", "pack.threads=1"])
             .env("GIT_ALLOC_LIMIT", largest_allocation(self.config()).to_string())
             .args(["index-pack", "--stdin", "--fix-thin", "--strict"])
@@ -95,8 +95,7 @@ impl Mirror {
             .each(|_| ControlFlow::Continue(()))
             .await
             .map_err(|error| match error {
-                // Trying again later, as with a forge, would let a container that drips keep its
-                // run for a day.
+                // A retry, as with a forge, would let a slow container hold its run for a day.
                 RepositoryError::Unavailable { reason, .. } => {
                     RepositoryError::Unacceptable(format!("the container was too slow in sending them: {reason}"))
                 }
@@ -124,7 +123,7 @@ impl Mirror {
     }
 }
 
-/// Tells whether git refused, or was refused, the memory for an object.
+/// True if git refused, or was refused, the memory for an object.
 fn is_too_large(complaint: &str) -> bool {
     ["over limit", "out of memory", "Out of memory", "too large for"]
         .iter()
@@ -136,10 +135,10 @@ fn over(limit: u64) -> RepositoryError {
 }
 
 impl Incoming {
-    /// Judges `base..head` (paths, modes, sizes, submodules), writes each commit again with the
-    /// configured author, the date it had and the trailer (so that doing it twice gives the same
-    /// ids), or one commit with the whole difference where `head` does not descend from `base`;
-    /// moves the objects into the mirror and keeps the result.
+    /// Judges `base..head` (paths, modes, sizes, submodules), rewrites each commit with the
+    /// configured author, its own date and the trailer (the same input gives the same ids), moves
+    /// the objects into the mirror and keeps the result. One commit with the whole difference takes
+    /// their place if `head` does not descend from `base` or there are more than 500 commits.
     pub async fn accept(self, acceptance: &Acceptance) -> Result<Accepted, RepositoryError> {
         let name = accepted_ref(&acceptance.run)?;
         let base = acceptance.base.as_ref();
@@ -164,8 +163,8 @@ impl Incoming {
         })
     }
 
-    /// Judges likewise, but keeps the commits as they are, for a new container to go on from; they
-    /// are never pushed.
+    /// Judges like [`Self::accept`], but keeps the commits unchanged, for a new container to
+    /// continue from; they are never pushed.
     pub async fn keep_as_is(self, acceptance: &Acceptance) -> Result<CommitId, RepositoryError> {
         let name = wip_ref(&acceptance.run)?;
         self.judged(acceptance).await?;
@@ -178,8 +177,8 @@ impl Incoming {
         self.quarantine.within(self.mirror.git(what))
     }
 
-    /// Judges everything that is new. Returns the new commits, parents first, or `None` where they
-    /// must become one; and how many files differ in all.
+    /// Judges all new commits. Returns them, parents first, or `None` if they must be squashed; and
+    /// the number of files that differ in all.
     async fn judged(&self, acceptance: &Acceptance) -> Result<(Option<Vec<Link>>, usize), RepositoryError> {
         let (base, head) = (acceptance.base.as_ref(), &acceptance.head);
         self.commit_is_there(head).await?;
@@ -187,8 +186,8 @@ impl Incoming {
         let mut seen = HashMap::new();
         let files_changed = self.judge_step(&or_nothing(base), head, &mut seen).await?;
         for link in links.iter().flatten() {
-            // A merge is judged against its first parent, which was judged before or is known to
-            // the forge.
+            // A merge is judged against its first parent, which was judged before or is on the
+            // forge.
             let before = or_nothing(link.parents.first());
             self.judge_step(&before, &link.commit, &mut seen).await?;
         }
@@ -229,8 +228,7 @@ impl Incoming {
                 return Ok(None);
             }
         }
-        // Commits that are on one of the forge's branches stay as they are: a merge of them is no
-        // new work.
+        // Commits on one of the forge's branches stay as they are: merging them is no new work.
         let listed = self
             .git("listing the new commits")
             .args(["rev-list", "--topo-order", "--reverse", "--parents"])
@@ -243,7 +241,7 @@ impl Incoming {
         Ok(links.filter(|links| links.len() <= MAX_COMMITS))
     }
 
-    /// Judges the paths and modes of one step, and adds what it brings to `seen`.
+    /// Judges the paths and modes of one step, and adds its changes to `seen`.
     async fn judge_step(
         &self,
         from: &CommitId,
@@ -282,7 +280,7 @@ impl Incoming {
             )));
         }
         let (changes, total) = changes(&raw).map_err(RepositoryError::Unacceptable)?;
-        // A link is judged from where it is, so the same target counts anew at each path.
+        // A link is judged relative to its path, so the same target is judged again at each path.
         seen.extend(changes.into_iter().map(|change| match change.kind {
             Kind::File => (change.id.clone(), change),
             Kind::Link => (format!("{} {}", change.id, shown(&change.path)), change),
@@ -356,7 +354,7 @@ impl Incoming {
     }
 }
 
-/// Reads `commit parent parent...`.
+/// Parses `commit parent parent...`.
 fn link(line: &str) -> Option<Link> {
     let mut ids = line.split(' ').map(|id| id.parse().ok());
     Some(Link {

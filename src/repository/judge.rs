@@ -1,7 +1,7 @@
-//! What a commit from a container may hold: pure rules on paths, modes and links.
+//! Rules for commits from a container: pure functions on paths, modes and links.
 //!
-//! The rules are for every machine that will ever check the commit out, not for this one: names
-//! that are harmless here are `.git` on a Mac or on Windows.
+//! The rules protect every machine that will check the commit out, not only this one: names that
+//! are harmless here are `.git` on a Mac or on Windows.
 
 use super::CommitId;
 
@@ -25,8 +25,8 @@ pub enum Kind {
     Link,
 }
 
-/// Reads git's raw difference (`diff-tree -r -z --raw`) and judges each new path and mode.
-/// Returns what was added or changed, and how many paths differ in all.
+/// Parses git's raw difference (`diff-tree -r -z --raw`) and judges each new path and mode. Returns
+/// the added and changed paths, and the number of paths that differ in all.
 pub fn changes(raw: &[u8]) -> Result<(Vec<Change>, usize), String> {
     let mut changes = Vec::new();
     let mut total = 0;
@@ -74,7 +74,7 @@ pub fn judge_path(path: &[u8]) -> Result<(), &'static str> {
     if path.len() > MAX_PATH {
         return Err("the path is too long");
     }
-    // A backslash separates on Windows.
+    // A backslash is a separator on Windows.
     let names = path.split(|byte| matches!(byte, b'/' | b'\\'));
     if names.clone().count() > MAX_DEPTH {
         return Err("the folders are nested too deeply");
@@ -85,8 +85,8 @@ pub fn judge_path(path: &[u8]) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// Judges where a symbolic link points to: somewhere in the tree, through no folder that might be a
-/// link itself.
+/// Judges the target of a symbolic link: it must be in the tree and pass through no folder that
+/// might be a link itself.
 pub fn judge_link(path: &[u8], target: &[u8]) -> Result<(), &'static str> {
     if target.is_empty() || target.len() as u64 > MAX_LINK {
         return Err("the link's target is empty or too long");
@@ -94,8 +94,8 @@ pub fn judge_link(path: &[u8], target: &[u8]) -> Result<(), &'static str> {
     if matches!(target, [b'/' | b'\\', ..] | [_, b':', ..]) {
         return Err("the link points to an absolute path");
     }
-    // The folders above a link are real ones, so as many steps up as there are folders stay inside.
-    // A step up after a name would start from wherever that name leads to.
+    // The folders above a link are real, so it may go up once per folder. Going up after a name
+    // would start from wherever that name leads.
     let mut folders = path.iter().filter(|byte| matches!(byte, b'/' | b'\\')).count();
     let mut went_down = false;
     for name in target.split(|byte| matches!(byte, b'/' | b'\\')) {
@@ -128,29 +128,29 @@ fn judge_name(name: &[u8]) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// Tells whether some file system takes the name for `.git`.
+/// True if some file system takes the name for `.git`.
 fn is_git_folder(name: &str) -> bool {
-    // Mac: characters that its file system ignores in names.
+    // macOS ignores these characters in names.
     let ignored = |char: char| matches!(char, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}');
     let plain: String = name
         .chars()
         .filter(|char| !ignored(*char))
         .collect::<String>()
         .to_lowercase();
-    // Windows: streams after a colon, dots and spaces at the end, and the short name.
+    // Windows: alternate streams after a colon, trailing dots and spaces, and the short name.
     let plain = plain.split(':').next().unwrap_or_default().trim_end_matches(['.', ' ']);
     let short = |number: &str| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
     plain == ".git" || plain.strip_prefix("git~").is_some_and(short)
 }
 
-/// Returns a path as text that cannot play tricks on a terminal or a comment.
+/// Returns a path as text without effect on a terminal or a comment, cut to 200 characters.
 pub fn shown(path: &[u8]) -> String {
     let text = String::from_utf8_lossy(path);
     let short: String = text.chars().take(200).collect();
     short.escape_debug().to_string()
 }
 
-/// Returns the id to compare with where there is no commit before.
+/// Returns the commit to compare with: `commit`, or the empty tree.
 pub fn or_nothing(commit: Option<&CommitId>) -> CommitId {
     commit.cloned().unwrap_or_else(CommitId::nothing)
 }

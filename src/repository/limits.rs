@@ -1,9 +1,9 @@
-//! What a git process may use of this machine: time, processor time and memory.
+//! Limits of a git process: time, processor time and memory.
 //!
-//! The kernel keeps to it, whatever git or the libraries below it do: git's own `GIT_ALLOC_LIMIT`
-//! bounds single allocations of git alone. The limits are set from outside right after the process
-//! was started, before it is given any input, and its children inherit them. A shell with `ulimit`
-//! in front of git would do the same, at the cost of another program in every look-up.
+//! The kernel enforces them, whatever git or its libraries do: git's own `GIT_ALLOC_LIMIT` bounds
+//! single allocations of git alone. They are set from outside right after the process was started,
+//! before it gets any input, and its children inherit them. A shell with `ulimit` in front of git
+//! would do the same, at the cost of another program in every look-up.
 
 use std::time::Duration;
 
@@ -11,40 +11,40 @@ use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
 
 use super::Config;
 
-/// How much work a command is.
+/// The kind of work of a command, which decides its limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Effort {
-    /// Something is looked up in a mirror: a name, a list, one file.
+    /// Looks something up in a mirror: a name, a list, one file.
     LookUp,
-    /// History is fetched, pushed, packed or gone through as a whole.
+    /// Fetches, pushes, packs or traverses the history.
     Transfer,
-    /// A pack from a container is unpacked.
+    /// Unpacks a pack from a container.
     Receive,
 }
 
-/// What one git process, and each process that it starts, may use.
+/// Limits of one git process and of each process that it starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Limits {
     pub(super) time: Duration,
     /// Processor time of all its threads.
     pub(super) processor_seconds: u64,
-    /// Heap and stacks. Packs that are only mapped do not count: they take address space and no
-    /// memory of their own, which is why the limit is not on the address space.
+    /// Heap and stacks, not the address space: mapped packs take address space, but no memory of
+    /// their own.
     pub(super) memory: u64,
 }
 
-/// A look-up that takes longer is one in a mirror that is broken.
+/// A look-up that takes longer means a broken mirror.
 const LOOK_UP_TIME: Duration = Duration::from_mins(2);
 const LOOK_UP_MEMORY: u64 = 1024 * 1024 * 1024;
-/// Threads that a transfer keeps busy at most, for its time.
+/// Maximum number of threads that a transfer keeps busy for its whole time.
 const TRANSFER_THREADS: u64 = 4;
 const TRANSFER_MEMORY: u64 = 4 * 1024 * 1024 * 1024;
-/// Unpacking the largest pack that is taken (`max_incoming_bytes`) takes the tenth part of it.
+/// Ten times what unpacking a pack of the default `max_incoming_bytes` takes.
 const RECEIVE_PROCESSOR_SECONDS: u64 = 300;
 const RECEIVE_MEMORY: u64 = 1024 * 1024 * 1024;
-/// Between the signal that says that the processor time is used up and the end.
+/// Processor time between the signal at the limit and the kill.
 const KILL_AFTER_SECONDS: u64 = 5;
-/// What the tables of a large pack take, besides its largest object.
+/// Memory for the tables of a large pack, besides its largest object.
 const SMALLEST_ALLOCATION: u64 = 128 * 1024 * 1024;
 
 impl Effort {
@@ -70,21 +70,21 @@ impl Effort {
     }
 }
 
-/// Returns the largest piece of memory, in bytes, that git may ask for while it unpacks what a
-/// container sent. A few kilobytes can describe an object of gigabytes, and git would build it
-/// before anybody could ask for its size.
+/// Returns the largest allocation, in bytes, that git may make while it unpacks a container's pack.
+/// A few kilobytes can describe an object of gigabytes, which git would build before its size could
+/// be checked.
 pub(super) fn largest_allocation(config: &Config) -> u64 {
     config.max_file_bytes.saturating_mul(2).max(SMALLEST_ALLOCATION)
 }
 
 impl Limits {
-    /// Says what became of a process that the kernel ended because its processor time was used up.
+    /// Returns the message for a process that was killed at the limit of its processor time.
     pub(super) fn used_up(self) -> String {
         format!("git was ended after {} s of processor time", self.processor_seconds)
     }
 
-    /// Puts a process that was just started under the limits. One that has ended already needs
-    /// none.
+    /// Applies the limits to a process that was just started. It is no error if that has ended
+    /// already.
     pub(super) fn put_on(self, pid: Pid) -> std::io::Result<()> {
         let limits = [
             (Resource::Data, self.memory),
@@ -92,11 +92,11 @@ impl Limits {
             (Resource::Core, 0),
         ];
         for (resource, most) in limits {
-            // A child has the worker's own hard limits, and may not be given more than those.
+            // The limits may not exceed the worker's own hard limits.
             let own = getrlimit(resource).maximum;
             let bounded = |most: u64| own.map_or(most, |own| own.min(most));
-            // Where both limits of processor time are the same, the kernel kills without the signal
-            // that says why.
+            // With equal soft and hard limits the kernel kills without the signal that names the
+            // cause.
             let rest = if resource == Resource::Cpu {
                 KILL_AFTER_SECONDS
             } else {

@@ -1,8 +1,7 @@
-//! Which files of a folder belong to it: what git would add, tracked files and those that are not
-//! ignored.
+//! Lists the files that git would add: tracked files and those that are not ignored.
 //!
-//! `git add` itself is not used: where it meets another repository it starts git in there, with
-//! that one's configuration.
+//! `git add` itself is not used: in a nested repository it starts git with that one's
+//! configuration.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -14,7 +13,7 @@ use super::git::Git;
 use super::surroundings::private_excludes;
 
 /// Lists the files below `inside`, a folder in the work tree `top` (empty for all of it), relative
-/// to `inside`, NUL after each. `git` sees `top` as its work tree.
+/// to `inside` and NUL-terminated. `git` must have `top` as its work tree.
 pub(super) async fn listed<'a>(
     git: &impl Fn() -> Git<'a>,
     top: &Path,
@@ -39,7 +38,7 @@ pub(super) async fn listed<'a>(
             ControlFlow::Continue(())
         })
         .await?;
-    // Git only warns of a folder it may not read, and goes on without it.
+    // Git only warns about an unreadable folder and goes on without it.
     if ended.code != Some(0) || ended.complaint.contains("could not open directory") {
         return Err(RepositoryError::Unexpected {
             what: format!("listing {}", top.join(inside).display()),

@@ -1,9 +1,8 @@
-//! A plain folder as a repository, for tasks without a forge: a snapshot goes in, a difference
-//! comes back.
+//! Tasks on a plain folder without a forge: takes a snapshot of it and applies the difference back.
 //!
-//! Nothing in the folder's own `.git` is ever run or believed: git works with our mirror's
-//! configuration and only reads the folder's objects, as an alternate store. A snapshot does not
-//! change the folder in any way.
+//! Nothing in the folder's own `.git` is run or trusted: git works with our mirror's configuration
+//! and only reads the folder's objects, as an alternate store. A snapshot does not change the
+//! folder in any way.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -23,25 +22,24 @@ use super::surroundings::{History, history, private_excludes, top_above};
 use super::{CommitId, Config, RepositoryError};
 use crate::private;
 
-/// A file that goes when it is dropped.
+/// A file that is removed on drop.
 struct Temporary(PathBuf);
 
 impl Drop for Temporary {
     fn drop(&mut self) {
-        // A left-over file below the state directory harms nobody.
+        // A left-over file below the state directory does no harm.
         let _ = std::fs::remove_file(&self.0);
     }
 }
 
 impl Mirror {
-    /// Opens a mirror that is not fetched from anywhere, for a local task: a snapshot of `folder`
-    /// (what git would add: `.gitignore` respected, filters off) becomes one commit on top of the
-    /// folder's HEAD if it is a repository; returns that commit.
+    /// Opens a mirror without a remote for a local task, and commits a snapshot of `folder` (what
+    /// git would add: `.gitignore` respected, filters off) on top of the folder's HEAD if it is a
+    /// repository; returns that commit.
     ///
-    /// An unchanged folder gives its HEAD. History that is not all there (a shallow or partial
-    /// clone) is left out. Repositories inside the folder are left out and named in the log. A
-    /// folder inside a repository goes in alone and without history; what the repository ignores
-    /// stays out all the same.
+    /// Returns HEAD for an unchanged folder. Incomplete history (a shallow or partial clone) is
+    /// omitted; nested repositories are omitted and logged. Of a folder inside a repository only
+    /// that folder is taken, without history, and still without what the repository ignores.
     pub async fn snapshot(
         config: &Config,
         state_dir: &Path,
@@ -67,7 +65,7 @@ impl Mirror {
         Ok((mirror, commit))
     }
 
-    /// Writes the folder as a commit.
+    /// Commits the folder's files.
     async fn record(
         &self,
         folder: &Path,
@@ -76,8 +74,8 @@ impl Mirror {
     ) -> Result<CommitId, RepositoryError> {
         let what = format!("copying {}", folder.display());
         let git = || self.at_work_in(folder, &what).env("GIT_INDEX_FILE", index);
-        // Only reading commands see the folder's objects: one that writes an object which is there
-        // already would set that one's time, and so change the folder.
+        // Only reading commands see the folder's objects: writing an object that exists there would
+        // update its time, and so change the folder.
         let reading = || match history {
             Some(history) => git().env("GIT_ALTERNATE_OBJECT_DIRECTORIES", alternate(&history.objects)),
             None => git(),
@@ -127,8 +125,8 @@ impl Mirror {
         })
     }
 
-    /// Fills the index of `reading` from the folder's HEAD and returns that. A HEAD whose commit is
-    /// not there (a broken or unborn branch) is no history.
+    /// Fills the index of `reading` from the folder's HEAD and returns HEAD. A HEAD without a
+    /// commit (a broken or unborn branch) counts as no history.
     async fn read_head<'a, 'h>(
         &self,
         reading: &impl Fn() -> Git<'a>,
@@ -142,9 +140,9 @@ impl Mirror {
         Ok(Some(&history.head))
     }
 
-    /// Lists the files of a folder that is a part of the repository at `top`. `None` where that
-    /// repository ignores it: then it is a folder of its own (a project in a home directory that is
-    /// under version control, say).
+    /// Lists the files of a folder inside the repository at `top`. `None` if that repository
+    /// ignores the folder, which is then independent (say, a project in a versioned home
+    /// directory).
     async fn listed_within(&self, top: &Path, folder: &Path) -> Result<Option<Vec<u8>>, RepositoryError> {
         let Ok(inside) = folder.strip_prefix(top) else {
             return Ok(None);
@@ -154,8 +152,8 @@ impl Mirror {
         let git = || self.at_work_in(top, &what).env("GIT_INDEX_FILE", &index.0);
         let excludes = private_excludes(top).map(|path| format!("core.excludesFile={}", path.display()));
         let excludes = excludes.iter().flat_map(|setting| ["-c", setting]);
-        // This one command takes names as they are, and refuses to be told so; "./" keeps a ':'
-        // from being taken for more.
+        // `check-ignore` always takes paths literally and rejects this setting; "./" keeps a
+        // leading ':' from being special.
         let asked = git()
             .env("GIT_LITERAL_PATHSPECS", "0")
             .args(excludes)
@@ -171,12 +169,12 @@ impl Mirror {
         listed(&git, top, inside).await.map(Some)
     }
 
-    /// Applies the difference between two commits to a plain folder, all or nothing, binary files
-    /// and modes included.
+    /// Applies the difference between two commits to a plain folder, binary files and modes
+    /// included. It is checked as a whole before anything is written.
     ///
     /// # Errors
-    /// `Moved` where the folder does not fit any more; nothing in it was changed, and the error
-    /// names the file in which the difference is kept.
+    /// `Moved` if the difference does not apply; nothing in the folder was changed. This error and
+    /// that of a write that broke off name the file that keeps the difference.
     pub async fn apply(&self, from: &CommitId, to: &CommitId, folder: &Path) -> Result<(), RepositoryError> {
         let folder = folder.canonicalize().map_err(|error| unreadable(folder, &error))?;
         let what = format!("applying the changes to {}", folder.display());
@@ -217,8 +215,8 @@ impl Mirror {
             .map_err(|error| lock::at(&patch, &error))
     }
 
-    /// Writes the difference between two commits as a patch that is exact (binary files and modes
-    /// included) beside the mirror, and returns its file and length.
+    /// Writes the exact difference between two commits (binary files and modes included) as a patch
+    /// beside the mirror, and returns its path and length.
     pub async fn patch(&self, from: &CommitId, to: &CommitId) -> Result<(PathBuf, u64), RepositoryError> {
         let patch = self.path().with_extension("patch");
         self.git(format!("comparing {from} with {to}"))
@@ -261,7 +259,7 @@ impl Mirror {
         Self::at(config, state_dir, &Self::local_place(name)).discard().await
     }
 
-    /// Names the local tasks whose mirrors are there.
+    /// Returns the names of the local tasks that have a mirror.
     pub fn locals(state_dir: &Path) -> Vec<String> {
         let folder = state_dir.join("mirrors").join("local");
         let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
@@ -270,12 +268,12 @@ impl Mirror {
             .collect()
     }
 
-    /// Says where the mirror of the local task `name` lies, below that of all mirrors.
+    /// Returns the path of the local task's mirror below `mirrors/`.
     pub(super) fn local_place(name: &str) -> PathBuf {
         Path::new("local").join(file_name(name)).with_added_extension("git")
     }
 
-    /// Prepares a git command that sees `folder` as its work tree, with nothing of the folder's own
+    /// Prepares a git command with `folder` as its work tree, without the folder's own
     /// configuration.
     fn at_work_in<'a>(&self, folder: &Path, what: &str) -> Git<'a> {
         self.git(what)
@@ -286,8 +284,7 @@ impl Mirror {
     }
 }
 
-/// Has the command write files with the modes that they would have in the hands of the user who
-/// started the program.
+/// Runs the command with the umask of the user who started the program.
 fn with_mask_of_user(own: &std::process::Command) -> Command {
     let mut command = Command::new("sh");
     let mask = format!("{:03o}", private::mask_of_user());

@@ -1,11 +1,9 @@
-//! The message of a delivered commit: the model's words, which do nothing, and the run's trailer
-//! once.
+//! The message of a delivered commit: the model's text, sanitized, and the run's trailer once.
 //!
-//! Forges act on messages: they close items, tell people and other items that they were mentioned,
-//! leave out checks, and show trailers as facts about who wrote or approved a commit, below a
-//! verified signature where commits are signed. So references and mentions are broken by a space
-//! that can be seen, directives to CI lose their brackets, and only trailers that speak of nobody
-//! stay.
+//! Forges act on messages: they close items, notify people and other items of mentions, skip
+//! checks, and show trailers as facts about who wrote or approved a commit, below a verified
+//! signature if commits are signed. So references and mentions are broken by a visible space, CI
+//! directives lose their brackets, and only trailers that name nobody stay.
 
 use std::sync::LazyLock;
 
@@ -15,10 +13,10 @@ const TRAILER: &str = "Coding-Agent-Run";
 const MAX_SUBJECT: usize = 200;
 const MAX_MESSAGE: usize = 64 * 1024;
 
-/// Trailers that say something about the change and nothing about anybody.
+/// Trailers that describe the change and name nobody.
 const TRAILERS: [&str; 6] = ["Refs", "See-also", "Related", "Note", "BREAKING-CHANGE", "Deprecated"];
 
-/// Returns `message` as it goes into our commit.
+/// Returns `message` as it is written into the delivered commit.
 pub fn delivered(message: &str, run: &str) -> String {
     let text = seen(message);
     let mut lines: Vec<String> = text.lines().map(|line| inert(line.trim_end())).collect();
@@ -43,8 +41,8 @@ pub fn delivered(message: &str, run: &str) -> String {
     result + TRAILER + ": " + run + "\n"
 }
 
-/// Returns a stranger's words as the title of a change: a forge may make them the subject of a
-/// commit when it is merged.
+/// Returns a stranger's title, sanitized, as the title of a change: a forge may make it the subject
+/// of a merge commit.
 pub fn title(text: &str) -> String {
     let words = seen(text);
     inert(&words.split_whitespace().collect::<Vec<_>>().join(" "))
@@ -57,7 +55,7 @@ fn seen(text: &str) -> String {
         .collect()
 }
 
-/// More pairs do not fit around a directive.
+/// Maximum nesting of brackets around a directive of 60 characters.
 const DEEPEST_BRACKETS: usize = 32;
 
 /// Returns a line on which no forge acts.
@@ -72,7 +70,7 @@ fn inert(line: &str) -> String {
         LazyLock::new(|| pattern(r"\S*://\S*/(?:issues?|pulls?|merge_requests|work_items|epics|commits?|-)/\S*"));
     static SCHEME: LazyLock<Regex> = LazyLock::new(|| pattern(r"://(\S)"));
     let mut line = line.to_owned();
-    // One pair of brackets may stand in another.
+    // Brackets may be nested.
     for _ in 0..DEEPEST_BRACKETS {
         let found = DIRECTIVE.replace_all(&line, |found: &Captures<'_>| {
             if COMMAND.is_match(&found[1]) {
@@ -99,10 +97,10 @@ fn inert(line: &str) -> String {
     without_mentions(&line)
 }
 
-/// Names of standards that look like the key of an issue tracker's item.
+/// Names of standards that look like an issue tracker's project key.
 const STANDARDS: [&str; 5] = ["UTF", "SHA", "ISO", "RFC", "BASE"];
 
-/// A pattern would take the sign behind the `@` along, which may stand before the next one.
+/// Breaks mentions. A pattern would consume the character after `@`, which may precede another.
 fn without_mentions(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     let mut letters = text.chars().peekable();
@@ -119,9 +117,8 @@ fn without_mentions(text: &str) -> String {
     safe
 }
 
-/// Leaves out what attributes the commit to somebody, wherever it stands, with the indented lines
-/// that go on with it. Of the last paragraph, where it is made of trailers only, those that are not
-/// known become prose.
+/// Removes lines that attribute the commit to somebody, wherever they are, with their indented
+/// continuation lines. If the last paragraph consists of trailers only, unknown ones become prose.
 fn without_foreign_trailers(lines: Vec<String>) -> Vec<String> {
     let mut is_dropped = false;
     let mut kept: Vec<String> = Vec::with_capacity(lines.len());
@@ -155,7 +152,7 @@ fn without_foreign_trailers(lines: Vec<String>) -> Vec<String> {
     kept
 }
 
-/// Returns what stands before the first colon.
+/// Returns the text before the first colon.
 fn key(line: &str) -> Option<&str> {
     line.split_once(':')
         .map(|(key, _)| key.trim_matches([' ', '\t', '>', '*', '-']))
@@ -169,7 +166,7 @@ fn is_known(key: &str) -> bool {
     TRAILERS.iter().any(|known| known.eq_ignore_ascii_case(key))
 }
 
-/// Tells whether this names people, or the run, which the program alone does.
+/// True if a trailer with this key names people, or the run, which only the program may name.
 fn attributes(key: &str) -> bool {
     let key = key.to_ascii_lowercase();
     is_token(&key) && (key.ends_with("-by") || ["cc", "change-id", "author", "on-behalf-of"].contains(&key.as_str()))
@@ -192,7 +189,7 @@ fn shortened(subject: &str) -> String {
     format!("{kept}…")
 }
 
-/// Tells whether the last paragraph, set off by an empty line, is `Key: value` lines only.
+/// True if the last paragraph, after an empty line, consists of `Key: value` lines only.
 fn ends_in_trailers(body: &[String]) -> bool {
     let Some(start) = body.iter().rposition(String::is_empty) else {
         return false;
@@ -207,7 +204,7 @@ fn ends_in_trailers(body: &[String]) -> bool {
     !paragraph.is_empty() && paragraph.iter().all(is_trailer)
 }
 
-/// Characters that show nothing or turn the text around: a reviewer must see what is there.
+/// True for characters that are invisible or reverse the text: a reviewer must see everything.
 fn is_invisible(char: char) -> bool {
     matches!(
         char,

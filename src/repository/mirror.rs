@@ -1,8 +1,8 @@
 //! A bare mirror of one repository, fetched incrementally and shared by all runs on it.
 //!
-//! Only fetching and the keeping of a run's refs take the mirror's lock; a run works on without it.
-//! A git that was killed leaves lock and temporary files behind: whoever holds the lock next clears
-//! them away. A broken mirror is thrown away and made anew, once.
+//! A run takes the mirror's lock only to fetch, to update its refs and to remove the mirror. A
+//! killed git leaves lock and temporary files behind, which the next holder of the lock removes. A
+//! broken mirror is deleted and made again, once.
 
 use std::fs::File;
 use std::ops::ControlFlow;
@@ -21,19 +21,17 @@ use super::{CommitId, Config, RepositoryError, branch_name};
 pub struct Mirror {
     path: PathBuf,
     config: Config,
-    /// The repository that it is the mirror of, the only one that anything is pushed to from here;
-    /// `None` for a local task.
+    /// The mirrored repository, the only one that is pushed to from here; `None` for a local task.
     address: Option<Address>,
 }
 
-/// Outranks the `.gitattributes` of any commit: bytes come out as they went in, and no diff is
-/// hidden as "binary".
+/// Overrides the `.gitattributes` of any commit: contents are not converted, and no diff is hidden
+/// as "binary".
 const ATTRIBUTES: &str = "* -text !eol !working-tree-encoding !ident !filter !diff !merge !whitespace\n";
 
 impl Mirror {
-    /// Opens the mirror of `remote`, makes it if missing, and fetches all branches (`refs/heads/*`
-    /// to `refs/heads/*`, pruned). Two runs on one repository wait for each other (a lock file that
-    /// the kernel lets go).
+    /// Opens the mirror of `remote`, creates it if missing, and fetches all branches and tags,
+    /// pruned. Fetches of one repository exclude each other (a lock file that the kernel releases).
     pub async fn fetch(config: &Config, state_dir: &Path, remote: &Remote) -> Result<Self, RepositoryError> {
         {
             let (mirror, _) = Self::of(config, state_dir, &remote.url)?;
@@ -44,7 +42,7 @@ impl Mirror {
         Self::fetch_anyones(config, state_dir, remote).await
     }
 
-    /// Fetches without saying who needs the mirror.
+    /// Fetches without recording who needs the mirror.
     pub(super) async fn fetch_anyones(
         config: &Config,
         state_dir: &Path,
@@ -73,7 +71,7 @@ impl Mirror {
         Ok(mirror)
     }
 
-    /// Returns the mirror of the repository at `url`, which need not be there yet.
+    /// Returns the mirror of the repository at `url`, which need not exist yet.
     pub(super) fn of(config: &Config, state_dir: &Path, url: &str) -> Result<(Self, Address), RepositoryError> {
         let address = Address::read(url)?;
         let mut mirror = Self::at(config, state_dir, address.place());
@@ -81,7 +79,7 @@ impl Mirror {
         Ok((mirror, address))
     }
 
-    /// Tells whether it is the mirror of the repository at `url`.
+    /// True if this is the mirror of the repository at `url`.
     pub fn is_of(&self, url: &str) -> bool {
         let address = Address::read(url).ok();
         address.is_some() && address == self.address
@@ -94,7 +92,7 @@ impl Mirror {
         })
     }
 
-    /// Opens a mirror that is fetched from nowhere, for a local task.
+    /// Opens a mirror without a remote, for a local task.
     pub async fn local(config: &Config, state_dir: &Path, name: &str) -> Result<Self, RepositoryError> {
         let mirror = Self::at(config, state_dir, &Self::local_place(name));
         let _lock = mirror.lock().await?;
@@ -111,12 +109,12 @@ impl Mirror {
     pub async fn branch(&self, name: &str) -> Result<Option<CommitId>, RepositoryError> {
         match branch_name(name) {
             Ok(name) => self.commit_at(&format!("refs/heads/{name}")).await,
-            // What cannot be a branch's name is the name of none.
+            // An invalid name cannot be a branch.
             Err(_) => Ok(None),
         }
     }
 
-    /// Tells whether there is any branch.
+    /// True if there is any branch.
     pub async fn has_branches(&self) -> Result<bool, RepositoryError> {
         let first = self
             .git("looking for branches")
@@ -136,7 +134,7 @@ impl Mirror {
         self.commit_at(&wip_ref(run)?).await
     }
 
-    /// Forgets what is kept of a run.
+    /// Deletes the refs that keep a run's commits.
     pub async fn forget(&self, run: &str) -> Result<(), RepositoryError> {
         let _lock = self.lock().await?;
         for name in [accepted_ref(run)?, wip_ref(run)?] {
@@ -148,8 +146,8 @@ impl Mirror {
         Ok(())
     }
 
-    /// Points one of the run's refs to `commit`. Refs change under the lock only, so that left-over
-    /// lock files can be told from living ones.
+    /// Points one of the run's refs to `commit`. Refs change under the lock only, so that a lock
+    /// file found under it must be stale.
     pub(super) async fn point(&self, name: &str, commit: &CommitId) -> Result<(), RepositoryError> {
         let _lock = self.lock().await?;
         self.git("keeping a run's commits")
@@ -179,7 +177,7 @@ impl Mirror {
             ])
             .text()
             .await?;
-        // The pattern matches everything below the name as well.
+        // The pattern also matches everything below the name.
         let found = listed.lines().find_map(|line| {
             let (id, rest) = line.split_once(' ')?;
             (rest == format!("commit {name}")).then(|| id.parse().ok())?
@@ -188,7 +186,7 @@ impl Mirror {
     }
 
     pub(super) fn at(config: &Config, state_dir: &Path, place: &Path) -> Self {
-        // Git is started elsewhere, so a relative folder would be another one there.
+        // Git runs in another folder, where a relative path would mean something else.
         let state_dir = std::path::absolute(state_dir).unwrap_or_else(|_| state_dir.to_owned());
         Self {
             path: state_dir.join("mirrors").join(place),
@@ -197,7 +195,7 @@ impl Mirror {
         }
     }
 
-    /// Takes the lock, and notes that the mirror is used.
+    /// Takes the lock and records the mirror's use.
     pub(super) async fn lock(&self) -> Result<File, RepositoryError> {
         let lock = self.lock_without_use().await?;
         lock::note_use(&lock);
@@ -214,9 +212,9 @@ impl Mirror {
         lock::wait(&path, Duration::from_secs(self.config.timeout_seconds)).await
     }
 
-    /// Makes the mirror unless it is there; returns whether it was.
+    /// Creates the mirror unless it exists; returns whether it existed.
     async fn make(&self) -> Result<bool, RepositoryError> {
-        // Written last, so that a mirror that was half made is made again.
+        // Written last, so that a half-made mirror is made again.
         let finished = self.path.join("info").join("attributes");
         if tokio::fs::try_exists(&finished).await.unwrap_or(false) {
             return Ok(true);
@@ -242,8 +240,8 @@ impl Mirror {
         Ok(false)
     }
 
-    /// Removes what killed processes left. The lock is held, so nobody is at work on refs or
-    /// fetching.
+    /// Removes what killed processes left. The caller holds the lock, so nobody fetches or changes
+    /// refs.
     async fn clear_up(&self) -> Result<(), RepositoryError> {
         let path = self.path.clone();
         let swept = tokio::task::spawn_blocking(move || quarantine::clear_up(&path)).await;
@@ -254,8 +252,8 @@ impl Mirror {
         }
     }
 
-    /// Packs what many fetches left behind, when it is much. The lock is held: two at once would do
-    /// it twice.
+    /// Repacks the mirror after many fetches. The caller holds the lock, or two would do it at
+    /// once.
     async fn tidy(&self) {
         let tidied = self
             .git("tidying the mirror")
@@ -272,7 +270,7 @@ impl Mirror {
             .bytes()
             .await;
         if let Err(error) = tidied {
-            // The mirror serves as it is.
+            // The mirror is usable as it is.
             tracing::warn!(mirror = %self.path.display(), %error, "the mirror could not be tidied");
         }
     }
@@ -284,8 +282,8 @@ impl Mirror {
             .args(["fsck", "--connectivity-only", "--no-dangling", "--no-progress"])
             .each(|_| ControlFlow::Continue(()))
             .await;
-        // Only what the check itself found counts. One that was ended, or had no memory, found
-        // nothing, and the mirror holds the kept work of runs that wait.
+        // Only a fault that fsck found counts. If it was killed or ran out of memory the mirror is
+        // kept: it holds the work of waiting runs.
         match checked {
             Ok(Ended {
                 code: Some(code),
@@ -297,12 +295,12 @@ impl Mirror {
     }
 }
 
-/// Names the ref that keeps a run's accepted commits.
+/// Returns the ref that keeps a run's accepted commits.
 pub(super) fn accepted_ref(run: &str) -> Result<String, RepositoryError> {
     run_ref(run, "accepted")
 }
 
-/// Names the ref that keeps a run's work in progress.
+/// Returns the ref that keeps a run's work in progress.
 pub(super) fn wip_ref(run: &str) -> Result<String, RepositoryError> {
     run_ref(run, "wip")
 }

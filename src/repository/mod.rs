@@ -1,9 +1,8 @@
-//! The repository on the worker: a bare mirror and nothing else. No checkout, no hooks, no filters,
-//! no submodules.
+//! Repositories on the worker: bare mirrors only, without checkout, hooks, filters or submodules.
 //!
 //! Every git process runs with a cleared environment and hardened configuration; credentials are in
-//! the environment of the one process that needs them. What comes back from a container is judged
-//! in quarantine before any of it reaches the mirror.
+//! the environment of the one process that needs them. Commits from a container are judged in
+//! quarantine before any of them reaches the mirror.
 
 pub mod added;
 pub mod address;
@@ -43,26 +42,26 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Limits on what comes out of a container, and who signs the commits.
+/// Author and signing key of commits, limits of git, and protected files.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// Author and committer of delivered commits.
     pub author_name: String,
     pub author_email: String,
-    /// File with the SSH private key that delivered commits are signed with; without it they are
-    /// not signed.
+    /// File with the SSH private key that signs delivered commits; if left out, they are not
+    /// signed.
     pub signing_key_file: Option<PathBuf>,
-    /// Longest time one git command may take.
+    /// Time limit of one git command.
     pub timeout_seconds: u64,
-    /// Most bytes of new objects that are taken back from a container.
+    /// Maximum bytes of new objects that are received from a container.
     pub max_incoming_bytes: u64,
-    /// Largest single file in a delivered commit.
+    /// Maximum size of a single file in a delivered commit.
     pub max_file_bytes: u64,
-    /// Files that are not changed without a person's word: what forges, editors and agents run or
-    /// obey, and what rules this program.
+    /// Files that are changed only with a person's approval: those that forges, editors and agents
+    /// run or obey, and those that rule this program.
     pub protected_paths: Vec<String>,
-    /// Files that may be changed although `protected_paths` names them.
+    /// Files that may be changed although `protected_paths` matches them.
     pub unprotected_paths: Vec<String>,
 }
 
@@ -87,7 +86,7 @@ impl Default for Config {
 pub struct CommitId(String);
 
 impl CommitId {
-    /// Returns what stands for "no commit yet" in a comparison: git's built-in empty tree.
+    /// Returns git's built-in empty tree, which means "no commit yet" in a comparison.
     pub fn nothing() -> Self {
         Self("4b825dc642cb6eb9a060e54bf8d69288fbee4904".to_owned())
     }
@@ -103,7 +102,7 @@ impl fmt::Display for CommitId {
     }
 }
 
-/// Why a text is not a commit's id.
+/// The text is not a full commit id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("'{0}' is not a full commit id: 40 digits or letters a to f are expected")]
 pub struct NotACommitId(String);
@@ -134,28 +133,27 @@ impl From<CommitId> for String {
     }
 }
 
-/// Why git did not do it. The variant says who must act.
+/// An error of git. The variant says who must act.
 #[derive(Debug, thiserror::Error)]
 pub enum RepositoryError {
     /// The operator: the credentials or their rights.
     #[error("{what}: access refused: {reason}")]
     Refused { what: String, reason: String },
-    /// Time: the host did not answer.
+    /// Nobody; a retry may succeed: the host did not answer.
     #[error("{what}: {reason}")]
     Unavailable { what: String, reason: String },
-    /// The branch moved on the forge while we worked, or the local folder did; nothing was
-    /// overwritten.
+    /// The branch on the forge or the local folder changed meanwhile; nothing was overwritten.
     #[error("{what}: it has changed meanwhile: {reason}")]
     Moved { what: String, reason: String },
-    /// What came out of the container is not acceptable; nothing of it was kept.
+    /// The container's commits break a rule; nothing of them was kept.
     #[error("the commits from the container were refused: {0}")]
     Unacceptable(String),
-    /// Anything else git said.
+    /// Any other error.
     #[error("{what}: {reason}")]
     Unexpected { what: String, reason: String },
 }
 
-/// Returns `name` if git takes it as the name of a branch and no command takes it for an option.
+/// Returns `name` if it is a valid branch name that no command takes for an option.
 pub fn branch_name(name: &str) -> Result<&str, RepositoryError> {
     let part_is_wrong = |part: &str| part.is_empty() || part.starts_with('.') || part.as_bytes().ends_with(b".lock");
     let forbidden = |char: char| char.is_control() || " ~^:?*[\\".contains(char);

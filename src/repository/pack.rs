@@ -1,4 +1,4 @@
-//! History on its way into a container: a pack, made while it is read, never on disk.
+//! Streams history into a container, as a pack that is made while it is read and never stored.
 
 use std::io;
 use std::pin::Pin;
@@ -16,9 +16,9 @@ use super::mirror::Mirror;
 use super::{CommitId, RepositoryError};
 
 impl Mirror {
-    /// Returns a pack of everything reachable from `tips`, streamed, for `git index-pack --stdin`
-    /// on the other side. The reader fails at its end when git failed. Without tips the pack is
-    /// empty, as is the repository.
+    /// Returns a reader of a pack with everything reachable from `tips`, for `git index-pack
+    /// --stdin` on the other side. It ends with an error if git fails. Without tips the pack is
+    /// empty.
     pub async fn pack(&self, tips: &[CommitId]) -> Result<Box<dyn AsyncRead + Send + Unpin>, RepositoryError> {
         let wanted = tips.iter().map(CommitId::as_str).collect::<Vec<_>>().join("\n");
         let (mut child, group, input) = self
@@ -28,8 +28,8 @@ impl Mirror {
             .input(wanted)
             .start()?;
         let idle = Duration::from_secs(self.config().timeout_seconds);
-        // Git reads the list in full before it writes a byte, so neither waits for the other.
-        // Should git die, its end tells.
+        // Git reads the whole list before it writes a byte, so this cannot deadlock. If git dies,
+        // its exit code reports it.
         let _ = timeout(idle, feed(child.stdin.take(), input)).await;
         let stderr = child.stderr.take();
         Ok(Box::new(Pack {
@@ -44,14 +44,14 @@ impl Mirror {
 
 type End = Pin<Box<dyn Future<Output = io::Result<()>> + Send>>;
 
-/// The pack while git writes it. Dropping it ends git.
+/// A pack that git is writing. Dropping it kills git.
 struct Pack {
     stdout: Option<ChildStdout>,
-    /// Waits for git's verdict.
+    /// Resolves to git's success or failure.
     end: Option<End>,
     group: Group,
     idle: Duration,
-    /// Runs only while the reader waits for git.
+    /// The idle time-out, which runs only while the reader waits for git.
     patience: Option<Pin<Box<Sleep>>>,
 }
 

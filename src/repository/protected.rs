@@ -1,12 +1,11 @@
-//! Files that others than the project's own programs run or obey, by the names under which they are
-//! looked for.
+//! Default patterns of files that others than the project's own programs run or obey.
 //!
-//! A change of the project's own code runs in its tests and pipelines as well, but there it is
-//! looked at as code. These files are run by a forge with its secrets, by an editor or a hook on a
-//! developer's machine, or are read by an agent as orders.
+//! Changed project code runs in tests and pipelines as well, but is reviewed as code. These files
+//! are run by a forge with its secrets or by an editor or a hook on a developer's machine, or an
+//! agent reads them as orders.
 
-/// Folders at the top that begin with a dot hold settings of tools, by a convention that has no
-/// list. The rest is there by name.
+/// Protected paths. Dot folders at the top hold tools' settings by convention, so all of them are
+/// protected; the rest is listed by name.
 const PROTECTED: &[&str] = &[
     "/.*/**",
     // Forges and their pipelines.
@@ -55,7 +54,7 @@ const PROTECTED: &[&str] = &[
     ".devcontainer",
     ".devcontainer.json",
     ".envrc",
-    // Where dependencies come from.
+    // Sources of dependencies.
     ".npmrc",
     ".yarnrc",
     ".yarnrc.yml",
@@ -81,8 +80,7 @@ const PROTECTED: &[&str] = &[
     ".coding-agent-rules.*",
 ];
 
-/// Folders at the top whose files belong to ordinary work: notes for the next release, prepared
-/// queries, pages.
+/// Dot folders at the top that belong to ordinary work: release notes, prepared queries, pages.
 const EXCEPTIONS: &[&str] = &[
     "/.changes",
     "/.changeset",

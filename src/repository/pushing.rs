@@ -1,15 +1,14 @@
-//! Commits on their way out: each may go to the one repository that it was accepted for.
+//! Pushes accepted commits, each only to the repository that it was accepted for.
 
 use super::address::{Address, Login};
 use super::mirror::Mirror;
 use super::{CommitId, RepositoryError};
 
-/// A commit that was accepted for one repository and can be pushed to no other.
+/// An accepted commit that can be pushed to one repository and no other.
 ///
-/// It holds the mirror that the commit was accepted into, and that mirror's own address; there is
-/// no way to name another destination. What comes from a fork lies in the fork's mirror, so no
-/// commit of a fork can end up in the repository that the fork was made of, and no commit of that
-/// repository in a fork.
+/// It holds the mirror that the commit was accepted into and that mirror's address; no other
+/// destination can be named. A fork has its own mirror, so no commit of a fork can reach the
+/// repository that it was forked from, and no commit of that repository the fork.
 #[derive(Debug, Clone)]
 pub struct Pushable {
     mirror: Mirror,
@@ -18,9 +17,9 @@ pub struct Pushable {
 }
 
 impl Mirror {
-    /// Returns `commit` as one that may be pushed to this mirror's repository, if it is what was
-    /// accepted of `run`, or is part of that. The mirror is asked each time: a commit whose id was
-    /// read from the store is judged like any other.
+    /// Returns `commit` for pushing to this mirror's repository, if it is the accepted result of
+    /// `run` or an ancestor of it. Checks the mirror each time: an id from the store is not
+    /// trusted.
     pub async fn pushable(&self, run: &str, commit: &CommitId) -> Result<Pushable, RepositoryError> {
         let address = self.own_address()?.clone();
         let is_accepted = match self.kept(run).await? {
@@ -55,15 +54,15 @@ impl Pushable {
         &self.commit
     }
 
-    /// Pushes the commit by id to `branch`, fast-forward only. Pushing what is there already is no
-    /// error.
+    /// Pushes the commit by id to `branch`, fast-forward only. It is no error if it is there
+    /// already.
     pub async fn push(&self, login: Option<&Login>, branch: &str) -> Result<(), RepositoryError> {
         self.push_from(login, None, branch).await
     }
 
-    /// Moves `branch` on from `from`, of which the commit is a descendant. `Moved` where the branch
-    /// is elsewhere or gone: the other side compares and sets in one step, so a look beforehand
-    /// would only be older.
+    /// Advances `branch` from `from`, an ancestor of the commit. Fails with `Moved` if the branch
+    /// is elsewhere or gone. The forge compares and sets atomically; a check before could only be
+    /// outdated.
     pub async fn advance(&self, login: Option<&Login>, from: &CommitId, branch: &str) -> Result<(), RepositoryError> {
         self.push_from(login, Some(from), branch).await
     }

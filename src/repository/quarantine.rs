@@ -1,7 +1,6 @@
-//! Where objects from a container stay until they are judged: beside the mirror's own, never among
-//! them.
+//! Keeps objects from a container apart from the mirror's own until they are judged.
 //!
-//! Git's own way for pushes: new objects are written to another folder that knows the mirror's as
+//! As git does for pushes, new objects are written to a separate folder with the mirror's as
 //! "alternate". The folder is removed when the [`Quarantine`] is dropped; after a crash the next
 //! fetch finds its lock free and removes it.
 
@@ -26,7 +25,7 @@ impl Quarantine {
         let folder = mirror.join("quarantine");
         std::fs::create_dir_all(&folder)?;
         let id = Uuid::now_v7().to_string();
-        // The name a sweeper looks for appears only after the lock is taken.
+        // The name that [`clear_up`] looks for appears only after the lock is taken.
         let (fresh, lock_path) = (folder.join(format!("{id}.new")), folder.join(format!("{id}.lock")));
         let lock = File::create_new(&fresh)?;
         lock.try_lock().map_err(io::Error::from)?;
@@ -41,8 +40,8 @@ impl Quarantine {
         Ok(quarantine)
     }
 
-    /// Lets git write here and read from the mirror as well. What it sets down in passing, such as
-    /// a commit to be signed, lies here too and goes with the rest.
+    /// Lets git write here and read from the mirror as well. Its temporary files, such as a commit
+    /// to be signed, are here too and are removed with the rest.
     pub(super) fn within<'a>(&self, git: Git<'a>) -> Git<'a> {
         git.env("GIT_OBJECT_DIRECTORY", &self.path)
             .env("TMPDIR", &self.path)
@@ -55,14 +54,13 @@ impl Quarantine {
 
 impl Drop for Quarantine {
     fn drop(&mut self) {
-        // What cannot be removed now is swept at the next fetch.
+        // On failure the next fetch removes it.
         let _ = std::fs::remove_dir_all(&self.path);
         let _ = std::fs::remove_file(&self.lock_path);
     }
 }
 
-/// Writes a folder as git's list of alternates wants it: quoted, since a path may hold what
-/// separates two.
+/// Quotes a folder for git's list of alternates: a path may contain the separator.
 pub(super) fn alternate(path: &Path) -> std::ffi::OsString {
     use std::os::unix::ffi::{OsStrExt, OsStringExt};
     let mut quoted = vec![b'"'];
@@ -94,8 +92,7 @@ pub(super) fn clear_up(mirror: &Path) -> io::Result<()> {
             Ok(Err(TryLockError::WouldBlock | TryLockError::Error(_))) | Err(_) => false,
         };
         if free {
-            // A git of the dead process may write a moment longer; then the next fetch removes the
-            // rest.
+            // A git of the dead process may still be writing; then the next fetch removes the rest.
             if std::fs::remove_dir_all(lock_path.with_extension("")).is_ok() {
                 remove_if_there(&lock_path)?;
             }

@@ -1,4 +1,4 @@
-//! Looking into a commit without checking it out: files, text, differences.
+//! Reads files and differences of commits without a checkout.
 
 use std::ops::ControlFlow;
 
@@ -9,12 +9,12 @@ use super::{CommitId, NotACommitId, RepositoryError};
 /// An entry of a commit's tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// Lossless where the name is UTF-8, else with replacement characters.
+    /// The path; a name that is not UTF-8 has replacement characters.
     pub path: String,
-    /// The id of its contents.
+    /// The id of the content.
     pub object: String,
     pub size: u64,
-    /// A symbolic link, whose contents are the place it points to.
+    /// True for a symbolic link, whose content is its target.
     pub is_link: bool,
 }
 
@@ -25,7 +25,7 @@ pub struct Changed {
     pub path: String,
 }
 
-/// What became of a file.
+/// How a file differs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum How {
     Created,
@@ -34,7 +34,7 @@ pub enum How {
 }
 
 impl Mirror {
-    /// Returns the files of a commit, at most `limit`, and whether there are more.
+    /// Returns at most `limit` files of a commit, and whether there are more.
     pub async fn files(&self, commit: &CommitId, limit: usize) -> Result<(Vec<Entry>, bool), RepositoryError> {
         let mut files = Vec::new();
         let git = self.git(format!("listing the files of {commit}")).args([
@@ -58,7 +58,7 @@ impl Mirror {
         Ok((files, more))
     }
 
-    /// Returns the id of a commit's files: the same for two commits that hold the same.
+    /// Returns the id of a commit's tree, which is equal for commits with the same files.
     pub async fn tree(&self, commit: &CommitId) -> Result<CommitId, RepositoryError> {
         let what = format!("looking at {commit}");
         let printed = self
@@ -75,8 +75,8 @@ impl Mirror {
             })
     }
 
-    /// Returns a file's bytes, or `None` where there is no such file; larger than `max_bytes` is an
-    /// error.
+    /// Returns a file's bytes, or `None` if there is no such file; fails if it is larger than
+    /// `max_bytes`.
     pub async fn file(
         &self,
         commit: &CommitId,
@@ -108,8 +108,8 @@ impl Mirror {
             .map(Some)
     }
 
-    /// Returns the files that differ between two commits, in order; a renamed file is one that was
-    /// deleted and one that was created.
+    /// Returns the files that differ between two commits, in order; a renamed file counts as
+    /// deleted and created.
     pub async fn changed(&self, from: &CommitId, to: &CommitId) -> Result<Vec<Changed>, RepositoryError> {
         let listed = self
             .git(format!("comparing {from} with {to}"))
@@ -169,7 +169,7 @@ impl Mirror {
     }
 }
 
-/// Reads `mode type id size<TAB>path`; `None` for what is no file.
+/// Parses `mode type id size<TAB>path`; `None` unless it is a file.
 fn entry(line: &[u8]) -> Option<Entry> {
     let tab = line.iter().position(|byte| *byte == b'\t')?;
     let head = std::str::from_utf8(&line[..tab]).ok()?;
@@ -184,7 +184,7 @@ fn entry(line: &[u8]) -> Option<Entry> {
     })
 }
 
-/// Hands git's output over part by part; returns whether `take` had enough before the end.
+/// Calls `take` with each separated part of git's output; returns whether `take` broke early.
 async fn split(
     git: super::git::Git<'_>,
     separator: u8,
@@ -202,7 +202,7 @@ async fn split(
                         rest.clear();
                         taken?;
                     }
-                    // A line without an end must not fill the memory.
+                    // An endless line must not fill the memory.
                     _ if rest.len() < 1024 * 1024 => rest.extend_from_slice(part),
                     _ => {}
                 }

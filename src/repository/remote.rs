@@ -1,5 +1,4 @@
-//! The way over the network in both directions. A mirror reaches the repository that it is the
-//! mirror of, and no other.
+//! Fetches and pushes over the network. A mirror reaches only the repository that it mirrors.
 
 use std::fs::File;
 use std::time::Duration;
@@ -13,7 +12,7 @@ use super::lock;
 use super::mirror::Mirror;
 use super::{CommitId, RepositoryError, branch_name};
 
-/// Waits before the second, third and fourth attempt.
+/// Pauses before the second, third and fourth attempt.
 const PAUSES: [Duration; 3] = [
     Duration::from_millis(500),
     Duration::from_secs(2),
@@ -21,8 +20,8 @@ const PAUSES: [Duration; 3] = [
 ];
 
 impl Mirror {
-    /// Fetches all branches and tags; what was deleted there goes here too. `refs/coding-agent/` is
-    /// left alone.
+    /// Fetches all branches and tags, and deletes those that are gone on the remote.
+    /// `refs/coding-agent/` is left alone.
     pub(super) async fn fetch_from(
         &self,
         address: &Address,
@@ -35,7 +34,7 @@ impl Mirror {
                 .git(format!("fetching {}", address.url()))
                 .with(Effort::Transfer, self.config());
             let git = address.reach(git, login);
-            // A git that outlives this process holds the lock on as its standard input: nobody else
+            // A git that outlives this process keeps the lock as its standard input, so nobody else
             // writes meanwhile.
             Ok(git
                 .holding(held)
@@ -57,15 +56,14 @@ impl Mirror {
         .await
     }
 
-    /// Deletes `branch` of the mirror's own remote if it is still at `commit`; `Moved` where it is
-    /// elsewhere or gone.
+    /// Deletes `branch` of the mirror's own remote if it is still at `commit`; fails with `Moved`
+    /// if it is elsewhere or gone.
     pub async fn delete(&self, login: Option<&Login>, commit: &CommitId, branch: &str) -> Result<(), RepositoryError> {
         let address = self.own_address()?;
         self.push_as(address, login, &format!(":{branch}"), Some(commit)).await
     }
 
-    /// Pushes `what`, a commit's id and a branch with a colon between them; without an id the
-    /// branch is deleted.
+    /// Pushes `what`, which is `id:branch`; without an id the branch is deleted.
     pub(super) async fn push_as(
         &self,
         address: &Address,
@@ -94,16 +92,16 @@ impl Mirror {
             })
         };
         match push().await {
-            // Where the answer was lost, git's HTTP client sends the push again, and that meets the
-            // branch the first one made. A second push looks at the branch anew and finds nothing
-            // to do, or that it really moved.
+            // If the response was lost, git's HTTP client repeats the push, which meets the branch
+            // that the first one made. Another push reads the branch again and finds nothing to do,
+            // or that it really moved.
             Err(RepositoryError::Moved { .. }) => push().await,
             ended => ended,
         }
     }
 
-    /// Runs the command, again and again while the other side is not there or does not know a new
-    /// login yet, until the time for one command is used up.
+    /// Runs the command and retries it while the remote is unavailable or does not know a new login
+    /// yet, up to four times within the time limit of one command.
     async fn retried(
         &self,
         login: Option<&Login>,

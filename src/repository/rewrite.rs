@@ -1,8 +1,7 @@
-//! Commits from a container, written again as ours: same trees, same dates, our author, the run's
-//! trailer.
+//! Rewrites commits from a container: same trees, same dates, our author, the run's trailer.
 //!
 //! The same commits give the same ids each time, so a repeated delivery pushes what is there
-//! already. That holds for signed ones as well: only keys whose signatures are steady are taken.
+//! already. That holds for signed ones too: only keys with deterministic signatures are accepted.
 
 use std::collections::HashMap;
 
@@ -12,23 +11,23 @@ use super::mirror::{Mirror, accepted_ref};
 use super::signing::SigningKey;
 use super::{CommitId, Config, RepositoryError};
 
-/// What a commit of ours takes over from the container's.
+/// The parts of a container's commit that the rewritten one keeps.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Original {
     tree: String,
-    /// Seconds since 1970 and time zone, as git writes them.
+    /// Seconds since 1970 and time zone, in git's format.
     date: String,
     message: String,
 }
 
-/// A new commit and its parents, as the container made them.
+/// A new commit of the container and its parents.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Link {
     pub(super) commit: CommitId,
     pub(super) parents: Vec<CommitId>,
 }
 
-/// Writes commits in the quarantine.
+/// Writes commits, with the author, key and trailer of a run.
 pub(super) struct Writer<'a> {
     pub(super) git: &'a (dyn Fn(&str) -> Git<'static> + Send + Sync),
     pub(super) config: &'a Config,
@@ -37,8 +36,8 @@ pub(super) struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// Writes a chain of commits again, parents first; returns the new id of `head` and how many
-    /// were written.
+    /// Rewrites a chain of commits, parents first, without those that change nothing; returns the
+    /// new id of `head` and how many were written.
     pub(super) async fn chain(&self, links: &[Link], head: &CommitId) -> Result<(CommitId, usize), RepositoryError> {
         let mut ours: HashMap<&CommitId, (CommitId, String)> = HashMap::new();
         let mut written = 0;
@@ -144,8 +143,8 @@ impl Writer<'_> {
 }
 
 impl Mirror {
-    /// Writes an accepted result again as one commit on top of `base`, with another message than
-    /// its commits have, and keeps that in its place. Doing it twice gives the same id.
+    /// Replaces an accepted result by one commit on top of `base` with `message`. Doing it twice
+    /// gives the same id.
     pub async fn as_one(
         &self,
         base: &CommitId,
@@ -166,7 +165,7 @@ impl Mirror {
     }
 }
 
-/// Reads a commit object.
+/// Parses a commit object.
 fn original(raw: &str) -> Option<Original> {
     let (head, message) = raw.split_once("\n\n").unwrap_or((raw, ""));
     let field = |name: &str| head.lines().find_map(|line| line.strip_prefix(name));
@@ -177,11 +176,11 @@ fn original(raw: &str) -> Option<Original> {
     })
 }
 
-/// Returns the date of an author line; the beginning of time where it makes no sense.
+/// Returns the date of an author line; 1970 if it is invalid.
 fn date(author: &str) -> String {
     let mut words = author.rsplit(' ');
     let (zone, seconds) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
-    // Later dates than the year 2100 are not honest, and some programs fall over them.
+    // A date after 2100 is not honest, and some programs fail on it.
     let seconds = seconds
         .parse::<u32>()
         .ok()

@@ -1,13 +1,13 @@
-//! Searching the text files of a commit, by a pattern that nobody vouches for.
+//! Searches the text files of a commit for an untrusted pattern.
 //!
-//! The pattern is matched here and not by git: `git grep` hands it to the C library, whose compiler
-//! of expressions has no bound, so that a pattern of thirty characters took all memory of the
-//! machine. The engine used here refuses a pattern whose automaton would be large and reads each
-//! byte a bounded number of times. What it refuses (back-references among them) is searched for as
-//! plain text.
+//! The pattern is matched here and not by git: `git grep` passes it to the C library, whose
+//! compiler is unbounded, so that a pattern of thirty characters took all memory of the machine.
+//! The engine used here refuses a pattern whose automaton would be large and reads each byte a
+//! bounded number of times. A refused pattern (back-references included) is searched for as plain
+//! text.
 //!
-//! Bounded are the pattern, its automaton, the files, the lines and the whole time; what was found
-//! until then is returned.
+//! The pattern, its automaton, the files, the lines and the whole time are bounded; matches found
+//! within the bounds are returned.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,29 +25,29 @@ use super::read::Entry;
 use super::{CommitId, RepositoryError};
 
 const LONGEST_PATTERN: usize = 1_000;
-/// Bytes of a compiled pattern. The default of the engine, ten million, allows automata that read a
-/// megabyte in a minute.
+/// Maximum bytes of a compiled pattern. The engine's default of ten million allows automata that
+/// take a minute for a megabyte.
 const LARGEST_AUTOMATON: usize = 256 * 1024;
 const DEEPEST_PATTERN: u32 = 50;
 
 const MOST_FILES: usize = 100_000;
 const LARGEST_FILE: u64 = 4 * 1024 * 1024;
-/// Bytes of a line that are looked at; of a found one, characters that are returned.
+/// Maximum bytes of a line that are matched, and characters of a match that are returned.
 const LONGEST_LINE: usize = 4 * 1024;
 const SHOWN_OF_LINE: usize = 400;
-/// As git has it: a file with a zero among the first bytes is no text.
+/// Like git, takes a file with a NUL among its first bytes as binary.
 const LOOKED_AT_FOR_ZERO: usize = 8_000;
 const LONGEST_SEARCH: Duration = Duration::from_secs(20);
 
-/// A pattern that can be searched for within bounds. Only [`Pattern::read`] makes one.
+/// A pattern of bounded cost. Only [`Pattern::read`] makes one.
 #[derive(Debug, Clone)]
 pub struct Pattern {
     expression: Regex,
-    /// Why the text is searched for as it is written.
+    /// Why the pattern is searched for as plain text; `None` for an expression.
     why_plain: Option<String>,
 }
 
-/// Why a text cannot be searched for at all.
+/// The text cannot be searched for at all.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoPattern {
     #[error("the pattern is empty; name the words to look for")]
@@ -56,18 +56,17 @@ pub enum NoPattern {
     TooLong(usize),
 }
 
-/// What was found, in the order of the files.
+/// The matches, in the order of the files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
     /// `path:line:text`.
     pub lines: Vec<String>,
-    /// What was left out, if something was, as sentences.
+    /// A sentence for each part of the search that was left out.
     pub left_out: Vec<String>,
 }
 
 impl Pattern {
-    /// Reads an extended regular expression; what is none, or would be too large a one, is taken as
-    /// the text itself.
+    /// Compiles a regular expression; an invalid or too large one is taken as plain text.
     pub fn read(text: &str) -> Result<Self, NoPattern> {
         if text.is_empty() {
             return Err(NoPattern::Empty);
@@ -81,7 +80,7 @@ impl Pattern {
                 why_plain: None,
             }),
             Err(error) => Ok(Self {
-                // A text of this length always fits.
+                // An escaped text of this length always compiles.
                 expression: compiled(&regex::escape(text)).map_err(|_| NoPattern::TooLong(text.chars().count()))?,
                 why_plain: Some(match error {
                     regex::Error::CompiledTooBig(_) => "it repeats too much".to_owned(),
@@ -91,7 +90,7 @@ impl Pattern {
         }
     }
 
-    /// Returns why the pattern is taken as plain text, where it is.
+    /// Returns why the pattern is taken as plain text, if it is.
     pub fn why_plain(&self) -> Option<&str> {
         self.why_plain.as_deref()
     }
@@ -106,7 +105,8 @@ fn compiled(text: &str) -> Result<Regex, regex::Error> {
 }
 
 impl Mirror {
-    /// Searches the text files of a commit that `is_searched` takes; at most `limit` lines.
+    /// Searches the text files of a commit that `is_searched` accepts; returns at most `limit`
+    /// lines.
     pub async fn search(
         &self,
         commit: &CommitId,
@@ -138,7 +138,7 @@ impl Mirror {
         Ok(Found { lines, left_out })
     }
 
-    /// Returns the lines, and whether all files were searched.
+    /// Returns the matches, and whether the search ended in time.
     async fn lines_of(
         &self,
         commit: &CommitId,
@@ -154,10 +154,9 @@ impl Mirror {
         let git = self.git(&what).args(["cat-file", "--batch", "--buffer"]);
         let (mut child, _group, input) = git.input(ids.join("\n") + "\n").start()?;
         let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
-        // Complaints are in the way here: what git could not print is missing in its output.
+        // Not read: an object that git could not print is missing in its output.
         drop(child.stderr.take());
-        // Matching computes for as long as the pattern likes, so it is kept off the threads that
-        // everything else runs on.
+        // Matching blocks for as long as the pattern takes, so it runs off the async threads.
         let is_given_up = Arc::new(AtomicBool::new(false));
         let (sender, receiver) = mpsc::channel(2);
         let matching = Matching {
@@ -182,7 +181,7 @@ impl Mirror {
     }
 }
 
-/// Hands each file's content on, until there is no more or nobody wants it.
+/// Sends each file's content, until the last or until the receiver is closed.
 async fn read_each(
     stdout: Option<ChildStdout>,
     files: Vec<Entry>,
@@ -212,7 +211,7 @@ async fn read_each(
     Ok(())
 }
 
-/// Finds the lines, on a thread that may block.
+/// Matches lines, on a blocking thread.
 struct Matching {
     expression: Regex,
     limit: usize,
@@ -247,7 +246,7 @@ impl Matching {
 mod tests {
     use super::*;
 
-    /// Expressions that take gigabytes, or minutes, where nobody bounds them.
+    /// Expressions that take gigabytes or minutes without bounds.
     const EXPLOSIVE: [&str; 6] = [
         "(((a{1,255}){1,255}){1,255})",
         "((a{1,32767}){1,32767})",

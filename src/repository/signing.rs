@@ -1,10 +1,9 @@
-//! The key that delivered commits are signed with: an SSH key on the worker. No container ever
-//! holds it.
+//! The SSH key that signs delivered commits. It stays on the worker, out of every container.
 //!
-//! git signs by itself and has `ssh-keygen` do it. Guaranteed here: a key that others can read,
-//! that waits for a passphrase or that signs the same commit differently each time is refused with
-//! the mend before it is used. What the forge makes of a signature (whose key it is, whether the
-//! address is verified) only the forge knows.
+//! Git signs through `ssh-keygen`. A key that others can read, that needs a passphrase or that
+//! signs the same commit differently each time is refused before use, with a remedy. Whether the
+//! forge accepts the signature (whose key it is, whether the address is verified) cannot be checked
+//! here.
 
 use std::ffi::OsString;
 use std::os::unix::fs::MetadataExt;
@@ -20,13 +19,13 @@ use super::{CommitId, Config, RepositoryError};
 const LARGEST_FILE: u64 = 64 * 1024;
 const FIRST_LINE: &str = "-----BEGIN OPENSSH PRIVATE KEY-----";
 const LAST_LINE: &str = "-----END OPENSSH PRIVATE KEY-----";
-/// What the decoded text begins with.
+/// Beginning of the decoded key.
 const MAGIC: &[u8] = b"openssh-key-v1\0";
-/// Kinds whose signature of a commit is the same each time. ECDSA throws dice, and a key on a token
-/// waits for a touch.
+/// Kinds of key with deterministic signatures. ECDSA is randomized, and a key on a token waits for
+/// a touch.
 const STEADY: [&str; 2] = ["ssh-ed25519", "ssh-rsa"];
 
-/// A key that can sign. Only [`SigningKey::read`] makes one.
+/// A usable signing key. Only [`SigningKey::read`] makes one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SigningKey {
     file: PathBuf,
@@ -35,13 +34,13 @@ pub struct SigningKey {
 }
 
 impl SigningKey {
-    /// Looks at a private key without starting anything. The error is the end of a sentence that
+    /// Checks a private key file without running a program. The error is the end of a sentence that
     /// begins with the file.
     pub fn read(file: &Path) -> Result<Self, String> {
         let unreadable = |error: std::io::Error| format!("cannot be read: {error}");
         let about = std::fs::metadata(file).map_err(unreadable)?;
         let shown = file.display();
-        // `ssh-keygen` does not take a key of one's own that the group may read, either.
+        // `ssh-keygen`, too, refuses a user's own key that the group may read.
         let is_own = about.uid() == rustix::process::getuid().as_raw();
         if about.mode() & 0o007 != 0 || (is_own && about.mode() & 0o070 != 0) {
             return Err(format!(
@@ -73,7 +72,7 @@ impl SigningKey {
             ));
         }
         Ok(Self {
-            // git is started in another folder.
+            // Git runs in another folder.
             file: std::path::absolute(file).map_err(unreadable)?,
             public: format!("{} {}", head.kind, STANDARD.encode(head.public)),
         })
@@ -96,14 +95,14 @@ impl SigningKey {
         &self.public
     }
 
-    /// Lets `git`, which is going to be told `commit-tree`, sign.
+    /// Makes a `git commit-tree -S` sign with this key.
     pub(super) fn by<'a>(&self, git: Git<'a>) -> Git<'a> {
         let mut key = OsString::from("user.signingKey=");
         key.push(&self.file);
         git.args(["-c", "gpg.format=ssh", "-c"]).arg(key)
     }
 
-    /// Signs a commit that nobody needs, in a repository below `folder` that is removed again.
+    /// Tries to sign a commit, in a temporary repository below `folder`.
     pub async fn try_out(&self, config: &Config, folder: &Path) -> Result<(), RepositoryError> {
         let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
         let place = folder.join(format!(".doctor-{}", Uuid::now_v7()));
@@ -127,13 +126,13 @@ impl SigningKey {
                 .map(drop)
         };
         let tried = tried.await;
-        // What is left says nothing to anybody, and the next try makes one of its own.
+        // A left-over repository does no harm; the next try uses another.
         let _ = tokio::fs::remove_dir_all(&place).await;
         tried
     }
 }
 
-/// What an OpenSSH private key tells without being opened.
+/// The unencrypted part of an OpenSSH private key.
 struct Head {
     cipher: String,
     kind: String,
@@ -156,7 +155,7 @@ impl Head {
     }
 }
 
-/// Takes a field off: four bytes of length, then so many bytes.
+/// Takes a field: four bytes of length, then that many bytes.
 fn field<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
     let (length, after) = rest.split_first_chunk::<4>()?;
     let length = usize::try_from(u32::from_be_bytes(*length)).ok()?;

@@ -1,17 +1,17 @@
-//! What a folder's own `.git` says of its history, and the repository a folder lies in. Read
-//! without git: git would read the folder's configuration first, and that may be a stranger's.
+//! Reads a folder's history from its `.git`, and finds the repository around it. Without git, which
+//! would first read the folder's configuration, and that may be a stranger's.
 
 use std::path::{Path, PathBuf};
 
 use super::CommitId;
 
-/// The history a folder has already.
+/// The existing history of a folder.
 pub(super) struct History {
     pub(super) objects: PathBuf,
     pub(super) head: CommitId,
 }
 
-/// Returns the top of the repository that `folder` is a part of, where it is not itself a top.
+/// Returns the top of the repository around `folder`; `None` if `folder` is itself a top.
 pub(super) fn top_above(folder: &Path) -> Option<PathBuf> {
     if git_folder(folder).is_some() {
         return None;
@@ -20,13 +20,13 @@ pub(super) fn top_above(folder: &Path) -> Option<PathBuf> {
     folder.ancestors().skip(1).find(is_top).map(Path::to_owned)
 }
 
-/// Returns the file that names what is ignored in this clone alone, if there is one.
+/// Returns `info/exclude`, the ignore file of this clone alone, if there is one.
 pub(super) fn private_excludes(top: &Path) -> Option<PathBuf> {
     let path = common_folder(&git_folder(top)?).join("info").join("exclude");
     path.is_file().then_some(path)
 }
 
-/// Reads where the folder's HEAD points to.
+/// Returns the folder's object store and HEAD; `None` without a complete history.
 pub(super) fn history(folder: &Path) -> Option<History> {
     let git_folder = git_folder(folder)?;
     let common = common_folder(&git_folder);
@@ -49,7 +49,7 @@ pub(super) fn history(folder: &Path) -> Option<History> {
     Some(History { objects, head })
 }
 
-/// Returns the folder's `.git`, followed where it is a file (a work tree or submodule).
+/// Returns the folder's `.git`, following it if it is a file (a work tree or submodule).
 fn git_folder(folder: &Path) -> Option<PathBuf> {
     let path = folder.join(".git");
     if path.is_dir() {
@@ -59,7 +59,7 @@ fn git_folder(folder: &Path) -> Option<PathBuf> {
     Some(folder.join(elsewhere.strip_prefix("gitdir: ")?))
 }
 
-/// Returns the folder that the work trees of one repository share.
+/// Returns the git folder that all work trees of the repository share.
 fn common_folder(git_folder: &Path) -> PathBuf {
     match read(&git_folder.join("commondir")) {
         Some(common) => git_folder.join(common),

@@ -1,4 +1,4 @@
-//! Honest work from a container becomes commits of ours.
+//! Tests that honest work from a container becomes commits of ours.
 
 use super::*;
 

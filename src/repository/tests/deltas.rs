@@ -1,4 +1,4 @@
-//! Packs whose few bytes describe a great many.
+//! Tests with packs that unfold to many times their size.
 
 use std::io::Write as _;
 use std::time::{Duration, Instant};
@@ -16,7 +16,7 @@ fn deflated(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// Writes the head of an object in a pack: its kind and the bytes it inflates to.
+/// Encodes the head of an object in a pack: its kind and its inflated size.
 fn head(kind: u8, size: usize) -> Vec<u8> {
     let mut bytes = vec![(kind << 4) | u8::try_from(size & 15).unwrap()];
     let mut left = size >> 4;
@@ -38,7 +38,7 @@ fn length(mut number: usize) -> Vec<u8> {
     bytes
 }
 
-/// Says how far before its own place an object's base lies.
+/// Encodes the offset of an object's delta base.
 fn distance(mut back: usize) -> Vec<u8> {
     let mut bytes = vec![u8::try_from(back & 127).unwrap()];
     back >>= 7;

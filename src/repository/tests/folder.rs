@@ -1,11 +1,11 @@
-//! A plain folder goes in as a snapshot and gets a difference back.
+//! Tests of snapshots of plain folders and of applying differences to them.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
 use super::*;
 
-/// Everything below a folder: bytes, modes, links and times.
+/// Returns everything below a folder: bytes, modes, links and times.
 fn picture(folder: &Path) -> BTreeMap<PathBuf, String> {
     let mut found = BTreeMap::new();
     let mut open = vec![folder.to_owned()];
@@ -29,7 +29,7 @@ fn picture(folder: &Path) -> BTreeMap<PathBuf, String> {
     found
 }
 
-/// Names what is not as it was.
+/// Returns the paths that changed.
 fn changed_since(before: &BTreeMap<PathBuf, String>, folder: &Path) -> Vec<PathBuf> {
     let after = picture(folder);
     let paths = before.keys().chain(after.keys());

@@ -1,4 +1,4 @@
-//! Forks: what was done in one is pushed nowhere else, and its mirror goes with the last run.
+//! Tests that work on a fork is pushed nowhere else, and that its mirror goes with its last run.
 
 use super::*;
 
@@ -32,7 +32,7 @@ impl World {
             .unwrap()
     }
 
-    /// Has something done on top of the mirror's `main`, and accepted.
+    /// Makes and accepts a commit on top of the mirror's `main`.
     async fn done_in(&self, mirror: &Mirror) -> CommitId {
         let base = mirror.branch("main").await.unwrap();
         let container = self.container(mirror, base.as_ref()).await;

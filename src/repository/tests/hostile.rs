@@ -1,5 +1,5 @@
-//! What no container gets past the judge. Each commit is made with plumbing, since an honest git
-//! would not.
+//! Tests of commits that the judge refuses. They are made with plumbing commands, since an honest
+//! git would not make them.
 
 use super::*;
 

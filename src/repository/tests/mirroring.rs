@@ -1,4 +1,4 @@
-//! Fetching, looking, handing in, pushing.
+//! Tests of fetching, reading, packing and pushing.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;

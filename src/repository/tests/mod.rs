@@ -1,4 +1,4 @@
-//! Real repositories, real git, and commits no honest git would make.
+//! Tests with real repositories and real git, and commits that no honest git would make.
 
 mod coming_back;
 mod deltas;
@@ -21,7 +21,7 @@ use super::{CommitId, Config, RepositoryError};
 
 const RUN: &str = "019aa6b2-0000-7000-8000-000000000000";
 
-/// A forge's repository, a state directory, and a place that plays the container.
+/// A forge's repository, a state directory, and a folder that stands for the container.
 struct World {
     folder: TempDir,
     config: Config,
@@ -57,7 +57,7 @@ impl World {
         }
     }
 
-    /// Somebody else changes the forge's main branch.
+    /// Commits to the forge's main branch, as somebody else would.
     fn upstream_commit(&self, file: &str, content: &str) -> CommitId {
         let work = tempfile::tempdir_in(self.folder.path()).unwrap();
         let upstream = self.path("upstream.git");
@@ -94,7 +94,7 @@ impl World {
         path
     }
 
-    /// Takes everything the container has and the base has not, as the executor would send it.
+    /// Receives what the container has and the base has not, as the executor would send it.
     async fn receive(
         &self,
         mirror: &Mirror,
@@ -104,7 +104,7 @@ impl World {
         mirror.receive(pack_of(container, "HEAD", base).as_slice()).await
     }
 
-    /// Has `commit` accepted as the result of the run, as if it had come out of a container.
+    /// Accepts `commit` as the result of the run, as if it came from a container.
     async fn accepted(&self, mirror: &Mirror, commit: &CommitId) -> Pushable {
         let name = format!("refs/coding-agent/{RUN}/accepted");
         git(mirror.path(), &["update-ref", &name, commit.as_str()]);
@@ -137,7 +137,7 @@ fn commit_all(repository: &Path, message: &str) -> CommitId {
     head(repository)
 }
 
-/// Runs git as a stranger would, and fails the test where it fails.
+/// Runs git as a stranger would, and fails the test if it fails.
 fn git(directory: &Path, arguments: &[&str]) -> String {
     let output = try_git(directory, arguments, b"").unwrap();
     String::from_utf8(output).unwrap().trim_end().to_owned()
