@@ -1,4 +1,4 @@
-//! Looks after the runs that wait for people.
+//! Attends to runs that wait: delivers what people said to them and resumes or ends them.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,37 +12,38 @@ use crate::store::StoreError;
 use crate::task::command::Command;
 use crate::task::id::{RunId, TaskId};
 
-/// Long enough for a look at the forge, a push and a comment.
+/// Long enough to read the forge, push and comment.
 const LEASE: Duration = Duration::from_mins(5);
 
-/// A round of looks ends after the one that takes it beyond this.
+/// A round over all waiting runs ends with the first run after this time.
 const LONGEST_ROUND: Duration = Duration::from_mins(1);
 
-/// What became of a command from the command line.
+/// The effect of a command from the command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Told {
-    /// There is nobody to tell: the task has no unfinished run.
+    /// None: the task has no unfinished run.
     NoRun,
-    /// A worker has the run in hand and hears it.
+    /// It was left for the worker that holds the run.
     Worker(RunId),
-    /// Nobody worked on it, so it took effect here and now.
+    /// No worker held the run, so the command took effect at once.
     Here(Attended),
 }
 
 impl Service {
-    /// Looks once after every run that is set aside or put back, and rings for those that go on.
+    /// Attends to runs that wait for people or are postponed, for about a minute at most, and wakes
+    /// consumers for those that continue.
     pub async fn attend_all(&self) -> Result<(), StoreError> {
         let store = &self.workshop.store;
         let begun = Instant::now();
         let mut waiting = store.set_aside().await?;
         waiting.extend(store.parked(Utc::now()).await?);
-        // A round may end before its last run, so that it must not always begin with the same one.
+        // A round may end before its last run, so each begins with another one.
         let now = usize::try_from(Utc::now().timestamp_subsec_micros()).unwrap_or_default();
         let first = now % waiting.len().max(1);
         waiting.rotate_left(first);
         for run in waiting {
-            // What is put back may be so because the forge does not answer; the others are looked
-            // after next time.
+            // If the forge does not answer, each run may take long; the rest is left for the next
+            // round.
             if self.stop.asked.is_cancelled() || begun.elapsed() > LONGEST_ROUND {
                 return Ok(());
             }
@@ -51,8 +52,8 @@ impl Service {
         Ok(())
     }
 
-    /// Gives `command` to the unfinished run of `task`: through the store to the worker that has
-    /// it, else at once.
+    /// Gives `command` to the unfinished run of `task`: to the worker that holds it, through the
+    /// store, else it is executed here.
     pub async fn tell(&self, task: &TaskId, command: &Command) -> Result<Told, StoreError> {
         let store = &self.workshop.store;
         let Some(run) = store.unfinished_of(task).await? else {
@@ -65,7 +66,7 @@ impl Service {
         })
     }
 
-    /// Looks after one run; `None` where a worker has it in hand.
+    /// Attends to one run; `None` if a worker holds it.
     async fn attend(&self, run: RunId) -> Result<Option<Attended>, StoreError> {
         let Some((lease, stored)) = self.workshop.store.claim_run(run, LEASE).await? else {
             return Ok(None);
@@ -76,7 +77,7 @@ impl Service {
             return Ok(Some(Attended::Stays));
         };
         let run = Run::new(Arc::clone(&self.workshop), Arc::new(lease), &stored, thread, &self.stop);
-        // Boxed: it is rare, and its large future would be carried by everything that waits for it.
+        // Boxed: its large future is rarely needed, but would be part of every caller's.
         let attended = Box::pin(waiting::attend(run, stored.not_before)).await;
         if attended == Attended::GoesOn {
             self.bell.ring();

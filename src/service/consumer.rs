@@ -1,4 +1,4 @@
-//! The consumers: claim a run, work on it, give it back.
+//! The consumers: each claims a run, works on it, and releases it.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -18,17 +18,17 @@ use crate::journal::fact::Fact;
 use crate::store::{Lease, Run as StoredRun, Store, StoreError};
 use crate::task::id::TaskId;
 
-/// How long a lease lasts without a heartbeat.
+/// Duration of a lease without a heartbeat.
 const LEASE: Duration = Duration::from_mins(1);
 const HEARTBEAT: Duration = Duration::from_secs(20);
-/// How often an idle consumer looks without having been rung: runs that were put back become due by
-/// the clock.
+/// Interval at which an idle consumer looks without being woken: postponed runs become due by the
+/// clock.
 const LOOK_EVERY: Duration = Duration::from_secs(15);
 
-/// How a consumer put a run down.
+/// How a consumer's work on a run ended.
 #[derive(Debug, Clone)]
 pub struct Outcome {
-    /// `None` where it could not even be said which run is next.
+    /// `None` if no run could be claimed.
     pub task: Option<TaskId>,
     pub ending: Ending,
 }
@@ -43,7 +43,7 @@ impl std::fmt::Display for Outcome {
 }
 
 impl Service {
-    /// Works with all consumers until nothing is left that is due; returns how the runs ended.
+    /// Runs all consumers until no run is due; returns how the runs ended.
     pub async fn work_until_idle(self: &Arc<Self>) -> Vec<Outcome> {
         let mut consumers = JoinSet::new();
         for _ in 0..self.config.consumers {
@@ -63,7 +63,7 @@ impl Service {
         consumers.join_all().await.into_iter().flatten().collect()
     }
 
-    /// Works with all consumers until the program is asked to stop.
+    /// Runs all consumers until the program is asked to stop.
     pub async fn work_until_stopped(self: &Arc<Self>) {
         let mut consumers = JoinSet::new();
         for _ in 0..self.config.consumers {
@@ -81,7 +81,7 @@ impl Service {
         consumers.join_all().await;
     }
 
-    /// Waits until the bell rings, some time has passed, or the program stops.
+    /// Waits until `bell` resolves, [`LOOK_EVERY`] has passed, or the program is asked to stop.
     async fn pause(&self, bell: impl Future<Output = ()>) {
         tokio::select! {
             () = bell => {}
@@ -90,7 +90,7 @@ impl Service {
         }
     }
 
-    /// Claims the next run that is due and works on it; `None` when there is none.
+    /// Claims the next due run and works on it; `None` if there is none.
     async fn work_on_next(&self) -> Option<Outcome> {
         if self.stop.asked.is_cancelled() || pause_file(&self.workshop.settings.state_dir).exists() {
             return None;
@@ -116,15 +116,14 @@ impl Service {
         Some(Outcome { task, ending })
     }
 
-    /// Works on a claimed run while its lease is kept alive.
+    /// Works on a claimed run while its lease is extended.
     pub async fn work_on(&self, lease: Lease, stored: StoredRun, thread: Thread) -> Ending {
         let lease = Arc::new(lease);
         self.record(&lease.task, Some(lease.run), Fact::Claimed);
         let ending = tokio::select! {
             ending = self.advance(&lease, stored, thread) => ending,
             () = beat(&self.workshop.store, &lease) => {
-                // What the run had in hand is dropped where it stands: somebody else may have it by
-                // now.
+                // The work is dropped where it is: another worker may hold the run by now.
                 tracing::error!(task = %lease.task, "the lease was lost; the run is given up");
                 Ending::Disowned
             }
@@ -136,7 +135,7 @@ impl Service {
         ending
     }
 
-    /// Works on the run in a task of its own, so that a panic ends one run and not the service.
+    /// Advances the run in a task of its own, so that a panic ends one run and not the service.
     async fn advance(&self, lease: &Arc<Lease>, stored: StoredRun, thread: Thread) -> Ending {
         let workshop = || Arc::clone(&self.workshop);
         let run = Run::new(workshop(), Arc::clone(lease), &stored, thread.clone(), &self.stop);
@@ -172,17 +171,17 @@ impl Service {
     }
 }
 
-/// Tells whether it is no use to claim a run at once.
+/// True if claiming another run at once would be useless.
 fn must_pause(ending: &Ending) -> bool {
     matches!(ending, Ending::Unsaved)
 }
 
-/// Advances the run in a task that ends with the caller's.
+/// Advances the run in a task that is aborted with the caller's.
 async fn apart(run: Run) -> Result<Ending, tokio::task::JoinError> {
     AbortOnDropHandle::new(tokio::spawn(advance(run))).await
 }
 
-/// Extends the lease; ends when it is lost, or when nobody can know that it is not.
+/// Extends the lease; returns when it is lost, or may be after failing for its whole duration.
 async fn beat(store: &Store, lease: &Lease) {
     let mut extended_at = Instant::now();
     loop {

@@ -1,4 +1,4 @@
-//! A task from the command line, through the same consumer as all others.
+//! Works on a task from the command line, through the same consumer as all others.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -17,22 +17,22 @@ use crate::store::Admission;
 use crate::task::id::{RunId, TaskId};
 
 const LEASE: Duration = Duration::from_mins(1);
-/// Longest difference that is shown; a longer one is kept in a file.
+/// Maximum size of a difference that is shown; a larger one is kept in a file.
 const LONGEST_DIFF: u64 = 16 * 1024 * 1024;
 
 /// How a local task ended and what it changed.
 pub struct LocalOutcome {
     pub ending: Ending,
-    /// A patch; empty where nothing changed.
+    /// The patch; empty if nothing changed.
     pub diff: Clean,
-    /// For people: what was changed, how it was verified, what it cost.
+    /// Report for people: what was changed, how it was verified, what it cost.
     pub report: Clean,
 }
 
-/// The difference as it can be shown.
+/// A difference for display.
 struct Shown {
     text: Clean,
-    /// The exact patch, where the text is not that.
+    /// The file with the exact patch, if `text` differs from it.
     exact: Option<PathBuf>,
 }
 
@@ -72,8 +72,7 @@ impl Service {
             let shown = self.shown(&patch, length).await?;
             let is_applied =
                 matches!(ending, Ending::Done { .. }) && record.local.as_ref().is_some_and(|local| !local.dry_run);
-            // A failure keeps the patch whatever is shown: its text may have named the file
-            // already.
+            // A failure always keeps the patch: its text may name the file.
             kept = match ending {
                 Ending::Failed(_) => Some(patch.clone()),
                 _ => shown.exact.filter(|_| !is_applied),
@@ -92,7 +91,7 @@ impl Service {
         })
     }
 
-    /// Reads a patch for showing: without secrets, as text, and only if it is not too long.
+    /// Reads a patch for display: without secrets, as text, and only if it is not too long.
     async fn shown(&self, patch: &Path, length: u64) -> anyhow::Result<Shown> {
         if length > LONGEST_DIFF {
             return Ok(Shown {

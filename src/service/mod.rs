@@ -1,5 +1,5 @@
-//! The service: the producer admits what people label, consumers work on it, recovery sees to it
-//! that nothing is forgotten. Start-up is recovery; there is no other recovery code.
+//! The service: the producer admits labelled items, consumers work on them, recovery repairs what a
+//! crash left. Recovery runs at every start; there is no other recovery code.
 
 pub mod attending;
 pub mod consumer;
@@ -31,13 +31,13 @@ use crate::task::id::{RunId, TaskId};
 use crate::workspace::containers::Containers;
 use forges::{Connected, Forges};
 
-/// What the program knows of the machine besides its configuration.
+/// Properties of the machine that are not in the configuration.
 pub struct Host {
-    /// This program's own file.
+    /// Path of this program.
     pub program: PathBuf,
     /// `DOCKER_HOST`, if it is set.
     pub docker_host: Option<String>,
-    /// The proxy that it is behind, if it is.
+    /// The proxy that the machine is behind, if any.
     pub upstream: Arc<Upstream>,
 }
 
@@ -51,7 +51,7 @@ pub struct Service {
 }
 
 impl Service {
-    /// Opens the store and puts the parts together. Touches neither forge nor model nor Docker.
+    /// Opens the store and assembles the service. Contacts neither forge, model nor Docker.
     pub async fn open(
         config: Config,
         host: Host,
@@ -93,8 +93,7 @@ impl Service {
         &self.workshop.store
     }
 
-    /// Writes `page` below an item that no run works on, once: `(area, what)` names it among all
-    /// that is said there.
+    /// Comments `page` once on an item that no run works on; `(area, what)` identifies the comment.
     async fn say(
         &self,
         connected: &Connected,
@@ -133,9 +132,9 @@ fn settings(config: &Config, program: PathBuf) -> Settings {
 }
 
 /// Returns the name that tells this installation's containers from those of others on the same
-/// engine. It lies with the state, where the first start puts it: the path alone would be the same
-/// in every worker that runs in a container, and each would sweep the others' containers. Where it
-/// cannot be put the path has to do.
+/// engine. The first start stores it with the state: the path alone would be the same in every
+/// worker that runs in a container, and each would sweep the others' containers. If it cannot be
+/// stored, the name is derived from the path.
 pub fn instance(state_dir: &Path) -> String {
     let file = state_dir.join("instance");
     let read = || {
@@ -153,7 +152,7 @@ pub fn instance(state_dir: &Path) -> String {
         })
 }
 
-/// Puts a new name there in one step, unless another process was faster.
+/// Writes a new name atomically, unless another process was faster.
 fn make(file: &Path) -> std::io::Result<()> {
     let name = uuid::Uuid::new_v4().simple().to_string();
     let draft = file.with_extension(&name);
@@ -179,11 +178,11 @@ mod tests {
         assert_eq!(instance(&first), name);
         std::fs::rename(&first, &moved).unwrap();
         assert_eq!(instance(&moved), name);
-        // Another installation at the same place, as in a container of its own.
+        // Another installation at the same path, as in another container.
         std::fs::create_dir(&first).unwrap();
         assert_ne!(instance(&first), name);
         assert_eq!(std::fs::read_dir(&first).unwrap().count(), 1);
-        // What cannot be a name is none, and without a folder there is nothing to keep one in.
+        // An invalid name is ignored, and without a folder none can be stored.
         std::fs::write(moved.join("instance"), "coding-agent.run=1").unwrap();
         assert_ne!(instance(&moved), name);
         assert_eq!(instance(&second), instance(&second));

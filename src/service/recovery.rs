@@ -1,4 +1,4 @@
-//! What every start begins with: containers nobody needs are swept, unfinished runs are rung for.
+//! Recovery at every start: sweeps unneeded containers and wakes consumers for unfinished runs.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -15,31 +15,30 @@ use crate::task::id::{RunId, TaskId};
 use crate::task::state::State;
 use crate::workspace::pool_filler::PoolFiller;
 
-/// Long enough to write one line.
+/// Long enough to save one state.
 const LEASE: Duration = Duration::from_secs(10);
 
 impl Service {
-    /// Brings the outside in line with the book. A Docker engine that does not answer is left to
-    /// the runs that need it.
+    /// Closes abandoned local runs, wakes consumers for unfinished runs, and sweeps containers. A
+    /// Docker engine that does not answer is left to the runs that need it.
     pub async fn recover(&self) -> Result<(), StoreError> {
         self.drop_local_runs().await?;
         for _ in self.workshop.store.unfinished().await? {
             self.bell.ring();
         }
-        // Boxed: it is rare, and whoever recovers would carry it.
+        // Boxed: its large future is rarely needed, but would be part of every caller's.
         Box::pin(self.sweep()).await
     }
 
-    /// Removes the containers that nobody needs any more: a process was killed, or the engine was
-    /// away when one was to go.
+    /// Removes containers that nobody needs, left by a killed process or by a failed removal.
     pub async fn sweep(&self) -> Result<(), StoreError> {
-        // Listed first, so that a run that begins meanwhile keeps its container.
+        // Listed before the runs are read, so that a run that begins meanwhile keeps its container.
         let left = self.containers().await;
         let unfinished = self.workshop.store.unfinished().await?;
         let keep: HashSet<_> = unfinished.iter().map(|run| run.id).collect();
         let swept = match left {
             Ok((docker, mut left)) => {
-                // However old: somebody is at work in them.
+                // A living worker's containers stay, however old.
                 let held = self.workshop.store.held_elsewhere().await?;
                 left.retain(|container| container.run().is_none_or(|run| !held.contains(&run)));
                 left.retain(|container| !self.is_kept_waiting(container));
@@ -58,7 +57,7 @@ impl Service {
         Ok(())
     }
 
-    /// Tells whether a container waits for a run, here or in another process that lives.
+    /// True if a container is in the warm pool of this or another living process.
     fn is_kept_waiting(&self, container: &Found) -> bool {
         let (store, pool) = (&self.workshop.store, &self.workshop.containers.pool);
         container.waits_with().is_some_and(|worker| {
@@ -70,8 +69,7 @@ impl Service {
         })
     }
 
-    /// Keeps containers waiting for runs as the configuration wants, until the program is asked to
-    /// stop.
+    /// Keeps the warm pool filled as configured, until the program is asked to stop.
     pub async fn keep_warm(&self) {
         let filler = PoolFiller {
             containers: &self.workshop.containers,
@@ -82,7 +80,7 @@ impl Service {
         Box::pin(filler.run()).await;
     }
 
-    /// Tells whether a container could not be removed since the last sweep.
+    /// True if the removal of a container failed since the last sweep.
     pub fn has_litter(&self) -> bool {
         self.workshop.containers.has_litter()
     }
@@ -92,13 +90,13 @@ impl Service {
         Ok((docker, docker.all().await?))
     }
 
-    /// A local task lives and dies with the command that gave it: what a killed one left is closed,
-    /// and its copy of the folder removed.
+    /// Stops the local runs that a killed command left, and removes their copies of the folder: a
+    /// local task ends with its command.
     async fn drop_local_runs(&self) -> Result<(), StoreError> {
         let store = &self.workshop.store;
         let now = Utc::now();
         for run in store.unfinished().await? {
-            // One that was written this moment is about to be claimed by its own command.
+            // A new run is about to be claimed by its own command.
             let is_fresh = run.state == State::Queued && now - run.created_at < TimeDelta::minutes(1);
             if is_fresh || !matches!(run.task, TaskId::Local { .. }) {
                 continue;
@@ -113,7 +111,7 @@ impl Service {
                 Ok(run) => store.run(run).await?,
                 Err(_) => None,
             };
-            // The command of one that just ended still reads its result.
+            // The command of a run that just ended may still read its result.
             let is_in_use = run.is_some_and(|run| !run.state.is_final() || now - run.updated_at < TimeDelta::hours(1));
             if !is_in_use {
                 self.discard_copy(&name).await;

@@ -1,4 +1,4 @@
-//! SIGTERM and SIGINT: the first asks for the safe point, the second ends the program at once.
+//! Shutdown by SIGTERM or SIGINT: at a safe point, or at once by a second signal.
 
 use std::time::Duration;
 
@@ -6,26 +6,26 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::agent::record::stop::Stop;
 
-/// Listens for the signals that end the program.
+/// A listener for the signals that end the program.
 pub struct Shutdown {
     terminate: Signal,
     interrupt: Signal,
 }
 
-/// How long the program may take to end once it was asked to.
+/// Time limits of a shutdown.
 #[derive(Debug, Clone, Copy)]
 pub struct Grace {
-    /// For a running tool call to finish.
+    /// Time for a running tool call to finish.
     tools: Duration,
-    /// For saving and clearing up after that.
+    /// Time after that for saving and cleaning up.
     saving: Duration,
 }
 
-/// Part of the grace period that a running tool call may take; the rest is for saving.
+/// Share of the grace period for a running tool call; the rest is for saving.
 const TOOL_SHARE: f64 = 0.4;
 
 impl Grace {
-    /// Lets a running tool call finish: somebody's work goes on after the restart.
+    /// Lets a running tool call finish, for work that continues after the restart.
     pub fn for_work(whole: Duration) -> Self {
         Self {
             tools: whole.mul_f64(TOOL_SHARE),
@@ -33,7 +33,7 @@ impl Grace {
         }
     }
 
-    /// Gives everything up at once and only clears up: somebody waits for the prompt.
+    /// Cancels work at once and only cleans up, for a command whose user waits.
     pub fn for_clearing_up(whole: Duration) -> Self {
         Self {
             tools: Duration::ZERO,
@@ -43,7 +43,7 @@ impl Grace {
 }
 
 impl Shutdown {
-    /// Begins to listen.
+    /// Starts listening.
     pub fn listen() -> std::io::Result<Self> {
         Ok(Self {
             terminate: signal(SignalKind::terminate())?,
@@ -51,8 +51,8 @@ impl Shutdown {
         })
     }
 
-    /// Passes the first signal on to `stop`. Returns when the program must end whatever it does:
-    /// after the grace period, or at the second signal.
+    /// Passes the first signal on to `stop`. Returns when the program must end in any case: after
+    /// the grace period, or at the second signal.
     pub async fn watch(mut self, stop: Stop, grace: Grace) {
         self.next().await;
         tracing::info!("asked to stop: reaching the safe point");
