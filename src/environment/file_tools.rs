@@ -43,7 +43,7 @@ impl FileTools {
         }
         if !(LEAST_BYTES..=MOST_BYTES).contains(&self.max_bytes) {
             faults.push(format!(
-                "files.max_bytes: {} cannot be; write {LEAST_BYTES} to {MOST_BYTES} (commands read and write files of any size)",
+                "files.max_bytes: {} is out of range; write {LEAST_BYTES} to {MOST_BYTES} (commands read and write files of any size)",
                 self.max_bytes
             ));
         }

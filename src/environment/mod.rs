@@ -186,7 +186,7 @@ pub enum EnvironmentError {
         known: String,
     },
     /// The operator: a service does not become ready as configured.
-    #[error("the service {service} did not become ready: {reason}; mend command_executor.services.{service}{}", said_last(.said))]
+    #[error("the service {service} did not become ready: {reason}; correct command_executor.services.{service}{}", said_last(.said))]
     ServiceNotReady {
         service: String,
         reason: String,
@@ -315,7 +315,7 @@ impl Config {
                 ));
             }
             (*count > MOST_WARM)
-                .then(|| format!("warm.{name}: {count} are more than {MOST_WARM}, the most; write fewer"))
+                .then(|| format!("warm.{name}: {count} is more than {MOST_WARM}, the maximum; write fewer"))
         });
         faults.collect()
     }
@@ -420,7 +420,7 @@ mod tests {
         insta::assert_snapshot!(config.validate().join("\n"), @r"
         default_environment: 'ruby' is not among the environments; write one of go
         network.allow.1: 'https://pypi.org/' is not a host; write a name such as example.com, *.example.com for all below it, or example.com:8080 for another port than 80 and 443 (no https://, no path)
-        warm.go: 33 are more than 32, the most; write fewer
+        warm.go: 33 is more than 32, the maximum; write fewer
         warm.python: there is no such environment; write one of go
         resources.cpu_limit: NaN is not a number of processors; write at least 0.01
         resources.memory_limit: 'much' is not a size; write a number of bytes, or a number with k, m, g or t, such as 4g

@@ -72,7 +72,7 @@ pub(super) fn classify(what: &str, complaint: &str) -> RepositoryError {
     let says = |words: &[&str]| words.iter().any(|word| said.contains(word));
     // Checked before `MOVED`, whose words it contains too, but where a retry helps.
     if says(&IN_THE_WAY) {
-        let mend = "a branch stands where the new one needs a folder: rename or delete it (it is named as the new one, up to a `/`)";
+        let mend = "another branch has the new one's name up to a `/`, and git cannot have both: rename or delete it";
         let reason = format!("{reason}; {mend}");
         return RepositoryError::Refused { what, reason };
     }
@@ -126,7 +126,7 @@ fn in_one_line(complaint: &str) -> String {
     });
     let told = told.collect::<Vec<_>>().join("; ");
     if told.is_empty() {
-        return "git failed without a word".to_owned();
+        return "git failed without a message".to_owned();
     }
     told
 }
@@ -211,7 +211,7 @@ mod tests {
                 "GH006: Protected branch update failed; [remote rejected] (hook declined)",
             ),
             ("fatal: bad object HEAD\n", "bad object HEAD"),
-            ("  \n", "git failed without a word"),
+            ("  \n", "git failed without a message"),
         ] {
             assert_eq!(in_one_line(complaint), expected);
         }

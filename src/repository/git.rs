@@ -300,7 +300,7 @@ impl<'a> Git<'a> {
             let _ = child.start_kill();
             return Err(RepositoryError::Unexpected {
                 what: self.what,
-                reason: format!("git cannot be limited in memory and time ({error}), so it is not let run"),
+                reason: format!("git cannot be limited in memory and time ({error}), so it is not run"),
             });
         }
         Ok((child, Group::led_by(pid), feed))
