@@ -1,4 +1,4 @@
-//! Starts git; no other module does.
+//! Starts git on the worker; no other module does.
 //!
 //! Guarantees: nothing of the caller's environment except the search path, proxies and
 //! certificates; no configuration but ours; no hook, filter, helper, pager, prompt or submodule;
