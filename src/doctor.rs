@@ -12,7 +12,7 @@ use crate::config::Config;
 use crate::conversation::excerpt;
 use crate::environment::docker::Docker;
 use crate::environment::{Environment, EnvironmentError};
-use crate::forge::{Finding, Verdict};
+use crate::finding::{Finding, Verdict};
 use crate::llm::LlmError;
 use crate::llm::chat::Model;
 use crate::llm::measure::Measured;
@@ -50,8 +50,8 @@ pub async fn examine(config: &Config, host: &Host, check: ModelCheck) -> Vec<Fin
 
 fn doubts(config: &Config) -> Vec<Finding> {
     let as_finding = |doubt: String| {
-        let (what, mend) = doubt.split_once("; ").unwrap_or((&doubt, "look at it"));
-        doubtful("configuration", what, mend)
+        let (what, remedy) = doubt.split_once("; ").unwrap_or((&doubt, "look at it"));
+        Finding::doubtful("configuration", what, remedy)
     };
     config.doubts().into_iter().map(as_finding).collect()
 }
@@ -64,8 +64,8 @@ fn state_dir(path: &Path) -> Finding {
         .and_then(|()| std::fs::write(&probe, b""))
         .and_then(|()| std::fs::remove_file(&probe));
     match written {
-        Ok(()) => good("state directory", shown.display()),
-        Err(error) => bad(
+        Ok(()) => Finding::good("state directory", shown.display()),
+        Err(error) => Finding::bad(
             "state directory",
             format!("{} cannot be written to: {error}", shown.display()),
             "let state_dir name a folder this user may write to",
@@ -85,14 +85,14 @@ async fn signing_key(config: &Config) -> Option<Finding> {
         }
     };
     if let Err(error) = key.try_out(&config.git, &config.state_dir).await {
-        return Some(bad(
+        return Some(Finding::bad(
             SUBJECT,
             error,
             "install OpenSSH's ssh-keygen (Debian: openssh-client), and give the program's user an entry in /etc/passwd",
         ));
     }
     if config.git.author_email == repository::Config::default().author_email {
-        return Some(doubtful(
+        return Some(Finding::doubtful(
             SUBJECT,
             format!(
                 "signs, but no account has the address {}, so a forge calls the commits unverified",
@@ -104,7 +104,7 @@ async fn signing_key(config: &Config) -> Option<Finding> {
             ),
         ));
     }
-    Some(good(
+    Some(Finding::good(
         SUBJECT,
         format!(
             "signs; the account of {} needs it as signing key: {}",
@@ -116,7 +116,7 @@ async fn signing_key(config: &Config) -> Option<Finding> {
 
 async fn forges(config: &Config) -> Vec<Finding> {
     if config.task_sources.is_empty() {
-        return vec![doubtful(
+        return vec![Finding::doubtful(
             "forges",
             "none is named, so only `run --task` works",
             "to work on issues, write `task_sources: [github]` or `[gitlab]` and fill in that section",
@@ -141,14 +141,14 @@ async fn forges(config: &Config) -> Vec<Finding> {
 async fn environments(config: &Config, docker_host: Option<&str>) -> Vec<Finding> {
     let section = &config.command_executor;
     let mut findings = vec![match section.executor_file() {
-        Ok(path) => good("executor", path.display()),
+        Ok(path) => Finding::good("executor", path.display()),
         Err(reason) => told_apart("executor", reason, "name it in command_executor.executor_path"),
     }];
     let docker = match Docker::connect(section, docker_host, &instance(&config.state_dir)).await {
         Ok(docker) => docker,
         Err(error) => {
             findings.push(match error {
-                EnvironmentError::NoDocker { address, reason } => bad(
+                EnvironmentError::NoDocker { address, reason } => Finding::bad(
                     "Docker",
                     format!("the engine at {address} cannot be used: {reason}"),
                     "start it, let this user into the group docker (counts from the next login), or set DOCKER_HOST",
@@ -158,11 +158,11 @@ async fn environments(config: &Config, docker_host: Option<&str>) -> Vec<Finding
             return findings;
         }
     };
-    findings.push(good("Docker", docker.describe()));
+    findings.push(Finding::good("Docker", docker.describe()));
     match docker.missing_runtime() {
         Some(error) => findings.push(told_apart("runtime", error, "change command_executor.runtime")),
         None if section.runtime.is_empty() => {}
-        None => findings.push(good("runtime", &section.runtime)),
+        None => findings.push(Finding::good("runtime", &section.runtime)),
     }
     for (name, environment) in &section.environments {
         findings.push(image(&docker, name, environment).await);
@@ -176,13 +176,13 @@ async fn environments(config: &Config, docker_host: Option<&str>) -> Vec<Finding
 async fn image(docker: &Docker, name: &str, environment: &Environment) -> Finding {
     let subject = format!("environment {name}");
     match docker.has_image(&environment.image).await {
-        Ok(true) => good(subject, &environment.image),
-        Ok(false) if environment.build.is_some() => doubtful(
+        Ok(true) => Finding::good(subject, &environment.image),
+        Ok(false) if environment.build.is_some() => Finding::doubtful(
             subject,
             format!("{} is not there yet", environment.image),
             "nothing to do: it is built at the first need",
         ),
-        Ok(false) => doubtful(
+        Ok(false) => Finding::doubtful(
             subject,
             format!(
                 "{} is not there; it will be pulled at the first need if a registry has it",
@@ -201,8 +201,8 @@ async fn image(docker: &Docker, name: &str, environment: &Environment) -> Findin
 async fn service_image(docker: &Docker, name: &str, image: &str) -> Finding {
     let subject = format!("service {name}");
     match docker.has_image(image).await {
-        Ok(true) => good(subject, image),
-        Ok(false) => doubtful(
+        Ok(true) => Finding::good(subject, image),
+        Ok(false) => Finding::doubtful(
             subject,
             format!("{image} is not there; it will be pulled at the first need if a registry has it"),
             format!("pull it: docker pull {image}"),
@@ -217,21 +217,21 @@ async fn tool_servers(config: &Config, program: &Path) -> Vec<Finding> {
         let server: Arc<dyn ToolServer> = Arc::new(McpServer::configured(entry, program));
         let subject = format!("MCP server {}", entry.mcp_server_name);
         findings.push(match server.list().await {
-            Ok(tools) if tools.is_empty() => doubtful(
+            Ok(tools) if tools.is_empty() => Finding::doubtful(
                 subject,
                 "it has no tools",
                 "look at its documentation, or take it out of mcp_servers",
             ),
             Ok(tools) => {
                 let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
-                good(subject, names.join(", "))
+                Finding::good(subject, names.join(", "))
             }
             Err(
                 ToolError::Away { reason, .. }
                 | ToolError::Lost { reason, .. }
                 | ToolError::Forbidden { reason, .. }
                 | ToolError::TellModel(reason),
-            ) => bad(
+            ) => Finding::bad(
                 subject,
                 reason,
                 "run its command by hand: it should wait for input and print nothing",
@@ -248,7 +248,7 @@ async fn model(config: &Config, check: ModelCheck) -> Vec<Finding> {
         Err(error) => return vec![no_model("model", &error)],
     };
     let (finding, answers) = match model.examine().await {
-        Ok(said) => (good("model", said), true),
+        Ok(said) => (Finding::good("model", said), true),
         // A reply may show what the server cannot tell about itself, unless there is nobody to
         // reply.
         Err(error) => (
@@ -275,12 +275,15 @@ async fn confidential(model: &Model) -> Option<Finding> {
     let part = model.confidential_part()?;
     let near = model.kept_near(format!("{part} must stay local"));
     match near.examine().await {
-        Ok(_) => Some(good(SUBJECT, format!("the model is local, as it has to be for {part}"))),
+        Ok(_) => Some(Finding::good(
+            SUBJECT,
+            format!("the model is local, as it has to be for {part}"),
+        )),
         // All other work is still possible.
         Err(error @ LlmError::TooFar { .. }) => {
             let error = error.to_string();
-            let (what, mend) = error.split_once("; ").unwrap_or((&error, ""));
-            Some(doubtful(SUBJECT, what, mend))
+            let (what, remedy) = error.split_once("; ").unwrap_or((&error, ""));
+            Some(Finding::doubtful(SUBJECT, what, remedy))
         }
         // Other faults of the server were reported already.
         Err(_) => None,
@@ -296,7 +299,7 @@ async fn reply(model: &Model) -> Finding {
     chat.send_user_message(&nothing_to_hide.clean("Reply with the word: ready"));
     let begun = Instant::now();
     match chat.get_response().await {
-        Ok(reply) => good(
+        Ok(reply) => Finding::good(
             SUBJECT,
             format!(
                 "\"{}\" after {:.1} s; {} tokens in, {} out",
@@ -315,11 +318,11 @@ async fn window(model: &Model) -> Finding {
     const SUBJECT: &str = "model's window";
     let configured = model.window();
     match model.measure_window().await {
-        Ok(Measured::Whole { tokens }) => good(
+        Ok(Measured::Whole { tokens }) => Finding::good(
             SUBJECT,
             format!("a prompt of {tokens} tokens was read from its first word on; {configured} are configured"),
         ),
-        Ok(Measured::Cut { arrived, is_silent }) => bad(
+        Ok(Measured::Cut { arrived, is_silent }) => Finding::bad(
             SUBJECT,
             format!(
                 "of a long prompt about {arrived} tokens arrive, and {configured} are configured; the server {}",
@@ -331,7 +334,7 @@ async fn window(model: &Model) -> Finding {
             ),
             model.window_mend(),
         ),
-        Ok(Measured::Unsure { tokens }) => doubtful(
+        Ok(Measured::Unsure { tokens }) => Finding::doubtful(
             SUBJECT,
             format!(
                 "the model does not repeat a word from the beginning of a text, so it cannot be said whether {tokens} tokens arrive"
@@ -345,47 +348,18 @@ async fn window(model: &Model) -> Finding {
 fn no_model(subject: &str, error: &LlmError) -> Finding {
     let usual = "start the model's server, or fix the section llm of the configuration";
     match error {
-        LlmError::Refused { what, mend } => bad(subject, what, mend),
-        LlmError::Truncated { sent, counted, mend } => bad(
+        LlmError::Refused { what, mend } => Finding::bad(subject, what, mend),
+        LlmError::Truncated { sent, counted, mend } => Finding::bad(
             subject,
             format!("the prompt was cut: about {sent} tokens were sent, the server counted {counted}"),
             mend,
         ),
-        LlmError::RateLimited { .. } => doubtful(subject, error, "nothing to do: runs wait until then"),
+        LlmError::RateLimited { .. } => Finding::doubtful(subject, error, "nothing to do: runs wait until then"),
         LlmError::TooFar { .. }
         | LlmError::Unreachable { .. }
         | LlmError::TooLong { .. }
         | LlmError::ToolsUnsupported(_)
-        | LlmError::Cancelled => bad(subject, error, usual),
-    }
-}
-
-fn good(subject: impl Into<String>, detail: impl Display) -> Finding {
-    Finding {
-        subject: subject.into(),
-        verdict: Verdict::Good {
-            detail: detail.to_string(),
-        },
-    }
-}
-
-fn doubtful(subject: impl Into<String>, detail: impl Display, mend: impl Display) -> Finding {
-    Finding {
-        subject: subject.into(),
-        verdict: Verdict::Doubtful {
-            detail: detail.to_string(),
-            mend: mend.to_string(),
-        },
-    }
-}
-
-fn bad(subject: impl Into<String>, detail: impl Display, mend: impl Display) -> Finding {
-    Finding {
-        subject: subject.into(),
-        verdict: Verdict::Bad {
-            detail: detail.to_string(),
-            mend: mend.to_string(),
-        },
+        | LlmError::Cancelled => Finding::bad(subject, error, usual),
     }
 }
 
@@ -394,7 +368,7 @@ fn bad(subject: impl Into<String>, detail: impl Display, mend: impl Display) -> 
 fn told_apart(subject: impl Into<String>, error: impl Display, usual: &str) -> Finding {
     let error = error.to_string();
     match error.split_once("; ") {
-        Some((what, mend)) => bad(subject, what, mend),
-        None => bad(subject, error, usual),
+        Some((what, remedy)) => Finding::bad(subject, what, remedy),
+        None => Finding::bad(subject, error, usual),
     }
 }

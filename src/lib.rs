@@ -10,6 +10,7 @@ pub mod plan; // the plan a model makes, and what makes one valid
 pub mod rules; // what a project asks of whoever works on it
 pub mod evidence; // what speaks for a change and against it
 pub mod egress; // what a container may reach
+pub mod finding; // what `doctor` says of one thing
 pub mod secret; // what must not be shown, and text that may be
 pub mod approval; // what people are asked to allow
 pub mod markdown; // what people wrote as the model reads it, and what the bot writes

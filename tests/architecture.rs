@@ -14,6 +14,7 @@ const FLOORS: [&[&str]; 6] = [
         "rules",
         "evidence",
         "egress",
+        "finding",
         "secret",
         "approval",
         "markdown",

@@ -10,7 +10,7 @@ use super::arguments::Doctor;
 use super::exit;
 use super::session::{configuration_or_defaults, environment, host, print};
 use crate::doctor::{self, ModelCheck};
-use crate::forge::{Finding, Verdict};
+use crate::finding::{Finding, Verdict};
 use crate::secret::Redactor;
 
 /// Longest subject that widens the column; a longer one does not push all others to the right.
@@ -30,8 +30,7 @@ pub async fn examine(config: Option<&Path>, asked: &Doctor) -> ExitCode {
     let findings = doctor::examine(&config, &host(), check).await;
     let is_coloured = std::io::stdout().is_terminal() && environment("NO_COLOR").is_none_or(|value| value.is_empty());
     print(Redactor::new(&config.secrets()).clean(&report(&findings, is_coloured)));
-    let is_bad = |finding: &Finding| matches!(finding.verdict, Verdict::Bad { .. });
-    if findings.iter().any(is_bad) {
+    if findings.iter().any(Finding::is_bad) {
         exit::FAILED.into()
     } else {
         exit::SUCCESS.into()
@@ -44,15 +43,15 @@ fn report(findings: &[Finding], is_coloured: bool) -> String {
     let mut lines = Vec::new();
     let (mut looks, mut bads) = (0, 0);
     for finding in findings {
-        let (word, colour, detail, mend) = match &finding.verdict {
+        let (word, colour, detail, remedy) = match &finding.verdict {
             Verdict::Good { detail } => ("ok", AnsiColor::Green, detail, None),
-            Verdict::Doubtful { detail, mend } => {
+            Verdict::Doubtful { detail, remedy } => {
                 looks += 1;
-                ("look", AnsiColor::Yellow, detail, Some(mend))
+                ("look", AnsiColor::Yellow, detail, Some(remedy))
             }
-            Verdict::Bad { detail, mend } => {
+            Verdict::Bad { detail, remedy } => {
                 bads += 1;
-                ("BAD", AnsiColor::Red, detail, Some(mend))
+                ("BAD", AnsiColor::Red, detail, Some(remedy))
             }
         };
         let style = if is_coloured {
@@ -65,8 +64,8 @@ fn report(findings: &[Finding], is_coloured: bool) -> String {
             finding.subject,
             one_line(detail)
         ));
-        if let Some(mend) = mend {
-            lines.push(format!("      {:<width$}  -> {}", "", one_line(mend)));
+        if let Some(remedy) = remedy {
+            lines.push(format!("      {:<width$}  -> {}", "", one_line(remedy)));
         }
     }
     lines.push(String::new());

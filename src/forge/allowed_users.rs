@@ -2,7 +2,7 @@
 //! rights.
 
 use super::who::Who;
-use super::{Finding, Verdict};
+use crate::finding::{Finding, Verdict};
 
 /// How an entry begins that names an account by its id.
 const ID: &str = "id:";
@@ -41,15 +41,15 @@ impl Entry {
             },
             (Self::Login(login), Some((_, id))) => Verdict::Doubtful {
                 detail: format!("{login} is {ID}{id}; a login that is given up can be taken by anybody"),
-                mend: format!("write \"{ID}{id}\" instead of {login} in {section}.allowed_users"),
+                remedy: format!("write \"{ID}{id}\" instead of {login} in {section}.allowed_users"),
             },
             (Self::Id(id), None) => Verdict::Doubtful {
                 detail: format!("there is no account {ID}{id}"),
-                mend: format!("take it out of {section}.allowed_users"),
+                remedy: format!("take it out of {section}.allowed_users"),
             },
             (Self::Login(login), None) => Verdict::Doubtful {
                 detail: format!("nobody is called {login}"),
-                mend: format!("take it out of {section}.allowed_users: whoever takes that name is obeyed"),
+                remedy: format!("take it out of {section}.allowed_users: whoever takes that name is obeyed"),
             },
         }
     }

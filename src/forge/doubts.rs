@@ -3,7 +3,7 @@
 
 use chrono::{NaiveDate, TimeDelta, Utc};
 
-use super::Verdict;
+use crate::finding::Verdict;
 
 /// A token that expires sooner than this is worth a word.
 const SOON: TimeDelta = TimeDelta::days(14);
@@ -12,23 +12,23 @@ const SOON: TimeDelta = TimeDelta::days(14);
 #[derive(Debug, Default)]
 pub(super) struct Doubts {
     said: Vec<String>,
-    mends: Vec<String>,
+    remedies: Vec<String>,
 }
 
 impl Doubts {
-    pub(super) fn add(&mut self, what: impl Into<String>, mend: impl Into<String>) {
+    pub(super) fn add(&mut self, what: impl Into<String>, remedy: impl Into<String>) {
         self.said.push(what.into());
-        let mend = mend.into();
-        if !self.mends.contains(&mend) {
-            self.mends.push(mend);
+        let remedy = remedy.into();
+        if !self.remedies.contains(&remedy) {
+            self.remedies.push(remedy);
         }
     }
 
     /// Adds that rights are not needed, if there are any.
-    pub(super) fn wider(&mut self, rights: &[&str], mend: &str) {
+    pub(super) fn wider(&mut self, rights: &[&str], remedy: &str) {
         if !rights.is_empty() {
             let what = format!("it may do more than the program needs: {}", rights.join(", "));
-            self.add(what, mend);
+            self.add(what, remedy);
         }
     }
 
@@ -53,7 +53,7 @@ impl Doubts {
         }
         Verdict::Doubtful {
             detail: format!("{detail}; {}", self.said.join("; ")),
-            mend: self.mends.join("; "),
+            remedy: self.remedies.join("; "),
         }
     }
 }
@@ -84,7 +84,7 @@ mod tests {
         doubts.add("c", "take them off");
         let expected = Verdict::Doubtful {
             detail: "works; it may do more than the program needs: a, b; c".to_owned(),
-            mend: "take them off".to_owned(),
+            remedy: "take them off".to_owned(),
         };
         assert_eq!(doubts.on("works".to_owned()), expected);
     }

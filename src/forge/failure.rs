@@ -29,7 +29,7 @@ pub(super) enum Failure {
     /// The operator must change something before it is worth asking. The status is the one that
     /// says so best.
     #[error("something must be set up first")]
-    Unprepared { status: StatusCode, mend: String },
+    Unprepared { status: StatusCode, remedy: String },
 }
 
 impl Failure {
@@ -69,7 +69,7 @@ pub(super) struct Attempt<'a> {
     /// In the form "reading owner/repo#12".
     pub(super) what: &'a str,
     /// What to do when the forge refuses: the missing right and where to give it.
-    pub(super) mend: &'a str,
+    pub(super) remedy: &'a str,
     /// What to do when the forge does not know the token at all.
     pub(super) renew: &'a str,
 }
@@ -82,7 +82,7 @@ impl Attempt<'_> {
         match failure {
             Failure::Answered { status, message } => match status {
                 StatusCode::UNAUTHORIZED => self.refused(status, &message, self.renew),
-                StatusCode::FORBIDDEN | StatusCode::NOT_FOUND => self.refused(status, &message, self.mend),
+                StatusCode::FORBIDDEN | StatusCode::NOT_FOUND => self.refused(status, &message, self.remedy),
                 StatusCode::GONE => ForgeError::Gone { what },
                 _ => ForgeError::Unexpected {
                     what,
@@ -92,21 +92,21 @@ impl Attempt<'_> {
             Failure::Limited { until } => ForgeError::RateLimited { what, until },
             Failure::Down { reason } => ForgeError::Unavailable { what, reason },
             Failure::Unreadable { reason } => ForgeError::Unexpected { what, reason },
-            Failure::Unprepared { status, mend } => ForgeError::Refused {
+            Failure::Unprepared { status, remedy } => ForgeError::Refused {
                 platform: self.platform,
                 what,
                 status: status.as_u16(),
-                mend,
+                remedy,
             },
         }
     }
 
-    fn refused(&self, status: StatusCode, message: &str, mend: &str) -> ForgeError {
+    fn refused(&self, status: StatusCode, message: &str, remedy: &str) -> ForgeError {
         ForgeError::Refused {
             platform: self.platform,
             what: self.what.to_owned(),
             status: status.as_u16(),
-            mend: format!("it says \"{message}\": {mend}"),
+            remedy: format!("it says \"{message}\": {remedy}"),
         }
     }
 }
@@ -147,7 +147,7 @@ mod tests {
         Attempt {
             platform: "GitHub",
             what: "reading owner/repo#1",
-            mend: "give the token the right.",
+            remedy: "give the token the right.",
             renew: "make a new token.",
         }
     }

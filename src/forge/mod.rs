@@ -26,6 +26,7 @@ use chrono::{DateTime, Utc};
 use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 
+use crate::finding::Finding;
 use crate::secret::Clean;
 use crate::task::id::TaskId;
 pub use comment_key::{CommentKey, CommentKind};
@@ -311,40 +312,17 @@ pub struct GitCredentials {
     pub is_new: bool,
 }
 
-/// One line of `doctor`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finding {
-    pub subject: String,
-    pub verdict: Verdict,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
-    Good {
-        detail: String,
-    },
-    /// Works, but should be looked at.
-    Doubtful {
-        detail: String,
-        mend: String,
-    },
-    Bad {
-        detail: String,
-        mend: String,
-    },
-}
-
 /// Why a forge did not do what it was asked. The variant says who must act.
 #[derive(Debug, thiserror::Error)]
 pub enum ForgeError {
-    /// The operator: the token or its rights. `mend` says which right is missing and where to give
+    /// The operator: the token or its rights. `remedy` says which right is missing and where to give
     /// it.
-    #[error("{what}: {platform} answered {status}; {mend}")]
+    #[error("{what}: {platform} answered {status}; {remedy}")]
     Refused {
         platform: &'static str,
         what: String,
         status: u16,
-        mend: String,
+        remedy: String,
     },
     /// Nobody: the item was deleted or moved away.
     #[error("{what}: it does not exist any more")]

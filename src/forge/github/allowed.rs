@@ -3,7 +3,7 @@
 use super::client::encoded;
 use super::installations::Rights;
 use super::{GitHub, PLATFORM, wire};
-use crate::forge::Finding;
+use crate::finding::Finding;
 use crate::forge::allowed_users::{Entry, finding};
 use crate::forge::failure::Failure;
 use crate::forge::source::Source;

@@ -80,7 +80,7 @@ fn explained(failure: Failure, rights: Rights<'_>) -> Failure {
             let (Rights::Repository(name) | Rights::Owner(name)) = rights;
             Failure::Unprepared {
                 status: StatusCode::UNPROCESSABLE_ENTITY,
-                mend: format!(
+                remedy: format!(
                     "GitHub makes no token for {name} ({message}): let the App's installation reach it, accept the App's \
                      new permissions there, and write its present name if it was renamed"
                 ),
@@ -94,6 +94,6 @@ fn not_installed(rights: Rights<'_>) -> Failure {
     let (Rights::Repository(name) | Rights::Owner(name)) = rights;
     Failure::Unprepared {
         status: StatusCode::NOT_FOUND,
-        mend: format!("install the GitHub App on {name} (on the App's page, under 'Install App')"),
+        remedy: format!("install the GitHub App on {name} (on the App's page, under 'Install App')"),
     }
 }

@@ -29,7 +29,7 @@ impl GitHub {
             .await;
         let pulls = pulls.map_err(|failure| {
             let what = format!("listing the open pull requests of {repository}");
-            attempt(&what, &Right::ReadPulls.mend(repository)).failed(failure)
+            attempt(&what, &Right::ReadPulls.remedy(repository)).failed(failure)
         })?;
         let found = pulls.into_iter().map(|pull| OpenChange {
             task: TaskId::GitHub {

@@ -135,7 +135,7 @@ impl GitHub {
             Ok(_) => Ok(()),
             // The bot wrote it, so it could see it: whoever deleted it deleted just this comment.
             Err(failure) if failure.status() == Some(StatusCode::NOT_FOUND) => Err(ForgeError::Gone { what }),
-            Err(failure) => Err(attempt(&what, &Right::WriteIssues.mend(address.repository)).failed(failure)),
+            Err(failure) => Err(attempt(&what, &Right::WriteIssues.remedy(address.repository)).failed(failure)),
         }
     }
 }

@@ -80,12 +80,12 @@ pub(super) fn no_answer(error: octocrab::Error) -> Failure {
         octocrab::Error::Service { .. } | octocrab::Error::Hyper { .. } => Failure::Down { reason: causes(&error) },
         octocrab::Error::JWT { .. } => Failure::Unprepared {
             status: StatusCode::UNAUTHORIZED,
-            mend: "the key in github.app.private_key_file cannot sign; download a new private key of the App"
+            remedy: "the key in github.app.private_key_file cannot sign; download a new private key of the App"
                 .to_owned(),
         },
         octocrab::Error::Http { .. } => Failure::Unprepared {
             status: StatusCode::UNAUTHORIZED,
-            mend: "github.token has characters that no token has; copy it anew".to_owned(),
+            remedy: "github.token has characters that no token has; copy it anew".to_owned(),
         },
         _ => Failure::unreadable(causes(&error)),
     }

@@ -6,10 +6,10 @@ use super::client::path;
 use super::installations::Rights;
 use super::rights::Right;
 use super::{GitHub, wire};
+use crate::finding::{Finding, Verdict};
 use crate::forge::doubts::Doubts;
 use crate::forge::failure::Failure;
 use crate::forge::source::Source;
-use crate::forge::{Finding, Verdict};
 
 /// All that a classic token needs, the second for public repositories alone, and what is contained
 /// in the first.
@@ -92,7 +92,7 @@ impl GitHub {
         {
             return Ok(Verdict::Bad {
                 detail: format!("belongs to {}, but github.bot_name is {configured}", user.login),
-                mend:
+                remedy:
                     "set github.bot_name to the token's account, or leave it out: otherwise the program takes its own \
                        comments for a person's"
                         .to_owned(),
@@ -108,7 +108,7 @@ impl GitHub {
                 if !["repo", "public_repo"].iter().any(|enough| scopes.contains(enough)) {
                     return Ok(Verdict::Bad {
                         detail: format!("{detail}, but without the scope 'repo'"),
-                        mend: "give the token the scope 'repo' ('public_repo' for public repositories alone)"
+                        remedy: "give the token the scope 'repo' ('public_repo' for public repositories alone)"
                             .to_owned(),
                     });
                 }
@@ -147,7 +147,7 @@ impl GitHub {
         if !missing.is_empty() {
             return Ok(Verdict::Bad {
                 detail: format!("{detail}; it may not write {}", missing.join(", ")),
-                mend:
+                remedy:
                     "give the App these repository permissions (read and write) and accept them where it is installed"
                         .to_owned(),
             });
@@ -195,8 +195,9 @@ impl GitHub {
             if !missing.is_empty() {
                 let verdict = Verdict::Doubtful {
                     detail: format!("the installation lacks {}", missing.join(", ")),
-                    mend: "give the App these repository permissions, and accept them on the page of the installation"
-                        .to_owned(),
+                    remedy:
+                        "give the App these repository permissions, and accept them on the page of the installation"
+                            .to_owned(),
                 };
                 findings.push(finding(format!("GitHub App on {source}"), verdict));
             }
@@ -206,9 +207,9 @@ impl GitHub {
 
     async fn examine_repository(&self, name: &str) -> Result<Verdict, Failure> {
         let repository: wire::Repository = self.client.get(Rights::Repository(name), &path(name, "")).await?;
-        let fault = |detail: &str, mend: &str| Verdict::Bad {
+        let fault = |detail: &str, remedy: &str| Verdict::Bad {
             detail: detail.to_owned(),
-            mend: mend.to_owned(),
+            remedy: remedy.to_owned(),
         };
         if repository.archived {
             return Ok(fault(
@@ -261,16 +262,16 @@ fn finding(subject: String, verdict: Verdict) -> Finding {
 }
 
 fn bad(what: &str, failure: &Failure) -> Verdict {
-    let mend = match failure {
+    let remedy = match failure {
         Failure::Answered { status, .. } if status.as_u16() == 401 => super::RENEW.to_owned(),
-        Failure::Answered { .. } => Right::ReadIssues.mend(what),
+        Failure::Answered { .. } => Right::ReadIssues.remedy(what),
         Failure::Limited { .. } => "wait until then".to_owned(),
         Failure::Down { .. } => "check github.api_url and the network".to_owned(),
         Failure::Unreadable { .. } => "check that github.api_url is the address of a GitHub REST API".to_owned(),
-        Failure::Unprepared { mend, .. } => mend.clone(),
+        Failure::Unprepared { remedy, .. } => remedy.clone(),
     };
     Verdict::Bad {
         detail: failure.to_string(),
-        mend,
+        remedy,
     }
 }

@@ -45,9 +45,10 @@ use super::source::Source;
 use super::watched::{Checks, OpenChange};
 use super::who::Who;
 use super::{
-    Change, Comment, CommentId, CommentKey, Deed, Edit, Finding, Forge, ForgeError, GitCredentials, Item, KnownAnswer,
+    Change, Comment, CommentId, CommentKey, Deed, Edit, Forge, ForgeError, GitCredentials, Item, KnownAnswer,
     NewChange, Post, Reaction, Search,
 };
+use crate::finding::Finding;
 use crate::task::id::TaskId;
 use crate::task::labels::Labels;
 
@@ -163,15 +164,15 @@ impl GitHub {
     /// token may not see or do it: GitHub does not tell them apart. What can still be read does, so
     /// it is asked, in this case only.
     async fn explain(&self, failure: Failure, address: Address<'_>, what: &str, right: Right) -> ForgeError {
-        let mend = right.mend(address.repository);
-        let attempt = attempt(what, &mend);
+        let remedy = right.remedy(address.repository);
+        let attempt = attempt(what, &remedy);
         if failure.says(http::StatusCode::GONE, "disabled") {
-            let mend = format!("switch issues on in the settings of {}", address.repository);
+            let remedy = format!("switch issues on in the settings of {}", address.repository);
             return ForgeError::Refused {
                 platform: PLATFORM,
                 what: what.to_owned(),
                 status: 410,
-                mend,
+                remedy,
             };
         }
         if !failure.is_missing() {
@@ -197,11 +198,11 @@ impl GitHub {
 
 const PLATFORM: &str = "GitHub";
 
-fn attempt<'a>(what: &'a str, mend: &'a str) -> Attempt<'a> {
+fn attempt<'a>(what: &'a str, remedy: &'a str) -> Attempt<'a> {
     Attempt {
         platform: PLATFORM,
         what,
-        mend,
+        remedy,
         renew: RENEW,
     }
 }
@@ -311,7 +312,7 @@ impl Forge for GitHub {
         let found = self.find_change(address, head).await;
         found.map_err(|failure| {
             let what = format!("looking for the pull request from {head} in {}", address.repository);
-            attempt(&what, &Right::ReadPulls.mend(address.repository)).failed(failure)
+            attempt(&what, &Right::ReadPulls.remedy(address.repository)).failed(failure)
         })
     }
 
@@ -320,7 +321,7 @@ impl Forge for GitHub {
         let opened = self.open_pull_request(address, change).await;
         opened.map_err(|failure| {
             let what = format!("opening a pull request from {} in {}", change.head, address.repository);
-            attempt(&what, &Right::WritePulls.mend(address.repository)).failed(failure)
+            attempt(&what, &Right::WritePulls.remedy(address.repository)).failed(failure)
         })
     }
 
@@ -333,7 +334,7 @@ impl Forge for GitHub {
         let read = self.read_checks(address, commit, known).await;
         read.map_err(|failure| {
             let what = format!("reading the checks of {address}");
-            attempt(&what, &Right::ReadChecks.mend(address.repository)).failed(failure)
+            attempt(&what, &Right::ReadChecks.remedy(address.repository)).failed(failure)
         })
     }
 
@@ -347,7 +348,7 @@ impl Forge for GitHub {
             }),
             Err(failure) => {
                 let what = format!("getting a token for git in {}", address.repository);
-                Err(attempt(&what, &Right::ReadContents.mend(address.repository)).failed(failure))
+                Err(attempt(&what, &Right::ReadContents.remedy(address.repository)).failed(failure))
             }
         }
     }

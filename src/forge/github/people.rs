@@ -41,7 +41,7 @@ impl GitHub {
         };
         asked.map(may).map_err(|failure: Failure| {
             let what = format!("asking whether {user} may write to {}", address.repository);
-            attempt(&what, &Right::ReadRoles.mend(address.repository)).failed(failure)
+            attempt(&what, &Right::ReadRoles.remedy(address.repository)).failed(failure)
         })
     }
 }

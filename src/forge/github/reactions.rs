@@ -44,7 +44,7 @@ impl GitHub {
             return Ok(());
         }
         let what = format!("reacting to {comment} on {address}");
-        Err(attempt(&what, &right.mend(address.repository)).failed(failure))
+        Err(attempt(&what, &right.remedy(address.repository)).failed(failure))
     }
 }
 

@@ -15,7 +15,7 @@ pub(super) enum Right {
 
 impl Right {
     /// Returns the sentence that says how to give this right on `repository`.
-    pub(super) fn mend(self, repository: &str) -> String {
+    pub(super) fn remedy(self, repository: &str) -> String {
         let (permission, access) = match self {
             Self::ReadIssues => ("Issues", "Read-only"),
             Self::WriteIssues => ("Issues", "Read and write"),

@@ -32,8 +32,8 @@ impl GitHub {
                 }
                 Err(failure) => {
                     let what = format!("searching {source} for labelled items");
-                    let mend = Right::ReadIssues.mend(&source.to_string());
-                    search.errors.push(attempt(&what, &mend).failed(failure));
+                    let remedy = Right::ReadIssues.remedy(&source.to_string());
+                    search.errors.push(attempt(&what, &remedy).failed(failure));
                 }
             }
         }

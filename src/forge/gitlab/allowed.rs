@@ -3,7 +3,7 @@
 use gitlab::api::users::{User, Users};
 
 use super::{GitLab, PLATFORM, wire};
-use crate::forge::Finding;
+use crate::finding::Finding;
 use crate::forge::allowed_users::{Entry, finding};
 use crate::forge::failure::Failure;
 

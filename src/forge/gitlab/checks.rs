@@ -30,7 +30,7 @@ impl GitLab {
         let found = self.client.list::<_, _, wire::Item>(requests.build()).await;
         let found = found.map_err(|failure| {
             let what = format!("listing the open merge requests of {project}");
-            attempt(&what, &Right::Read.mend(project)).failed(failure)
+            attempt(&what, &Right::Read.remedy(project)).failed(failure)
         })?;
         let found = found
             .into_iter()

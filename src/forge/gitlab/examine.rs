@@ -10,10 +10,10 @@ use gitlab::api::users::CurrentUser;
 
 use super::rights::{RENEW, Right};
 use super::{GitLab, wire};
+use crate::finding::{Finding, Verdict};
 use crate::forge::doubts::Doubts;
 use crate::forge::failure::Failure;
 use crate::forge::source::Source;
-use crate::forge::{Finding, Verdict};
 
 /// The role that may push.
 const DEVELOPER: u64 = 30;
@@ -69,9 +69,10 @@ impl GitLab {
         {
             return Ok(Verdict::Bad {
                 detail: format!("belongs to {}, but gitlab.bot_name is {configured}", user.username),
-                mend: "set gitlab.bot_name to the token's user, or leave it out: otherwise the program takes its own \
+                remedy:
+                    "set gitlab.bot_name to the token's user, or leave it out: otherwise the program takes its own \
                        comments for a person's"
-                    .to_owned(),
+                        .to_owned(),
             });
         }
         let mut doubts = Doubts::default();
@@ -93,14 +94,14 @@ impl GitLab {
         if token.active == Some(false) || token.revoked == Some(true) {
             return Ok(Verdict::Bad {
                 detail: format!("{detail}, but it is not active any more"),
-                mend: RENEW.to_owned(),
+                remedy: RENEW.to_owned(),
             });
         }
         let has = |scope: &str| token.scopes.iter().any(|known| known == scope);
         if !has("api") {
             return Ok(Verdict::Bad {
                 detail: format!("{detail}, but without the scope 'api'"),
-                mend: "make a token with the scope 'api'".to_owned(),
+                remedy: "make a token with the scope 'api'".to_owned(),
             });
         }
         let is_wide = |scope: &&str| !scope.starts_with("read_") && !SCOPES.contains(scope);
@@ -114,9 +115,9 @@ impl GitLab {
         let project = self.ask_project(name).await?;
         let access = [&project.permissions.project_access, &project.permissions.group_access];
         let level = access.into_iter().flatten().map(|access| access.access_level).max();
-        let fault = |detail: &str, mend: &str| Verdict::Bad {
+        let fault = |detail: &str, remedy: &str| Verdict::Bad {
             detail: detail.to_owned(),
-            mend: mend.to_owned(),
+            remedy: remedy.to_owned(),
         };
         if project.archived {
             return Ok(fault("is archived", "unarchive it, or take it out of gitlab.projects"));
@@ -125,7 +126,7 @@ impl GitLab {
         let Some(level) = level else {
             return Ok(Verdict::Doubtful {
                 detail: "can be read, but the token's user is no member".to_owned(),
-                mend: "invite the user with the role Developer".to_owned(),
+                remedy: "invite the user with the role Developer".to_owned(),
             });
         };
         if level < DEVELOPER {
@@ -185,7 +186,7 @@ impl GitLab {
                     "can be searched, but the token's user may push to none of its {} projects",
                     all.len()
                 ),
-                mend: "give the user (or the group access token) the role Developer in the group".to_owned(),
+                remedy: "give the user (or the group access token) the role Developer in the group".to_owned(),
             });
         }
         let mut doubts = Doubts::default();
@@ -238,16 +239,16 @@ fn finding(subject: String, verdict: Verdict) -> Finding {
 }
 
 fn bad(what: &str, failure: &Failure) -> Verdict {
-    let mend = match failure {
+    let remedy = match failure {
         Failure::Answered { status, .. } if status.as_u16() == 401 => RENEW.to_owned(),
-        Failure::Answered { .. } => Right::Read.mend(what),
+        Failure::Answered { .. } => Right::Read.remedy(what),
         Failure::Limited { .. } => "wait until then".to_owned(),
         Failure::Down { .. } => "check gitlab.api_url and the network".to_owned(),
         Failure::Unreadable { .. } => "check that gitlab.api_url is the address of a GitLab".to_owned(),
-        Failure::Unprepared { mend, .. } => mend.clone(),
+        Failure::Unprepared { remedy, .. } => remedy.clone(),
     };
     Verdict::Bad {
         detail: failure.to_string(),
-        mend,
+        remedy,
     }
 }

@@ -44,9 +44,10 @@ use super::source::Source;
 use super::watched::{Checks, OpenChange};
 use super::who::Who;
 use super::{
-    Change, Comment, CommentId, CommentKey, Deed, Edit, Finding, Forge, ForgeError, GitCredentials, Item, KnownAnswer,
+    Change, Comment, CommentId, CommentKey, Deed, Edit, Forge, ForgeError, GitCredentials, Item, KnownAnswer,
     NewChange, Post, Reaction, Search,
 };
+use crate::finding::Finding;
 use crate::task::id::TaskId;
 use crate::task::labels::Labels;
 
@@ -197,8 +198,8 @@ impl GitLab {
     /// A 404 may mean that the item is gone or that the token may not see or do it; GitLab does not
     /// tell them apart. What can still be read does, so it is asked, in this case only.
     async fn explain(&self, failure: Failure, address: Address<'_>, what: &str, right: Right) -> ForgeError {
-        let mend = right.mend(address.project);
-        let attempt = attempt(what, &mend);
+        let remedy = right.remedy(address.project);
+        let attempt = attempt(what, &remedy);
         if !failure.is_missing() {
             return attempt.failed(failure);
         }
@@ -216,11 +217,11 @@ impl GitLab {
 
 const PLATFORM: &str = "GitLab";
 
-fn attempt<'a>(what: &'a str, mend: &'a str) -> Attempt<'a> {
+fn attempt<'a>(what: &'a str, remedy: &'a str) -> Attempt<'a> {
     Attempt {
         platform: PLATFORM,
         what,
-        mend,
+        remedy,
         renew: RENEW,
     }
 }
@@ -333,7 +334,7 @@ impl Forge for GitLab {
         let found = self.find_change(address, head).await;
         found.map_err(|failure| {
             let what = format!("looking for the merge request from {head} in {}", address.project);
-            attempt(&what, &Right::Read.mend(address.project)).failed(failure)
+            attempt(&what, &Right::Read.remedy(address.project)).failed(failure)
         })
     }
 
@@ -342,7 +343,7 @@ impl Forge for GitLab {
         let opened = self.open_merge_request(address, change).await;
         opened.map_err(|failure| {
             let what = format!("opening a merge request from {} in {}", change.head, address.project);
-            attempt(&what, &Right::WriteMergeRequests.mend(address.project)).failed(failure)
+            attempt(&what, &Right::WriteMergeRequests.remedy(address.project)).failed(failure)
         })
     }
 
@@ -355,7 +356,7 @@ impl Forge for GitLab {
         let read = self.read_checks(address, commit, known).await;
         read.map_err(|failure| {
             let what = format!("reading the pipelines of {address}");
-            attempt(&what, &Right::Read.mend(address.project)).failed(failure)
+            attempt(&what, &Right::Read.remedy(address.project)).failed(failure)
         })
     }
 

@@ -163,7 +163,7 @@ impl GitLab {
             Ok(()) => Ok(()),
             // The bot wrote it, so it could see it: whoever deleted it deleted just this comment.
             Err(failure) if failure.status() == Some(StatusCode::NOT_FOUND) => Err(ForgeError::Gone { what }),
-            Err(failure) => Err(attempt(&what, &Right::WriteIssues.mend(address.project)).failed(failure)),
+            Err(failure) => Err(attempt(&what, &Right::WriteIssues.remedy(address.project)).failed(failure)),
         }
     }
 }

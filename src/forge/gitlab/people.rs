@@ -31,7 +31,7 @@ impl GitLab {
             .await;
         let found: Vec<wire::Member> = found.map_err(|failure| {
             let what = format!("asking whether {user} may write to {}", address.project);
-            attempt(&what, &Right::Read.mend(address.project)).failed(failure)
+            attempt(&what, &Right::Read.remedy(address.project)).failed(failure)
         })?;
         Ok(found
             .iter()

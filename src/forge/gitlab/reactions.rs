@@ -35,7 +35,7 @@ impl GitLab {
             return Ok(());
         }
         let what = format!("reacting to {comment} on {address}");
-        Err(attempt(&what, &Right::WriteIssues.mend(address.project)).failed(failure))
+        Err(attempt(&what, &Right::WriteIssues.remedy(address.project)).failed(failure))
     }
 
     async fn post_award(&self, address: Address<'_>, note: u64, name: &str) -> Result<(), Failure> {

@@ -10,7 +10,7 @@ pub(super) enum Right {
 
 impl Right {
     /// Returns the sentence that says how to give this right in `project`.
-    pub(super) fn mend(self, project: &str) -> String {
+    pub(super) fn remedy(self, project: &str) -> String {
         let role = match self {
             Self::Read | Self::WriteIssues => "Reporter",
             Self::WriteMergeRequests => "Developer",

@@ -31,8 +31,8 @@ impl GitLab {
                 }
                 Err(failure) => {
                     let what = format!("searching {source} for labelled items");
-                    let mend = Right::Read.mend(&source.to_string());
-                    search.errors.push(attempt(&what, &mend).failed(failure));
+                    let remedy = Right::Read.remedy(&source.to_string());
+                    search.errors.push(attempt(&what, &remedy).failed(failure));
                 }
             }
         }

@@ -4,9 +4,10 @@ use secrecy::ExposeSecret;
 use serde_json::json;
 
 use super::{config, issue, refused, repository, task, unknown};
+use crate::finding::Verdict;
+use crate::forge::Forge;
 use crate::forge::github::{App, Config, GitHub};
 use crate::forge::test_server::{Server, Told};
-use crate::forge::{Forge, Verdict};
 
 #[tokio::test]
 async fn an_app_works_with_the_token_of_its_installation() {

@@ -3,9 +3,10 @@
 use serde_json::{Value, json};
 
 use super::{TOKEN, config, gitlab, issue, item, merge_request, note, project, refused, short, unknown};
+use crate::finding::Verdict;
 use crate::forge::gitlab::GitLab;
 use crate::forge::test_server::{Server, Told};
-use crate::forge::{ChangeHead, Comment, Forge, ForgeError, Place, Verdict};
+use crate::forge::{ChangeHead, Comment, Forge, ForgeError, Place};
 
 #[tokio::test]
 async fn an_item_is_read_anew_and_its_project_once() {
