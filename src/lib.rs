@@ -19,6 +19,7 @@ pub mod task; // what is worked on: ids, states, labels
 // What neighbours share.
 pub mod process; // processes and all their descendants
 pub mod certificates; // whom HTTP clients trust
+pub mod http; // HTTP clients: building, retries, limits
 pub mod private; // who may read what this program writes
 
 // The neighbours: one module for each part of the outside world.

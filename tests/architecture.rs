@@ -20,7 +20,7 @@ const FLOORS: [&[&str]; 6] = [
         "markdown",
         "task",
     ],
-    &["process", "certificates", "private"],
+    &["process", "certificates", "http", "private"],
     &[
         "environment",
         "executor",
@@ -39,7 +39,7 @@ const FLOORS: [&[&str]; 6] = [
 ];
 
 /// Floors whose modules may import those listed before them.
-const ORDERED: [usize; 2] = [0, 5];
+const ORDERED: [usize; 3] = [0, 1, 5];
 
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap() {

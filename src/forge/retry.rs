@@ -5,36 +5,32 @@
 //! caller, who can park the run. A write that must not happen twice is only repeated where the
 //! forge said that it did nothing; in doubt, [`once`] looks whether it happened.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use backon::BackoffBuilder;
-use backon::ExponentialBuilder;
-use backon::Retryable;
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use chrono::{DateTime, TimeDelta, Utc};
 use http::{HeaderMap, StatusCode};
 
 use super::failure::{Failure, causes, one_line};
+use crate::http::{AttemptError, Backoff, BodyError, LONGEST_WAIT, read_body, retry, retry_after};
 
-/// Time to open a connection.
-pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Time for one attempt, from the first byte sent to the last one received.
 pub(super) const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(30);
 /// The longest answer that is read. The biggest real ones, a page of a hundred long comments, stay
 /// below.
 pub(super) const LONGEST_ANSWER: usize = 32 * 1024 * 1024;
 
-const REPEATS: usize = 3;
-const FIRST_PAUSE: Duration = Duration::from_millis(200);
-const PAUSE_FACTOR: f32 = 3.0;
-const LONGEST_WAIT: Duration = Duration::from_mins(1);
-
-/// How often a forge is asked again that does not see yet what was just pushed: for about 95
-/// seconds in all. GitLab 19 was seen to take 38 seconds; a minute of patience was needed for all
-/// of its requests.
-const LOOKS: usize = 11;
-const FIRST_LOOK: Duration = Duration::from_millis(500);
-const LONGEST_LOOK: Duration = Duration::from_secs(15);
+const REQUEST: Backoff = Backoff::thrice(Duration::from_millis(200), 3.0);
+/// For a forge that does not see yet what was just pushed: it is asked again for about 95 seconds
+/// in all. GitLab 19 was seen to take 38 seconds; a minute of patience was needed for all of its
+/// requests.
+const PUSH: Backoff = Backoff {
+    first: Duration::from_millis(500),
+    factor: 2.0,
+    longest: Duration::from_secs(15),
+    repeats: 11,
+};
 
 /// What a forge answered, whatever the status.
 #[derive(Debug, Clone)]
@@ -47,17 +43,15 @@ pub(super) struct Answer {
 impl Answer {
     /// Reads an answer to its end, or gives up where it is too long.
     pub(super) async fn read(mut response: reqwest::Response) -> Result<Self, Failure> {
-        let mut body = BytesMut::new();
-        while let Some(part) = response.chunk().await.map_err(no_answer)? {
-            if body.len() + part.len() > LONGEST_ANSWER {
-                return Err(Failure::unreadable("it is too long"));
-            }
-            body.extend_from_slice(&part);
-        }
+        let body = read_body(&mut response, LONGEST_ANSWER).await;
+        let body = body.map_err(|error| match error {
+            BodyError::TooLong => Failure::unreadable("it is too long"),
+            BodyError::Broken(error) => no_answer(error),
+        })?;
         Ok(Self {
             status: response.status(),
             headers: response.headers().clone(),
-            body: body.freeze(),
+            body,
         })
     }
 }
@@ -88,17 +82,21 @@ where
     F: FnMut() -> A,
     A: Future<Output = Result<Answer, Failure>>,
 {
-    let try_it = || {
+    retry(REQUEST, "a request to a forge", || {
         let answer = attempt();
-        async { answer.await.map_err(Setback::from).and_then(judge) }
-    };
-    try_it
-        .retry(pauses())
-        .when(|setback| setback.may_repeat(repeat))
-        .adjust(Setback::pause)
-        .notify(|setback, pause| tracing::debug!(reason = %setback.failure, ?pause, "a forge request is tried again"))
-        .await
-        .map_err(|setback| setback.failure)
+        async move {
+            let judged = answer
+                .await
+                .map_err(|failure| (failure, Duration::ZERO))
+                .and_then(judge);
+            judged.map_err(|(error, wait)| match &error {
+                Failure::Limited { .. } => AttemptError::Transient { error, wait },
+                Failure::Down { .. } if repeat == Repeat::Always => AttemptError::Transient { error, wait },
+                _ => AttemptError::Final(error),
+            })
+        }
+    })
+    .await
 }
 
 /// Does a write that must happen once: where its outcome is unknown, `find` looks for its result
@@ -112,44 +110,50 @@ where
     M: Fn() -> MakeFuture,
     MakeFuture: Future<Output = Result<T, Failure>>,
 {
-    let mut pauses = pauses().build();
-    let mut may_exist = search_first;
-    loop {
-        if may_exist && let Some(found) = find().await? {
+    let may_exist = AtomicBool::new(search_first);
+    retry(REQUEST, "a write to a forge", || async {
+        if may_exist.load(Ordering::Relaxed)
+            && let Some(found) = find().await.map_err(AttemptError::Final)?
+        {
             return Ok(found);
         }
-        match make().await {
-            Err(Failure::Down { reason }) => {
-                let Some(pause) = pauses.next() else {
-                    return Err(Failure::Down { reason });
-                };
-                tokio::time::sleep(pause).await;
-                may_exist = true;
+        make().await.map_err(|error| match error {
+            Failure::Down { .. } => {
+                may_exist.store(true, Ordering::Relaxed);
+                AttemptError::Transient {
+                    error,
+                    wait: Duration::ZERO,
+                }
             }
-            done => return done,
-        }
-    }
+            error => AttemptError::Final(error),
+        })
+    })
+    .await
 }
 
 /// Repeats a write while the forge answers that it does not know what was pushed a moment ago: API
 /// and git are not one store there, and the API may be behind. `is_early` recognises that answer.
 /// What is not seen in the end is an outage, so that the run is parked and goes on later; a failure
 /// would throw away work whose branch is pushed already.
-pub(super) async fn until_seen<T, M, MakeFuture>(is_early: impl Fn(&Failure) -> bool, make: M) -> Result<T, Failure>
+pub(super) async fn until_seen<T, M, MakeFuture>(is_early: impl Fn(&Failure) -> bool, mut make: M) -> Result<T, Failure>
 where
     M: FnMut() -> MakeFuture,
     MakeFuture: Future<Output = Result<T, Failure>>,
 {
-    let looks = ExponentialBuilder::new()
-        .with_min_delay(FIRST_LOOK)
-        .with_factor(2.0)
-        .with_max_delay(LONGEST_LOOK)
-        .with_max_times(LOOKS);
-    let outcome = make
-        .retry(looks)
-        .when(&is_early)
-        .notify(|failure, pause| tracing::info!(%failure, ?pause, "the forge does not see yet what was pushed"))
-        .await;
+    let outcome = retry(PUSH, "a request that needs what was just pushed", || {
+        let made = make();
+        async {
+            made.await.map_err(|error| {
+                if is_early(&error) {
+                    let wait = Duration::ZERO;
+                    AttemptError::Transient { error, wait }
+                } else {
+                    AttemptError::Final(error)
+                }
+            })
+        }
+    })
+    .await;
     outcome.map_err(|failure| match failure {
         early if is_early(&early) => Failure::Down {
             reason: format!("the branch was pushed, and the forge does not see it yet ({early})"),
@@ -158,65 +162,21 @@ where
     })
 }
 
-fn pauses() -> ExponentialBuilder {
-    ExponentialBuilder::new()
-        .with_min_delay(FIRST_PAUSE)
-        .with_factor(PAUSE_FACTOR)
-        .with_max_times(REPEATS)
-        .with_jitter()
-}
-
-/// A failure, and how long the forge asked to wait.
-struct Setback {
-    failure: Failure,
-    wait: Option<Duration>,
-}
-
-impl From<Failure> for Setback {
-    fn from(failure: Failure) -> Self {
-        Self { failure, wait: None }
-    }
-}
-
-impl Setback {
-    fn may_repeat(&self, repeat: Repeat) -> bool {
-        match self.failure {
-            Failure::Limited { .. } => true,
-            Failure::Down { .. } => repeat == Repeat::Always,
-            Failure::Answered { .. } | Failure::Unreadable { .. } | Failure::Unprepared { .. } => false,
-        }
-    }
-
-    /// Returns the pause before the next attempt, at least as long as the forge asked for; `None`
-    /// to give up.
-    fn pause(&self, planned: Option<Duration>) -> Option<Duration> {
-        let wait = self.wait.unwrap_or_default();
-        planned
-            .filter(|_| wait <= LONGEST_WAIT)
-            .map(|planned| planned.max(wait))
-    }
-}
-
-fn judge(answer: Answer) -> Result<Answer, Setback> {
+/// Returns the answer if repeating would not change it, else what it says and how long the forge
+/// asks to wait.
+fn judge(answer: Answer) -> Result<Answer, (Failure, Duration)> {
     let now = Utc::now();
+    let wait = asked_wait(&answer, now);
     if is_limit(&answer) {
-        let wait = asked_wait(&answer, now);
         // No real limit lasts longer than a day; a wild number would not even fit into a date.
         let rest = TimeDelta::from_std(wait.unwrap_or(LONGEST_WAIT)).unwrap_or(TimeDelta::days(1));
         let until = now + rest.min(TimeDelta::days(1));
-        return Err(Setback {
-            failure: Failure::Limited { until },
-            wait,
-        });
+        return Err((Failure::Limited { until }, wait.unwrap_or_default()));
     }
     if answer.status.is_server_error() || answer.status == StatusCode::REQUEST_TIMEOUT {
         let said = one_line(&String::from_utf8_lossy(&answer.body));
-        return Err(Setback {
-            failure: Failure::Down {
-                reason: format!("the answer was {} {said}", answer.status).trim_end().to_owned(),
-            },
-            wait: asked_wait(&answer, now),
-        });
+        let reason = format!("the answer was {} {said}", answer.status).trim_end().to_owned();
+        return Err((Failure::Down { reason }, wait.unwrap_or_default()));
     }
     Ok(answer)
 }
@@ -250,13 +210,8 @@ fn is_used_up(headers: &HeaderMap) -> bool {
 fn asked_wait(answer: &Answer, now: DateTime<Utc>) -> Option<Duration> {
     let seconds = |moment: DateTime<Utc>| (moment - now).to_std().unwrap_or_default();
     let headers = &answer.headers;
-    if let Some(value) = headers.get("retry-after").and_then(|value| value.to_str().ok()) {
-        return match value.trim().parse() {
-            Ok(wait) => Some(Duration::from_secs(wait)),
-            Err(_) => DateTime::parse_from_rfc2822(value)
-                .ok()
-                .map(|moment| seconds(moment.into())),
-        };
+    if headers.contains_key("retry-after") {
+        return retry_after(headers, now);
     }
     if is_used_up(headers)
         && let Some(reset) = number(headers, "x-ratelimit-reset").or_else(|| number(headers, "ratelimit-reset"))
@@ -274,8 +229,7 @@ fn number(headers: &HeaderMap, name: &str) -> Option<i64> {
 
 #[cfg(test)]
 mod tests {
-    use std::cell::Cell;
-    use std::cell::RefCell;
+    use std::cell::{Cell, RefCell};
 
     use super::*;
 
@@ -346,21 +300,8 @@ mod tests {
     #[test]
     fn a_secondary_limit_without_a_time_means_a_minute() {
         let limited = answer(403, &[], "{\"message\":\"You have exceeded a secondary rate limit.\"}");
-        let setback = judge(limited).err().unwrap();
-        assert_eq!(setback.pause(Some(FIRST_PAUSE)), Some(LONGEST_WAIT));
-    }
-
-    #[test]
-    fn a_pause_is_never_shorter_than_planned_nor_longer_than_a_minute() {
-        let pause = |seconds| {
-            let limited = answer(429, &[("retry-after", seconds)], "");
-            judge(limited).err().unwrap().pause(Some(FIRST_PAUSE))
-        };
-        assert_eq!(pause("0"), Some(FIRST_PAUSE));
-        assert_eq!(pause("60"), Some(LONGEST_WAIT));
-        assert_eq!(pause("61"), None);
-        assert_eq!(pause("18446744073709551615"), None);
-        assert_eq!(pause("Sat, 21 Nov 2099 00:00:00 GMT"), None);
+        let (_, wait) = judge(limited).err().unwrap();
+        assert_eq!(wait, LONGEST_WAIT);
     }
 
     #[tokio::test]

@@ -8,9 +8,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use backon::{BackoffBuilder, ExponentialBuilder};
 use chrono::Utc;
-use reqwest::{Client, Method, Url, redirect};
+use reqwest::{Client, Method, Url};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 use tokio::sync::OnceCell;
@@ -20,10 +19,10 @@ use super::LlmError;
 use super::facts::Facts;
 use super::in_order::InOrder;
 use super::nearby::{self, Nearby};
-use super::refusal::{self, Asked, Refusal, Verdict};
-use crate::certificates;
+use super::refusal::{Asked, Refusal, Verdict};
+use crate::http::{AttemptError, Backoff, BodyError, client, read_body, retry, retry_after};
 
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+const BACKOFF: Backoff = Backoff::thrice(Duration::from_millis(300), 4.0);
 /// For questions about the server, which it answers without a model.
 const QUESTION_TIMEOUT: Duration = Duration::from_secs(10);
 /// No reply of a model is near this; what is, comes from something else.
@@ -81,11 +80,7 @@ impl Http {
     }
 
     fn new_client(&self) -> Result<Client, LlmError> {
-        let mut builder = certificates::client()
-            .user_agent(concat!("coding-agent/", env!("CARGO_PKG_VERSION")))
-            .connect_timeout(CONNECT_TIMEOUT)
-            // A redirect would carry the key to wherever it points.
-            .redirect(redirect::Policy::none());
+        let mut builder = client();
         if self.is_loopback {
             builder = builder.no_proxy();
         }
@@ -125,46 +120,13 @@ impl Http {
         read: impl Fn(&Value) -> Result<T, String>,
     ) -> Result<T, LlmError> {
         let client = self.client().await?;
-        let mut delays = ExponentialBuilder::new()
-            .with_min_delay(Duration::from_millis(300))
-            .with_factor(4.0)
-            .with_max_times(3)
-            .build();
-        loop {
+        let once = || async {
             let request = client.request(Method::POST, url).json(&InOrder(body));
-            let trouble = match self.attempt(facts, client, request, self.reply_timeout).await {
-                Ok(answer) => match read(&answer) {
-                    Ok(reply) => return Ok(reply),
-                    Err(what) => Trouble::Broken(what),
-                },
-                Err(trouble) => trouble,
-            };
-            let verdict = match trouble {
-                Trouble::Refused(refusal) => refusal.verdict(facts, asked, Utc::now()),
-                Trouble::TooFar(error) => Verdict::Final(error),
-                Trouble::Broken(reason) => Verdict::Again {
-                    after: Duration::ZERO,
-                    reason,
-                },
-                Trouble::TooSlow(limit) => Verdict::Final(unreachable(
-                    facts,
-                    format!("no reply within {} s; raise llm.timeout_seconds", limit.as_secs()),
-                )),
-            };
-            let (after, gives_up) = match verdict {
-                Verdict::Final(error) => return Err(error),
-                Verdict::Slower { after } => {
-                    let until = Utc::now() + after.max(UNKNOWN_RESET);
-                    (after, LlmError::RateLimited { until })
-                }
-                Verdict::Again { after, reason } => (after, unreachable(facts, format!("{reason} (tried four times)"))),
-            };
-            let Some(delay) = delays.next() else {
-                return Err(gives_up);
-            };
-            tracing::warn!(error = %gives_up, "a call to the model failed and is tried again");
-            tokio::time::sleep(delay.max(after)).await;
-        }
+            let answer = self.attempt(facts, client, request, self.reply_timeout).await;
+            let reply = answer.and_then(|answer| read(&answer).map_err(Trouble::Broken));
+            reply.map_err(|trouble| after(trouble, facts, asked))
+        };
+        retry(BACKOFF, "a call to the model", once).await
     }
 
     /// Asks the server something about itself, once: whoever asks wants to know what is true now.
@@ -216,16 +178,12 @@ impl Http {
         }
         let mut response = client.execute(request).await.map_err(trouble)?;
         let status = response.status();
-        let retry_after = refusal::retry_after(response.headers(), Utc::now());
-        let mut body = Vec::new();
-        while let Some(chunk) = response.chunk().await.map_err(trouble)? {
-            if body.len() + chunk.len() > MAX_BODY_BYTES {
-                return Err(Trouble::Broken(format!(
-                    "the answer has more than {MAX_BODY_BYTES} bytes"
-                )));
-            }
-            body.extend_from_slice(&chunk);
-        }
+        let retry_after = retry_after(response.headers(), Utc::now());
+        let body = read_body(&mut response, MAX_BODY_BYTES).await;
+        let body = body.map_err(|error| match error {
+            BodyError::TooLong => Trouble::Broken(format!("the answer has more than {MAX_BODY_BYTES} bytes")),
+            BodyError::Broken(error) => trouble(error),
+        })?;
         if !status.is_success() {
             return Err(Trouble::Refused(Refusal {
                 status,
@@ -241,6 +199,35 @@ impl Http {
             Some(key) if !key.expose_secret().is_empty() => text.replace(key.expose_secret(), "***"),
             _ => text.to_owned(),
         }
+    }
+}
+
+/// Decides whether a call that failed is made again, and when.
+fn after(trouble: Trouble, facts: &Facts, asked: Asked) -> AttemptError<LlmError> {
+    let verdict = match trouble {
+        Trouble::Refused(refusal) => refusal.verdict(facts, asked, Utc::now()),
+        Trouble::TooFar(error) => Verdict::Final(error),
+        Trouble::Broken(reason) => Verdict::Again {
+            after: Duration::ZERO,
+            reason,
+        },
+        Trouble::TooSlow(limit) => Verdict::Final(unreachable(
+            facts,
+            format!("no reply within {} s; raise llm.timeout_seconds", limit.as_secs()),
+        )),
+    };
+    match verdict {
+        Verdict::Final(error) => AttemptError::Final(error),
+        Verdict::Slower { after } => AttemptError::Transient {
+            error: LlmError::RateLimited {
+                until: Utc::now() + after.max(UNKNOWN_RESET),
+            },
+            wait: after,
+        },
+        Verdict::Again { after, reason } => AttemptError::Transient {
+            error: unreachable(facts, format!("{reason} (tried four times)")),
+            wait: after,
+        },
     }
 }
 

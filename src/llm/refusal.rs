@@ -7,14 +7,12 @@
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use http::{HeaderMap, StatusCode};
+use http::StatusCode;
 use serde_json::Value;
 
 use super::LlmError;
 use super::facts::Facts;
-
-/// A reset that is further away parks the run; a nearer one is waited for.
-const LONGEST_WAIT: Duration = Duration::from_mins(1);
+use crate::http::LONGEST_WAIT;
 
 /// An answer that is not a success.
 #[derive(Debug)]
@@ -159,22 +157,10 @@ fn names_tools(words: &str) -> bool {
     !blames_the_reply && (words.contains("tool") || words.contains("function call"))
 }
 
-/// Returns how long the server asks to be left alone.
-pub(super) fn retry_after(headers: &HeaderMap, now: DateTime<Utc>) -> Option<Duration> {
-    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
-    if let Some(milliseconds) = text("retry-after-ms").and_then(|text| text.parse().ok()) {
-        return Some(Duration::from_millis(milliseconds));
-    }
-    let after = text("retry-after")?;
-    if let Ok(seconds) = after.parse::<f64>() {
-        return Duration::try_from_secs_f64(seconds.min(31_536_000.0)).ok();
-    }
-    let until = DateTime::parse_from_rfc2822(after).ok()?;
-    Some((until.to_utc() - now).to_std().unwrap_or_default())
-}
-
 #[cfg(test)]
 mod tests {
+    use http::HeaderMap;
+
     use super::*;
 
     fn facts() -> Facts {
@@ -310,30 +296,6 @@ mod tests {
             ),
         ] {
             assert_eq!(verdict(status, retry_after, body, with_tools), expected);
-        }
-    }
-
-    #[test]
-    fn the_time_to_wait_is_read_in_every_form() {
-        let now = DateTime::parse_from_rfc2822("Wed, 21 Oct 2015 07:28:00 GMT")
-            .unwrap()
-            .to_utc();
-        for (name, value, expected) in [
-            ("retry-after", "7", Some(7_000)),
-            ("retry-after", "0.5", Some(500)),
-            ("retry-after-ms", "250", Some(250)),
-            ("retry-after", "Wed, 21 Oct 2015 07:28:09 GMT", Some(9_000)),
-            ("retry-after", "Wed, 21 Oct 2015 07:00:00 GMT", Some(0)),
-            ("retry-after", "soon", None),
-            ("retry-after", "-1", None),
-        ] {
-            let mut headers = HeaderMap::new();
-            headers.insert(name, value.parse().unwrap());
-            assert_eq!(
-                retry_after(&headers, now),
-                expected.map(Duration::from_millis),
-                "{value}"
-            );
         }
     }
 }

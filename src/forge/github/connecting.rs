@@ -4,16 +4,14 @@
 use http::StatusCode;
 use octocrab::Octocrab;
 use octocrab::service::middleware::retry::RetryConfig;
-use reqwest::redirect::Policy;
 use secrecy::SecretString;
 use url::Url;
 
 use super::Config;
 use super::installations;
-use crate::certificates;
 use crate::forge::ForgeError;
 use crate::forge::failure::{Failure, causes};
-use crate::forge::retry::CONNECT_TIMEOUT;
+use crate::http::client;
 
 /// Returns octocrab for the API at `base`, authorised by the token or as the App.
 pub(super) async fn octocrab(
@@ -43,10 +41,8 @@ pub(super) async fn octocrab(
 /// Returns the connection under octocrab. Not octocrab's own, which knows nothing of `HTTPS_PROXY`
 /// and `NO_PROXY`.
 pub(super) fn http_client() -> Result<reqwest::Client, ForgeError> {
-    certificates::client()
-        .connect_timeout(CONNECT_TIMEOUT)
-        // They are followed by `exchange`.
-        .redirect(Policy::none())
+    // Redirects are followed by `exchange`.
+    client()
         .build()
         .map_err(|error| unusable(format!("the HTTP client cannot be set up: {}", causes(&error))))
 }

@@ -12,13 +12,12 @@ use std::sync::Arc;
 
 use http::header::LOCATION;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
-use reqwest::redirect::Policy;
 use url::{Host, Url};
 
-use crate::certificates;
 use crate::egress::address::{Range, range};
 use crate::forge::failure::Failure;
-use crate::forge::retry::{ATTEMPT_TIMEOUT, Answer, CONNECT_TIMEOUT, no_answer};
+use crate::forge::retry::{ATTEMPT_TIMEOUT, Answer, no_answer};
+use crate::http::{CONNECT_TIMEOUT, client};
 
 /// Where an answer sends to.
 pub(super) enum Way {
@@ -56,10 +55,8 @@ pub(super) async fn fetch(base: &Url, url: Url) -> Result<Answer, Failure> {
         // A name is judged when it is looked up.
         Some(Host::Domain(_)) | None => {}
     }
-    let http = certificates::client()
-        .connect_timeout(CONNECT_TIMEOUT)
+    let http = client()
         .timeout(ATTEMPT_TIMEOUT)
-        .redirect(Policy::none())
         .dns_resolver(Arc::new(judge))
         .build()
         .map_err(Failure::unreadable)?;

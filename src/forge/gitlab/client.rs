@@ -19,13 +19,13 @@ use serde_json::Value;
 use url::Url;
 
 use super::Config;
-use crate::certificates;
 use crate::forge::ForgeError;
 use crate::forge::clone_address::require_encrypted;
 use crate::forge::failure::{Failure, causes, one_line};
 use crate::forge::listing::Listing;
-use crate::forge::retry::{ATTEMPT_TIMEOUT, Answer, CONNECT_TIMEOUT, Repeat, no_answer, send};
+use crate::forge::retry::{ATTEMPT_TIMEOUT, Answer, Repeat, no_answer, send};
 use crate::forge::validators::Validators;
+use crate::http::client;
 
 /// The connection to one GitLab.
 pub(super) struct Client {
@@ -48,11 +48,9 @@ impl Client {
         let mut proof = HeaderValue::from_str(token.expose_secret())
             .map_err(|_| unusable("gitlab.token has characters that no token has; copy it anew".to_owned()))?;
         proof.set_sensitive(true);
-        let http = certificates::client()
-            .connect_timeout(CONNECT_TIMEOUT)
+        let http = client()
             .timeout(ATTEMPT_TIMEOUT)
             .redirect(at_home())
-            .user_agent(concat!("coding-agent/", env!("CARGO_PKG_VERSION")))
             .build()
             .map_err(|error| unusable(format!("the HTTP client cannot be set up: {}", causes(&error))))?;
         Ok(Self {

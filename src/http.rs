@@ -1,0 +1,216 @@
+//! What the clients of forges and of models share: how a client is built, how long an answer may
+//! be, what `Retry-After` says, and when a request is sent again.
+
+use std::fmt::Display;
+use std::time::Duration;
+
+use backon::{ExponentialBuilder, Retryable};
+use bytes::{Bytes, BytesMut};
+use chrono::{DateTime, Utc};
+use http::HeaderMap;
+use reqwest::ClientBuilder;
+use reqwest::redirect::Policy;
+
+use crate::certificates;
+
+/// Time to open a connection.
+pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// A server that asks for a longer pause is not waited for: the error goes to the caller, who can
+/// park the run.
+pub const LONGEST_WAIT: Duration = Duration::from_mins(1);
+/// The longest wait that is read out of a header; a larger number would not fit into a date.
+const LONGEST_ASKED_SECONDS: f64 = 31_536_000.0;
+
+/// Returns a client to be completed: it trusts whom this machine trusts, says who it is and follows
+/// no redirect, because a redirect would carry the key to wherever it points.
+pub fn client() -> ClientBuilder {
+    certificates::client()
+        .user_agent(concat!("coding-agent/", env!("CARGO_PKG_VERSION")))
+        .connect_timeout(CONNECT_TIMEOUT)
+        .redirect(Policy::none())
+}
+
+/// Why the body of an answer could not be read.
+#[derive(Debug)]
+pub enum BodyError {
+    /// It has more bytes than the caller takes.
+    TooLong,
+    /// The connection ended before the body did.
+    Broken(reqwest::Error),
+}
+
+/// Reads the body of an answer, of which no more than `most` bytes are kept in memory.
+pub async fn read_body(response: &mut reqwest::Response, most: usize) -> Result<Bytes, BodyError> {
+    let mut body = BytesMut::new();
+    while let Some(part) = response.chunk().await.map_err(BodyError::Broken)? {
+        if body.len() + part.len() > most {
+            return Err(BodyError::TooLong);
+        }
+        body.extend_from_slice(&part);
+    }
+    Ok(body.freeze())
+}
+
+/// Returns how long the server asks to be left alone: `retry-after-ms`, or `Retry-After` as seconds
+/// (also fractions) or as a date. `None` where it asks for nothing or cannot be understood.
+pub fn retry_after(headers: &HeaderMap, now: DateTime<Utc>) -> Option<Duration> {
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
+    if let Some(milliseconds) = text("retry-after-ms").and_then(|text| text.parse().ok()) {
+        return Some(Duration::from_millis(milliseconds));
+    }
+    let after = text("retry-after")?;
+    if let Ok(seconds) = after.parse::<f64>() {
+        return Duration::try_from_secs_f64(seconds.min(LONGEST_ASKED_SECONDS)).ok();
+    }
+    let until = DateTime::parse_from_rfc2822(after).ok()?;
+    Some((until.to_utc() - now).to_std().unwrap_or_default())
+}
+
+/// How often a request is sent again, and after which pauses. Each pause has some chance in it, so
+/// that clients that failed together do not come back together.
+#[derive(Debug, Clone, Copy)]
+pub struct Backoff {
+    pub first: Duration,
+    /// Each pause is this many times the one before.
+    pub factor: f32,
+    pub longest: Duration,
+    pub repeats: usize,
+}
+
+impl Backoff {
+    /// Returns three repeats, the usual number.
+    pub const fn thrice(first: Duration, factor: f32) -> Self {
+        Self {
+            first,
+            factor,
+            longest: LONGEST_WAIT,
+            repeats: 3,
+        }
+    }
+
+    fn pauses(self) -> ExponentialBuilder {
+        ExponentialBuilder::new()
+            .with_min_delay(self.first)
+            .with_factor(self.factor)
+            .with_max_delay(self.longest)
+            .with_max_times(self.repeats)
+            .with_jitter()
+    }
+}
+
+/// How one attempt failed.
+#[derive(Debug)]
+pub enum AttemptError<E> {
+    /// Another attempt would fail in the same way, or do harm.
+    Final(E),
+    /// Another attempt may go well, not before `wait` is over.
+    Transient { error: E, wait: Duration },
+}
+
+impl<E> AttemptError<E> {
+    fn into_error(self) -> E {
+        match self {
+            Self::Final(error) | Self::Transient { error, .. } => error,
+        }
+    }
+
+    /// Returns the pause before the next attempt, at least as long as the server asked for; `None`
+    /// to give up.
+    fn pause(&self, planned: Option<Duration>) -> Option<Duration> {
+        match self {
+            Self::Final(_) => None,
+            Self::Transient { wait, .. } => planned
+                .filter(|_| *wait <= LONGEST_WAIT)
+                .map(|planned| planned.max(*wait)),
+        }
+    }
+}
+
+/// Attempts something until it succeeds, fails for good, or was repeated as often as `backoff`
+/// allows. Returns the last error. `what` is for the log.
+pub async fn retry<T, E, F>(backoff: Backoff, what: &str, attempt: impl FnMut() -> F) -> Result<T, E>
+where
+    E: Display,
+    F: Future<Output = Result<T, AttemptError<E>>>,
+{
+    attempt
+        .retry(backoff.pauses())
+        .when(|failed| matches!(failed, AttemptError::Transient { .. }))
+        .adjust(AttemptError::pause)
+        .notify(|failed, pause| {
+            if let AttemptError::Transient { error, .. } = failed {
+                tracing::info!(%error, ?pause, "{what} failed and is tried again");
+            }
+        })
+        .await
+        .map_err(AttemptError::into_error)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    #[test]
+    fn the_time_to_wait_is_read_in_every_form() {
+        let now = DateTime::parse_from_rfc2822("Wed, 21 Oct 2015 07:28:00 GMT")
+            .unwrap()
+            .to_utc();
+        for (name, value, expected) in [
+            ("retry-after", "7", Some(7_000)),
+            ("retry-after", "0.5", Some(500)),
+            ("retry-after-ms", "250", Some(250)),
+            ("retry-after", "18446744073709551615", Some(31_536_000_000)),
+            ("retry-after", "Wed, 21 Oct 2015 07:28:09 GMT", Some(9_000)),
+            ("retry-after", "Wed, 21 Oct 2015 07:00:00 GMT", Some(0)),
+            ("retry-after", "soon", None),
+            ("retry-after", "-1", None),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(name, value.parse().unwrap());
+            assert_eq!(
+                retry_after(&headers, now),
+                expected.map(Duration::from_millis),
+                "{value}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_pause_is_never_shorter_than_planned_nor_longer_than_a_minute() {
+        let planned = Duration::from_millis(200);
+        let pause = |seconds| {
+            let failed = AttemptError::Transient {
+                error: (),
+                wait: Duration::from_secs(seconds),
+            };
+            failed.pause(Some(planned))
+        };
+        assert_eq!(pause(0), Some(planned));
+        assert_eq!(pause(60), Some(LONGEST_WAIT));
+        assert_eq!(pause(61), None);
+    }
+
+    #[tokio::test]
+    async fn a_transient_failure_is_repeated_and_a_final_one_is_not() {
+        let backoff = Backoff::thrice(Duration::from_millis(1), 1.0);
+        for (is_final, attempts) in [(false, 4), (true, 1)] {
+            let made = Cell::new(0);
+            let outcome: Result<(), String> = retry(backoff, "it", || async {
+                made.set(made.get() + 1);
+                let error = made.get().to_string();
+                Err(if is_final {
+                    AttemptError::Final(error)
+                } else {
+                    AttemptError::Transient {
+                        error,
+                        wait: Duration::ZERO,
+                    }
+                })
+            })
+            .await;
+            assert_eq!((outcome, made.get()), (Err(attempts.to_string()), attempts));
+        }
+    }
+}
