@@ -2,14 +2,14 @@
 //! rights.
 
 use super::who::Who;
-use crate::finding::{Finding, Verdict};
+use crate::finding::Verdict;
 
 /// How an entry begins that names an account by its id.
 const ID: &str = "id:";
 
 /// A list of accounts: by id, and by login, compared without regard to case as both forges do.
 #[derive(Debug, Default)]
-pub(super) struct AllowedUsers {
+pub struct AllowedUsers {
     entries: Vec<Entry>,
 }
 
@@ -74,14 +74,6 @@ impl AllowedUsers {
             Entry::Login(name) => *name == login,
             Entry::Id(id) => who.id == Some(*id),
         })
-    }
-}
-
-/// Returns the finding about one entry.
-pub(super) fn finding(platform: &str, verdict: Verdict) -> Finding {
-    Finding {
-        subject: format!("{platform} allowed_users"),
-        verdict,
     }
 }
 

@@ -5,13 +5,13 @@ use super::Deed;
 /// One change of an item after it was opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Edit {
-    pub what: Edited,
+    pub what: EditedPart,
     pub deed: Deed,
 }
 
 /// The part of an item that was changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Edited {
+pub enum EditedPart {
     /// Its title, its text, or the branch that it is to be merged into.
     Words,
     /// The commits of its head branch.
@@ -21,14 +21,14 @@ pub enum Edited {
 impl Edit {
     pub(super) fn of_words(deed: Deed) -> Self {
         Self {
-            what: Edited::Words,
+            what: EditedPart::Words,
             deed,
         }
     }
 
     pub(super) fn of_head(deed: Deed) -> Self {
         Self {
-            what: Edited::Head,
+            what: EditedPart::Head,
             deed,
         }
     }

@@ -13,7 +13,7 @@ use super::ForgeError;
 
 /// How a request ended, where it did not bring what was asked for.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Failure {
+pub enum Failure {
     /// The forge answered, and repeating would bring the same answer.
     #[error("the answer was {status}: {message}")]
     Answered { status: StatusCode, message: String },
@@ -65,7 +65,8 @@ impl Failure {
 
 /// What was tried, for the error text.
 pub(super) struct Attempt<'a> {
-    pub(super) platform: &'static str,
+    /// The platform, with the configured name where there is one.
+    pub(super) platform: &'a str,
     /// In the form "reading owner/repo#12".
     pub(super) what: &'a str,
     /// What to do when the forge refuses: the missing right and where to give it.
@@ -93,7 +94,7 @@ impl Attempt<'_> {
             Failure::Down { reason } => ForgeError::Unavailable { what, reason },
             Failure::Unreadable { reason } => ForgeError::Unexpected { what, reason },
             Failure::Unprepared { status, remedy } => ForgeError::Refused {
-                platform: self.platform,
+                platform: self.platform.to_owned(),
                 what,
                 status: status.as_u16(),
                 remedy,
@@ -103,7 +104,7 @@ impl Attempt<'_> {
 
     fn refused(&self, status: StatusCode, message: &str, remedy: &str) -> ForgeError {
         ForgeError::Refused {
-            platform: self.platform,
+            platform: self.platform.to_owned(),
             what: self.what.to_owned(),
             status: status.as_u16(),
             remedy: format!("it says \"{message}\": {remedy}"),

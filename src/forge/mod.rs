@@ -1,17 +1,29 @@
 //! The forges: where tasks come from and results go to.
+//!
+//! Callers see five narrow traits, of which each takes the narrowest that serves. [`host`]
+//! implements them once, for every platform: it explains failures, and does what all platforms do
+//! in the same way. What a platform does in its own way stands behind the traits of [`platform`],
+//! one for each topic, which the files of `github` and `gitlab` implement.
 
+mod address;
 pub mod allowed_users;
 mod cache;
 mod clone_address;
 mod comment_key;
 mod doubts;
 mod edit;
+mod error;
+mod examine;
 mod failure;
 pub mod github;
 pub mod gitlab;
+mod host;
+mod item;
 mod labels;
 mod listing;
+mod platform;
 mod retry;
+mod search;
 mod source;
 #[cfg(test)]
 mod test_server;
@@ -23,24 +35,29 @@ use std::collections::BTreeSet;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use secrecy::SecretString;
-use serde::{Deserialize, Serialize};
 
 use crate::finding::Finding;
-use crate::secret::Clean;
-use crate::task::id::TaskId;
+use crate::task::id::{HostName, TaskId};
+use crate::task::labels::Labels;
 pub use comment_key::{CommentKey, CommentKind};
-pub use edit::{Edit, Edited};
+pub use edit::{Edit, EditedPart as Edited};
+pub use error::ForgeError;
+pub use host::Host;
+pub use item::{
+    Change, ChangeHead, Comment, CommentId, Deed, Discretion, GitCredentials, Item, NewChange, Place, Post, Reaction,
+    Search, TriggeredItem,
+};
+pub use validators::KnownAnswer;
 use watched::{Checks, OpenChange};
 use who::Who;
 
-/// What the program needs of a forge. GitHub and GitLab implement it.
+/// Where tasks come from, and where people are told of them: items, comments and labels.
 ///
 /// Every call has a time-out, is retried three times on 5xx, 429, secondary limits and dropped
 /// connections (with back-off, honouring `retry-after`), and every write may be repeated without
-/// doing its work twice.
+/// doing its work twice. The same holds for the other traits.
 #[async_trait]
-pub trait Forge: Send + Sync {
+pub trait TaskSource: Send + Sync {
     /// Returns every open item that carries the trigger label, in all configured repositories,
     /// owners and groups; all pages.
     async fn triggered(&self) -> Search;
@@ -54,14 +71,6 @@ pub trait Forge: Send + Sync {
     /// nothing: unchanged pages are only confirmed.
     async fn comments(&self, task: &TaskId) -> Result<Vec<Comment>, ForgeError>;
 
-    /// Tells whether somebody is to be obeyed: they may write to the task's repository, by
-    /// themselves or through a team or group, or the configuration's `allowed_users` names them.
-    /// Somebody whom the forge does not know is not.
-    async fn is_authorised(&self, task: &TaskId, who: Who<'_>) -> Result<bool, ForgeError>;
-
-    /// Tells whether the configuration's `allowed_users` names somebody, by login or by id.
-    fn allows(&self, who: Who<'_>) -> bool;
-
     /// Tells who put the trigger label on, the last time; `None` where the item's history does not
     /// tell (yet).
     async fn triggered_by(&self, task: &TaskId) -> Result<Option<Deed>, ForgeError>;
@@ -74,9 +83,6 @@ pub trait Forge: Send + Sync {
     /// a comment that is gone, nor one of a kind that takes none (a GitHub review's own text): then
     /// nothing is done.
     async fn react(&self, task: &TaskId, comment: CommentKey, reaction: Reaction) -> Result<(), ForgeError>;
-
-    /// Returns the name of the bot's account.
-    async fn bot_name(&self) -> Result<String, ForgeError>;
 
     /// Puts a single label on the item; makes the label in the repository if it is missing.
     /// Repeating changes nothing.
@@ -92,12 +98,35 @@ pub trait Forge: Send + Sync {
 
     /// Replaces the text of a comment of the bot's own; the marker stays.
     async fn edit_comment(&self, task: &TaskId, comment: CommentId, post: &Post<'_>) -> Result<(), ForgeError>;
+}
 
+/// Who the bot is, and who may have it work.
+#[async_trait]
+pub trait Permissions: Send + Sync {
+    /// Returns the name of the bot's account.
+    async fn bot_name(&self) -> Result<String, ForgeError>;
+
+    /// Tells whether somebody is to be obeyed: they may write to the task's repository, by
+    /// themselves or through a team or group, or the configuration's `allowed_users` names them.
+    /// Somebody whom the forge does not know is not.
+    async fn is_authorised(&self, task: &TaskId, who: Who<'_>) -> Result<bool, ForgeError>;
+
+    /// Tells whether the configuration's `allowed_users` names somebody, by login or by id.
+    fn allows(&self, who: Who<'_>) -> bool;
+}
+
+/// Where code lives: pull/merge requests, their checks, and what git needs.
+#[async_trait]
+pub trait CodeHost: Send + Sync {
     /// Returns the open pull/merge request from `head` in the task's repository, if there is one.
     async fn change_from(&self, task: &TaskId, head: &str) -> Result<Option<Change>, ForgeError>;
 
     /// Opens a pull/merge request, or returns the open one that already leads from `head`.
     async fn open_change(&self, task: &TaskId, change: &NewChange) -> Result<Change, ForgeError>;
+
+    /// Returns the id of the pull/merge request `number` in the task's repository; `None` for a
+    /// task of another host.
+    fn change_id(&self, task: &TaskId, number: u64) -> Option<TaskId>;
 
     /// Returns those of `changes`, pull/merge requests of one repository, that are open; unchanged
     /// lists are only confirmed.
@@ -110,13 +139,20 @@ pub trait Forge: Send + Sync {
 
     /// Returns what git needs to fetch from and push to the clone address of the task's repository.
     async fn git_credentials(&self, task: &TaskId) -> Result<GitCredentials, ForgeError>;
+}
 
-    /// Checks the token, its rights on each configured repository and the labels, for `doctor`.
+/// What `doctor` asks.
+#[async_trait]
+pub trait Diagnostics: Send + Sync {
+    /// Checks the token, its rights on each configured repository and the labels.
     async fn examine(&self) -> Vec<Finding>;
 
     /// Returns how many HTTP requests were sent so far, repeats included.
     fn requests(&self) -> u64;
+}
 
+/// Answers that one process leaves to the next, so that it need not ask for them in full.
+pub trait AnswerMemory: Send + Sync {
     /// Takes over the answers that an earlier process was given, for the forge to confirm.
     fn recall(&self, answers: Vec<KnownAnswer>);
 
@@ -125,215 +161,11 @@ pub trait Forge: Send + Sync {
     fn news(&self) -> Option<Vec<KnownAnswer>>;
 }
 
-/// An answer that a forge can confirm by its tag instead of sending it again.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct KnownAnswer {
-    path: String,
-    tag: String,
-    body: String,
-}
+/// A configured forge with all that it does.
+pub trait Forge: TaskSource + Permissions + CodeHost + Diagnostics + AnswerMemory {
+    /// Returns the name that stands before the `:` in the ids of its tasks.
+    fn name(&self) -> &HostName;
 
-/// What a search for labelled items brought. A source that cannot be read does not hide the items
-/// of the others.
-#[derive(Debug, Default)]
-pub struct Search {
-    pub items: Vec<Triggered>,
-    /// One for each source that could not be read.
-    pub errors: Vec<ForgeError>,
-}
-
-/// An item that asks for work.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Triggered {
-    pub task: TaskId,
-    pub title: String,
-}
-
-/// Who did something to an item, and when.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Deed {
-    /// Empty where the account was deleted.
-    pub by: String,
-    #[serde(default)]
-    pub by_id: Option<u64>,
-    pub at: DateTime<Utc>,
-}
-
-/// An issue, pull request or merge request as the forge shows it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Item {
-    pub task: TaskId,
-    pub title: String,
-    pub body: String,
-    pub author: String,
-    pub author_id: Option<u64>,
-    pub labels: Vec<String>,
-    pub assignees: Vec<String>,
-    pub is_open: bool,
-    /// Of a pull/merge request that is not open any more.
-    pub is_merged: bool,
-    /// Moves with edits and labels. With comments GitLab moves it once a minute at most: only
-    /// `comments` tells of all.
-    pub updated_at: DateTime<Utc>,
-    /// The page a person opens.
-    pub url: String,
-    /// Where git clones the repository from, as the forge's API gives it.
-    pub clone_url: String,
-    /// `None` in a repository without any commit.
-    pub default_branch: Option<String>,
-    /// What is asked to be merged; `None` for an issue.
-    pub change: Option<ChangeHead>,
-    pub discretion: Discretion,
-}
-
-/// What may be shown of an item to people who can read the repository but not the item.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Discretion {
-    /// Everything: whoever can read the repository can read the item.
-    NotNeeded,
-    /// Changes of files, but none of the item's words and none of what a model says about it.
-    NeutralNames,
-    /// Nothing, so the item is not worked on.
-    Refused,
-}
-
-impl Item {
-    /// Says why it is not open.
-    pub fn why_closed(&self) -> &'static str {
-        if self.is_merged {
-            "it was merged"
-        } else {
-            "it was closed"
-        }
-    }
-}
-
-/// The branch a pull/merge request leads from.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ChangeHead {
-    pub head_branch: String,
-    pub base_branch: String,
-    /// The commit at the head; `None` where the forge does not tell.
-    pub head_commit: Option<String>,
-    /// Where the head branch lives: the same repository, or a fork's clone address.
-    pub head_clone_url: String,
-    /// The full name of that repository; `None` where it was deleted or is hidden.
-    pub head_repository: Option<String>,
-    pub is_fork: bool,
-    /// Whether the bot may push to the head branch: always in the same repository, in a fork only
-    /// where its owner allows it.
-    pub may_push: bool,
-}
-
-impl ChangeHead {
-    /// Returns the account or group that the head branch's repository belongs to; empty where that
-    /// is not known.
-    pub fn owner(&self) -> &str {
-        let repository = self.head_repository.as_deref().unwrap_or_default();
-        repository.rsplit_once('/').map_or("", |(owner, _)| owner)
-    }
-}
-
-/// What a person wrote below an item.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Comment {
-    pub key: CommentKey,
-    pub author: String,
-    pub author_id: Option<u64>,
-    pub body: String,
-    pub created_at: DateTime<Utc>,
-    /// Moves with an edit, but only another body proves one: GitLab moves it with reactions as well
-    /// (the bot's too), GitHub counts whole seconds and has no such time for a review's own text.
-    pub updated_at: DateTime<Utc>,
-    /// File and line, of a comment on the changes.
-    pub place: Option<Place>,
-    /// Belongs to a review that approves: it asks for nothing. GitLab does not tell.
-    pub is_approval: bool,
-    /// Written by a program.
-    pub is_bot: bool,
-}
-
-/// What the bot says about a comment without words.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reaction {
-    /// Eyes: it was read and is taken up.
-    Seen,
-    /// A thumb up: what it asks for was done.
-    Done,
-    /// A confused face: what it asks for is not done.
-    Refused,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
-    pub path: String,
-    /// `None` where the line is outdated or the comment is on the whole file.
-    pub line: Option<u64>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct CommentId(pub u64);
-
-/// A comment to be written.
-#[derive(Debug, Clone, Copy)]
-pub struct Post<'a> {
-    /// Unique for what the comment says, e.g. `019a…:progress`. Letters, digits, `:`, `-`.
-    pub marker: &'a str,
-    pub body: &'a Clean,
-    /// True where the comment may exist already because an earlier process may have written it.
-    pub search_first: bool,
-}
-
-/// A pull/merge request to be opened.
-#[derive(Debug, Clone)]
-pub struct NewChange {
-    pub title: Clean,
-    pub body: Clean,
-    pub head: String,
-    pub base: String,
-    pub is_draft: bool,
-}
-
-/// A pull/merge request that exists.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Change {
-    pub number: u64,
-    pub url: String,
-}
-
-/// User name and password for git over HTTP. Given to one git process through its environment,
-/// never by URL or argument.
-#[derive(Debug, Clone)]
-pub struct GitCredentials {
-    pub username: String,
-    pub password: SecretString,
-    /// Made a moment ago: not all of the forge may know it yet.
-    pub is_new: bool,
-}
-
-/// Why a forge did not do what it was asked. The variant says who must act.
-#[derive(Debug, thiserror::Error)]
-pub enum ForgeError {
-    /// The operator: the token or its rights. `remedy` says which right is missing and where to give
-    /// it.
-    #[error("{what}: {platform} answered {status}; {remedy}")]
-    Refused {
-        platform: &'static str,
-        what: String,
-        status: u16,
-        remedy: String,
-    },
-    /// Nobody: the item was deleted or moved away.
-    #[error("{what}: it does not exist any more")]
-    Gone { what: String },
-    /// Time: try again then.
-    #[error("{what}: rate limit reached until {until}")]
-    RateLimited { what: String, until: DateTime<Utc> },
-    /// Time: the forge did not answer, or only with 5xx, after all retries.
-    #[error("{what}: {reason}")]
-    Unavailable { what: String, reason: String },
-    /// The developers: the forge said something this program did not expect.
-    #[error("{what}: {reason}")]
-    Unexpected { what: String, reason: String },
+    /// Returns the names of the labels on it.
+    fn labels(&self) -> &Labels;
 }

@@ -1,10 +1,10 @@
 //! Where items are searched: one repository, or all of an owner or group.
 
-use super::Triggered;
+use super::TriggeredItem;
 
 /// An entry of the configuration's list of repositories or projects.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Source {
+pub enum Source {
     Repository(String),
     /// `owner/*`, `group/*` or `group/subgroup/*`.
     All(String),
@@ -23,12 +23,12 @@ impl Source {
 impl Source {
     /// Leaves those items whose repository the entry names: the configuration says what is worked
     /// on, and not the forge.
-    pub(super) fn keep_own(&self, found: &mut Vec<Triggered>) {
+    pub(super) fn keep_own(&self, found: &mut Vec<TriggeredItem>) {
         found.retain(|item| item.task.repository().is_some_and(|name| self.holds(name)));
     }
 
     /// Tells whether all items are the entry's own.
-    pub(super) fn has_all(&self, found: &[Triggered]) -> bool {
+    pub(super) fn has_all(&self, found: &[TriggeredItem]) -> bool {
         let mut names = found.iter().map(|item| item.task.repository());
         names.all(|name| name.is_some_and(|name| self.holds(name)))
     }

@@ -15,7 +15,6 @@ use bytes::Bytes;
 use http::header::ETAG;
 use http::{HeaderMap, HeaderValue, StatusCode};
 
-use super::KnownAnswer;
 use super::retry::Answer;
 
 const MOST_BYTES: usize = 8 * 1024 * 1024;
@@ -23,9 +22,17 @@ const MOST_PAGES: usize = 1000;
 /// An empty list is shorter and one item is longer, in the words of both forges.
 const LONGEST_EMPTY: usize = 200;
 
+/// An answer that a forge can confirm by its tag instead of sending it again.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct KnownAnswer {
+    path: String,
+    tag: String,
+    body: String,
+}
+
 /// The kept pages, by the path they were asked under.
 #[derive(Default)]
-pub(super) struct Validators {
+pub struct Validators {
     pages: Mutex<Pages>,
 }
 

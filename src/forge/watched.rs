@@ -4,6 +4,7 @@
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
+use super::address::Address;
 use super::failure::Failure;
 use crate::task::id::TaskId;
 
@@ -83,6 +84,22 @@ pub(super) fn if_readable<T>(asked: Result<T, Failure>) -> Result<Option<T>, Fai
         Ok(answer) => Ok(Some(answer)),
         Err(failure) if failure.is_missing() || failure.status() == Some(http::StatusCode::FORBIDDEN) => Ok(None),
         Err(failure) => Err(failure),
+    }
+}
+
+/// Returns a log that was asked for. The name of the check alone has to do where the log is too
+/// long, on a server that cannot be reached from here, or not for this token.
+pub(super) fn log_or_name(
+    asked: Result<String, Failure>,
+    name: &str,
+    address: Address<'_>,
+) -> Result<Option<String>, Failure> {
+    match if_readable(asked) {
+        Err(failure @ (Failure::Down { .. } | Failure::Unreadable { .. })) => {
+            tracing::warn!("the log of the job '{name}' of {address} could not be read: {failure}");
+            Ok(None)
+        }
+        read => read,
     }
 }
 

@@ -24,7 +24,7 @@ use crate::forge::{Comment, CommentKey, ForgeError, Reaction};
 use crate::journal::fact::Fact;
 use crate::store::{Admission, Followed, Run, StoreError};
 use crate::task::command::Command;
-use crate::task::id::{RunId, TaskId};
+use crate::task::id::{HostName, RunId, TaskId};
 use crate::task::state::State;
 
 /// After so long without a run nobody expects one any more.
@@ -337,13 +337,11 @@ impl Service {
 }
 
 fn by_repository(followed: Vec<Followed>) -> Vec<Vec<Followed>> {
-    let mut groups: BTreeMap<(bool, String), Vec<Followed>> = BTreeMap::new();
+    let mut groups: BTreeMap<(HostName, String), Vec<Followed>> = BTreeMap::new();
     for one in followed {
-        let Some(repository) = one.task.repository().map(str::to_owned) else {
-            continue;
-        };
-        let is_github = matches!(one.task, TaskId::GitHub { .. });
-        groups.entry((is_github, repository)).or_default().push(one);
+        let Some(item) = one.task.item() else { continue };
+        let key = (item.host.clone(), item.repository.clone());
+        groups.entry(key).or_default().push(one);
     }
     groups.into_values().collect()
 }

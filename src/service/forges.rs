@@ -21,10 +21,10 @@ pub struct Connected {
 }
 
 impl Connected {
-    fn new(forge: Arc<dyn Forge>, labels: &Labels, api_url: &str) -> Self {
+    fn new(forge: Arc<dyn Forge>, api_url: &str) -> Self {
         Self {
+            labels: forge.labels().clone(),
             forge,
-            labels: labels.clone(),
             memory: format!("answers of {api_url}"),
         }
     }
@@ -59,46 +59,38 @@ impl Connected {
     }
 }
 
-/// The forges that `task_sources` names.
+/// The forges that `task_sources` names, in that order.
 pub struct Forges {
-    github: Option<Connected>,
-    gitlab: Option<Connected>,
+    hosts: Vec<Connected>,
 }
 
 impl Forges {
+    /// Sets up the clients. Nothing is asked of a forge yet.
     pub async fn connect(config: &Config) -> Result<Self, ForgeError> {
-        let mut forges = Self {
-            github: None,
-            gitlab: None,
-        };
+        let mut hosts = Vec::new();
         for source in &config.task_sources {
             match source {
                 TaskSource::Github => {
-                    let forge = Arc::new(GitHub::connect(&config.github).await?);
-                    let section = &config.github;
-                    forges.github = Some(Connected::new(forge, &section.labels, &section.api_url));
+                    let host = GitHub::connect(&config.github).await?;
+                    hosts.push(Connected::new(Arc::new(host), &config.github.api_url));
                 }
                 TaskSource::Gitlab => {
-                    let forge = Arc::new(GitLab::connect(&config.gitlab).await?);
-                    let section = &config.gitlab;
-                    forges.gitlab = Some(Connected::new(forge, &section.labels, &section.api_url));
+                    let host = GitLab::connect(&config.gitlab).await?;
+                    hosts.push(Connected::new(Arc::new(host), &config.gitlab.api_url));
                 }
             }
         }
-        Ok(forges)
+        Ok(Self { hosts })
     }
 
     pub fn all(&self) -> impl Iterator<Item = &Connected> {
-        self.github.iter().chain(&self.gitlab)
+        self.hosts.iter()
     }
 
     /// Returns the forge of a task, if it is configured.
     pub fn of(&self, task: &TaskId) -> Option<&Connected> {
-        match task {
-            TaskId::GitHub { .. } => self.github.as_ref(),
-            TaskId::GitLabIssue { .. } | TaskId::GitLabMergeRequest { .. } => self.gitlab.as_ref(),
-            TaskId::Local { .. } => None,
-        }
+        let host = &task.item()?.host;
+        self.hosts.iter().find(|connected| connected.forge.name() == host)
     }
 
     /// Returns where a task's people are told, or `None` where its forge is not configured any

@@ -10,7 +10,8 @@ use super::Service;
 use super::forges::Connected;
 use super::producer::AdmitError;
 use crate::agent::text::comments;
-use crate::forge::{Deed, Triggered};
+
+use crate::forge::{Deed, TriggeredItem};
 use crate::journal::fact::Fact;
 
 /// After so long without a word in the item's history, none will come any more.
@@ -19,7 +20,7 @@ const HISTORY_COMES: TimeDelta = TimeDelta::minutes(5);
 impl Service {
     /// Returns who asked for the work, if they may. Whoever may not is told so, once, and the label
     /// is taken off.
-    pub(super) async fn let_in(&self, connected: &Connected, item: &Triggered) -> Result<Option<Deed>, AdmitError> {
+    pub(super) async fn let_in(&self, connected: &Connected, item: &TriggeredItem) -> Result<Option<Deed>, AdmitError> {
         let forge = &connected.forge;
         let Some(trigger) = forge.triggered_by(&item.task).await? else {
             let changed_at = forge.item(&item.task).await?.updated_at;
@@ -42,7 +43,7 @@ impl Service {
     pub(super) async fn decline(
         &self,
         connected: &Connected,
-        item: &Triggered,
+        item: &TriggeredItem,
         trigger: &Deed,
     ) -> Result<(), AdmitError> {
         let label = &connected.labels.trigger;
@@ -59,7 +60,7 @@ impl Service {
     async fn turn_away(
         &self,
         connected: &Connected,
-        item: &Triggered,
+        item: &TriggeredItem,
         trigger: Option<&Deed>,
     ) -> Result<(), AdmitError> {
         let label = &connected.labels.trigger;

@@ -10,7 +10,8 @@ use crate::agent::record::follow_up::Notes;
 use crate::agent::record::vouched::Vouched;
 use crate::agent::record::{PausedBy, Record};
 use crate::agent::workspace::confidentiality::neutral_title;
-use crate::forge::{CommentKey, Discretion, ForgeError, Triggered};
+
+use crate::forge::{CommentKey, Discretion, ForgeError, TriggeredItem};
 use crate::journal::fact::{Fact, Subject};
 use crate::store::{Admission, StoreError};
 use crate::task::command::Command;
@@ -56,7 +57,7 @@ impl Service {
     /// The trigger goes last: an item is found again until it stands in the book and shows it, and
     /// is admitted no second time. The new label comes first: where labels may not be written
     /// nothing was begun.
-    async fn admit(&self, connected: &Connected, item: &Triggered) -> Result<Option<RunId>, AdmitError> {
+    async fn admit(&self, connected: &Connected, item: &TriggeredItem) -> Result<Option<RunId>, AdmitError> {
         if self.is_left_over(connected, item).await? {
             return Ok(None);
         }
@@ -156,7 +157,7 @@ impl Service {
 
     /// Lists of items may be older than their labels. An item that was worked on before is looked
     /// at itself, so that a stale list never starts a second run.
-    async fn is_left_over(&self, connected: &Connected, item: &Triggered) -> Result<bool, AdmitError> {
+    async fn is_left_over(&self, connected: &Connected, item: &TriggeredItem) -> Result<bool, AdmitError> {
         if self.workshop.store.runs(Some(&item.task), 1).await?.is_empty() {
             return Ok(false);
         }

@@ -31,10 +31,7 @@ async fn open(folder: &tempfile::TempDir) -> Store {
 }
 
 fn issue(number: u64) -> TaskId {
-    TaskId::GitHub {
-        repository: "owner/repo".to_owned(),
-        number,
-    }
+    format!("github:owner/repo#{number}").parse().unwrap()
 }
 
 async fn admit(store: &Store, number: u64) -> RunId {

@@ -6,79 +6,108 @@ use std::str::FromStr;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use uuid::Uuid;
 
-/// The item that is worked on, written `github:owner/repo#12`, `gitlab:group/project#34` (issue),
-/// `gitlab:group/project!34` (merge request) or `local:<id>`.
+/// A configured forge: `github` or `gitlab`, or the `name` of a further entry of these sections.
+/// Small letters, digits and `-`, so that it can stand before the `:` of a task's id.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum TaskId {
-    /// GitHub numbers issues and pull requests together, so the id does not tell which it is.
-    GitHub {
-        repository: String,
-        number: u64,
-    },
-    GitLabIssue {
-        project: String,
-        iid: u64,
-    },
-    GitLabMergeRequest {
-        project: String,
-        iid: u64,
-    },
-    Local {
-        id: Uuid,
-    },
+pub struct HostName(String);
+
+impl HostName {
+    /// Returns the name if it is one.
+    pub fn parse(name: &str) -> Option<Self> {
+        let is_character =
+            |character: char| character.is_ascii_lowercase() || character.is_ascii_digit() || character == '-';
+        let is_name = !name.is_empty() && name != LOCAL && name.chars().all(is_character);
+        is_name.then(|| Self(name.to_owned()))
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
 }
 
-impl TaskId {
-    /// Returns the item's number, or `None` for a local task.
-    pub fn number(&self) -> Option<u64> {
+impl fmt::Display for HostName {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+/// How the number of an item is written, because a forge may count two kinds of items apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum ItemKind {
+    /// `#12`: an issue; also a pull request, on a forge that numbers both together.
+    Issue,
+    /// `!12`: a merge request, on a forge that numbers them apart.
+    MergeRequest,
+}
+
+impl ItemKind {
+    /// Returns the character before the number.
+    pub fn character(self) -> char {
         match self {
-            Self::GitHub { number, .. } => Some(*number),
-            Self::GitLabIssue { iid, .. } | Self::GitLabMergeRequest { iid, .. } => Some(*iid),
-            Self::Local { .. } => None,
+            Self::Issue => '#',
+            Self::MergeRequest => '!',
         }
     }
 }
 
+/// An item of a forge, written `host:owner/repo#12` or `host:group/project!34`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ItemId {
+    pub host: HostName,
+    /// The full name of the repository or project, with its owner or groups.
+    pub repository: String,
+    pub kind: ItemKind,
+    pub number: u64,
+}
+
+impl fmt::Display for ItemId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let character = self.kind.character();
+        write!(formatter, "{}:{}{character}{}", self.host, self.repository, self.number)
+    }
+}
+
+/// The task that is worked on: an item of a forge, or `local:<id>`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum TaskId {
+    Item(ItemId),
+    Local { id: Uuid },
+}
+
 impl TaskId {
-    /// Returns the pull/merge request `number` in the repository of this item; a local task has
-    /// none.
-    #[must_use]
-    pub fn change(&self, number: u64) -> Option<Self> {
+    /// Returns the item of a forge; a local task is none.
+    pub fn item(&self) -> Option<&ItemId> {
         match self {
-            Self::GitHub { repository, .. } => Some(Self::GitHub {
-                repository: repository.clone(),
-                number,
-            }),
-            Self::GitLabIssue { project, .. } | Self::GitLabMergeRequest { project, .. } => {
-                Some(Self::GitLabMergeRequest {
-                    project: project.clone(),
-                    iid: number,
-                })
-            }
+            Self::Item(item) => Some(item),
             Self::Local { .. } => None,
         }
+    }
+
+    /// Returns the item's number, or `None` for a local task.
+    pub fn number(&self) -> Option<u64> {
+        self.item().map(|item| item.number)
     }
 
     /// Returns the repository or project that the item lives in; a local task has none.
     pub fn repository(&self) -> Option<&str> {
-        match self {
-            Self::GitHub { repository, .. } => Some(repository),
-            Self::GitLabIssue { project, .. } | Self::GitLabMergeRequest { project, .. } => Some(project),
-            Self::Local { .. } => None,
-        }
+        self.item().map(|item| item.repository.as_str())
     }
 }
 
 impl fmt::Display for TaskId {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::GitHub { repository, number } => write!(formatter, "github:{repository}#{number}"),
-            Self::GitLabIssue { project, iid } => write!(formatter, "gitlab:{project}#{iid}"),
-            Self::GitLabMergeRequest { project, iid } => write!(formatter, "gitlab:{project}!{iid}"),
-            Self::Local { id } => write!(formatter, "local:{id}"),
+            Self::Item(item) => item.fmt(formatter),
+            Self::Local { id } => write!(formatter, "{LOCAL}:{id}"),
         }
     }
 }
+
+/// Takes the place of the host in the id of a task that has none.
+const LOCAL: &str = "local";
+/// The host name whose repositories have no groups and whose pull requests are numbered with the
+/// issues. A slip in such an id is told at once, instead of that there is no such task.
+const FLAT_HOST: &str = "github";
 
 /// Why a text is not the name of a task.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -96,34 +125,29 @@ impl FromStr for TaskId {
 }
 
 fn parse(text: &str) -> Option<TaskId> {
-    let (platform, rest) = text.split_once(':')?;
-    if platform == "local" {
+    let (host, rest) = text.split_once(':')?;
+    if host == LOCAL {
         return Some(TaskId::Local { id: rest.parse().ok()? });
     }
+    let host = HostName::parse(host)?;
     let at = rest.rfind(['#', '!'])?;
-    let (path, number) = (&rest[..at], rest[at + 1..].parse().ok()?);
-    let depth = path.split('/').count();
-    if path
-        .split('/')
-        .any(|part| part.is_empty() || part.contains(char::is_whitespace))
-    {
-        return None;
-    }
-    match (platform, &rest[at..=at]) {
-        ("github", "#") if depth == 2 => Some(TaskId::GitHub {
-            repository: path.to_owned(),
+    let (repository, number) = (&rest[..at], rest[at + 1..].parse().ok()?);
+    let kind = match &rest[at..=at] {
+        "#" => ItemKind::Issue,
+        _ => ItemKind::MergeRequest,
+    };
+    let is_part = |part: &str| !part.is_empty() && !part.contains(char::is_whitespace);
+    let depth = repository.split('/').count();
+    let is_known_form = host.as_str() != FLAT_HOST || (depth == 2 && kind == ItemKind::Issue);
+    let is_item = depth >= 2 && repository.split('/').all(is_part) && is_known_form;
+    is_item.then(|| {
+        TaskId::Item(ItemId {
+            host,
+            repository: repository.to_owned(),
+            kind,
             number,
-        }),
-        ("gitlab", "#") if depth >= 2 => Some(TaskId::GitLabIssue {
-            project: path.to_owned(),
-            iid: number,
-        }),
-        ("gitlab", "!") if depth >= 2 => Some(TaskId::GitLabMergeRequest {
-            project: path.to_owned(),
-            iid: number,
-        }),
-        _ => None,
-    }
+        })
+    })
 }
 
 impl Serialize for TaskId {
@@ -182,6 +206,8 @@ mod tests {
             "github:owner/repo#12",
             "gitlab:group/project#34",
             "gitlab:group/sub/project!34",
+            "ghes:owner/repo#12",
+            "lab-2:group/sub/project!34",
             "local:019aa6b2-0000-7000-8000-000000000000",
         ] {
             assert_eq!(text.parse::<TaskId>().map(|task| task.to_string()), Ok(text.to_owned()));
@@ -197,7 +223,10 @@ mod tests {
             "github:a/b#x",
             "gitlab:project#1",
             "local:7",
-            "svn:a/b#1",
+            "Svn:a/b#1",
+            "s_n:a/b#1",
+            ":a/b#1",
+            "svn:b#1",
             "github:a/ #1",
         ] {
             let error = text.parse::<TaskId>().unwrap_err().to_string();

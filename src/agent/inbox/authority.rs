@@ -1,6 +1,6 @@
 //! Whose words count: people who may write to the repository, and whom the operator names.
 
-use crate::forge::{Comment, Forge, ForgeError};
+use crate::forge::{Comment, ForgeError, Permissions};
 use crate::task::id::TaskId;
 
 /// Whether somebody is heard.
@@ -16,7 +16,7 @@ pub enum Hears {
 }
 
 impl Hears {
-    pub fn whom(forge: &dyn Forge, comment: &Comment) -> Self {
+    pub fn whom(forge: &dyn Permissions, comment: &Comment) -> Self {
         match (forge.allows(comment.who()), comment.is_bot) {
             (true, _) => Self::Always,
             (false, false) => Self::IfMayWrite,
@@ -25,7 +25,7 @@ impl Hears {
     }
 
     /// Tells whether `comment` is heard, asking the forge where it has to be asked.
-    pub async fn asked(self, forge: &dyn Forge, task: &TaskId, comment: &Comment) -> Result<bool, ForgeError> {
+    pub async fn asked(self, forge: &dyn Permissions, task: &TaskId, comment: &Comment) -> Result<bool, ForgeError> {
         match self {
             Self::Always => Ok(true),
             Self::IfMayWrite => forge.is_authorised(task, comment.who()).await,

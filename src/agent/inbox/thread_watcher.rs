@@ -16,7 +16,7 @@ use crate::agent::record::message::{self, Heard, Order, Origin, Words};
 use crate::agent::reporter::destination::Thread;
 use crate::agent::services::Workshop;
 use crate::forge::who::Who;
-use crate::forge::{Comment, CommentKey, Forge, ForgeError, Item, Reaction};
+use crate::forge::{Comment, CommentKey, Forge, ForgeError, Item, Permissions, Reaction};
 use crate::journal::fact::{Fact, Subject};
 use crate::store::Lease;
 use crate::task::command::{Command, Said};
@@ -171,7 +171,7 @@ impl Ear {
     /// Returns why people do not want the run any more, if they do not.
     async fn why_unwanted(
         &mut self,
-        forge: &dyn Forge,
+        forge: &dyn Permissions,
         item: &Item,
         labels: &Labels,
     ) -> Result<Option<String>, ForgeError> {
@@ -252,7 +252,7 @@ impl Ear {
         Ok(())
     }
 
-    fn ignore(&self, forge: &dyn Forge, comment: &Comment, is_command: bool) {
+    fn ignore(&self, forge: &dyn Permissions, comment: &Comment, is_command: bool) {
         let what = if is_command { "command" } else { "comment" };
         let nobody = Hears::whom(forge, comment).nobody();
         self.note(Fact::Ignored {
@@ -263,7 +263,7 @@ impl Ear {
 
     /// Tells whether the words of a comment count. For a command the forge is asked each time, for
     /// words once in each look: a right that was taken away counts at once.
-    pub(crate) async fn hears(&mut self, forge: &dyn Forge, comment: &Comment) -> Result<bool, ForgeError> {
+    pub(crate) async fn hears(&mut self, forge: &dyn Permissions, comment: &Comment) -> Result<bool, ForgeError> {
         match Hears::whom(forge, comment) {
             Hears::Always => return Ok(true),
             Hears::Never => return Ok(false),
@@ -289,7 +289,7 @@ impl Ear {
     }
 
     /// Asks the forge whether somebody is to be obeyed.
-    pub(crate) async fn is_authorised(&self, forge: &dyn Forge, who: Who<'_>) -> Result<bool, ForgeError> {
+    pub(crate) async fn is_authorised(&self, forge: &dyn Permissions, who: Who<'_>) -> Result<bool, ForgeError> {
         forge.is_authorised(&self.task, who).await
     }
 

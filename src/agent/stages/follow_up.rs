@@ -1,6 +1,7 @@
 //! The task of a run that follows on its own pull/merge request.
 
 use crate::agent::claim::Claim;
+use crate::agent::reporter::Reporter;
 use crate::agent::run::Run;
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -48,10 +49,13 @@ pub(crate) async fn words_of_round(run: &mut Run, comments: &[Comment]) -> Resul
 }
 
 /// Has the opened pull/merge request looked after. Repeating it changes nothing.
-pub(crate) async fn have_it_followed(claim: &Claim) -> Result<(), Setback> {
+pub(crate) async fn have_it_followed(claim: &Claim, reporter: &Reporter) -> Result<(), Setback> {
     let store = &claim.services.store;
     let number = claim.record.change.as_ref().map(|change| change.number);
-    let Some(change) = number.and_then(|number| claim.lease.task.change(number)) else {
+    let (Some(number), Thread::Item { forge, .. }) = (number, &reporter.destination) else {
+        return Ok(());
+    };
+    let Some(change) = forge.change_id(&claim.lease.task, number) else {
         return Ok(());
     };
     let known = store.followed(&change).await?;

@@ -1,29 +1,36 @@
 //! Pull requests of the bot's own.
 
+use std::collections::BTreeSet;
+
+use async_trait::async_trait;
 use http::{Method, StatusCode};
 use serde_json::json;
 
 use super::client::{encoded, path};
 use super::comments::LONGEST_BODY;
 use super::installations::Rights;
-use super::{Address, GitHub, wire};
+use super::{Api, wire};
+use crate::forge::address::Address;
 use crate::forge::failure::Failure;
+use crate::forge::platform::{ChangeApi, Platform};
 use crate::forge::retry::{Repeat, once, until_seen};
-use crate::forge::{Change, NewChange};
+use crate::forge::watched::{Checks, OpenChange};
+use crate::forge::{Change, GitCredentials, NewChange};
 use crate::markdown::marker::{short_title, shortened};
 
 const LONGEST_TITLE: usize = 256;
 
-impl GitHub {
-    pub(super) async fn find_change(&self, address: Address<'_>, head: &str) -> Result<Option<Change>, Failure> {
-        let owner = address.repository.split('/').next().unwrap_or_default();
+#[async_trait]
+impl ChangeApi for Api {
+    async fn find_change(&self, repository: &str, head: &str) -> Result<Option<Change>, Failure> {
+        let owner = repository.split('/').next().unwrap_or_default();
         let query = format!(
             "/pulls?state=open&head={}:{}&per_page=100",
             encoded(owner),
             encoded(head)
         );
-        let rights = Rights::Repository(address.repository);
-        let pulls: Vec<wire::Pull> = self.client.list(rights, &path(address.repository, &query)).await?;
+        let rights = Rights::Repository(repository);
+        let pulls: Vec<wire::Pull> = self.client.list(rights, &path(repository, &query)).await?;
         // A filter that GitHub does not understand is ignored, and then the list holds everything.
         // And a fork under the same owner passes the filter too.
         let found = pulls.into_iter().find(|pull| {
@@ -38,29 +45,67 @@ impl GitHub {
 
     /// GitHub refuses a second pull request only for the same head and base; looking first keeps it
     /// at one per head.
-    pub(super) async fn open_pull_request(&self, address: Address<'_>, new: &NewChange) -> Result<Change, Failure> {
-        let find = || self.find_change(address, &new.head);
+    async fn make_change(&self, repository: &str, new: &NewChange) -> Result<Change, Failure> {
+        let find = || self.find_change(repository, &new.head);
         until_seen(does_not_see_branch, || {
-            once(true, find, || self.post_pull_request(address, new))
+            once(true, find, || self.post_pull_request(repository, new))
         })
         .await
     }
 
-    async fn post_pull_request(&self, address: Address<'_>, new: &NewChange) -> Result<Change, Failure> {
-        let posted = self.post_as(address, new, new.is_draft).await;
+    /// One list of the repository instead of a request for each: it is confirmed by its tag while
+    /// nothing changes.
+    async fn list_changes(&self, repository: &str, _: &[u64]) -> Result<Vec<OpenChange>, Failure> {
+        let at = path(repository, "/pulls?state=open&per_page=100");
+        let pulls: Vec<wire::ListedPull> = self.client.list(Rights::Repository(repository), &at).await?;
+        let change = |pull: wire::ListedPull| OpenChange {
+            task: self.settings.task(Address {
+                repository,
+                kind: Self::CHANGE,
+                number: pull.number,
+            }),
+            title: pull.title,
+            head: pull.head.commit,
+            updated_at: pull.updated_at,
+        };
+        Ok(pulls.into_iter().map(change).collect())
+    }
+
+    async fn read_checks(
+        &self,
+        address: Address<'_>,
+        commit: &str,
+        known: &BTreeSet<String>,
+    ) -> Result<Checks, Failure> {
+        self.checks_of(address, commit, known).await
+    }
+
+    async fn credentials(&self, repository: &str) -> Result<GitCredentials, Failure> {
+        let (password, is_new) = self.client.secret(Rights::Repository(repository)).await?;
+        Ok(GitCredentials {
+            username: "x-access-token".to_owned(),
+            password,
+            is_new,
+        })
+    }
+}
+
+impl Api {
+    async fn post_pull_request(&self, repository: &str, new: &NewChange) -> Result<Change, Failure> {
+        let posted = self.post_as(repository, new, new.is_draft).await;
         match posted {
             Err(failure) if new.is_draft && failure.says(StatusCode::UNPROCESSABLE_ENTITY, "draft") => {
                 // Private repositories of free accounts have no drafts: the title says it instead.
-                self.post_as(address, new, false).await
+                self.post_as(repository, new, false).await
             }
             Err(failure) if failure.says(StatusCode::UNPROCESSABLE_ENTITY, "already exists") => {
-                self.find_change(address, &new.head).await?.ok_or(failure)
+                self.find_change(repository, &new.head).await?.ok_or(failure)
             }
             posted => posted,
         }
     }
 
-    async fn post_as(&self, address: Address<'_>, new: &NewChange, is_draft: bool) -> Result<Change, Failure> {
+    async fn post_as(&self, repository: &str, new: &NewChange, is_draft: bool) -> Result<Change, Failure> {
         let mark = if new.is_draft && !is_draft { "[Draft] " } else { "" };
         let body = json!({
             "title": short_title(&format!("{mark}{}", new.title), LONGEST_TITLE),
@@ -69,8 +114,8 @@ impl GitHub {
             "base": new.base,
             "draft": is_draft,
         });
-        let rights = Rights::Repository(address.repository);
-        let at = path(address.repository, "/pulls");
+        let rights = Rights::Repository(repository);
+        let at = path(repository, "/pulls");
         let made = self
             .client
             .write::<wire::Pull>(rights, Method::POST, &at, &body, Repeat::IfNotDone);

@@ -1,4 +1,4 @@
-//! Open pull requests and their checks.
+//! The checks of a pull request.
 //!
 //! GitHub has two kinds: check runs (those of GitHub Actions have a job with a log), and the older
 //! commit statuses.
@@ -7,43 +7,13 @@ use std::collections::BTreeSet;
 
 use super::client::path;
 use super::installations::Rights;
-use super::rights::Right;
-use super::{Address, GitHub, attempt, wire};
-use crate::forge::ForgeError;
+use super::{Api, wire};
+use crate::forge::address::Address;
 use crate::forge::failure::Failure;
-use crate::forge::watched::{Checks, FailedCheck, MOST_FAILED, OpenChange, if_readable, tail};
-use crate::task::id::TaskId;
+use crate::forge::watched::{Checks, FailedCheck, MOST_FAILED, if_readable, log_or_name, tail};
 
-impl GitHub {
-    /// One list of the repository instead of a request for each: it is confirmed by its tag while
-    /// nothing changes.
-    pub(super) async fn list_open_changes(&self, changes: &[TaskId]) -> Result<Vec<OpenChange>, ForgeError> {
-        let Some(first) = changes.first() else {
-            return Ok(Vec::new());
-        };
-        let repository = Address::of(first)?.repository;
-        let at = path(repository, "/pulls?state=open&per_page=100");
-        let pulls = self
-            .client
-            .list::<wire::ListedPull>(Rights::Repository(repository), &at)
-            .await;
-        let pulls = pulls.map_err(|failure| {
-            let what = format!("listing the open pull requests of {repository}");
-            attempt(&what, &Right::ReadPulls.remedy(repository)).failed(failure)
-        })?;
-        let found = pulls.into_iter().map(|pull| OpenChange {
-            task: TaskId::GitHub {
-                repository: repository.to_owned(),
-                number: pull.number,
-            },
-            title: pull.title,
-            head: pull.head.commit,
-            updated_at: pull.updated_at,
-        });
-        Ok(found.filter(|change| changes.contains(&change.task)).collect())
-    }
-
-    pub(super) async fn read_checks(
+impl Api {
+    pub(super) async fn checks_of(
         &self,
         address: Address<'_>,
         commit: &str,
@@ -101,19 +71,8 @@ impl GitHub {
                 .client
                 .fetch_file(Rights::Repository(address.repository), &at)
                 .await;
-            return match if_readable(asked) {
-                Ok(log) => Ok(log.map(|answer| tail(&answer.body))),
-                // A log that is too long, or on a server that cannot be reached from here: the name
-                // alone has to do.
-                Err(failure @ (Failure::Down { .. } | Failure::Unreadable { .. })) => {
-                    tracing::warn!(
-                        "the log of the job '{}' of {address} could not be read: {failure}",
-                        run.name
-                    );
-                    Ok(None)
-                }
-                Err(failure) => Err(failure),
-            };
+            let log = asked.map(|answer| tail(&answer.body));
+            return log_or_name(log, &run.name, address);
         }
         let output = &run.output;
         let said: Vec<_> = [&output.title, &output.summary, &output.text]

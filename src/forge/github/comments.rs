@@ -1,22 +1,25 @@
 //! Reading what people wrote, and writing the bot's own comments.
 
-use http::{Method, StatusCode};
+use async_trait::async_trait;
+use http::Method;
 use serde_json::json;
 
 use super::client::path;
 use super::installations::Rights;
-use super::rights::Right;
-use super::{Address, GitHub, Kind, attempt, wire};
+use super::{Api, Kind, wire};
+use crate::forge::address::Address;
 use crate::forge::failure::Failure;
+use crate::forge::platform::CommentApi;
 use crate::forge::retry::{Repeat, once};
-use crate::forge::{Comment, CommentId, CommentKey, CommentKind, ForgeError, Place, Post};
+use crate::forge::{Comment, CommentId, CommentKey, CommentKind, Place, Post, Reaction};
 use crate::markdown::marker::{is_marked, marked};
 
 /// The longest body that GitHub takes.
 pub(super) const LONGEST_BODY: usize = 65_536;
 
-impl GitHub {
-    pub(super) async fn read_comments(&self, address: Address<'_>) -> Result<Vec<Comment>, Failure> {
+#[async_trait]
+impl CommentApi for Api {
+    async fn read_comments(&self, address: Address<'_>) -> Result<Vec<Comment>, Failure> {
         let rights = Rights::Repository(address.repository);
         let number = address.number;
         let on_pull = |part: &str| path(address.repository, &format!("/pulls/{number}/{part}?per_page=100"));
@@ -57,6 +60,37 @@ impl GitHub {
         Ok(comments)
     }
 
+    async fn write_comment(&self, address: Address<'_>, post: &Post<'_>) -> Result<CommentId, Failure> {
+        let at = path(address.repository, &format!("/issues/{}/comments", address.number));
+        let body = json!({ "body": marked(post.body.as_str(), post.marker, LONGEST_BODY) });
+        let find = || self.find_comment(address, post.marker);
+        let make = || async {
+            let rights = Rights::Repository(address.repository);
+            let made = self
+                .client
+                .write::<wire::Made>(rights, Method::POST, &at, &body, Repeat::IfNotDone);
+            Ok(CommentId(made.await?.id))
+        };
+        once(post.search_first, find, make).await
+    }
+
+    async fn rewrite_comment(&self, address: Address<'_>, comment: CommentId, post: &Post<'_>) -> Result<(), Failure> {
+        let at = path(address.repository, &format!("/issues/comments/{}", comment.0));
+        let body = json!({ "body": marked(post.body.as_str(), post.marker, LONGEST_BODY) });
+        let rights = Rights::Repository(address.repository);
+        let edited = self
+            .client
+            .order(rights, Method::PATCH, &at, Some(&body), Repeat::Always)
+            .await;
+        edited.map(|_| ())
+    }
+
+    async fn put_reaction(&self, address: Address<'_>, comment: CommentKey, reaction: Reaction) -> Result<(), Failure> {
+        self.react_to(address.repository, comment, reaction).await
+    }
+}
+
+impl Api {
     async fn conversation(&self, address: Address<'_>) -> Result<Vec<wire::Comment>, Failure> {
         let at = path(
             address.repository,
@@ -93,20 +127,6 @@ impl GitHub {
         Ok(())
     }
 
-    pub(super) async fn write_comment(&self, address: Address<'_>, post: &Post<'_>) -> Result<CommentId, Failure> {
-        let at = path(address.repository, &format!("/issues/{}/comments", address.number));
-        let body = json!({ "body": marked(post.body.as_str(), post.marker, LONGEST_BODY) });
-        let find = || self.find_comment(address, post.marker);
-        let make = || async {
-            let rights = Rights::Repository(address.repository);
-            let made = self
-                .client
-                .write::<wire::Made>(rights, Method::POST, &at, &body, Repeat::IfNotDone);
-            Ok(CommentId(made.await?.id))
-        };
-        once(post.search_first, find, make).await
-    }
-
     async fn find_comment(&self, address: Address<'_>, marker: &str) -> Result<Option<CommentId>, Failure> {
         for comment in self.conversation(address).await? {
             let is_marked = comment.body.as_deref().is_some_and(|body| is_marked(body, marker));
@@ -115,27 +135,5 @@ impl GitHub {
             }
         }
         Ok(None)
-    }
-
-    pub(super) async fn rewrite_comment(
-        &self,
-        address: Address<'_>,
-        comment: CommentId,
-        post: &Post<'_>,
-    ) -> Result<(), ForgeError> {
-        let at = path(address.repository, &format!("/issues/comments/{}", comment.0));
-        let body = json!({ "body": marked(post.body.as_str(), post.marker, LONGEST_BODY) });
-        let rights = Rights::Repository(address.repository);
-        let edited = self
-            .client
-            .order(rights, Method::PATCH, &at, Some(&body), Repeat::Always)
-            .await;
-        let what = format!("editing the bot's comment on {address}");
-        match edited {
-            Ok(_) => Ok(()),
-            // The bot wrote it, so it could see it: whoever deleted it deleted just this comment.
-            Err(failure) if failure.status() == Some(StatusCode::NOT_FOUND) => Err(ForgeError::Gone { what }),
-            Err(failure) => Err(attempt(&what, &Right::WriteIssues.remedy(address.repository)).failed(failure)),
-        }
     }
 }

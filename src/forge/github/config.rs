@@ -12,6 +12,9 @@ use crate::task::labels::Labels;
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
+    /// Takes the place of `github` in the ids of tasks: small letters, digits and `-`. Every entry
+    /// of a list but the first must have one.
+    pub name: Option<String>,
     /// Base address of the REST API.
     pub api_url: String,
     /// Personal access token (classic or fine-grained). Leave it out when `app` is given.
@@ -46,6 +49,7 @@ pub struct App {
 impl Default for Config {
     fn default() -> Self {
         Self {
+            name: None,
             api_url: "https://api.github.com".to_owned(),
             token: None,
             app: None,

@@ -1,14 +1,16 @@
 //! What `doctor` says about GitHub: the token, each repository, its labels.
 
+use async_trait::async_trait;
 use chrono::NaiveDate;
 
-use super::client::path;
+use super::client::{encoded, path};
 use super::installations::Rights;
-use super::rights::Right;
-use super::{GitHub, wire};
+use super::{Api, wire};
 use crate::finding::{Finding, Verdict};
+use crate::forge::allowed_users::Entry;
 use crate::forge::doubts::Doubts;
 use crate::forge::failure::Failure;
+use crate::forge::platform::ExamineApi;
 use crate::forge::source::Source;
 
 /// All that a classic token needs, the second for public repositories alone, and what is contained
@@ -31,54 +33,93 @@ const END: &str = "github-authentication-token-expiration";
 const NARROWER: &str = "use a fine-grained token for these repositories alone, with Contents, Issues and Pull requests (read and write) \
      and Checks, Commit statuses and Actions (read-only); or a classic one with the scope 'repo' alone";
 
-impl GitHub {
-    pub(super) async fn find_faults(&self) -> Vec<Finding> {
-        let verdict = if self.is_app {
+#[async_trait]
+impl ExamineApi for Api {
+    fn proof(&self) -> &'static str {
+        if self.is_app { "App" } else { "token" }
+    }
+
+    async fn examine_proof(&self) -> Result<Verdict, Failure> {
+        if self.is_app {
             self.examine_app().await
         } else {
             self.examine_token().await
-        };
-        let subject = if self.is_app { "GitHub App" } else { "GitHub token" };
-        let mut findings = vec![finding(
-            subject.to_owned(),
-            verdict.unwrap_or_else(|failure| bad(subject, &failure)),
-        )];
-        if matches!(findings[0].verdict, Verdict::Bad { .. }) {
-            // Every other answer would only repeat this one.
-            return findings;
         }
-        if self.is_app {
-            findings.extend(self.examine_installations().await);
-        }
-        findings.extend(self.examine_allowed().await);
-        for source in &self.sources {
-            match source {
-                Source::Repository(name) => {
-                    let subject = format!("GitHub repository {name}");
-                    let verdict = self.examine_repository(name).await;
-                    let verdict = verdict.unwrap_or_else(|failure| bad(name, &failure));
-                    let is_bad = matches!(verdict, Verdict::Bad { .. });
-                    findings.push(finding(subject, verdict));
-                    if !is_bad {
-                        let verdict = self.examine_labels(name).await;
-                        let verdict = verdict.unwrap_or_else(|failure| bad(name, &failure));
-                        findings.push(finding(format!("GitHub labels in {name}"), verdict));
-                    }
-                }
-                Source::All(owner) => {
-                    let verdict = match self.items_of(source).await {
-                        Ok(items) => Verdict::Good {
-                            detail: format!("can be searched; {} items carry the trigger label now", items.len()),
-                        },
-                        Err(failure) => bad(owner, &failure),
-                    };
-                    findings.push(finding(format!("GitHub repositories {owner}/*"), verdict));
-                }
-            }
-        }
-        findings
     }
 
+    async fn examine_grants(&self) -> Vec<Finding> {
+        if self.is_app {
+            self.examine_installations().await
+        } else {
+            Vec::new()
+        }
+    }
+
+    async fn account(&self, entry: &Entry) -> Result<Option<(String, u64)>, Failure> {
+        let at = match entry {
+            Entry::Login(login) => format!("/users/{}", encoded(login)),
+            Entry::Id(id) => format!("/user/{id}"),
+        };
+        // Any installation of an App may ask who somebody is.
+        let rights = match self.settings.sources.first() {
+            Some(Source::Repository(name)) => Rights::Repository(name),
+            Some(Source::All(owner)) => Rights::Owner(owner),
+            None => return Err(Failure::unreadable("no repository is named")),
+        };
+        match self.client.get::<wire::User>(rights, &at).await {
+            Ok(user) => Ok(user.id.map(|id| (user.login, id))),
+            Err(Failure::Answered { status, .. }) if status.as_u16() == 404 => Ok(None),
+            Err(failure) => Err(failure),
+        }
+    }
+
+    async fn examine_repository(&self, name: &str) -> Result<Verdict, Failure> {
+        let repository: wire::Repository = self.client.get(Rights::Repository(name), &path(name, "")).await?;
+        let fault = |detail: &str, remedy: &str| Verdict::Bad {
+            detail: detail.to_owned(),
+            remedy: remedy.to_owned(),
+        };
+        if repository.archived {
+            return Ok(fault(
+                "is archived",
+                "unarchive it, or take it out of github.repositories",
+            ));
+        }
+        // An App's answer has no permissions of a user; its own were looked at with the App.
+        if !self.is_app && repository.permissions.push == Some(false) {
+            return Ok(fault(
+                "can be read, but the token's account may not push to it",
+                "give the account the role Write, and a fine-grained token the permission 'Contents' (Read and write)",
+            ));
+        }
+        let mut doubts = Doubts::default();
+        if repository.has_issues == Some(false) {
+            doubts.add(
+                "it has no issues, so only pull requests can be worked on",
+                "switch issues on in its settings",
+            );
+        }
+        if !self.is_app && repository.permissions.admin == Some(true) {
+            doubts.add(
+                "the token's account is an administrator of it",
+                "use the token of an account of the bot's own with the role Write",
+            );
+        }
+        Ok(doubts.on("can be read and pushed to".to_owned()))
+    }
+
+    fn subject_of_all(owner: &str) -> String {
+        format!("repositories {owner}/*")
+    }
+
+    async fn examine_all(&self, _: &str, found: usize) -> Result<Verdict, Failure> {
+        Ok(Verdict::Good {
+            detail: format!("can be searched; {found} items carry the trigger label now"),
+        })
+    }
+}
+
+impl Api {
     async fn examine_token(&self) -> Result<Verdict, Failure> {
         let answer = self.client.fetch_own("/user").await?;
         let user: wire::User = super::answer::read(&answer)?;
@@ -174,7 +215,7 @@ impl GitHub {
         let Ok(app) = self.client.get_own::<wire::AppItself>("/app").await else {
             return findings;
         };
-        for source in &self.sources {
+        for source in &self.settings.sources {
             let rights = match source {
                 Source::Repository(name) => Rights::Repository(name),
                 Source::All(owner) => Rights::Owner(owner),
@@ -199,79 +240,12 @@ impl GitHub {
                         "give the App these repository permissions, and accept them on the page of the installation"
                             .to_owned(),
                 };
-                findings.push(finding(format!("GitHub App on {source}"), verdict));
+                findings.push(Finding::new(
+                    format!("{} App on {source}", self.settings.title),
+                    verdict,
+                ));
             }
         }
         findings
-    }
-
-    async fn examine_repository(&self, name: &str) -> Result<Verdict, Failure> {
-        let repository: wire::Repository = self.client.get(Rights::Repository(name), &path(name, "")).await?;
-        let fault = |detail: &str, remedy: &str| Verdict::Bad {
-            detail: detail.to_owned(),
-            remedy: remedy.to_owned(),
-        };
-        if repository.archived {
-            return Ok(fault(
-                "is archived",
-                "unarchive it, or take it out of github.repositories",
-            ));
-        }
-        // An App's answer has no permissions of a user; its own were looked at with the App.
-        if !self.is_app && repository.permissions.push == Some(false) {
-            return Ok(fault(
-                "can be read, but the token's account may not push to it",
-                "give the account the role Write, and a fine-grained token the permission 'Contents' (Read and write)",
-            ));
-        }
-        let mut doubts = Doubts::default();
-        if repository.has_issues == Some(false) {
-            doubts.add(
-                "it has no issues, so only pull requests can be worked on",
-                "switch issues on in its settings",
-            );
-        }
-        if !self.is_app && repository.permissions.admin == Some(true) {
-            doubts.add(
-                "the token's account is an administrator of it",
-                "use the token of an account of the bot's own with the role Write",
-            );
-        }
-        Ok(doubts.on("can be read and pushed to".to_owned()))
-    }
-
-    async fn examine_labels(&self, name: &str) -> Result<Verdict, Failure> {
-        let known = self.label_names(name).await?;
-        let missing: Vec<&str> = self
-            .labels
-            .all()
-            .into_iter()
-            .filter(|label| !known.contains(&label.to_lowercase()))
-            .collect();
-        let detail = match missing.len() {
-            0 => "are there".to_owned(),
-            count if count == self.labels.all().len() => "will be made when they are needed".to_owned(),
-            _ => format!("{} will be made when they are needed", missing.join(", ")),
-        };
-        Ok(Verdict::Good { detail })
-    }
-}
-
-fn finding(subject: String, verdict: Verdict) -> Finding {
-    Finding { subject, verdict }
-}
-
-fn bad(what: &str, failure: &Failure) -> Verdict {
-    let remedy = match failure {
-        Failure::Answered { status, .. } if status.as_u16() == 401 => super::RENEW.to_owned(),
-        Failure::Answered { .. } => Right::ReadIssues.remedy(what),
-        Failure::Limited { .. } => "wait until then".to_owned(),
-        Failure::Down { .. } => "check github.api_url and the network".to_owned(),
-        Failure::Unreadable { .. } => "check that github.api_url is the address of a GitHub REST API".to_owned(),
-        Failure::Unprepared { remedy, .. } => remedy.clone(),
-    };
-    Verdict::Bad {
-        detail: failure.to_string(),
-        remedy,
     }
 }

@@ -5,15 +5,18 @@
 //! who pushed to the head branch: dates and authors of commits are whatever their maker writes. The
 //! activities of the repository do.
 
+use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use http::StatusCode;
 use serde_json::json;
 
 use super::client::{encoded, path};
 use super::installations::Rights;
-use super::{Address, GitHub, wire};
+use super::{Api, wire};
+use crate::forge::address::Address;
 use crate::forge::failure::Failure;
-use crate::forge::{ChangeHead, Deed, Edit};
+use crate::forge::platform::HistoryApi;
+use crate::forge::{ChangeHead, Deed, Edit, Item};
 
 /// Edits, and activities, that are asked for at once. Where there are more since the label,
 /// somebody hides something.
@@ -26,9 +29,10 @@ const EDITS: &str = "query($owner: String!, $name: String!, $number: Int!) { \
     ... on PullRequest { createdAt lastEditedAt editor { login } \
     userContentEdits(first: 100) { nodes { editedAt editor { login } } pageInfo { hasNextPage } } } } } }";
 
-impl GitHub {
-    pub(super) async fn find_trigger(&self, address: Address<'_>) -> Result<Option<Deed>, Failure> {
-        let trigger = self.labels.trigger.to_lowercase();
+#[async_trait]
+impl HistoryApi for Api {
+    async fn find_trigger(&self, address: Address<'_>) -> Result<Option<Deed>, Failure> {
+        let trigger = self.settings.labels.trigger.to_lowercase();
         let events = self.events(address).await?.into_iter();
         let last = events
             .filter(|event| {
@@ -39,12 +43,7 @@ impl GitHub {
         Ok(last.map(|event| deed(event.actor, event.created_at)))
     }
 
-    pub(super) async fn find_edits(
-        &self,
-        address: Address<'_>,
-        change: Option<&ChangeHead>,
-        since: DateTime<Utc>,
-    ) -> Result<Vec<Edit>, Failure> {
+    async fn find_edits(&self, address: Address<'_>, item: &Item, since: DateTime<Utc>) -> Result<Vec<Edit>, Failure> {
         let events = self.events(address).await?.into_iter();
         let of_words = events.filter(|event| matches!(event.kind.as_str(), "renamed" | "base_ref_changed"));
         let mut words: Vec<Deed> = of_words.map(|event| deed(event.actor, event.created_at)).collect();
@@ -52,13 +51,15 @@ impl GitHub {
         words.retain(|edit| edit.at >= since);
         let mut edits: Vec<Edit> = words.into_iter().map(Edit::of_words).collect();
         // Only whoever may write pushes to the repository itself.
-        if let Some(change) = change.filter(|change| change.is_fork) {
+        if let Some(change) = item.change.as_ref().filter(|change| change.is_fork) {
             let pushes = self.pushes(address, change, since).await?;
             edits.extend(pushes.into_iter().map(Edit::of_head));
         }
         Ok(edits)
     }
+}
 
+impl Api {
     async fn events(&self, address: Address<'_>) -> Result<Vec<wire::Event>, Failure> {
         let at = path(
             address.repository,

@@ -2,27 +2,28 @@
 
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use http::StatusCode;
 
 use super::client::{encoded, path};
 use super::installations::Rights;
-use super::{Address, GitHub, Kind, wire};
+use super::{Api, Kind, wire};
+use crate::forge::address::Address;
 use crate::forge::failure::Failure;
+use crate::forge::platform::ItemApi;
 use crate::forge::{ChangeHead, Discretion, Item};
-use crate::task::id::TaskId;
 
-impl GitHub {
+#[async_trait]
+impl ItemApi for Api {
     /// Reads the item anew: one request for an issue, one more for a pull request, and one for the
     /// repository where it was not asked lately.
-    pub(super) async fn read_item(&self, task: &TaskId, address: Address<'_>) -> Result<Item, Failure> {
-        let rights = Rights::Repository(address.repository);
-        let at = path(address.repository, &format!("/issues/{}", address.number));
-        let issue: wire::Issue = self.client.get(rights, &at).await?;
+    async fn read_item(&self, address: Address<'_>) -> Result<Item, Failure> {
+        let issue = self.ask_issue(address).await?;
         self.stays(&issue, address).await?;
         self.learn_kind(address, &issue);
         let (clone_url, default_branch, change) = if issue.pull_request.is_some() {
             let at = path(address.repository, &format!("/pulls/{}", address.number));
-            let pull: wire::Pull = self.client.get(rights, &at).await?;
+            let pull: wire::Pull = self.client.get(Rights::Repository(address.repository), &at).await?;
             let base = pull.base.repo.as_ref();
             let base = base.ok_or_else(|| Failure::unreadable("the pull request has no base repository"))?;
             // Where there is something to merge there are commits.
@@ -44,7 +45,7 @@ impl GitHub {
             self.client.admit(&change.head_clone_url)?;
         }
         Ok(Item {
-            task: task.clone(),
+            task: self.settings.task(address),
             title: issue.title,
             body: issue.body.unwrap_or_default(),
             author_id: issue.user.as_ref().and_then(|user| user.id),
@@ -63,14 +64,33 @@ impl GitHub {
         })
     }
 
+    async fn probe_item(&self, address: Address<'_>) -> Result<(), Failure> {
+        self.ask_issue(address).await.map(|_| ())
+    }
+
+    async fn probe_repository(&self, repository: &str) -> Result<(), Failure> {
+        self.ask_repository(repository).await.map(|_| ())
+    }
+
+    fn specified(&self, failure: Failure, address: Address<'_>) -> Failure {
+        if failure.says(StatusCode::GONE, "disabled") {
+            return Failure::Unprepared {
+                status: StatusCode::GONE,
+                remedy: format!("switch issues on in the settings of {}", address.repository),
+            };
+        }
+        failure
+    }
+}
+
+impl Api {
     /// Tells whether `address` is a pull request; known from the search or an earlier read, else
     /// asked.
     pub(super) async fn kind(&self, address: Address<'_>) -> Result<Kind, Failure> {
         if let Some(kind) = self.kinds.fact(&address.to_string()) {
             return Ok(*kind);
         }
-        let at = path(address.repository, &format!("/issues/{}", address.number));
-        let issue: wire::Issue = self.client.get(Rights::Repository(address.repository), &at).await?;
+        let issue = self.ask_issue(address).await?;
         Ok(self.learn_kind(address, &issue))
     }
 

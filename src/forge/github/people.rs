@@ -1,48 +1,52 @@
 //! Who the bot is, and who may write.
 
+use async_trait::async_trait;
+
 use super::client::{encoded, path};
 use super::installations::Rights;
-use super::rights::{RENEW, Right};
-use super::{Address, GitHub, attempt, wire};
-use crate::forge::ForgeError;
+use super::{Api, wire};
 use crate::forge::failure::Failure;
+use crate::forge::platform::PeopleApi;
 use crate::forge::who::Who;
 
-impl GitHub {
-    pub(super) async fn own_name(&self) -> Result<String, ForgeError> {
-        let login = self.bot().await.map(str::to_owned);
-        login.map_err(|failure| attempt("asking for the bot's own account", RENEW).failed(failure))
+#[async_trait]
+impl PeopleApi for Api {
+    async fn bot(&self) -> Result<&str, Failure> {
+        self.own_login().await
     }
 
     /// One request, and one that GitHub only confirms when asked again: a role that was taken away
     /// counts at once.
-    pub(super) async fn look_up_role(&self, address: Address<'_>, who: Who<'_>) -> Result<bool, ForgeError> {
-        let user = who.login;
-        // A deleted account has no name, and the path without one would be that of something else.
-        if user.is_empty() {
-            return Ok(false);
-        }
-        let rights = Rights::Repository(address.repository);
-        let at = path(
-            address.repository,
-            &format!("/collaborators/{}/permission", encoded(user)),
-        );
-        let asked = match self.client.get::<wire::Access>(rights, &at).await {
+    async fn may_write(&self, repository: &str, who: Who<'_>) -> Result<bool, Failure> {
+        let at = path(repository, &format!("/collaborators/{}/permission", encoded(who.login)));
+        let asked = self
+            .client
+            .get::<wire::Access>(Rights::Repository(repository), &at)
+            .await;
+        let access = match asked {
             // Nobody has this name, unless it is the repository that the token may not see.
-            Err(failure) if failure.is_missing() => match self.repository(address.repository).await {
-                Ok(_) => return Ok(false),
-                Err(_) => Err(failure),
-            },
-            asked => asked,
+            Err(failure) if failure.is_missing() => {
+                return self.repository(repository).await.map(|_| false).map_err(|_| failure);
+            }
+            asked => asked?,
         };
-        let may = |access: wire::Access| {
-            let found = access.user.as_ref().and_then(|user| user.id);
-            may_write(&access) && !who.is_another(found)
-        };
-        asked.map(may).map_err(|failure: Failure| {
-            let what = format!("asking whether {user} may write to {}", address.repository);
-            attempt(&what, &Right::ReadRoles.remedy(address.repository)).failed(failure)
-        })
+        let found = access.user.as_ref().and_then(|user| user.id);
+        Ok(may_write(&access) && !who.is_another(found))
+    }
+}
+
+impl Api {
+    /// Returns the login that the bot's own comments carry.
+    pub(super) async fn own_login(&self) -> Result<&str, Failure> {
+        let login = self.bot.get_or_try_init(|| async {
+            if self.is_app {
+                let app: wire::AppItself = self.client.get_own("/app").await?;
+                return Ok(format!("{}[bot]", app.slug));
+            }
+            let user: wire::User = self.client.get_own("/user").await?;
+            Ok(user.login)
+        });
+        login.await.map(String::as_str)
     }
 }
 

@@ -3,29 +3,27 @@
 use http::Method;
 use serde_json::json;
 
+use super::Api;
 use super::client::path;
 use super::installations::Rights;
-use super::rights::Right;
-use super::{Address, GitHub, attempt};
+use crate::forge::failure::Failure;
 use crate::forge::retry::Repeat;
-use crate::forge::{CommentKey, CommentKind, ForgeError, Reaction};
+use crate::forge::{CommentKey, CommentKind, Reaction};
 
-impl GitHub {
+impl Api {
     /// GitHub keeps one reaction of a kind for each account, so that writing it again does nothing.
-    pub(super) async fn put_reaction(
+    pub(super) async fn react_to(
         &self,
-        address: Address<'_>,
+        repository: &str,
         comment: CommentKey,
         reaction: Reaction,
-    ) -> Result<(), ForgeError> {
-        let (place, right) = match comment.kind {
-            CommentKind::Comment => ("issues", Right::WriteIssues),
-            CommentKind::Inline => ("pulls", Right::WritePulls),
-            // GitHub has no way to react to it but GraphQL, which not every token may use.
-            CommentKind::Review => return Ok(()),
+    ) -> Result<(), Failure> {
+        let place = match comment.kind {
+            CommentKind::Inline => "pulls",
+            CommentKind::Comment | CommentKind::Review => "issues",
         };
-        let rights = Rights::Repository(address.repository);
-        let at = path(address.repository, &format!("/{place}/comments/{}", comment.number));
+        let rights = Rights::Repository(repository);
+        let at = path(repository, &format!("/{place}/comments/{}", comment.number));
         let body = json!({ "content": content(reaction) });
         let reactions = format!("{at}/reactions");
         let put = self
@@ -43,8 +41,7 @@ impl GitHub {
         {
             return Ok(());
         }
-        let what = format!("reacting to {comment} on {address}");
-        Err(attempt(&what, &right.remedy(address.repository)).failed(failure))
+        Err(failure)
     }
 }
 

@@ -1,23 +1,30 @@
 //! Merge requests of the bot's own.
 
-use gitlab::api::projects::merge_requests::{CreateMergeRequest, MergeRequestState, MergeRequests};
+use std::collections::BTreeSet;
+
+use async_trait::async_trait;
+use gitlab::api::projects::merge_requests::{CreateMergeRequest, MergeRequestScope, MergeRequestState, MergeRequests};
 use http::StatusCode;
 
 use super::notes::LONGEST_BODY;
-use super::{Address, GitLab, wire};
+use super::{Api, wire};
+use crate::forge::address::Address;
 use crate::forge::failure::Failure;
+use crate::forge::platform::{ChangeApi, Platform};
 use crate::forge::retry::{once, until_seen};
-use crate::forge::{Change, NewChange};
+use crate::forge::watched::{Checks, OpenChange};
+use crate::forge::{Change, GitCredentials, NewChange};
 use crate::markdown::marker::{short_title, shortened};
 use crate::markdown::quick_actions::disarmed;
 
 const LONGEST_TITLE: usize = 255;
 
-impl GitLab {
-    pub(super) async fn find_change(&self, address: Address<'_>, head: &str) -> Result<Option<Change>, Failure> {
+#[async_trait]
+impl ChangeApi for Api {
+    async fn find_change(&self, repository: &str, head: &str) -> Result<Option<Change>, Failure> {
         let mut requests = MergeRequests::builder();
         let requests = requests
-            .project(address.project)
+            .project(repository)
             .source_branch(head)
             .state(MergeRequestState::Opened);
         let found: Vec<wire::Item> = self.client.list(requests.build()).await?;
@@ -30,19 +37,61 @@ impl GitLab {
 
     /// GitLab refuses a second merge request only for the same source and target; looking first
     /// keeps it at one per source branch.
-    pub(super) async fn open_merge_request(&self, address: Address<'_>, new: &NewChange) -> Result<Change, Failure> {
-        let find = || self.find_change(address, &new.head);
+    async fn make_change(&self, repository: &str, new: &NewChange) -> Result<Change, Failure> {
+        let find = || self.find_change(repository, &new.head);
         until_seen(does_not_see_branch, || {
-            once(true, find, || self.post_merge_request(address, new))
+            once(true, find, || self.post_merge_request(repository, new))
         })
         .await
     }
 
-    async fn post_merge_request(&self, address: Address<'_>, new: &NewChange) -> Result<Change, Failure> {
+    /// One list of just these, however many there are in the project.
+    async fn list_changes(&self, repository: &str, numbers: &[u64]) -> Result<Vec<OpenChange>, Failure> {
+        let mut requests = MergeRequests::builder();
+        let requests = requests
+            .project(repository)
+            .iids(numbers.iter().copied())
+            .state(MergeRequestState::Opened)
+            .scope(MergeRequestScope::All);
+        let found: Vec<wire::Item> = self.client.list(requests.build()).await?;
+        let change = |item: wire::Item| OpenChange {
+            task: self.settings.task(Address {
+                repository,
+                kind: Self::CHANGE,
+                number: item.iid,
+            }),
+            title: item.title,
+            head: item.sha.unwrap_or_default(),
+            updated_at: item.updated_at,
+        };
+        let open = found.into_iter().filter(|item| item.state == "opened");
+        Ok(open.map(change).collect())
+    }
+
+    async fn read_checks(
+        &self,
+        address: Address<'_>,
+        commit: &str,
+        known: &BTreeSet<String>,
+    ) -> Result<Checks, Failure> {
+        self.checks_of(address, commit, known).await
+    }
+
+    async fn credentials(&self, _: &str) -> Result<GitCredentials, Failure> {
+        Ok(GitCredentials {
+            username: "oauth2".to_owned(),
+            password: self.client.token().clone(),
+            is_new: false,
+        })
+    }
+}
+
+impl Api {
+    async fn post_merge_request(&self, repository: &str, new: &NewChange) -> Result<Change, Failure> {
         let mark = if new.is_draft { "Draft: " } else { "" };
         let mut request = CreateMergeRequest::builder();
         let request = request
-            .project(address.project)
+            .project(repository)
             .source_branch(&new.head)
             .target_branch(&new.base)
             .title(short_title(&format!("{mark}{}", new.title), LONGEST_TITLE))
@@ -50,7 +99,7 @@ impl GitLab {
             .remove_source_branch(true);
         match self.client.ask(request.build()).await {
             Err(failure) if failure.says(StatusCode::CONFLICT, "already exists") => {
-                self.find_change(address, &new.head).await?.ok_or(failure)
+                self.find_change(repository, &new.head).await?.ok_or(failure)
             }
             made => made.map(change),
         }

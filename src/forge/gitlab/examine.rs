@@ -2,18 +2,20 @@
 
 use std::collections::BTreeSet;
 
+use async_trait::async_trait;
 use gitlab::api::common::AccessLevel;
 use gitlab::api::groups;
 use gitlab::api::groups::projects::GroupProjects;
 use gitlab::api::personal_access_tokens::PersonalAccessTokenSelf;
-use gitlab::api::users::CurrentUser;
+use gitlab::api::users::{CurrentUser, User, Users};
 
-use super::rights::{RENEW, Right};
-use super::{GitLab, wire};
-use crate::finding::{Finding, Verdict};
+use super::rights::RENEW;
+use super::{Api, wire};
+use crate::finding::Verdict;
+use crate::forge::allowed_users::Entry;
 use crate::forge::doubts::Doubts;
 use crate::forge::failure::Failure;
-use crate::forge::source::Source;
+use crate::forge::platform::ExamineApi;
 
 /// The role that may push.
 const DEVELOPER: u64 = 30;
@@ -22,46 +24,13 @@ const OWNER: u64 = 50;
 /// Whatever begins with `read_` is contained, too.
 const SCOPES: [&str; 4] = ["api", "write_repository", "write_registry", "self_rotate"];
 
-impl GitLab {
-    pub(super) async fn find_faults(&self) -> Vec<Finding> {
-        let verdict = self
-            .examine_token()
-            .await
-            .unwrap_or_else(|failure| bad("GitLab", &failure));
-        let mut findings = vec![finding("GitLab token".to_owned(), verdict)];
-        if matches!(findings[0].verdict, Verdict::Bad { .. }) {
-            // Every other answer would only repeat this one.
-            return findings;
-        }
-        findings.extend(self.examine_allowed().await);
-        for source in &self.sources {
-            match source {
-                Source::Repository(name) => {
-                    let verdict = self
-                        .examine_project(name)
-                        .await
-                        .unwrap_or_else(|failure| bad(name, &failure));
-                    let is_bad = matches!(verdict, Verdict::Bad { .. });
-                    findings.push(finding(format!("GitLab project {name}"), verdict));
-                    if !is_bad {
-                        let verdict = self
-                            .examine_labels(name)
-                            .await
-                            .unwrap_or_else(|failure| bad(name, &failure));
-                        findings.push(finding(format!("GitLab labels in {name}"), verdict));
-                    }
-                }
-                Source::All(group) => {
-                    let verdict = self.examine_group(source, group).await;
-                    let verdict = verdict.unwrap_or_else(|failure| bad(group, &failure));
-                    findings.push(finding(format!("GitLab group {group}"), verdict));
-                }
-            }
-        }
-        findings
+#[async_trait]
+impl ExamineApi for Api {
+    fn proof(&self) -> &'static str {
+        "token"
     }
 
-    async fn examine_token(&self) -> Result<Verdict, Failure> {
+    async fn examine_proof(&self) -> Result<Verdict, Failure> {
         let user: wire::User = self.client.ask(CurrentUser::builder().build()).await?;
         let detail = format!("works, as {}", user.username);
         if let Some(configured) = self.bot.get()
@@ -111,7 +80,23 @@ impl GitLab {
         Ok(doubts.on(detail))
     }
 
-    async fn examine_project(&self, name: &str) -> Result<Verdict, Failure> {
+    async fn account(&self, entry: &Entry) -> Result<Option<(String, u64)>, Failure> {
+        let found = match entry {
+            Entry::Login(login) => {
+                let asked = Users::builder().username(login.as_str()).build();
+                let found: Vec<wire::User> = self.client.list(asked).await?;
+                found.into_iter().find(|user| user.username.eq_ignore_ascii_case(login))
+            }
+            Entry::Id(id) => match self.client.ask(User::builder().user(*id).build()).await {
+                Ok(user) => Some(user),
+                Err(failure) if failure.is_missing() => None,
+                Err(failure) => return Err(failure),
+            },
+        };
+        Ok(found.and_then(|user: wire::User| Some((user.username, user.id?))))
+    }
+
+    async fn examine_repository(&self, name: &str) -> Result<Verdict, Failure> {
         let project = self.ask_project(name).await?;
         let access = [&project.permissions.project_access, &project.permissions.group_access];
         let level = access.into_iter().flatten().map(|access| access.access_level).max();
@@ -158,25 +143,13 @@ impl GitLab {
         Ok(doubts.on("can be read and pushed to".to_owned()))
     }
 
-    async fn examine_labels(&self, name: &str) -> Result<Verdict, Failure> {
-        let known = self.label_names(name).await?;
-        let missing: Vec<&str> = self
-            .labels
-            .all()
-            .into_iter()
-            .filter(|label| !known.contains(*label))
-            .collect();
-        let detail = match missing.len() {
-            0 => "are there".to_owned(),
-            count if count == self.labels.all().len() => "will be made when they are needed".to_owned(),
-            _ => format!("{} will be made when they are needed", missing.join(", ")),
-        };
-        Ok(Verdict::Good { detail })
+    fn subject_of_all(owner: &str) -> String {
+        format!("group {owner}")
     }
 
-    async fn examine_group(&self, source: &Source, group: &str) -> Result<Verdict, Failure> {
+    async fn examine_all(&self, owner: &str, labelled: usize) -> Result<Verdict, Failure> {
+        let group = owner;
         let found: wire::Group = self.client.ask(groups::Group::builder().group(group).build()).await?;
-        let items = self.items_of(source).await?;
         let all = self.projects_in(group, None).await?;
         let writable = self.projects_in(group, Some(AccessLevel::Developer)).await?;
         let wide = self.projects_in(group, Some(AccessLevel::Maintainer)).await?;
@@ -206,11 +179,12 @@ impl GitLab {
         }
         Ok(doubts.on(format!(
             "{} can be searched; {} items carry the trigger label now",
-            found.full_path,
-            items.len()
+            found.full_path, labelled
         )))
     }
+}
 
+impl Api {
     /// Returns the projects of a group and its subgroups, by their paths, in which the token's user
     /// has this role or a higher one. A list of projects does not tell the role in each.
     async fn projects_in(&self, group: &str, role: Option<AccessLevel>) -> Result<BTreeSet<String>, Failure> {
@@ -231,24 +205,5 @@ fn some_of(names: &[&str]) -> String {
     match names.len().saturating_sub(SHOWN) {
         0 => shown,
         more => format!("{shown} and {more} more"),
-    }
-}
-
-fn finding(subject: String, verdict: Verdict) -> Finding {
-    Finding { subject, verdict }
-}
-
-fn bad(what: &str, failure: &Failure) -> Verdict {
-    let remedy = match failure {
-        Failure::Answered { status, .. } if status.as_u16() == 401 => RENEW.to_owned(),
-        Failure::Answered { .. } => Right::Read.remedy(what),
-        Failure::Limited { .. } => "wait until then".to_owned(),
-        Failure::Down { .. } => "check gitlab.api_url and the network".to_owned(),
-        Failure::Unreadable { .. } => "check that gitlab.api_url is the address of a GitLab".to_owned(),
-        Failure::Unprepared { remedy, .. } => remedy.clone(),
-    };
-    Verdict::Bad {
-        detail: failure.to_string(),
-        remedy,
     }
 }

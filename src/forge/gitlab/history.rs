@@ -5,14 +5,17 @@
 //! called now: whoever renames a label that a maintainer put on makes the maintainer the one who
 //! asked for work. So the label has to be older than the event that counts.
 
+use async_trait::async_trait;
 use chrono::{DateTime, SubsecRound, Utc};
-use gitlab::api::projects::issues::IssueResourceLabelEvents;
-use gitlab::api::projects::merge_requests::MergeRequestResourceLabelEvents;
 use serde_json::{Value, json};
 
-use super::{Address, GitLab, Kind, wire};
+use super::endpoints::OfItem;
+use super::{Api, wire};
+use crate::forge::address::Address;
 use crate::forge::failure::Failure;
-use crate::forge::{Deed, Edit};
+use crate::forge::platform::HistoryApi;
+use crate::forge::{Deed, Edit, Item};
+use crate::task::id::ItemKind;
 
 /// How GitLab's notes about other words begin, in every language of its pages. A description that
 /// is changed and has a box ticked in the same save gets a note about the box alone.
@@ -32,34 +35,25 @@ const LAST_EDIT: &str = "query($project: ID!, $iid: String!) { project(fullPath:
     workItems(iid: $iid) { nodes { widgets { ... on WorkItemWidgetDescription { \
     lastEditedAt lastEditedBy { username } } } } } } }";
 
-impl GitLab {
-    pub(super) async fn find_trigger(&self, address: Address<'_>) -> Result<Option<Deed>, Failure> {
-        let events: Vec<wire::LabelEvent> = match address.kind {
-            Kind::Issue => {
-                let mut events = IssueResourceLabelEvents::builder();
-                let events = events.project(address.project).issue(address.iid);
-                self.client.list(events.build()).await?
-            }
-            Kind::MergeRequest => {
-                let mut events = MergeRequestResourceLabelEvents::builder();
-                let events = events.project(address.project).merge_request(address.iid);
-                self.client.list(events.build()).await?
-            }
-        };
+#[async_trait]
+impl HistoryApi for Api {
+    async fn find_trigger(&self, address: Address<'_>) -> Result<Option<Deed>, Failure> {
+        let events = OfItem::get(address, "/resource_label_events");
+        let events: Vec<wire::LabelEvent> = self.client.list(events.build()).await?;
         let named = |event: &wire::LabelEvent| {
             let label = event.label.as_ref();
-            event.action == "add" && label.is_some_and(|label| label.name == self.labels.trigger)
+            event.action == "add" && label.is_some_and(|label| label.name == self.settings.labels.trigger)
         };
         let last = events.into_iter().filter(named).max_by_key(|event| event.created_at);
         let Some(event) = last else { return Ok(None) };
         let mut deed = deed(event.user, event.created_at);
-        let labels = self.trigger_labels(address.project).await?;
+        let labels = self.trigger_labels(address.repository).await?;
         let number = event.label.map(|label| label.id);
         if labels.is_some_and(|labels| !is_as_old(&labels, number, deed.at)) {
             tracing::warn!(
                 item = %address,
                 "the label {} was renamed or changed after it was put on, so nobody is known to have asked for work",
-                self.labels.trigger
+                self.settings.labels.trigger
             );
             // An account that is allowed by its id is recognised without its name.
             deed.by = String::new();
@@ -68,22 +62,7 @@ impl GitLab {
         Ok(Some(deed))
     }
 
-    /// Returns the labels of the project and its groups that are called as the trigger is; `None`
-    /// where this GitLab does not tell when a label was changed.
-    async fn trigger_labels(&self, project: &str) -> Result<Option<Vec<wire::GraphLabel>>, Failure> {
-        let trigger = &self.labels.trigger;
-        let question = json!({ "query": LABELS, "variables": {"project": project, "label": trigger} });
-        let labels = self
-            .ask_project_graph(&question)
-            .await?
-            .and_then(|project| project.labels);
-        Ok(labels.map(|labels| {
-            let named = labels.nodes.into_iter().filter(|label| label.title == *trigger);
-            named.collect()
-        }))
-    }
-
-    pub(super) async fn find_edits(&self, address: Address<'_>, since: DateTime<Utc>) -> Result<Vec<Edit>, Failure> {
+    async fn find_edits(&self, address: Address<'_>, _: &Item, since: DateTime<Utc>) -> Result<Vec<Edit>, Failure> {
         let mut edits = Vec::new();
         for note in self.notes(address).await? {
             if !note.system || note.created_at < since {
@@ -101,14 +80,31 @@ impl GitLab {
         edits.extend(self.last_edit(address, since).await?.map(Edit::of_words));
         Ok(edits)
     }
+}
+
+impl Api {
+    /// Returns the labels of the project and its groups that are called as the trigger is; `None`
+    /// where this GitLab does not tell when a label was changed.
+    async fn trigger_labels(&self, project: &str) -> Result<Option<Vec<wire::GraphLabel>>, Failure> {
+        let trigger = &self.settings.labels.trigger;
+        let question = json!({ "query": LABELS, "variables": {"project": project, "label": trigger} });
+        let labels = self
+            .ask_project_graph(&question)
+            .await?
+            .and_then(|project| project.labels);
+        Ok(labels.map(|labels| {
+            let named = labels.nodes.into_iter().filter(|label| label.title == *trigger);
+            named.collect()
+        }))
+    }
 
     /// Returns who changed the words of an issue the last time: this does not depend on how notes
     /// are worded. Of merge requests GitLab does not tell.
     async fn last_edit(&self, address: Address<'_>, since: DateTime<Utc>) -> Result<Option<Deed>, Failure> {
-        if address.kind == Kind::MergeRequest {
+        if address.kind == ItemKind::MergeRequest {
             return Ok(None);
         }
-        let variables = json!({"project": address.project, "iid": address.iid.to_string()});
+        let variables = json!({"project": address.repository, "iid": address.number.to_string()});
         let question = json!({ "query": LAST_EDIT, "variables": variables });
         let items = self
             .ask_project_graph(&question)

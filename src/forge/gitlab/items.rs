@@ -2,23 +2,26 @@
 
 use std::sync::Arc;
 
-use gitlab::api::projects::issues::Issue;
-use gitlab::api::projects::merge_requests::MergeRequest;
+use async_trait::async_trait;
 
-use super::{Address, ConfidentialIssues, GitLab, Kind, wire};
+use super::endpoints::OfItem;
+use super::{Api, ConfidentialIssues, wire};
+use crate::forge::address::Address;
 use crate::forge::failure::Failure;
+use crate::forge::platform::ItemApi;
 use crate::forge::{ChangeHead, Discretion, Item};
-use crate::task::id::TaskId;
+use crate::task::id::ItemKind;
 
-impl GitLab {
+#[async_trait]
+impl ItemApi for Api {
     /// Reads the item anew: one request, one more where the project was not asked lately, and one
     /// for a fork.
-    pub(super) async fn read_item(&self, task: &TaskId, address: Address<'_>) -> Result<Item, Failure> {
+    async fn read_item(&self, address: Address<'_>) -> Result<Item, Failure> {
         let item = self.ask_item(address).await?;
-        let project = self.project(address.project).await?;
+        let project = self.project(address.repository).await?;
         let change = match address.kind {
-            Kind::Issue => None,
-            Kind::MergeRequest => Some(self.change_head(&item, &project).await?),
+            ItemKind::Issue => None,
+            ItemKind::MergeRequest => Some(self.change_head(&item, &project).await?),
         };
         self.client.admit(&project.http_url_to_repo)?;
         if let Some(change) = &change {
@@ -26,7 +29,7 @@ impl GitLab {
         }
         let discretion = self.discretion(&item, &project);
         Ok(Item {
-            task: task.clone(),
+            task: self.settings.task(address),
             title: item.title,
             body: item.description.unwrap_or_default(),
             author_id: item.author.as_ref().and_then(|author| author.id),
@@ -44,6 +47,16 @@ impl GitLab {
         })
     }
 
+    async fn probe_item(&self, address: Address<'_>) -> Result<(), Failure> {
+        self.ask_item(address).await.map(|_| ())
+    }
+
+    async fn probe_repository(&self, repository: &str) -> Result<(), Failure> {
+        self.ask_project(repository).await.map(|_| ())
+    }
+}
+
+impl Api {
     fn discretion(&self, item: &wire::Item, project: &wire::Project) -> Discretion {
         let is_narrower = item.confidential == Some(true) && project.is_open_to_more();
         match self.confidential_issues {
@@ -53,21 +66,8 @@ impl GitLab {
         }
     }
 
-    pub(super) async fn ask_item(&self, address: Address<'_>) -> Result<wire::Item, Failure> {
-        match address.kind {
-            Kind::Issue => {
-                self.client
-                    .ask(Issue::builder().project(address.project).issue(address.iid).build())
-                    .await
-            }
-            Kind::MergeRequest => {
-                let endpoint = MergeRequest::builder()
-                    .project(address.project)
-                    .merge_request(address.iid)
-                    .build();
-                self.client.ask(endpoint).await
-            }
-        }
+    async fn ask_item(&self, address: Address<'_>) -> Result<wire::Item, Failure> {
+        self.client.ask(OfItem::get(address, "").build()).await
     }
 
     async fn change_head(&self, item: &wire::Item, project: &wire::Project) -> Result<ChangeHead, Failure> {

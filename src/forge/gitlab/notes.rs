@@ -1,15 +1,14 @@
 //! Reading what people wrote, and writing the bot's own notes.
 
-use gitlab::api::common::SortOrder;
-use gitlab::api::projects::issues::notes::{CreateIssueNote, EditIssueNote, IssueNotes, NoteOrderBy};
-use gitlab::api::projects::merge_requests::notes::{CreateMergeRequestNote, EditMergeRequestNote, MergeRequestNotes};
-use http::StatusCode;
+use async_trait::async_trait;
 
-use super::rights::Right;
-use super::{Address, GitLab, Kind, attempt, wire};
+use super::endpoints::OfItem;
+use super::{Api, wire};
+use crate::forge::address::Address;
 use crate::forge::failure::Failure;
+use crate::forge::platform::CommentApi;
 use crate::forge::retry::once;
-use crate::forge::{Comment, CommentId, CommentKey, CommentKind, ForgeError, Place, Post};
+use crate::forge::{Comment, CommentId, CommentKey, CommentKind, Place, Post, Reaction};
 use crate::markdown::marker::{is_marked, marked};
 use crate::markdown::quick_actions::disarmed;
 
@@ -20,14 +19,15 @@ const ASKED_FOR_CHANGES: &str = "I request changes.";
 /// The longest body that GitLab takes.
 pub(super) const LONGEST_BODY: usize = 1_000_000;
 
-impl GitLab {
+#[async_trait]
+impl CommentApi for Api {
     /// A merge request's notes include those on its changes, with their position: discussions need
     /// not be asked.
-    pub(super) async fn read_comments(&self, address: Address<'_>) -> Result<Vec<Comment>, Failure> {
+    async fn read_comments(&self, address: Address<'_>) -> Result<Vec<Comment>, Failure> {
         let mut notes = self.notes(address).await?;
         // Words that only some may read must not come back in a merge request that more people
         // read.
-        if notes.iter().any(wire::Note::is_internal) && self.project(address.project).await?.is_open_to_more() {
+        if notes.iter().any(wire::Note::is_internal) && self.project(address.repository).await?.is_open_to_more() {
             notes.retain(|note| !note.is_internal());
         }
         let mut comments = Vec::new();
@@ -62,64 +62,34 @@ impl GitLab {
         Ok(comments)
     }
 
-    pub(super) async fn notes(&self, address: Address<'_>) -> Result<Vec<wire::Note>, Failure> {
-        let (order, sort) = (NoteOrderBy::CreatedAt, SortOrder::Ascending);
-        match address.kind {
-            Kind::Issue => {
-                let mut notes = IssueNotes::builder();
-                self.client
-                    .list(
-                        notes
-                            .project(address.project)
-                            .issue(address.iid)
-                            .order_by(order)
-                            .sort(sort)
-                            .build(),
-                    )
-                    .await
-            }
-            Kind::MergeRequest => {
-                let mut notes = MergeRequestNotes::builder();
-                self.client
-                    .list(
-                        notes
-                            .project(address.project)
-                            .merge_request(address.iid)
-                            .order_by(order)
-                            .sort(sort)
-                            .build(),
-                    )
-                    .await
-            }
-        }
-    }
-
-    pub(super) async fn write_note(&self, address: Address<'_>, post: &Post<'_>) -> Result<CommentId, Failure> {
+    async fn write_comment(&self, address: Address<'_>, post: &Post<'_>) -> Result<CommentId, Failure> {
         let body = body(post);
         let find = || self.find_note(address, post.marker);
         let make = || async {
-            let note: wire::Note = match address.kind {
-                Kind::Issue => {
-                    let mut note = CreateIssueNote::builder();
-                    self.client
-                        .ask(note.project(address.project).issue(address.iid).body(&body).build())
-                        .await?
-                }
-                Kind::MergeRequest => {
-                    let mut note = CreateMergeRequestNote::builder();
-                    self.client
-                        .ask(
-                            note.project(address.project)
-                                .merge_request(address.iid)
-                                .body(&body)
-                                .build(),
-                        )
-                        .await?
-                }
-            };
+            let note = OfItem::post(address, "/notes").with("body", &body);
+            let note: wire::Note = self.client.ask(note.build()).await?;
             Ok(CommentId(note.id))
         };
         once(post.search_first, find, make).await
+    }
+
+    async fn rewrite_comment(&self, address: Address<'_>, comment: CommentId, post: &Post<'_>) -> Result<(), Failure> {
+        let body = body(post);
+        let note = OfItem::put(address, format!("/notes/{}", comment.0)).with("body", &body);
+        self.client.order(note.build()).await
+    }
+
+    async fn put_reaction(&self, address: Address<'_>, comment: CommentKey, reaction: Reaction) -> Result<(), Failure> {
+        self.put_award(address, comment, reaction).await
+    }
+}
+
+impl Api {
+    pub(super) async fn notes(&self, address: Address<'_>) -> Result<Vec<wire::Note>, Failure> {
+        let notes = OfItem::get(address, "/notes")
+            .with("order_by", "created_at")
+            .with("sort", "asc");
+        self.client.list(notes.build()).await
     }
 
     async fn find_note(&self, address: Address<'_>, marker: &str) -> Result<Option<CommentId>, Failure> {
@@ -129,42 +99,6 @@ impl GitLab {
             }
         }
         Ok(None)
-    }
-
-    pub(super) async fn rewrite_note(
-        &self,
-        address: Address<'_>,
-        comment: CommentId,
-        post: &Post<'_>,
-    ) -> Result<(), ForgeError> {
-        let body = body(post);
-        let edited = match address.kind {
-            Kind::Issue => {
-                let mut note = EditIssueNote::builder();
-                let note = note
-                    .project(address.project)
-                    .issue(address.iid)
-                    .note(comment.0)
-                    .body(&body);
-                self.client.order(note.build()).await
-            }
-            Kind::MergeRequest => {
-                let mut note = EditMergeRequestNote::builder();
-                let note = note
-                    .project(address.project)
-                    .merge_request(address.iid)
-                    .note(comment.0)
-                    .body(&body);
-                self.client.order(note.build()).await
-            }
-        };
-        let what = format!("editing the bot's comment on {address}");
-        match edited {
-            Ok(()) => Ok(()),
-            // The bot wrote it, so it could see it: whoever deleted it deleted just this comment.
-            Err(failure) if failure.status() == Some(StatusCode::NOT_FOUND) => Err(ForgeError::Gone { what }),
-            Err(failure) => Err(attempt(&what, &Right::WriteIssues.remedy(address.project)).failed(failure)),
-        }
     }
 }
 

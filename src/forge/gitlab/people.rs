@@ -1,41 +1,43 @@
 //! Who the bot is, and who may write.
 
+use async_trait::async_trait;
 use gitlab::api::projects::members::AllProjectMembers;
+use gitlab::api::users::CurrentUser;
 
-use super::rights::{RENEW, Right};
-use super::{Address, GitLab, attempt, wire};
-use crate::forge::ForgeError;
+use super::{Api, wire};
+use crate::forge::failure::Failure;
+use crate::forge::platform::PeopleApi;
 use crate::forge::who::Who;
 
 /// The lowest role that may push.
 const DEVELOPER: u64 = 30;
 
-impl GitLab {
-    pub(super) async fn own_name(&self) -> Result<String, ForgeError> {
-        let name = self.bot().await.map(str::to_owned);
-        name.map_err(|failure| attempt("asking for the bot's own account", RENEW).failed(failure))
+#[async_trait]
+impl PeopleApi for Api {
+    async fn bot(&self) -> Result<&str, Failure> {
+        self.own_login().await
     }
 
     /// One request: the members are searched for the name. Asking for the account first, for its
     /// id, would be a second one, and no safer.
-    pub(super) async fn look_up_role(&self, address: Address<'_>, who: Who<'_>) -> Result<bool, ForgeError> {
-        let user = who.login;
-        // A deleted account has no name, and a search for nothing finds everybody.
-        if user.is_empty() {
-            return Ok(false);
-        }
+    async fn may_write(&self, repository: &str, who: Who<'_>) -> Result<bool, Failure> {
         let mut members = AllProjectMembers::builder();
-        let found = self
-            .client
-            .list(members.project(address.project).query(user).build())
-            .await;
-        let found: Vec<wire::Member> = found.map_err(|failure| {
-            let what = format!("asking whether {user} may write to {}", address.project);
-            attempt(&what, &Right::Read.remedy(address.project)).failed(failure)
-        })?;
+        let members = members.project(repository).query(who.login).build();
+        let found: Vec<wire::Member> = self.client.list(members).await?;
         Ok(found
             .iter()
-            .any(|member| is_writer(member, user) && !who.is_another(member.id)))
+            .any(|member| is_writer(member, who.login) && !who.is_another(member.id)))
+    }
+}
+
+impl Api {
+    /// Returns the user name that the bot's own notes carry.
+    pub(super) async fn own_login(&self) -> Result<&str, Failure> {
+        let name = self.bot.get_or_try_init(|| async {
+            let user: wire::User = self.client.ask(CurrentUser::builder().build()).await?;
+            Ok(user.username)
+        });
+        name.await.map(String::as_str)
     }
 }
 

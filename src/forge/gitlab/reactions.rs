@@ -1,26 +1,21 @@
 //! The bot's reactions to what people wrote: GitLab's award emojis.
 
-use gitlab::api::projects::issues::notes::awards::CreateIssueNoteAward;
-use gitlab::api::projects::merge_requests::notes::awards::CreateMergeRequestNoteAward;
 use http::StatusCode;
 
-use super::rights::Right;
-use super::{Address, GitLab, Kind, attempt};
+use super::Api;
+use super::endpoints::OfItem;
+use crate::forge::address::Address;
 use crate::forge::failure::Failure;
 use crate::forge::retry::once;
-use crate::forge::{CommentKey, CommentKind, ForgeError, Reaction};
+use crate::forge::{CommentKey, Reaction};
 
-impl GitLab {
+impl Api {
     pub(super) async fn put_award(
         &self,
         address: Address<'_>,
         comment: CommentKey,
         reaction: Reaction,
-    ) -> Result<(), ForgeError> {
-        match comment.kind {
-            CommentKind::Comment | CommentKind::Inline => {}
-            CommentKind::Review => return Ok(()),
-        }
+    ) -> Result<(), Failure> {
         let (note, name) = (comment.number, name(reaction));
         // GitLab keeps one award of a name for each account, so that there is no need to look
         // before a repeat.
@@ -34,27 +29,12 @@ impl GitLab {
         if failure.is_missing() && self.is_gone(address, note).await {
             return Ok(());
         }
-        let what = format!("reacting to {comment} on {address}");
-        Err(attempt(&what, &Right::WriteIssues.remedy(address.project)).failed(failure))
+        Err(failure)
     }
 
     async fn post_award(&self, address: Address<'_>, note: u64, name: &str) -> Result<(), Failure> {
-        match address.kind {
-            Kind::Issue => {
-                let mut award = CreateIssueNoteAward::builder();
-                let award = award.project(address.project).issue(address.iid).note(note).name(name);
-                self.client.order(award.build()).await
-            }
-            Kind::MergeRequest => {
-                let mut award = CreateMergeRequestNoteAward::builder();
-                let award = award
-                    .project(address.project)
-                    .merge_request(address.iid)
-                    .note(note)
-                    .name(name);
-                self.client.order(award.build()).await
-            }
-        }
+        let award = OfItem::post(address, format!("/notes/{note}/award_emoji")).with("name", name);
+        self.client.order(award.build()).await
     }
 
     /// GitLab hides what may not be awarded behind a 404 as well; what can be read is not gone.

@@ -49,7 +49,7 @@ pub(crate) async fn deliver(run: &mut Run) -> Result<Signal, Setback> {
             item.as_ref().map(|item| item.labels.as_slice()),
         )
         .await?;
-    follow_up::have_it_followed(&run.claim).await?;
+    follow_up::have_it_followed(&run.claim, &run.reporter).await?;
     Ok(Signal::Finished)
 }
 
@@ -115,7 +115,7 @@ async fn push(run: &mut Run, item: &Item) -> Result<(), Setback> {
     run.claim.save().await?;
     // Now, so that a run of the pull/merge request's own that is asked for from here on waits for
     // this one to end.
-    follow_up::have_it_followed(&run.claim).await
+    follow_up::have_it_followed(&run.claim, &run.reporter).await
 }
 
 /// Applies the result to the folder the task was given for, unless it is only to be shown.

@@ -16,7 +16,7 @@ use crate::agent::record::interruption::Setback;
 use crate::agent::reporter::destination::Thread;
 use crate::agent::settings::OtherComments;
 use crate::forge::who::Who;
-use crate::forge::{Comment, CommentKind, Edit, Edited, Forge, Item};
+use crate::forge::{Comment, CommentKind, Edit, Edited, Item, Permissions};
 use crate::journal::fact::Fact;
 use crate::markdown::visible;
 use crate::repository::CommitId;
@@ -94,7 +94,7 @@ pub(crate) async fn require_vouched_head(run: &mut Run, item: &Item, commit: &Co
 
 /// Tells whether somebody's change of an item counts as that of people who may write: the
 /// program's own does.
-async fn may_change(inbox: &Inbox, forge: &dyn Forge, who: Who<'_>) -> Result<bool, Setback> {
+async fn may_change(inbox: &Inbox, forge: &dyn Permissions, who: Who<'_>) -> Result<bool, Setback> {
     let is_own = !who.login.is_empty() && forge.bot_name().await?.eq_ignore_ascii_case(who.login);
     Ok(is_own || is_authorised(inbox, forge, who).await?)
 }
@@ -138,7 +138,7 @@ fn trigger_at(claim: &Claim) -> Option<DateTime<Utc>> {
     claim.record.trigger.as_ref().map(|trigger| trigger.at)
 }
 
-async fn is_authorised(inbox: &Inbox, forge: &dyn Forge, who: Who<'_>) -> Result<bool, Setback> {
+async fn is_authorised(inbox: &Inbox, forge: &dyn Permissions, who: Who<'_>) -> Result<bool, Setback> {
     Ok(inbox.thread_watcher.lock().await.is_authorised(forge, who).await?)
 }
 

@@ -5,9 +5,9 @@ use serde_json::json;
 
 use super::{config, issue, refused, repository, task, unknown};
 use crate::finding::Verdict;
-use crate::forge::Forge;
 use crate::forge::github::{App, Config, GitHub};
 use crate::forge::test_server::{Server, Told};
+use crate::forge::{CodeHost, Diagnostics, Permissions, TaskSource};
 
 #[tokio::test]
 async fn an_app_works_with_the_token_of_its_installation() {
@@ -60,7 +60,7 @@ async fn an_app_works_with_the_token_of_its_installation() {
         made.unwrap().json(),
         json!({"repositories": ["r"], "permissions": {"contents": "write", "issues": "write"}})
     );
-    assert_eq!(github.bot().await.unwrap(), "helper[bot]");
+    assert_eq!(github.bot_name().await.unwrap(), "helper[bot]");
     let findings = github.examine().await;
     assert!(matches!(&findings[0].verdict, Verdict::Bad { detail, .. } if detail.contains("may not write issues")));
 }

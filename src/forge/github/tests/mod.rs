@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::forge::test_server::{Asked, Server, Told};
+use crate::task::id::TaskId;
 
 const TOKEN: &str = "ghp_0123456789";
 

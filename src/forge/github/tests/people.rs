@@ -6,7 +6,7 @@ use super::{config, github, refused, repository, task, unknown};
 use crate::forge::github::GitHub;
 use crate::forge::test_server::{Server, Told, named};
 use crate::forge::who::Who;
-use crate::forge::{Forge, ForgeError, Reaction};
+use crate::forge::{Diagnostics, ForgeError, Permissions, Reaction, TaskSource};
 
 const COMMENT: &str = "/api/v3/repos/o/r/issues/comments/12";
 

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{TOKEN, comment, config, github, issue, pull, refused, repository, task, unknown};
 use crate::forge::github::GitHub;
 use crate::forge::test_server::{Server, Told};
-use crate::forge::{Comment, Discretion, Forge, ForgeError, Item};
+use crate::forge::{Comment, Diagnostics, Discretion, ForgeError, Item, TaskSource};
 
 #[tokio::test]
 async fn an_item_is_read_anew_and_its_repository_once() {

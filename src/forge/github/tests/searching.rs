@@ -5,7 +5,7 @@ use serde_json::json;
 use super::{config, issue, refused, repository};
 use crate::forge::github::GitHub;
 use crate::forge::test_server::{Server, Told};
-use crate::forge::{Forge, ForgeError};
+use crate::forge::{Diagnostics, ForgeError, TaskSource};
 
 #[tokio::test]
 async fn an_unchanged_list_is_confirmed_page_by_page() {
@@ -30,6 +30,7 @@ async fn an_unchanged_list_is_confirmed_page_by_page() {
     config.repositories = vec!["o/r".to_owned(), "O/R".to_owned()];
     let github = GitHub::connect(&config).await.unwrap();
     github
+        .platform
         .repositories
         .learn("o/r", serde_json::from_value(repository(1)).unwrap());
     let first = github.triggered().await.items;

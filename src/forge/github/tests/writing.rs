@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{comment, github, pull, refused, task, unknown};
 use crate::forge::github::GitHub;
 use crate::forge::test_server::{Server, Told};
-use crate::forge::{CommentId, Forge, ForgeError, NewChange, Post};
+use crate::forge::{CodeHost, CommentId, Diagnostics, ForgeError, NewChange, Post, TaskSource};
 use crate::secret::Redactor;
 
 async fn post(github: &GitHub, body: &str, search_first: bool) -> Result<CommentId, ForgeError> {

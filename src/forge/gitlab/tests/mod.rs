@@ -4,10 +4,12 @@ mod people;
 mod reading;
 mod writing;
 
+use secrecy::SecretString;
 use serde_json::{Value, json};
 
 use super::*;
 use crate::forge::test_server::{Asked, Server, Told};
+use crate::task::id::TaskId;
 
 const TOKEN: &str = "glpat-0123456789";
 /// The project `g/s/p`, as GitLab wants it in a path.

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::{gitlab, issue, merge_request, note, refused, short, unknown};
 use crate::forge::test_server::{Server, Told, named};
 use crate::forge::who::Who;
-use crate::forge::{Forge, ForgeError, Reaction};
+use crate::forge::{Diagnostics, ForgeError, Permissions, Reaction, TaskSource};
 
 #[tokio::test]
 async fn a_developer_may_write_wherever_the_membership_comes_from() {

@@ -6,7 +6,7 @@ use super::{TOKEN, config, gitlab, issue, item, merge_request, note, project, re
 use crate::finding::Verdict;
 use crate::forge::gitlab::GitLab;
 use crate::forge::test_server::{Server, Told};
-use crate::forge::{ChangeHead, Comment, Forge, ForgeError, Place};
+use crate::forge::{ChangeHead, Comment, Diagnostics, ForgeError, Place, TaskSource};
 
 #[tokio::test]
 async fn an_item_is_read_anew_and_its_project_once() {

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::{TOKEN, gitlab, issue, item, merge_request, note, refused, short, unknown};
 use crate::forge::gitlab::GitLab;
 use crate::forge::test_server::{Server, Told};
-use crate::forge::{CommentId, Forge, ForgeError, NewChange, Post};
+use crate::forge::{CodeHost, CommentId, ForgeError, NewChange, Post, TaskSource};
 use crate::secret::Redactor;
 
 async fn post(gitlab: &GitLab, body: &str) -> Result<CommentId, ForgeError> {

@@ -1,0 +1,29 @@
+//! Where an item lives on its forge.
+
+use std::fmt;
+
+use crate::task::id::{ItemId, ItemKind};
+
+/// An item on the forge that is being asked.
+#[derive(Debug, Clone, Copy)]
+pub struct Address<'a> {
+    pub(super) repository: &'a str,
+    pub(super) kind: ItemKind,
+    pub(super) number: u64,
+}
+
+impl<'a> From<&'a ItemId> for Address<'a> {
+    fn from(item: &'a ItemId) -> Self {
+        Self {
+            repository: &item.repository,
+            kind: item.kind,
+            number: item.number,
+        }
+    }
+}
+
+impl fmt::Display for Address<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}{}{}", self.repository, self.kind.character(), self.number)
+    }
+}

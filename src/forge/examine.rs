@@ -1,0 +1,98 @@
+//! What `doctor` says about a host: what proves who the program is, each repository, its labels.
+
+use super::failure::Failure;
+use super::host::Host;
+use super::platform::{Platform, Right};
+use super::source::Source;
+use crate::finding::{Finding, Verdict};
+
+impl<P: Platform> Host<P> {
+    pub(super) async fn examine_all(&self) -> Vec<Finding> {
+        let title = &self.platform.settings().title;
+        let subject = format!("{title} {}", self.platform.proof());
+        let verdict = self.platform.examine_proof().await;
+        let verdict = verdict.unwrap_or_else(|failure| bad::<P>(&subject, &failure));
+        let mut findings = vec![Finding::new(subject, verdict)];
+        if findings[0].is_bad() {
+            // Every other answer would only repeat this one.
+            return findings;
+        }
+        findings.extend(self.platform.examine_grants().await);
+        findings.extend(self.examine_accounts().await);
+        for source in &self.platform.settings().sources {
+            match source {
+                Source::Repository(name) => findings.extend(self.examine_one(name).await),
+                Source::All(owner) => {
+                    let verdict = match self.items_of(source).await {
+                        Ok(items) => self.platform.examine_all(owner, items.len()).await,
+                        Err(failure) => Err(failure),
+                    };
+                    let verdict = verdict.unwrap_or_else(|failure| bad::<P>(owner, &failure));
+                    findings.push(Finding::new(format!("{title} {}", P::subject_of_all(owner)), verdict));
+                }
+            }
+        }
+        findings
+    }
+
+    /// Examines one repository, and its labels if it can be worked with.
+    async fn examine_one(&self, name: &str) -> Vec<Finding> {
+        let title = &self.platform.settings().title;
+        let or_bad = |verdict: Result<Verdict, Failure>| verdict.unwrap_or_else(|failure| bad::<P>(name, &failure));
+        let verdict = or_bad(self.platform.examine_repository(name).await);
+        let repository = Finding::new(format!("{title} {} {name}", P::WORDS.repository), verdict);
+        if repository.is_bad() {
+            return vec![repository];
+        }
+        let verdict = or_bad(self.examine_labels(name).await);
+        let labels = Finding::new(format!("{title} labels in {name}"), verdict);
+        vec![repository, labels]
+    }
+
+    /// Returns whose account each entry of `allowed_users` is. A question that the forge does not
+    /// answer is passed over: the list works without it.
+    async fn examine_accounts(&self) -> Vec<Finding> {
+        let settings = self.platform.settings();
+        let mut findings = Vec::new();
+        for entry in settings.allowed_users.entries() {
+            let Ok(found) = self.platform.account(entry).await else {
+                continue;
+            };
+            let found = found.as_ref().map(|(login, id)| (login.as_str(), *id));
+            let subject = format!("{} allowed_users", settings.title);
+            findings.push(Finding::new(subject, entry.told(P::WORDS.section, found)));
+        }
+        findings
+    }
+
+    async fn examine_labels(&self, name: &str) -> Result<Verdict, Failure> {
+        let known = self.known_labels(name).await?;
+        let all = self.platform.settings().labels.all();
+        let missing: Vec<&str> = all
+            .iter()
+            .copied()
+            .filter(|label| !known.contains(&P::label_key(label)))
+            .collect();
+        let detail = match missing.len() {
+            0 => "are there".to_owned(),
+            count if count == all.len() => "will be made when they are needed".to_owned(),
+            _ => format!("{} will be made when they are needed", missing.join(", ")),
+        };
+        Ok(Verdict::Good { detail })
+    }
+}
+
+fn bad<P: Platform>(what: &str, failure: &Failure) -> Verdict {
+    let words = P::WORDS;
+    let remedy = match failure {
+        Failure::Answered { status, .. } if status.as_u16() == 401 => words.renew.to_owned(),
+        Failure::Answered { .. } => P::remedy(Right::ReadIssues, what),
+        Failure::Limited { .. } => "wait until then".to_owned(),
+        Failure::Down { .. } => format!("check {}.api_url and the network", words.section),
+        Failure::Unreadable { .. } => {
+            format!("check that {}.api_url is the address of {}", words.section, words.api)
+        }
+        Failure::Unprepared { remedy, .. } => remedy.clone(),
+    };
+    Verdict::bad(failure, remedy)
+}

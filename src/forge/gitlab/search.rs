@@ -1,0 +1,101 @@
+//! Searching for items that carry the trigger label.
+//!
+//! Two requests for each project or group, because GitLab lists issues and merge requests apart.
+//! One list over all that the bot may see would be fewer, but on gitlab.com that is everybody's
+//! public projects. A group's lists include its subgroups and leave archived projects out.
+
+use async_trait::async_trait;
+use gitlab::api::common::SortOrder;
+use gitlab::api::groups::issues::{IssueScope, IssueState, Issues as GroupIssues};
+use gitlab::api::projects::issues::Issues;
+use gitlab::api::projects::merge_requests::{MergeRequestScope, MergeRequestState, MergeRequests};
+
+use super::endpoints::GroupMergeRequests;
+use super::{Api, wire};
+use crate::forge::TriggeredItem;
+use crate::forge::address::Address;
+use crate::forge::failure::Failure;
+use crate::forge::platform::SearchApi;
+use crate::forge::source::Source;
+use crate::task::id::ItemKind;
+
+#[async_trait]
+impl SearchApi for Api {
+    async fn search(&self, source: &Source) -> Result<Vec<TriggeredItem>, Failure> {
+        let trigger = self.settings.labels.trigger.as_str();
+        match source {
+            Source::Repository(project) => {
+                let mut issues = Issues::builder();
+                let issues = issues
+                    .project(project)
+                    .label(trigger)
+                    .state(IssueState::Opened)
+                    .scope(IssueScope::All);
+                let issues = self.client.list(issues.sort(SortOrder::Ascending).build()).await?;
+                let mut requests = MergeRequests::builder();
+                let requests = requests
+                    .project(project)
+                    .label(trigger)
+                    .state(MergeRequestState::Opened);
+                let requests = requests.scope(MergeRequestScope::All).sort(SortOrder::Ascending);
+                let requests = self.client.list(requests.build()).await?;
+                let found = self.collected(issues, requests, Some(project));
+                // Nothing can be written in an archived project. Asked only where there is
+                // something to do.
+                if !found.is_empty() && self.project(project).await?.archived {
+                    tracing::info!(project, "labelled items in an archived project were left alone");
+                    return Ok(Vec::new());
+                }
+                Ok(found)
+            }
+            Source::All(group) => {
+                let mut issues = GroupIssues::builder();
+                let issues = issues
+                    .group(group)
+                    .label(trigger)
+                    .state(IssueState::Opened)
+                    .scope(IssueScope::All);
+                let issues = self
+                    .client
+                    .list(issues.non_archived(true).sort(SortOrder::Ascending).build())
+                    .await?;
+                let requests = GroupMergeRequests { group, label: trigger };
+                let requests = self.client.list(Ok::<_, std::convert::Infallible>(requests)).await?;
+                Ok(self.collected(issues, requests, None))
+            }
+        }
+    }
+
+    async fn full_name(&self, repository: &str) -> Result<String, Failure> {
+        Ok(self.project(repository).await?.path_with_namespace.clone())
+    }
+}
+
+impl Api {
+    fn collected(
+        &self,
+        issues: Vec<wire::Item>,
+        requests: Vec<wire::Item>,
+        project: Option<&str>,
+    ) -> Vec<TriggeredItem> {
+        let issues = issues.into_iter().map(|item| (ItemKind::Issue, item));
+        let requests = requests.into_iter().map(|item| (ItemKind::MergeRequest, item));
+        let all = issues.chain(requests).filter(|(_, item)| item.state == "opened");
+        all.filter_map(|(kind, item)| {
+            let named = item
+                .references
+                .as_ref()
+                .and_then(|references| references.full.rsplit_once(['#', '!']));
+            let address = Address {
+                repository: named.map(|(project, _)| project).or(project)?,
+                kind,
+                number: item.iid,
+            };
+            Some(TriggeredItem {
+                task: self.settings.task(address),
+                title: item.title,
+            })
+        })
+        .collect()
+    }
+}

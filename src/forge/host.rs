@@ -1,0 +1,301 @@
+//! A configured forge of any platform: failures become errors that say who must act, and what every
+//! platform does in the same way is done here.
+
+use std::collections::BTreeSet;
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use http::StatusCode;
+
+use super::address::Address;
+use super::cache::Cache;
+use super::failure::{Attempt, Failure};
+use super::platform::{Platform, Right};
+use super::watched::{Checks, OpenChange};
+use super::who::Who;
+use super::{
+    AnswerMemory, Change, CodeHost, Comment, CommentId, CommentKey, CommentKind, Deed, Diagnostics, Edit, Forge,
+    ForgeError, GitCredentials, Item, KnownAnswer, NewChange, Permissions, Post, Reaction, Search, TaskSource,
+};
+use crate::finding::Finding;
+use crate::task::id::{HostName, ItemId, ItemKind, TaskId};
+use crate::task::labels::Labels;
+
+/// A forge, reached through the API of its platform.
+pub struct Host<P> {
+    pub(super) platform: P,
+    /// The labels of each repository, in the form in which the platform compares their names.
+    pub(super) known_labels: Cache<BTreeSet<String>>,
+}
+
+impl<P: Platform> Host<P> {
+    pub(super) fn new(platform: P) -> Self {
+        Self {
+            platform,
+            known_labels: Cache::new(),
+        }
+    }
+
+    /// Returns where a task of this host lives.
+    fn address<'a>(&self, task: &'a TaskId) -> Result<Address<'a>, ForgeError> {
+        let settings = self.platform.settings();
+        let is_own = |item: &&ItemId| {
+            let has_kind = item.kind == ItemKind::Issue || item.kind == P::CHANGE;
+            item.host == settings.name && has_kind
+        };
+        let item = task.item().filter(is_own).ok_or_else(|| ForgeError::Unexpected {
+            what: format!("asking {} for {task}", settings.title),
+            reason: format!("it is not a task on {}", settings.title),
+        });
+        item.map(Address::from)
+    }
+
+    /// Returns the error for the failure of `what`, which needs `right` on `place`.
+    pub(super) fn refused(&self, failure: Failure, what: &str, right: Right, place: &str) -> ForgeError {
+        let attempt = Attempt {
+            platform: &self.platform.settings().title,
+            what,
+            remedy: &P::remedy(right, place),
+            renew: P::WORDS.renew,
+        };
+        attempt.failed(failure)
+    }
+
+    /// Turns the failure of what was tried on an item, if it failed, into an error that says why.
+    ///
+    /// A 404 may mean that the item is gone, that it lies in another repository now, or that the
+    /// token may not see or do it: forges do not tell them apart. What can still be read does, so
+    /// it is asked, in this case only.
+    async fn or_explain<T>(
+        &self,
+        outcome: Result<T, Failure>,
+        at: Address<'_>,
+        what: &str,
+        right: Right,
+    ) -> Result<T, ForgeError> {
+        let failure = match outcome {
+            Ok(done) => return Ok(done),
+            Err(failure) => self.platform.specified(failure, at),
+        };
+        let error = |failure| self.refused(failure, what, right, at.repository);
+        if !failure.is_missing() {
+            return Err(error(failure));
+        }
+        match self.platform.probe_item(at).await {
+            Ok(()) => return Err(error(failure)),
+            Err(asked) if asked.is_missing() => {}
+            Err(asked) => return Err(error(asked)),
+        }
+        Err(match self.platform.probe_repository(at.repository).await {
+            Ok(()) => ForgeError::Gone { what: what.to_owned() },
+            Err(_) => error(failure),
+        })
+    }
+}
+
+#[async_trait]
+impl<P: Platform> TaskSource for Host<P> {
+    async fn triggered(&self) -> Search {
+        self.search_all().await
+    }
+
+    async fn item(&self, task: &TaskId) -> Result<Item, ForgeError> {
+        let at = self.address(task)?;
+        let read = self.platform.read_item(at).await;
+        self.or_explain(read, at, &format!("reading {at}"), Right::ReadIssues)
+            .await
+    }
+
+    async fn comments(&self, task: &TaskId) -> Result<Vec<Comment>, ForgeError> {
+        let at = self.address(task)?;
+        let read = self.platform.read_comments(at).await;
+        self.or_explain(read, at, &format!("reading the comments of {at}"), Right::ReadIssues)
+            .await
+    }
+
+    async fn triggered_by(&self, task: &TaskId) -> Result<Option<Deed>, ForgeError> {
+        let at = self.address(task)?;
+        let found = self.platform.find_trigger(at).await;
+        let what = format!("asking who put the label on {at}");
+        self.or_explain(found, at, &what, Right::ReadIssues).await
+    }
+
+    async fn edits_since(&self, item: &Item, since: DateTime<Utc>) -> Result<Vec<Edit>, ForgeError> {
+        let at = self.address(&item.task)?;
+        let found = self.platform.find_edits(at, item, since).await;
+        self.or_explain(found, at, &format!("asking who changed {at}"), Right::ReadIssues)
+            .await
+    }
+
+    async fn react(&self, task: &TaskId, comment: CommentKey, reaction: Reaction) -> Result<(), ForgeError> {
+        let at = self.address(task)?;
+        let right = match comment.kind {
+            CommentKind::Inline => Right::CommentOnChanges,
+            CommentKind::Comment => Right::WriteIssues,
+            // GitHub has no way to react to it but GraphQL, which not every token may use; GitLab
+            // has no such comment.
+            CommentKind::Review => return Ok(()),
+        };
+        let put = self.platform.put_reaction(at, comment, reaction).await;
+        put.map_err(|failure| self.refused(failure, &format!("reacting to {comment} on {at}"), right, at.repository))
+    }
+
+    async fn add_label(&self, task: &TaskId, label: &str) -> Result<(), ForgeError> {
+        let at = self.address(task)?;
+        let put = self.put_label(at, label).await;
+        let what = format!("putting the label '{label}' on {at}");
+        self.or_explain(put, at, &what, Right::WriteIssues).await
+    }
+
+    async fn remove_label(&self, task: &TaskId, label: &str) -> Result<(), ForgeError> {
+        let at = self.address(task)?;
+        let taken = self.platform.take_label(at, label).await;
+        let what = format!("taking the label '{label}' off {at}");
+        self.or_explain(taken, at, &what, Right::WriteIssues).await
+    }
+
+    async fn comment(&self, task: &TaskId, post: &Post<'_>) -> Result<CommentId, ForgeError> {
+        let at = self.address(task)?;
+        let written = self.platform.write_comment(at, post).await;
+        self.or_explain(written, at, &format!("commenting on {at}"), Right::WriteIssues)
+            .await
+    }
+
+    async fn edit_comment(&self, task: &TaskId, comment: CommentId, post: &Post<'_>) -> Result<(), ForgeError> {
+        let at = self.address(task)?;
+        let what = format!("editing the bot's comment on {at}");
+        let edited = self.platform.rewrite_comment(at, comment, post).await;
+        edited.map_err(|failure| match failure.status() {
+            // The bot wrote it, so it could see it: whoever deleted it deleted just this comment.
+            Some(StatusCode::NOT_FOUND) => ForgeError::Gone { what },
+            _ => self.refused(failure, &what, Right::WriteIssues, at.repository),
+        })
+    }
+}
+
+#[async_trait]
+impl<P: Platform> Permissions for Host<P> {
+    async fn bot_name(&self) -> Result<String, ForgeError> {
+        let login = self.platform.bot().await;
+        login.map(str::to_owned).map_err(|failure| {
+            let attempt = Attempt {
+                platform: &self.platform.settings().title,
+                what: "asking for the bot's own account",
+                remedy: P::WORDS.renew,
+                renew: P::WORDS.renew,
+            };
+            attempt.failed(failure)
+        })
+    }
+
+    async fn is_authorised(&self, task: &TaskId, who: Who<'_>) -> Result<bool, ForgeError> {
+        let repository = self.address(task)?.repository;
+        // A deleted account has no login, and to ask for none asks for something else.
+        if self.allows(who) || who.login.is_empty() {
+            return Ok(self.allows(who));
+        }
+        let may = self.platform.may_write(repository, who).await;
+        may.map_err(|failure| {
+            let what = format!("asking whether {} may write to {repository}", who.login);
+            self.refused(failure, &what, Right::ReadRoles, repository)
+        })
+    }
+
+    fn allows(&self, who: Who<'_>) -> bool {
+        self.platform.settings().allowed_users.name(who)
+    }
+}
+
+#[async_trait]
+impl<P: Platform> CodeHost for Host<P> {
+    async fn change_from(&self, task: &TaskId, head: &str) -> Result<Option<Change>, ForgeError> {
+        let repository = self.address(task)?.repository;
+        let found = self.platform.find_change(repository, head).await;
+        found.map_err(|failure| {
+            let what = format!("looking for the {} from {head} in {repository}", P::WORDS.change);
+            self.refused(failure, &what, Right::ReadChanges, repository)
+        })
+    }
+
+    async fn open_change(&self, task: &TaskId, change: &NewChange) -> Result<Change, ForgeError> {
+        let repository = self.address(task)?.repository;
+        let opened = self.platform.make_change(repository, change).await;
+        opened.map_err(|failure| {
+            let what = format!("opening a {} from {} in {repository}", P::WORDS.change, change.head);
+            self.refused(failure, &what, Right::WriteChanges, repository)
+        })
+    }
+
+    fn change_id(&self, task: &TaskId, number: u64) -> Option<TaskId> {
+        let address = Address {
+            kind: P::CHANGE,
+            number,
+            ..self.address(task).ok()?
+        };
+        Some(self.platform.settings().task(address))
+    }
+
+    async fn open_changes(&self, changes: &[TaskId]) -> Result<Vec<OpenChange>, ForgeError> {
+        let Some(first) = changes.first() else {
+            return Ok(Vec::new());
+        };
+        let repository = self.address(first)?.repository;
+        let numbers: Vec<u64> = changes.iter().filter_map(TaskId::number).collect();
+        let listed = self.platform.list_changes(repository, &numbers).await;
+        let mut open = listed.map_err(|failure| {
+            let what = format!("listing the open {}s of {repository}", P::WORDS.change);
+            self.refused(failure, &what, Right::ReadChanges, repository)
+        })?;
+        open.retain(|change| changes.contains(&change.task));
+        Ok(open)
+    }
+
+    async fn checks(&self, change: &TaskId, commit: &str, known: &BTreeSet<String>) -> Result<Checks, ForgeError> {
+        let at = self.address(change)?;
+        let read = self.platform.read_checks(at, commit, known).await;
+        read.map_err(|failure| {
+            let what = format!("reading the {} of {at}", P::WORDS.checks);
+            self.refused(failure, &what, Right::ReadChecks, at.repository)
+        })
+    }
+
+    async fn git_credentials(&self, task: &TaskId) -> Result<GitCredentials, ForgeError> {
+        let repository = self.address(task)?.repository;
+        let credentials = self.platform.credentials(repository).await;
+        credentials.map_err(|failure| {
+            let what = format!("getting a token for git in {repository}");
+            self.refused(failure, &what, Right::ReadContents, repository)
+        })
+    }
+}
+
+#[async_trait]
+impl<P: Platform> Diagnostics for Host<P> {
+    async fn examine(&self) -> Vec<Finding> {
+        self.examine_all().await
+    }
+
+    fn requests(&self) -> u64 {
+        self.platform.requests()
+    }
+}
+
+impl<P: Platform> AnswerMemory for Host<P> {
+    fn recall(&self, answers: Vec<KnownAnswer>) {
+        self.platform.validators().recall(answers);
+    }
+
+    fn news(&self) -> Option<Vec<KnownAnswer>> {
+        self.platform.validators().news()
+    }
+}
+
+impl<P: Platform> Forge for Host<P> {
+    fn name(&self) -> &HostName {
+        &self.platform.settings().name
+    }
+
+    fn labels(&self) -> &Labels {
+        &self.platform.settings().labels
+    }
+}
