@@ -1,12 +1,20 @@
 //! One HTTP exchange with GitHub, through octocrab.
 //!
-//! octocrab brings the base address and the authorisation; the connection below it is reqwest's.
-//! Its typed calls are not used: they demand dozens of fields that this program does not read (and
-//! that compatible servers leave out), hide the headers that conditional requests and limits need,
-//! and its own retries send a comment four times. So requests go through `execute`, answers into
-//! the narrow structs of `wire`, and repeats through `forge::retry`. Redirects are followed here,
-//! on the same host only: octocrab would leave the token behind and send a comment's text to any
-//! other.
+//! octocrab brings the base address and the authorisation, as a user and as an App; the connection
+//! below it is reqwest's. Requests go through `execute`, answers into the narrow structs of `wire`,
+//! and repeats through `forge::retry`. octocrab's typed calls and models are not used, for these
+//! reasons:
+//!
+//! - A model demands fields that this program does not read: an issue's `user` has 18 of them, and
+//!   must not be null. One account that was deleted, or one field that a compatible server leaves
+//!   out, makes a whole list unreadable.
+//! - A typed call returns the value alone, and a refused one an error without headers. Conditional
+//!   requests need the `ETag`, limits the `retry-after` and `x-ratelimit-*` headers.
+//! - Its own repeats send a comment four times where the answer got lost.
+//! - A list is read to its end, however long that is.
+//!
+//! Redirects are followed here, on the same host only: octocrab would leave the token behind and
+//! send a comment's text to any other.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;

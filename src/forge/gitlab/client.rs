@@ -1,8 +1,11 @@
 //! One HTTP exchange with GitLab: the `gitlab` crate's typed endpoints over our own client.
 //!
-//! The crate's own client has no time-outs, asks for the user before anything else and takes a bare
-//! host name; this one takes any base address (with a path, with or without `/api/v4`), repeats,
-//! counts and confirms known pages.
+//! Of the crate its endpoints, its pages and its reading of refusals are used. It has no models, so
+//! that answers are read into the narrow structs of `wire`. Its own client is not used: it has no
+//! time-outs, asks for the user before anything else and takes a bare host name. This one takes any
+//! base address (with a path, with or without `/api/v4`), repeats, counts and confirms known pages.
+//! Endpoints that the crate has once for issues and once for merge requests, or not at all, are in
+//! `endpoints`.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
