@@ -3,6 +3,8 @@
 .DEFAULT_GOAL := help
 # CARGO_TARGET_DIR, or the user's own cargo configuration, may name another folder.
 TARGET_DIR = $(shell scripts/target-dir)
+# A program of harness/, and the program that it starts.
+BUILD_HARNESS = cargo build --locked --package coding-agent --package coding-agent-harness --bin coding-agent
 .PHONY: help setup demo test test-model lint bench chaos soak fuzz attack deny advisories images build install
 
 help: ## show this list
@@ -13,39 +15,39 @@ setup: ## install and start Docker, build the executor and the Python environmen
 
 demo: ## see an issue become a pull request, on this machine
 	@scripts/setup demo
-	@# `cargo run --example` would not build the program itself, which the demo starts.
-	cargo build --locked --bin coding-agent --example demo
-	@scripts/with-docker "$(TARGET_DIR)/debug/examples/demo"
+	@# `cargo run` would not build the program itself, which the demo starts.
+	$(BUILD_HARNESS) --bin demo
+	@scripts/with-docker "$(TARGET_DIR)/debug/demo"
 
 test: ## run all tests, with the real Docker engine
 	scripts/setup test
 	@if cargo nextest --version >/dev/null 2>&1; then \
-	  echo scripts/with-docker cargo nextest run --locked; \
-	  scripts/with-docker cargo nextest run --locked; \
+	  echo scripts/with-docker cargo nextest run --workspace --locked; \
+	  scripts/with-docker cargo nextest run --workspace --locked; \
 	else \
-	  echo scripts/with-docker cargo test --locked; \
-	  scripts/with-docker cargo test --locked; \
+	  echo scripts/with-docker cargo test --workspace --locked; \
+	  scripts/with-docker cargo test --workspace --locked; \
 	fi
 
 test-model: ## work on tasks with a real small model on llama.cpp's server, and with Ollama where OLLAMA_HOST is set (ONLY="task slow")
 	scripts/setup test-model
-	cargo build --locked --bin coding-agent --example real_model
-	@scripts/with-docker "$(TARGET_DIR)/debug/examples/real_model" $(ONLY)
+	$(BUILD_HARNESS) --bin real_model
+	@scripts/with-docker "$(TARGET_DIR)/debug/real_model" $(ONLY)
 
 lint: ## check format and lints
-	cargo fmt --check
+	cargo fmt --all --check
 	cargo fmt --check --manifest-path fuzz/Cargo.toml
-	cargo clippy --all-targets --locked -- -D warnings
+	cargo clippy --workspace --all-targets --locked -- -D warnings
 
 bench: PROFILE ?= release
 bench: ## measure the program's own time, memory and requests, beside mini-swe-agent's (PROFILE=dev SHORT=1 ONLY="turns peer")
 	@PROFILE=$(PROFILE) SHORT=$(SHORT) scripts/setup bench
-	SHORT=$(SHORT) scripts/with-docker cargo run --quiet --locked --profile $(PROFILE) --example bench -- $(ONLY)
+	SHORT=$(SHORT) scripts/with-docker cargo run --quiet --locked --profile $(PROFILE) --package coding-agent-harness --bin bench -- $(ONLY)
 
 chaos: ## kill and disturb the program in many ways, and count what was lost (ROUNDS=200 SEED=n ONLY="kill clock:3")
 	scripts/setup chaos
-	cargo build --locked --bin coding-agent --example chaos
-	@ROUNDS=$(ROUNDS) SEED=$(SEED) SOAK=$(SOAK) scripts/with-docker "$(TARGET_DIR)/debug/examples/chaos" $(ONLY)
+	$(BUILD_HARNESS) --bin chaos
+	@ROUNDS=$(ROUNDS) SEED=$(SEED) SOAK=$(SOAK) scripts/with-docker "$(TARGET_DIR)/debug/chaos" $(ONLY)
 
 soak: ## work on many tasks in one long-running program while things go wrong (SOAK=100 SEED=n)
 	@$(MAKE) --no-print-directory chaos SOAK=$(or $(SOAK),100)
@@ -56,8 +58,8 @@ fuzz: ## feed strangers' bytes to whatever reads them, and count what falls over
 
 attack: ## attack the program in every way we know, and count what got through (ROUNDS=3 SHORT=1 ONLY="commit item:mention self")
 	scripts/setup attack
-	cargo build --locked --bin coding-agent --example attack
-	@ROUNDS=$(ROUNDS) SHORT=$(SHORT) scripts/with-docker "$(TARGET_DIR)/debug/examples/attack" $(ONLY)
+	$(BUILD_HARNESS) --bin attack
+	@ROUNDS=$(ROUNDS) SHORT=$(SHORT) scripts/with-docker "$(TARGET_DIR)/debug/attack" $(ONLY)
 	@# Every reader of strangers' bytes belongs to it, which takes ten minutes more; the short form leaves that out.
 	@if [ -z "$(SHORT)$(ONLY)" ]; then $(MAKE) --no-print-directory fuzz; fi
 

@@ -54,7 +54,7 @@ fn every_claim_names_what_holds_it_and_what_shows_it() {
 
 #[test]
 fn every_class_of_attacks_that_a_claim_names_is_played() {
-    let classes = read("examples/attack/class.rs");
+    let classes = read("harness/attack/class.rs");
     for row in rows() {
         for class in row.attack {
             assert!(

@@ -1,0 +1,218 @@
+//! What is tried. Each case has a world of its own, and tells in a line what came of it.
+
+use std::time::Duration;
+
+use anyhow::ensure;
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use serde_json::json;
+
+use crate::judge;
+use crate::relay::Trouble;
+use crate::server::{Kind, Server, WINDOW};
+use crate::site::{Site, TRIGGER};
+
+pub struct Case {
+    pub name: &'static str,
+    /// `None`: for all servers.
+    only: Option<Kind>,
+    pub play: fn(&Server) -> BoxFuture<'_, anyhow::Result<String>>,
+}
+
+impl Case {
+    pub fn is_for(&self, server: &Server) -> bool {
+        self.only.is_none_or(|kind| kind == server.kind)
+    }
+}
+
+pub fn all() -> Vec<Case> {
+    let case = |name, play| Case { name, only: None, play };
+    let of_llama = |name, play| Case {
+        name,
+        only: Some(Kind::Llama),
+        play,
+    };
+    vec![
+        case("task", |server| task(server).boxed()),
+        case("work", |server| work(server).boxed()),
+        case("native", |server| native(server).boxed()),
+        of_llama("window", |server| window(server).boxed()),
+        of_llama("overflow", |server| overflow(server).boxed()),
+        case("cut", |server| cut(server).boxed()),
+        case("slow", |server| slow(server).boxed()),
+    ]
+}
+
+/// From the label to an end, with a plan, and replies that the server holds to their form.
+async fn task(server: &Server) -> anyhow::Result<String> {
+    let mut site = Site::new(server).await?;
+    // A plan is longer than a step.
+    site.configure(|config| {
+        config["max_llm_process_num"] = json!(4);
+        config["llm"]["openai"]["max_tokens"] = json!(350);
+    });
+    let told = worked_on(&site).await;
+    looked_at(site, told)
+}
+
+/// The same without a plan, so that the model gets at the tools in the container.
+async fn work(server: &Server) -> anyhow::Result<String> {
+    let mut site = Site::new(server).await?;
+    site.configure(|config| config["planning"]["enabled"] = json!(false));
+    let told = async {
+        let told = worked_on(&site).await?;
+        let started = site.facts("environment_started").len();
+        ensure!(started == 1, "{started} containers were started for one task");
+        let calls = site.facts("tool_called").len();
+        Ok(format!("{told}, {calls} tool calls"))
+    };
+    let told = told.await;
+    looked_at(site, told)
+}
+
+async fn worked_on(site: &Site) -> anyhow::Result<String> {
+    let issue = site.open_issue("Let the README say hello.");
+    let ended = site.command(&["run"]).await?;
+    let end = judge::ended_honestly(site, &issue, &ended).await?;
+    let (replies, tokens) = judge::counted_as_the_server_does(site)?;
+    let cut = judge::held_to_their_form(site)?;
+    let cached = match judge::found_in_the_cache(site)? {
+        Some(found) => format!("{} from the cache, in {found} requests", tokens.cached),
+        None => "the server tells nothing of its cache".to_owned(),
+    };
+    Ok(format!(
+        "{end}; {replies} replies, {cut} of them cut; {} tokens in ({cached}), {} out, as the server counts",
+        tokens.input, tokens.output
+    ))
+}
+
+/// With native calls, which a model as small as this one does not make.
+async fn native(server: &Server) -> anyhow::Result<String> {
+    let mut site = Site::new(server).await?;
+    site.configure(|config| {
+        config["llm"]["function_calling"] = json!(true);
+        config["max_llm_process_num"] = json!(2);
+        config["planning"]["enabled"] = json!(false);
+    });
+    let told = async {
+        let issue = site.open_issue("Let the README say hello.");
+        let ended = site.command(&["run"]).await?;
+        let end = judge::ended_honestly(&site, &issue, &ended).await?;
+        let (replies, tokens) = judge::counted_as_the_server_does(&site)?;
+        let unreadable = site.facts("reply_unreadable").len();
+        Ok(format!(
+            "{end}; {replies} replies, {unreadable} of them unreadable and asked for again; {} tokens in, {} out",
+            tokens.input, tokens.output
+        ))
+    };
+    let told = told.await;
+    looked_at(site, told)
+}
+
+/// `doctor` tells the server's window, and that it is smaller than the configured one.
+async fn window(server: &Server) -> anyhow::Result<String> {
+    let site = Site::behind(Trouble::None, server, 2 * WINDOW).await?;
+    let told = async {
+        let ended = site.command(&["doctor"]).await?;
+        let wanted = format!("with a window of {WINDOW} tokens, and {} are configured", 2 * WINDOW);
+        ensure!(
+            ended.code == Some(1) && ended.said.contains(&wanted),
+            "doctor says nothing of the window: {ended:?}"
+        );
+        Ok(format!("doctor: {wanted}"))
+    };
+    let told = told.await;
+    looked_at(site, told)
+}
+
+/// A prompt longer than the window is refused by the server, and the refusal ends the task with
+/// both numbers.
+async fn overflow(server: &Server) -> anyhow::Result<String> {
+    let site = Site::behind(Trouble::None, server, 8 * WINDOW).await?;
+    let told = async {
+        let issue = site.open_issue(&"Let the README say hello to the next reader, too. ".repeat(2_000));
+        let ended = site.command(&["run"]).await?;
+        judge::ended_honestly(&site, &issue, &ended).await?;
+        let refused = site.relay.exchanges();
+        ensure!(
+            refused.len() == 1 && refused[0].status == 400,
+            "it was not refused once: {refused:?}"
+        );
+        let counted = &refused[0].answer["error"]["n_prompt_tokens"];
+        let comment = issue.comments_of(site.github.bot()).pop().unwrap_or_default();
+        let wanted = format!("needs about {counted} tokens and the model's window has {WINDOW}");
+        ensure!(comment.contains(&wanted), "the comment does not tell it: {comment}");
+        Ok(format!("failed, once: the conversation {wanted}"))
+    };
+    let told = told.await;
+    looked_at(site, told)
+}
+
+/// A prompt that loses its beginning on the way raises the alarm, by the real server's real count.
+async fn cut(server: &Server) -> anyhow::Result<String> {
+    let site = Site::behind(Trouble::Cuts(1_200), server, WINDOW).await?;
+    let told = async {
+        let issue = site.open_issue(&"Let the README say hello to the next reader, too. ".repeat(100));
+        let ended = site.command(&["run"]).await?;
+        judge::ended_honestly(&site, &issue, &ended).await?;
+        let asked = site.relay.exchanges().len();
+        ensure!(asked == 1, "{asked} requests were made with half a prompt");
+        let comment = issue.comments_of(site.github.bot()).pop().unwrap_or_default();
+        ensure!(
+            comment.contains("prompt was truncated"),
+            "the comment does not tell it: {comment}"
+        );
+        let told = comment.lines().find(|line| line.contains("truncated"));
+        Ok(format!("failed, at the first reply: {}", told.unwrap_or_default()))
+    };
+    let told = told.await;
+    looked_at(site, told)
+}
+
+/// A reply that takes too long puts the run back; with more time it goes on where it was.
+async fn slow(server: &Server) -> anyhow::Result<String> {
+    // However fast the machine is.
+    let trouble = Trouble::Slow(Duration::from_secs(2));
+    let mut site = Site::behind(trouble, server, WINDOW).await?;
+    site.configure(|config| config["llm"]["timeout_seconds"] = json!(1));
+    let told = async {
+        let issue = site.open_issue(&"Let the README say hello, in words of its own. ".repeat(60));
+        let ended = site.command(&["run"]).await?;
+        ensure!(
+            issue.labels() == ["coding agent paused"] && ended.said.contains("put back until"),
+            "a reply that takes too long does not put the run back: {:?}, {ended:?}",
+            issue.labels()
+        );
+        let progress = issue.comments_of(site.github.bot()).pop().unwrap_or_default();
+        ensure!(
+            progress.contains("no reply within 1 s"),
+            "the comment does not tell why it waits: {progress}"
+        );
+        site.configure(|config| {
+            config["llm"]["timeout_seconds"] = json!(90);
+            config["llm"]["openai"]["max_tokens"] = json!(60);
+            config["max_llm_process_num"] = json!(1);
+        });
+        // Nobody has to wait for the time that it was put back to.
+        issue.label(TRIGGER);
+        let ended = site.command(&["run"]).await?;
+        let end = judge::ended_honestly(&site, &issue, &ended).await?;
+        Ok(format!("put back after 1 s, and {end} with more time"))
+    };
+    let told = told.await;
+    looked_at(site, told)
+}
+
+/// Keeps the world of a case that went wrong.
+fn looked_at(site: Site, told: anyhow::Result<String>) -> anyhow::Result<String> {
+    match told {
+        Ok(told) if std::env::var("KEEP").is_ok_and(|keep| !keep.is_empty()) => {
+            Ok(format!("{told} ({})", site.keep().display()))
+        }
+        Ok(told) => Ok(told),
+        Err(error) => {
+            let folder = site.keep();
+            Err(error.context(format!("the world is kept in {}", folder.display())))
+        }
+    }
+}

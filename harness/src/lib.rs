@@ -1,0 +1,19 @@
+//! What the programs of this folder share. Each puts the real `coding-agent`, started as a process,
+//! between the fakes of the world tests and the real Docker engine:
+//!
+//! - `demo` shows a run from the label to the pull request (`make demo`),
+//! - `bench` measures the program's own time, memory and requests (`make bench`),
+//! - `chaos` kills and disturbs it, and counts what was lost (`make chaos`, `make soak`),
+//! - `attack` plays hostile people, repositories and models, and counts what got through
+//!   (`make attack`),
+//! - `real_model` has it work with a real small model (`make test-model`).
+//!
+//! They are a package of their own, so that neither `cargo build` nor `cargo nextest run` links
+//! them, and the fakes are compiled for all five at once.
+
+#[path = "../../tests/world/fake/mod.rs"]
+pub mod fake; // forges and model
+
+pub mod build; // the programs that were built in the same profile
+pub mod containers; // what the engine itself says of an installation's containers
+pub mod installation; // the program, configured in a folder of its own
