@@ -7,6 +7,7 @@ use reqwest::Response;
 use serde_json::Value;
 use serde_json::json;
 
+use crate::fake::fault::{Disturbance, Fault, Quirk};
 use crate::fake::github::GitHub;
 use crate::fake::gitlab::GitLab;
 
@@ -67,6 +68,53 @@ async fn a_failure_may_come_before_or_after_the_work() {
     assert_eq!(github.count("POST /repos/*/*/issues/*/comments"), 5);
     let told: Vec<_> = github.requests().iter().map(ToString::to_string).collect();
     assert_eq!(told[2], "POST /repos/acme/widgets/issues/1/comments dropped");
+}
+
+#[tokio::test]
+async fn a_disturbance_meets_the_nth_request_or_those_after_another() {
+    let github = GitHub::start().await;
+    github.open_issue("Greet");
+    let caller = Caller::of(&github);
+    let statuses = async || {
+        let mut statuses = Vec::new();
+        for _ in 0..4 {
+            statuses.push(caller.get("/user").await.unwrap().status().as_u16());
+        }
+        statuses
+    };
+
+    github.disturb(Disturbance::of("GET /user", Fault::Fails(502)).nth(3));
+    assert_eq!(statuses().await, [200, 200, 502, 200]);
+    let comment = "POST /repos/*/*/issues/*/comments";
+    github.disturb(
+        Disturbance::of("GET /user", Fault::Fails(503))
+            .times(2)
+            .once_answered(comment),
+    );
+    assert_eq!(statuses().await, [200; 4]);
+    assert_eq!(caller.comment().await.unwrap().status(), 201);
+    assert_eq!(statuses().await, [503, 503, 200, 200]);
+}
+
+#[tokio::test]
+async fn the_tag_of_a_page_may_be_blind_to_its_links() {
+    let github = GitHub::start().await;
+    let caller = Caller::of(&github);
+    let issues = format!("{}/repos/acme/widgets/issues?per_page=1&direction=asc", caller.base);
+    let get = async |tag: &str| {
+        let request = caller.client.get(&issues).bearer_auth(&caller.token);
+        let answer = request.header("If-None-Match", tag).send().await.unwrap();
+        let tag = answer.headers()["etag"].to_str().unwrap().to_owned();
+        (answer.status().as_u16(), tag)
+    };
+    github.open_issue("One");
+    for (quirk, expected) in [(None, 200), (Some(Quirk::TagsIgnoreLinks), 304)] {
+        quirk.into_iter().for_each(|quirk| github.behaves(quirk));
+        let (_, tag) = get("none").await;
+        // The first page stays as it is, but for the link to the last one.
+        github.open_issue("One more");
+        assert_eq!(get(&tag).await.0, expected, "{quirk:?}");
+    }
 }
 
 #[tokio::test]

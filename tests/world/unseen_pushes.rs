@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
+use crate::fake::fault::{Disturbance, Fault};
 use crate::fake::model::Plan;
-use crate::fake::traffic::Fault;
 use crate::world::World;
 
 const GITHUB_PULLS: &str = "POST /repos/acme/widgets/pulls";
@@ -14,6 +14,14 @@ const GITHUB_SAYS: &str =
     r#"{"message":"Validation Failed","errors":[{"resource":"PullRequest","field":"head","code":"invalid"}]}"#;
 /// What GitLab 19 answers then.
 const GITLAB_SAYS: &str = r#"{"message":{"source_branch":["does not exist"]}}"#;
+
+const PUSH: &str = "POST /acme/widgets.git/git-receive-pack";
+
+/// Returns a forge's trouble with a branch that was pushed a moment ago: the first three requests
+/// for it are refused.
+fn learns_late(route: &str, refusal: Fault) -> Disturbance {
+    Disturbance::of(route, refusal).times(3).once_answered(PUSH)
+}
 
 /// Lets the model greet the reader of the README.
 fn greet(world: &World) {
@@ -37,7 +45,7 @@ async fn the_pull_request_is_opened_as_soon_as_github_sees_the_branch() {
     greet(&world);
     world
         .github
-        .misbehaves(GITHUB_PULLS, 0, Fault::Refuses(422, GITHUB_SAYS), 3);
+        .disturb(learns_late(GITHUB_PULLS, Fault::Refuses(422, GITHUB_SAYS)));
     let issue = world.github.open_issue("Greet the reader").label("coding agent");
 
     let ended = world.run().await;
@@ -55,7 +63,7 @@ async fn the_merge_request_is_opened_as_soon_as_gitlab_sees_the_branch() {
     greet(&world);
     world
         .gitlab
-        .misbehaves(GITLAB_MERGE_REQUESTS, 0, Fault::Refuses(400, GITLAB_SAYS), 3);
+        .disturb(learns_late(GITLAB_MERGE_REQUESTS, Fault::Refuses(400, GITLAB_SAYS)));
     let issue = world.gitlab.open_issue("Greet the reader").label("coding agent");
 
     let ended = world.run().await;

@@ -25,9 +25,11 @@ use axum::response::IntoResponse;
 use axum::response::Response;
 use tokio::sync::watch;
 
+use crate::fake::fault;
+use crate::fake::fault::Fault;
+use crate::fake::fault::Quirk;
 use crate::fake::server::Connection;
 use crate::fake::traffic;
-use crate::fake::traffic::Fault;
 use crate::fake::traffic::Traffic;
 
 /// How long `until` waits. Long enough for an image to be built on a busy machine.
@@ -141,10 +143,10 @@ pub async fn front_door<S: Host>(
             forge.traffic.has_been_worked_on(&method, &path);
             Some(answer)
         }
-        Some(Fault::Fails(status)) => Some(traffic::failure(status)),
+        Some(Fault::Fails(status)) => Some(fault::failure(status)),
         Some(Fault::FailsAfterWork(status)) => {
             next.run(request).await;
-            Some(traffic::failure(status))
+            Some(fault::failure(status))
         }
         Some(Fault::Waits(duration)) => {
             tokio::time::sleep(duration).await;
@@ -160,9 +162,9 @@ pub async fn front_door<S: Host>(
             next.run(request).await;
             forge.hang().await
         }
-        Some(Fault::Refuses(status, json)) => Some(traffic::refusal(status, json)),
+        Some(Fault::Refuses(status, json)) => Some(fault::refusal(status, json)),
         Some(Fault::Says(json)) => Some(([(header::CONTENT_TYPE, "application/json")], json).into_response()),
-        Some(Fault::Redirects(address)) => Some(traffic::redirect(address, &path)),
+        Some(Fault::Redirects(address)) => Some(fault::redirect(address, &path)),
         Some(Fault::Continues(address)) => {
             let mut answer = next.run(request).await;
             let link = format!("<{address}{path}&page=2>; rel=\"next\"");
@@ -170,7 +172,7 @@ pub async fn front_door<S: Host>(
             answer.headers_mut().insert(header::LINK, link);
             Some(answer)
         }
-        Some(Fault::Floods) => Some(traffic::flood()),
+        Some(Fault::Floods) => Some(fault::flood()),
     };
     let status = answer.as_ref().map(|answer| answer.status().as_u16());
     forge.traffic.record(traffic::Request {
@@ -188,7 +190,7 @@ pub async fn front_door<S: Host>(
 }
 
 /// Gives every readable answer a mark, and answers 304 to who has that mark already.
-pub async fn conditional(request: Request, next: Next) -> Response {
+pub async fn conditional<S: Host>(State(forge): State<Arc<Forge<S>>>, request: Request, next: Next) -> Response {
     let is_get = request.method() == Method::GET;
     let known = request.headers().get(header::IF_NONE_MATCH).cloned();
     let answer = next.run(request).await;
@@ -199,7 +201,9 @@ pub async fn conditional(request: Request, next: Next) -> Response {
     let body = to_bytes(body, usize::MAX).await.expect("an answer from memory");
     let mut hasher = DefaultHasher::new();
     body.hash(&mut hasher);
-    parts.headers.get(header::LINK).hash(&mut hasher);
+    if !forge.traffic.has(Quirk::TagsIgnoreLinks) {
+        parts.headers.get(header::LINK).hash(&mut hasher);
+    }
     let mark = HeaderValue::from_str(&format!("W/\"{:016x}\"", hasher.finish())).expect("hexadecimal digits");
     let is_known = known.is_some_and(|known| known == mark);
     parts.headers.insert(header::ETAG, mark);

@@ -22,16 +22,19 @@
 )]
 
 // What both forges are made of.
+pub mod answer; // answers that both give alike
 pub mod bare; // a git repository on disk
 pub mod engine; // a Docker engine of another version
+pub mod fault; // what goes wrong on purpose, as data
 pub mod forge; // state behind a lock, and waiting for it to change
 pub mod git_http; // the smart HTTP protocol
+pub mod history; // what happened to an item
 pub mod proxy; // a company's way out
 pub mod request; // reading queries, pages and bodies
 pub mod server; // a listener whose connections can be cut
 pub mod ear; // keeps what it is sent
 pub mod site; // somewhere in the world
-pub mod traffic; // what was asked, and what goes wrong on purpose
+pub mod traffic; // what was asked, and what is to go wrong
 
 // The forges.
 pub mod github;

@@ -1,8 +1,7 @@
-//! What was asked of a fake, and what goes wrong on purpose.
+//! What was asked of a fake forge, and what is to go wrong. Both forges are asked and told the same
+//! way: they deref to this.
 //!
-//! Every request is kept with its answer. A fault names a route such as `POST
-//! /repos/*/*/issues/*/comments`: `*` stands for one segment, a final `**` for any rest, and the
-//! method may be left out.
+//! Every request is kept with its answer. How requests are named is said in `fault`.
 
 use std::fmt;
 use std::sync::Mutex;
@@ -11,13 +10,13 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use axum::body::Body;
-use axum::body::Bytes;
 use axum::http::Method;
-use axum::http::StatusCode;
-use axum::http::header;
-use axum::response::IntoResponse;
-use axum::response::Response;
+
+use crate::fake::fault::Disturbance;
+use crate::fake::fault::Quirk;
+use crate::fake::fault::Route;
+
+pub use crate::fake::fault::Fault;
 
 /// One request, and how it was answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,54 +33,16 @@ pub struct Request {
     pub arrival: usize,
 }
 
-/// What happens to a request instead of a plain answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
-    /// Refuses, and does nothing.
-    Fails(u16),
-    /// Does the work, and answers as if it had failed.
-    FailsAfterWork(u16),
-    /// Waits before it does the work.
-    Waits(Duration),
-    /// Breaks the connection off, and does nothing.
-    Drops,
-    /// Does the work, and breaks the connection off.
-    DropsAfterWork,
-    /// Never answers, and does nothing.
-    Hangs,
-    /// Does the work, and never answers.
-    HangsAfterWork,
-    /// Answers with something else, in JSON.
-    Says(&'static str),
-    /// Refuses with this status and these words of the forge's own, in JSON, and does nothing.
-    Refuses(u16, &'static str),
-    /// Sends to this address, the path behind it, and says that the request is to be sent there as
-    /// it is.
-    Redirects(&'static str),
-    /// Does the work, and says that the next page is at this address, the path behind it.
-    Continues(&'static str),
-    /// Answers with as much as the other side takes.
-    Floods,
-}
-
 #[derive(Debug, Default)]
 pub struct Traffic {
     requests: Mutex<Vec<Request>>,
     unknown: Mutex<Vec<String>>,
-    rules: Mutex<Vec<Rule>>,
+    disturbances: Mutex<Vec<Disturbance>>,
+    quirks: Mutex<Vec<Quirk>>,
     deeds: Mutex<Vec<Deed>>,
     arrived: AtomicUsize,
     hanging: AtomicUsize,
     are_cut_off: AtomicBool,
-}
-
-#[derive(Debug)]
-struct Rule {
-    route: Route,
-    fault: Fault,
-    /// How many requests are let by first.
-    spared: usize,
-    left: usize,
 }
 
 /// What somebody does right after a request to a route was worked on, before it is answered.
@@ -97,7 +58,7 @@ impl fmt::Debug for Deed {
 }
 
 impl Traffic {
-    /// Has something happen once, after the next request to a route.
+    /// Has something happen once, after the next request to a route and before it is answered.
     pub fn after(&self, route: &str, act: impl FnOnce() + Send + 'static) {
         let deed = Deed {
             route: Route::new(route),
@@ -106,8 +67,13 @@ impl Traffic {
         self.deeds.lock().expect("no panic holds it").push(deed);
     }
 
-    /// Does what waited for a request.
+    /// Does what waited for a request, and wakes the disturbances that did.
     pub fn has_been_worked_on(&self, method: &Method, path: &str) {
+        let mut disturbances = self.disturbances.lock().expect("no panic holds it");
+        disturbances
+            .iter_mut()
+            .for_each(|disturbance| disturbance.notices(method, path));
+        drop(disturbances);
         let mut deeds = self.deeds.lock().expect("no panic holds it");
         let (due, waiting): (Vec<_>, Vec<_>) = deeds.drain(..).partition(|deed| deed.route.matches(method, path));
         *deeds = waiting;
@@ -135,33 +101,90 @@ impl Traffic {
         self.unknown.lock().expect("no panic holds it").push(request);
     }
 
-    /// Returns how many requests came in, and how many of them were answered or dropped.
+    /// Returns how many requests came in, those of the git protocol too, and how many of them were
+    /// answered or dropped.
     pub fn counts(&self) -> (usize, usize) {
         (self.arrived(), self.requests.lock().expect("no panic holds it").len())
     }
 
-    pub fn requests(&self) -> Vec<Request> {
+    /// Returns everything that was asked until now.
+    pub fn all_requests(&self) -> Vec<Request> {
         self.requests.lock().expect("no panic holds it").clone()
     }
 
-    pub fn unknown(&self) -> Vec<String> {
+    /// Returns the requests to the API until now.
+    pub fn requests(&self) -> Vec<Request> {
+        let mut requests = self.all_requests();
+        requests.retain(|request| !request.is_git);
+        requests
+    }
+
+    /// Returns the requests of the git protocol until now.
+    pub fn git_requests(&self) -> Vec<Request> {
+        let mut requests = self.all_requests();
+        requests.retain(|request| request.is_git);
+        requests
+    }
+
+    /// Counts the requests to a route.
+    pub fn count(&self, route: &str) -> usize {
+        self.all_requests().iter().filter(|request| request.is(route)).count()
+    }
+
+    /// Returns the requests that the fake does not know, so that a test can fail on them.
+    pub fn unknown_requests(&self) -> Vec<String> {
         self.unknown.lock().expect("no panic holds it").clone()
     }
 
-    /// Lets the next `times` requests to a route go wrong.
-    pub fn misbehave(&self, route: &str, fault: Fault, times: usize) {
-        self.misbehave_later(route, 0, fault, times);
+    /// Has something go wrong.
+    pub fn disturb(&self, disturbance: Disturbance) {
+        self.disturbances.lock().expect("no panic holds it").push(disturbance);
     }
 
-    /// Lets `spared` requests to a route by, and the next `times` go wrong.
-    pub fn misbehave_later(&self, route: &str, spared: usize, fault: Fault, times: usize) {
-        let rule = Rule {
-            route: Route::new(route),
-            fault,
-            spared,
-            left: times,
-        };
-        self.rules.lock().expect("no panic holds it").push(rule);
+    /// Lets `spared` requests to a route by, and the next `times` go wrong in any way there is.
+    pub fn misbehaves(&self, route: &str, spared: usize, fault: Fault, times: usize) {
+        self.disturb(Disturbance::of(route, fault).sparing(spared).times(times));
+    }
+
+    /// Refuses the next requests to a route.
+    pub fn fails_next(&self, route: &str, status: u16, times: usize) {
+        self.misbehaves(route, 0, Fault::Fails(status), times);
+    }
+
+    /// Does what the next requests to a route ask, and says that it failed.
+    pub fn fails_after_work(&self, route: &str, status: u16, times: usize) {
+        self.misbehaves(route, 0, Fault::FailsAfterWork(status), times);
+    }
+
+    /// Breaks the connection off at the next requests to a route.
+    pub fn drops_connection(&self, route: &str, times: usize) {
+        self.misbehaves(route, 0, Fault::Drops, times);
+    }
+
+    /// Does what the next requests to a route ask, and breaks the connection off.
+    pub fn drops_connection_after_work(&self, route: &str, times: usize) {
+        self.misbehaves(route, 0, Fault::DropsAfterWork, times);
+    }
+
+    /// Answers every request to a route late.
+    pub fn slow(&self, route: &str, delay: Duration) {
+        self.disturb(Disturbance::of(route, Fault::Waits(delay)).always());
+    }
+
+    /// Lets `spared` requests to a route by, and leaves the next one without an answer, before or
+    /// after its work is done.
+    pub fn hangs(&self, route: &str, spared: usize, is_done: bool) {
+        let fault = if is_done { Fault::HangsAfterWork } else { Fault::Hangs };
+        self.misbehaves(route, spared, fault, 1);
+    }
+
+    /// Behaves so from now on.
+    pub fn behaves(&self, quirk: Quirk) {
+        self.quirks.lock().expect("no panic holds it").push(quirk);
+    }
+
+    pub fn has(&self, quirk: Quirk) -> bool {
+        self.quirks.lock().expect("no panic holds it").contains(&quirk)
     }
 
     /// Returns the requests that are left hanging.
@@ -183,16 +206,11 @@ impl Traffic {
 
     /// Returns the fault that is next for this request, and uses it up.
     pub fn fault(&self, method: &Method, path: &str) -> Option<Fault> {
-        let mut rules = self.rules.lock().expect("no panic holds it");
-        let rule = rules
+        let mut disturbances = self.disturbances.lock().expect("no panic holds it");
+        disturbances
             .iter_mut()
-            .find(|rule| rule.left > 0 && rule.route.matches(method, path))?;
-        if rule.spared > 0 {
-            rule.spared -= 1;
-            return None;
-        }
-        rule.left -= 1;
-        Some(rule.fault)
+            .find(|disturbance| disturbance.concerns(method, path))?
+            .strikes()
     }
 }
 
@@ -216,74 +234,4 @@ impl fmt::Display for Request {
             None => write!(f, "{} {} dropped", self.method, self.path),
         }
     }
-}
-
-/// Refuses in the forge's own words, as JSON.
-pub fn refusal(status: u16, json: &'static str) -> Response {
-    let status = StatusCode::from_u16(status).expect("a fault names a real status");
-    (status, [(header::CONTENT_TYPE, "application/json")], json).into_response()
-}
-
-/// Answers as a proxy in front of a forge does: with a page, not with JSON.
-pub fn failure(status: u16) -> Response {
-    let status = StatusCode::from_u16(status).expect("a fault names a real status");
-    let page = format!("<html><head><title>{status}</title></head><body><h1>{status}</h1></body></html>\n");
-    (status, [(header::CONTENT_TYPE, "text/html")], Body::from(page)).into_response()
-}
-
-/// Answers with gigabytes of a list.
-pub fn flood() -> Response {
-    const PART: &[u8] = &[b'\n'; 64 * 1024];
-    let parts = futures_util::stream::repeat_with(|| Ok::<_, std::io::Error>(Bytes::from_static(PART)));
-    let body = Body::from_stream(futures_util::StreamExt::take(parts, 64 * 1024));
-    ([(header::CONTENT_TYPE, "application/json")], body).into_response()
-}
-
-/// Sends to another address, by a status that keeps method and body.
-pub fn redirect(address: &str, path: &str) -> Response {
-    let location = [(header::LOCATION, format!("{address}{path}"))];
-    (StatusCode::TEMPORARY_REDIRECT, location).into_response()
-}
-
-#[derive(Debug)]
-struct Route {
-    method: Option<Method>,
-    segments: Vec<String>,
-}
-
-impl Route {
-    fn new(text: &str) -> Self {
-        let (method, path) = match text.split_once(' ') {
-            Some((method, path)) => (Some(method.parse().expect("a route begins with a method")), path),
-            None => (None, text),
-        };
-        Self {
-            method,
-            segments: segments(path),
-        }
-    }
-
-    fn matches(&self, method: &Method, path: &str) -> bool {
-        if self.method.as_ref().is_some_and(|wanted| wanted != method) {
-            return false;
-        }
-        let path = path.split('?').next().unwrap_or(path);
-        let actual = segments(path);
-        for (index, wanted) in self.segments.iter().enumerate() {
-            match (wanted.as_str(), actual.get(index)) {
-                ("**", _) => return true,
-                ("*", Some(_)) => {}
-                (wanted, Some(segment)) if wanted == segment => {}
-                _ => return false,
-            }
-        }
-        actual.len() == self.segments.len()
-    }
-}
-
-fn segments(path: &str) -> Vec<String> {
-    path.split('/')
-        .filter(|segment| !segment.is_empty())
-        .map(str::to_owned)
-        .collect()
 }

@@ -18,6 +18,7 @@ mod written;
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 use std::net::TcpListener;
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 use std::time::Instant;
@@ -32,8 +33,7 @@ use crate::fake::github::tokens::Narrow;
 use crate::fake::github::tokens::Token;
 use crate::fake::server;
 use crate::fake::server::Server;
-use crate::fake::traffic::Fault;
-use crate::fake::traffic::Request;
+use crate::fake::traffic::Traffic;
 
 pub use crate::fake::github::item::Item;
 pub use crate::fake::github::remark::Remark;
@@ -56,6 +56,15 @@ pub struct GitHub {
     forge: Arc<Forge<State>>,
     _server: Server,
     _folder: TempDir,
+}
+
+/// What was asked of it, and what goes wrong on purpose, is the same for both forges.
+impl Deref for GitHub {
+    type Target = Traffic;
+
+    fn deref(&self) -> &Traffic {
+        &self.forge.traffic
+    }
 }
 
 impl GitHub {
@@ -298,94 +307,9 @@ impl GitHub {
             .await
     }
 
-    /// Returns the requests to the API until now.
-    pub fn requests(&self) -> Vec<Request> {
-        self.forge
-            .traffic
-            .requests()
-            .into_iter()
-            .filter(|request| !request.is_git)
-            .collect()
-    }
-
-    /// Returns the requests of the git protocol until now.
-    pub fn git_requests(&self) -> Vec<Request> {
-        self.forge
-            .traffic
-            .requests()
-            .into_iter()
-            .filter(|request| request.is_git)
-            .collect()
-    }
-
-    /// Counts the requests to a route such as `POST /repos/*/*/issues/*/comments`.
-    pub fn count(&self, route: &str) -> usize {
-        self.forge
-            .traffic
-            .requests()
-            .iter()
-            .filter(|request| request.is(route))
-            .count()
-    }
-
-    /// Returns the requests that the fake does not know, so that a test can fail on them.
-    pub fn unknown_requests(&self) -> Vec<String> {
-        self.forge.traffic.unknown()
-    }
-
-    /// Returns how many requests came in, those of the git protocol too, and how many of them were
-    /// answered or dropped.
-    pub fn counts(&self) -> (usize, usize) {
-        self.forge.traffic.counts()
-    }
-
-    /// Lets `spared` requests to a route by, and the next `times` go wrong in any way there is.
-    pub fn misbehaves(&self, route: &str, spared: usize, fault: Fault, times: usize) {
-        self.forge.traffic.misbehave_later(route, spared, fault, times);
-    }
-
-    /// Has something happen once, after the next request to a route and before it is answered.
-    pub fn after(&self, route: &str, act: impl FnOnce() + Send + 'static) {
-        self.forge.traffic.after(route, act);
-    }
-
-    /// Refuses the next requests to a route.
-    pub fn fails_next(&self, route: &str, status: u16, times: usize) {
-        self.forge.traffic.misbehave(route, Fault::Fails(status), times);
-    }
-
-    /// Does what the next requests to a route ask, and says that it failed.
-    pub fn fails_after_work(&self, route: &str, status: u16, times: usize) {
-        self.forge
-            .traffic
-            .misbehave(route, Fault::FailsAfterWork(status), times);
-    }
-
-    /// Breaks the connection off at the next requests to a route.
-    pub fn drops_connection(&self, route: &str, times: usize) {
-        self.forge.traffic.misbehave(route, Fault::Drops, times);
-    }
-
-    /// Does what the next requests to a route ask, and breaks the connection off.
-    pub fn drops_connection_after_work(&self, route: &str, times: usize) {
-        self.forge.traffic.misbehave(route, Fault::DropsAfterWork, times);
-    }
-
-    /// Answers every request to a route late.
-    pub fn slow(&self, route: &str, delay: Duration) {
-        self.forge.traffic.misbehave(route, Fault::Waits(delay), usize::MAX);
-    }
-
-    /// Lets `spared` requests to a route by, and leaves the next one without an answer, before or
-    /// after its work is done.
-    pub fn hangs(&self, route: &str, spared: usize, is_done: bool) {
-        let fault = if is_done { Fault::HangsAfterWork } else { Fault::Hangs };
-        self.forge.traffic.misbehave_later(route, spared, fault, 1);
-    }
-
     /// Waits until a request hangs.
     pub async fn until_one_hangs(&self) {
-        self.until(|github| github.forge.traffic.hanging() > 0).await;
+        self.until(|github| github.hanging() > 0).await;
     }
 
     /// Breaks off the requests that hang.
@@ -414,7 +338,7 @@ impl GitHub {
     }
 
     fn account(&self) -> String {
-        let requests: Vec<_> = self.forge.traffic.requests().iter().map(ToString::to_string).collect();
+        let requests: Vec<_> = self.all_requests().iter().map(ToString::to_string).collect();
         format!("{}\nRequests:\n  {}\n", self.timeline(), requests.join("\n  "))
     }
 }

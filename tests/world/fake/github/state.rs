@@ -14,6 +14,7 @@ use crate::fake::github::checks::Job;
 use crate::fake::github::checks::Status;
 use crate::fake::github::tokens::App;
 use crate::fake::github::tokens::Token;
+use crate::fake::history;
 
 pub type Time = DateTime<Utc>;
 
@@ -166,13 +167,7 @@ pub struct LineComment {
     pub line: u64,
 }
 
-#[derive(Clone, Debug)]
-pub struct Happening {
-    pub id: u64,
-    pub actor: String,
-    pub what: What,
-    pub when: Time,
-}
+pub type Happening = history::Happening<What>;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum What {

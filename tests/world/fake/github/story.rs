@@ -1,13 +1,12 @@
 //! The history of an issue or pull request, told for people.
 
-use std::fmt::Write as _;
-
 use crate::fake::github::state::Comment;
 use crate::fake::github::state::Item;
 use crate::fake::github::state::Repository;
 use crate::fake::github::state::State;
 use crate::fake::github::state::Verdict;
 use crate::fake::github::state::What;
+use crate::fake::history;
 
 /// Tells the history of everything that happened anywhere.
 pub fn of_everything(state: &State) -> String {
@@ -37,24 +36,9 @@ fn told(state: &State, place: &Repository, item: &Item) -> String {
         _ if item.is_open => "open",
         _ => "closed",
     };
-    let mut story = format!("{}#{} {} ({condition})\n", place.full_name(), item.number, item.title);
-    for (index, happening) in item.history.iter().enumerate() {
-        // A progress comment is edited all the time: only the last edit of each is told.
-        let is_repeated = item
-            .history
-            .iter()
-            .skip(index + 1)
-            .any(|later| later.what == happening.what);
-        if matches!(happening.what, What::CommentEdited(_)) && is_repeated {
-            continue;
-        }
-        let (deed, text) = deed(state, place, item, &happening.what);
-        let _ = writeln!(story, "  {} {deed}", happening.actor);
-        for line in text.lines() {
-            let _ = writeln!(story, "{}", format!("    | {line}").trim_end());
-        }
-    }
-    story
+    let heading = format!("{}#{} {} ({condition})", place.full_name(), item.number, item.title);
+    let is_edit = |what: &What| matches!(what, What::CommentEdited(_));
+    history::told(&heading, &item.history, is_edit, |what| deed(state, place, item, what))
 }
 
 fn deed(state: &State, place: &Repository, item: &Item, what: &What) -> (String, String) {

@@ -16,6 +16,7 @@ mod story;
 
 use std::collections::BTreeMap;
 use std::net::TcpListener;
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 use std::time::Instant;
@@ -27,8 +28,7 @@ use crate::fake::gitlab::state::State;
 use crate::fake::gitlab::state::Token;
 use crate::fake::server;
 use crate::fake::server::Server;
-use crate::fake::traffic::Fault;
-use crate::fake::traffic::Request;
+use crate::fake::traffic::Traffic;
 
 pub use crate::fake::gitlab::item::Item;
 pub use crate::fake::gitlab::project::Project;
@@ -50,6 +50,15 @@ pub struct GitLab {
     forge: Arc<Forge<State>>,
     _server: Server,
     _folder: TempDir,
+}
+
+/// What was asked of it, and what goes wrong on purpose, is the same for both forges.
+impl Deref for GitLab {
+    type Target = Traffic;
+
+    fn deref(&self) -> &Traffic {
+        &self.forge.traffic
+    }
 }
 
 impl GitLab {
@@ -212,84 +221,6 @@ impl GitLab {
             .await
     }
 
-    /// Returns the requests to the API until now.
-    pub fn requests(&self) -> Vec<Request> {
-        self.forge
-            .traffic
-            .requests()
-            .into_iter()
-            .filter(|request| !request.is_git)
-            .collect()
-    }
-
-    /// Returns the requests of the git protocol until now.
-    pub fn git_requests(&self) -> Vec<Request> {
-        self.forge
-            .traffic
-            .requests()
-            .into_iter()
-            .filter(|request| request.is_git)
-            .collect()
-    }
-
-    /// Counts the requests to a route such as `POST /projects/*/issues/*/notes`.
-    pub fn count(&self, route: &str) -> usize {
-        self.forge
-            .traffic
-            .requests()
-            .iter()
-            .filter(|request| request.is(route))
-            .count()
-    }
-
-    /// Returns the requests that the fake does not know, so that a test can fail on them.
-    pub fn unknown_requests(&self) -> Vec<String> {
-        self.forge.traffic.unknown()
-    }
-
-    /// Returns how many requests came in, those of the git protocol too, and how many of them were
-    /// answered or dropped.
-    pub fn counts(&self) -> (usize, usize) {
-        self.forge.traffic.counts()
-    }
-
-    /// Lets `spared` requests to a route by, and the next `times` go wrong in any way there is.
-    pub fn misbehaves(&self, route: &str, spared: usize, fault: Fault, times: usize) {
-        self.forge.traffic.misbehave_later(route, spared, fault, times);
-    }
-
-    /// Has something happen once, after the next request to a route and before it is answered.
-    pub fn after(&self, route: &str, act: impl FnOnce() + Send + 'static) {
-        self.forge.traffic.after(route, act);
-    }
-
-    /// Refuses the next requests to a route.
-    pub fn fails_next(&self, route: &str, status: u16, times: usize) {
-        self.forge.traffic.misbehave(route, Fault::Fails(status), times);
-    }
-
-    /// Does what the next requests to a route ask, and says that it failed.
-    pub fn fails_after_work(&self, route: &str, status: u16, times: usize) {
-        self.forge
-            .traffic
-            .misbehave(route, Fault::FailsAfterWork(status), times);
-    }
-
-    /// Breaks the connection off at the next requests to a route.
-    pub fn drops_connection(&self, route: &str, times: usize) {
-        self.forge.traffic.misbehave(route, Fault::Drops, times);
-    }
-
-    /// Does what the next requests to a route ask, and breaks the connection off.
-    pub fn drops_connection_after_work(&self, route: &str, times: usize) {
-        self.forge.traffic.misbehave(route, Fault::DropsAfterWork, times);
-    }
-
-    /// Answers every request to a route late.
-    pub fn slow(&self, route: &str, delay: Duration) {
-        self.forge.traffic.misbehave(route, Fault::Waits(delay), usize::MAX);
-    }
-
     /// Refuses everything for a while, because of too many requests.
     pub fn rate_limited(&self, retry_after: Duration) {
         let until = (Instant::now() + retry_after, retry_after.as_secs());
@@ -297,7 +228,7 @@ impl GitLab {
     }
 
     fn account(&self) -> String {
-        let requests: Vec<_> = self.forge.traffic.requests().iter().map(ToString::to_string).collect();
+        let requests: Vec<_> = self.all_requests().iter().map(ToString::to_string).collect();
         format!("{}\nRequests:\n  {}\n", self.timeline(), requests.join("\n  "))
     }
 }

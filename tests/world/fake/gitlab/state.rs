@@ -11,6 +11,7 @@ use chrono::Utc;
 
 use crate::fake::bare::Bare;
 use crate::fake::gitlab::pipelines::Pipeline;
+use crate::fake::history;
 
 pub type Time = DateTime<Utc>;
 
@@ -158,13 +159,7 @@ pub struct Award {
     pub created: Time,
 }
 
-#[derive(Clone, Debug)]
-pub struct Happening {
-    pub id: u64,
-    pub actor: String,
-    pub what: What,
-    pub when: Time,
-}
+pub type Happening = history::Happening<What>;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum What {

@@ -1,12 +1,11 @@
 //! The history of an issue or merge request, told for people.
 
-use std::fmt::Write as _;
-
 use crate::fake::gitlab::state::Item;
 use crate::fake::gitlab::state::Kind;
 use crate::fake::gitlab::state::Place;
 use crate::fake::gitlab::state::State;
 use crate::fake::gitlab::state::What;
+use crate::fake::history;
 
 /// Returns where everything is that was not deleted.
 pub fn places(state: &State) -> Vec<Place> {
@@ -39,24 +38,9 @@ pub fn of_item(state: &State, place: &Place) -> String {
         _ if item.is_open => "open",
         _ => "closed",
     };
-    let mut story = format!("{} {} ({condition})\n", place.name(), item.title);
-    for (index, happening) in item.history.iter().enumerate() {
-        // A progress comment is edited all the time: only the last edit of each is told.
-        let is_repeated = item
-            .history
-            .iter()
-            .skip(index + 1)
-            .any(|later| later.what == happening.what);
-        if matches!(happening.what, What::NoteEdited(_)) && is_repeated {
-            continue;
-        }
-        let (deed, text) = deed(state, place, item, &happening.what);
-        let _ = writeln!(story, "  {} {deed}", happening.actor);
-        for line in text.lines() {
-            let _ = writeln!(story, "{}", format!("    | {line}").trim_end());
-        }
-    }
-    story
+    let heading = format!("{} {} ({condition})", place.name(), item.title);
+    let is_edit = |what: &What| matches!(what, What::NoteEdited(_));
+    history::told(&heading, &item.history, is_edit, |what| deed(state, place, item, what))
 }
 
 fn deed(state: &State, place: &Place, item: &Item, what: &What) -> (String, String) {

@@ -2,13 +2,17 @@
 
 use axum::Json;
 use axum::http::StatusCode;
-use axum::http::header;
 use axum::response::IntoResponse;
 use axum::response::Response;
 use serde_json::Value;
 use serde_json::json;
 
+use crate::fake::answer::linked;
 use crate::fake::request::Query;
+
+pub use crate::fake::answer::created;
+pub use crate::fake::answer::no_content;
+pub use crate::fake::answer::ok;
 
 /// What every handler returns.
 pub type Answer = Result<Response, Problem>;
@@ -75,43 +79,11 @@ impl IntoResponse for Problem {
     }
 }
 
-#[expect(
-    clippy::unnecessary_wraps,
-    reason = "handlers end with it, and may end with a refusal"
-)]
-pub fn ok(value: Value) -> Answer {
-    Ok(Json(value).into_response())
-}
-
-#[expect(
-    clippy::unnecessary_wraps,
-    reason = "handlers end with it, and may end with a refusal"
-)]
-pub fn created(value: Value) -> Answer {
-    Ok((StatusCode::CREATED, Json(value)).into_response())
-}
-
-#[expect(
-    clippy::unnecessary_wraps,
-    reason = "handlers end with it, and may end with a refusal"
-)]
-pub fn no_content() -> Answer {
-    Ok(StatusCode::NO_CONTENT.into_response())
-}
-
 /// Answers with one page of a list, and links to the others.
 #[expect(
     clippy::unnecessary_wraps,
     reason = "handlers end with it, and may end with a refusal"
 )]
 pub fn page(query: &Query, base: &str, items: Vec<Value>) -> Answer {
-    let page = query.page(items, 30);
-    let links = query.links(base, &page);
-    let mut answer = Json(page.items).into_response();
-    if let Some(links) = links {
-        answer
-            .headers_mut()
-            .insert(header::LINK, links.parse().expect("an address is a proper header"));
-    }
-    Ok(answer)
+    Ok(linked(query, base, &query.page(items, 30)))
 }

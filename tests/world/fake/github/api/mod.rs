@@ -21,7 +21,6 @@ mod view_pull;
 use axum::Router;
 use axum::extract::Request;
 use axum::extract::State as Shared;
-use axum::middleware::from_fn;
 use axum::middleware::from_fn_with_state;
 use axum::response::IntoResponse;
 use axum::response::Response;
@@ -50,7 +49,7 @@ pub fn router(hub: &Hub) -> Router {
     let app = app.route("/logs/{id}", get(checks::log));
     let app = app.method_not_allowed_fallback(others).with_state(hub.clone());
     let app = app
-        .layer(from_fn(forge::conditional))
+        .layer(from_fn_with_state(hub.clone(), forge::conditional::<State>))
         .layer(from_fn_with_state(hub.clone(), hub::check));
     app.layer(from_fn_with_state(hub.clone(), forge::front_door::<State>))
 }

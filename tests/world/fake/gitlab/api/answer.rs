@@ -3,13 +3,17 @@
 use axum::Json;
 use axum::http::HeaderValue;
 use axum::http::StatusCode;
-use axum::http::header;
 use axum::response::IntoResponse;
 use axum::response::Response;
 use serde_json::Value;
 use serde_json::json;
 
+use crate::fake::answer::linked;
 use crate::fake::request::Query;
+
+pub use crate::fake::answer::created;
+pub use crate::fake::answer::no_content;
+pub use crate::fake::answer::ok;
 
 /// What every handler returns.
 pub type Answer = Result<Response, Problem>;
@@ -73,30 +77,6 @@ impl IntoResponse for Problem {
     }
 }
 
-#[expect(
-    clippy::unnecessary_wraps,
-    reason = "handlers end with it, and may end with a refusal"
-)]
-pub fn ok(value: Value) -> Answer {
-    Ok(Json(value).into_response())
-}
-
-#[expect(
-    clippy::unnecessary_wraps,
-    reason = "handlers end with it, and may end with a refusal"
-)]
-pub fn created(value: Value) -> Answer {
-    Ok((StatusCode::CREATED, Json(value)).into_response())
-}
-
-#[expect(
-    clippy::unnecessary_wraps,
-    reason = "handlers end with it, and may end with a refusal"
-)]
-pub fn no_content() -> Answer {
-    Ok(StatusCode::NO_CONTENT.into_response())
-}
-
 /// Answers with one page of a list; the headers lead to the others.
 #[expect(
     clippy::unnecessary_wraps,
@@ -104,7 +84,6 @@ pub fn no_content() -> Answer {
 )]
 pub fn page(query: &Query, base: &str, items: Vec<Value>) -> Answer {
     let page = query.page(items, 20);
-    let links = query.links(base, &page);
     let next = if page.number < page.last {
         (page.number + 1).to_string()
     } else {
@@ -115,11 +94,8 @@ pub fn page(query: &Query, base: &str, items: Vec<Value>) -> Answer {
     } else {
         String::new()
     };
-    let mut answer = Json(page.items).into_response();
+    let mut answer = linked(query, base, &page);
     let headers = answer.headers_mut();
-    if let Some(links) = links {
-        headers.insert(header::LINK, links.parse().expect("an address is a proper header"));
-    }
     headers.insert("x-page", HeaderValue::from(page.number));
     headers.insert("x-per-page", HeaderValue::from(page.size));
     headers.insert("x-total", HeaderValue::from(page.total));

@@ -17,7 +17,6 @@ use axum::Router;
 use axum::extract::Request;
 use axum::extract::State as Shared;
 use axum::http::StatusCode;
-use axum::middleware::from_fn;
 use axum::middleware::from_fn_with_state;
 use axum::response::IntoResponse;
 use axum::response::Response;
@@ -41,7 +40,7 @@ pub fn router(lab: &Lab) -> Router {
         .method_not_allowed_fallback(others);
     let app = app.with_state(lab.clone());
     let app = app
-        .layer(from_fn(forge::conditional))
+        .layer(from_fn_with_state(lab.clone(), forge::conditional::<State>))
         .layer(from_fn_with_state(lab.clone(), lab::check));
     app.layer(from_fn_with_state(lab.clone(), forge::front_door::<State>))
 }

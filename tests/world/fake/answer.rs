@@ -1,0 +1,46 @@
+//! The answers that both forges give alike. In which words each of them refuses is its own.
+
+use axum::Json;
+use axum::http::StatusCode;
+use axum::http::header;
+use axum::response::IntoResponse;
+use axum::response::Response;
+use serde_json::Value;
+
+use crate::fake::request::Page;
+use crate::fake::request::Query;
+
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "handlers end with it, and may end with a refusal"
+)]
+pub fn ok<P>(value: Value) -> Result<Response, P> {
+    Ok(Json(value).into_response())
+}
+
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "handlers end with it, and may end with a refusal"
+)]
+pub fn created<P>(value: Value) -> Result<Response, P> {
+    Ok((StatusCode::CREATED, Json(value)).into_response())
+}
+
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "handlers end with it, and may end with a refusal"
+)]
+pub fn no_content<P>() -> Result<Response, P> {
+    Ok(StatusCode::NO_CONTENT.into_response())
+}
+
+/// Answers with one page of a list, links to the others in its header.
+pub fn linked(query: &Query, base: &str, page: &Page) -> Response {
+    let mut answer = Json(&page.items).into_response();
+    if let Some(links) = query.links(base, page) {
+        answer
+            .headers_mut()
+            .insert(header::LINK, links.parse().expect("an address is a proper header"));
+    }
+    answer
+}
