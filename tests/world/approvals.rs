@@ -1,9 +1,9 @@
 //! What people approve is all that is pushed, and only what they say after the question counts.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::fake::model::Plan;
-use crate::reading::told;
+use crate::reading::{facts, told};
 use crate::world::World;
 
 const WAITS: [&str; 1] = ["coding agent waiting"];
@@ -15,12 +15,6 @@ fn works(world: &World, command: &str) {
     script
         .calls("workspace/execute_command", json!({ "command": command }))
         .done("Done.");
-}
-
-fn facts(world: &World, wanted: &str) -> Vec<Value> {
-    let mut journal = world.journal();
-    journal.retain(|entry| entry["fact"] == wanted);
-    journal
 }
 
 #[tokio::test]

@@ -4,23 +4,13 @@ use serde_json::json;
 
 use crate::fake::github::Permission;
 use crate::fake::gitlab::Access;
-use crate::fake::model::Plan;
 use crate::reading::told;
 use crate::world::World;
+use crate::world::scripts::{plan, writes};
 
 fn greets(world: &World) {
-    world
-        .model
-        .plans(
-            Plan::of(&["greet the reader"])
-                .in_environment("python")
-                .verified_by("grep -q Hello README.md"),
-        )
-        .calls(
-            "workspace/write_file",
-            json!({"path": "README.md", "content": "Hello\n", "mode": "overwrite"}),
-        )
-        .done("Done.");
+    let plan = plan().verified_by("grep -q Hello README.md");
+    writes(world.model.plans(plan), "README.md", "Hello\n").done("Done.");
 }
 
 /// Returns what the model was told of the task.

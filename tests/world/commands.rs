@@ -3,19 +3,12 @@
 
 use serde_json::{Value, json};
 
-use crate::fake::github::{Item, Permission};
+use crate::fake::github::Permission;
 use crate::fake::model::Plan;
 use crate::least_rights::told_by_doctor;
 use crate::world::World;
-
-const COMMAND: &str = "workspace/execute_command";
-
-/// A world that looks at the thread every second.
-async fn world() -> World {
-    let mut world = World::start().await;
-    world.configure(|config| config["steering"] = json!({ "interval_seconds": 1 }));
-    world
-}
+use crate::world::people::says;
+use crate::world::scripts::COMMAND;
 
 fn plan() -> Plan {
     Plan::of(&["paint it"])
@@ -38,12 +31,6 @@ fn paints(world: &World) {
         .done("It is painted.");
 }
 
-/// Writes a comment and waits until the bot has seen it.
-async fn says(world: &World, issue: &Item, author: &str, text: &str) {
-    issue.comment(author, text);
-    issue.last_comment().until_reaction(world.github.bot(), "eyes").await;
-}
-
 /// Returns how often the last conversation with the model holds some words.
 fn heard(world: &World, words: &str) -> usize {
     world.model.requests().last().unwrap().text().matches(words).count()
@@ -56,7 +43,7 @@ fn ignored(world: &World) -> Vec<Value> {
 
 #[tokio::test]
 async fn the_words_below_a_command_reach_the_model_at_work_once() {
-    let world = world().await;
+    let world = World::start().await.attentive();
     paints(&world);
     let issue = world.github.open_issue("Paint it").label("coding agent");
 
@@ -82,7 +69,7 @@ async fn the_words_below_a_command_reach_the_model_at_work_once() {
 
 #[tokio::test]
 async fn the_words_below_pause_and_resume_are_read_when_it_goes_on() {
-    let world = world().await;
+    let world = World::start().await.attentive();
     world.model.allows_restarts();
     world.model.plans(plan()).calls(COMMAND, write("red")).holds();
     let issue = world.github.open_issue("Paint it").label("coding agent");
@@ -112,7 +99,7 @@ async fn the_words_below_pause_and_resume_are_read_when_it_goes_on() {
 
 #[tokio::test]
 async fn words_below_a_command_answer_a_question_and_below_pause_they_do_not() {
-    let world = world().await;
+    let world = World::start().await.attentive();
     world.model.allows_restarts();
     world
         .model
@@ -145,7 +132,7 @@ async fn words_below_a_command_answer_a_question_and_below_pause_they_do_not() {
 
 #[tokio::test]
 async fn the_reason_of_an_earlier_denial_and_the_words_below_it_are_told_to_the_next_run() {
-    let world = world().await;
+    let world = World::start().await.attentive();
     let steps = "mkdir -p .github/workflows && echo 'on: push' > .github/workflows/ci.yml && echo red > color.txt";
     world
         .model
@@ -182,7 +169,7 @@ async fn the_reason_of_an_earlier_denial_and_the_words_below_it_are_told_to_the_
 
 #[tokio::test]
 async fn what_is_indented_quoted_or_in_a_block_of_code_is_no_command() {
-    let world = world().await;
+    let world = World::start().await.attentive();
     paints(&world);
     let issue = world.github.open_issue("Paint it").label("coding agent");
 
@@ -214,7 +201,7 @@ async fn what_is_indented_quoted_or_in_a_block_of_code_is_no_command() {
 
 #[tokio::test]
 async fn whoever_was_removed_neither_stops_nor_steers_a_run_at_work() {
-    let world = world().await;
+    let world = World::start().await.attentive();
     let repository = world.github.default_repository();
     repository.member("bob", Permission::Write);
     paints(&world);
@@ -248,7 +235,7 @@ async fn whoever_was_removed_neither_stops_nor_steers_a_run_at_work() {
 
 #[tokio::test]
 async fn an_id_stays_with_its_account_when_the_login_is_taken_over() {
-    let mut world = world().await;
+    let mut world = World::start().await.attentive();
     let id = world.github.id_of("carol");
     world.configure(|config| config["github"]["allowed_users"] = json!([format!("id:{id}")]));
     paints(&world);

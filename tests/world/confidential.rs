@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::fake::gitlab::{Access, Item};
 use crate::fake::model::{Plan, Script};
-use crate::reading::told;
+use crate::reading::{last_on_gitlab, told};
 use crate::world::World;
 
 const TITLE: &str = "Overflow in login";
@@ -32,10 +32,6 @@ fn mends(world: &World) -> Script<'_> {
         .done("The SECRETWORDS are mended.")
 }
 
-fn last_comment(world: &World, issue: &Item) -> String {
-    told(world, &issue.comments_of(world.gitlab.bot()).pop().unwrap_or_default())
-}
-
 #[tokio::test]
 async fn a_confidential_issue_of_a_public_project_is_refused_on_the_issue() {
     let world = in_public().await;
@@ -46,7 +42,7 @@ async fn a_confidential_issue_of_a_public_project_is_refused_on_the_issue() {
     assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
     assert!(issue.labels().is_empty() && world.model.requests().is_empty());
     assert_eq!(world.gitlab.default_project().branches(), ["main"]);
-    insta::assert_snapshot!(last_comment(&world, &issue), @"
+    insta::assert_snapshot!(last_on_gitlab(&world, &issue), @"
     This issue is confidential, and more people can read the project than the issue. What I would make of it, a branch and a merge request, could be read by all of them, so I do not work on it and have taken the label `coding agent` off again. Make the issue or the project visible to the same people, or have the operator set `gitlab.confidential_issues: neutral_names`, and put the label on once more.
 
     <!-- coding-agent:GATE -->
@@ -142,7 +138,7 @@ async fn an_issue_that_becomes_confidential_while_it_is_worked_on_is_not_publish
     assert_eq!(ended.code, Some(2), "{ended:?}\n{}", world.story());
     assert_eq!(world.gitlab.default_project().branches(), ["main"]);
     assert!(world.gitlab.merge_requests().is_empty());
-    insta::assert_snapshot!(last_comment(&world, &issue), @"
+    insta::assert_snapshot!(last_on_gitlab(&world, &issue), @"
     ### ❌ This could not be done
 
     The issue became confidential while it was worked on, and more people can read the project than the issue, so nothing of the work was pushed; what was done so far is kept by the worker.

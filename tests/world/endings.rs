@@ -18,30 +18,10 @@ mod withdrawals;
 mod wrong_configuration;
 
 use regex::Regex;
-use serde_json::json;
 
 use crate::fake::github::Item;
-use crate::fake::model::{Plan, Script};
+use crate::world::scripts::{executes, greets, plan, writes};
 use crate::world::{Ended, World};
-
-/// A plan that needs nothing special.
-fn plan() -> Plan {
-    Plan::of(&["greet the reader"]).in_environment("python")
-}
-
-/// The end of most scripts: one change, and done.
-fn greets(script: Script<'_>) -> Script<'_> {
-    writes(script, "README.md", "Hello\n").done("The README greets its reader now.")
-}
-
-fn writes<'model>(script: Script<'model>, path: &str, content: &str) -> Script<'model> {
-    let arguments = json!({"path": path, "content": content, "mode": "overwrite"});
-    script.calls("workspace/write_file", arguments)
-}
-
-fn executes<'model>(script: Script<'model>, command: &str) -> Script<'model> {
-    script.calls("workspace/execute_command", json!({"command": command}))
-}
 
 /// Opens the issue that most stories are about.
 fn greeting(world: &World) -> Item {

@@ -8,11 +8,11 @@ mod repairs;
 
 use serde_json::json;
 
-use crate::fake::model::{Plan, Script};
+use crate::fake::model::Plan;
 use crate::world::World;
+use crate::world::scripts::{executes, writes};
 
 const NODE: &str = "coding-agent-executor-node:latest";
-const COMMAND: &str = "workspace/execute_command";
 
 const ADD: &str = "export const add = (one, other) => one + other;\n";
 const TEST: &str = "import { test } from 'node:test';
@@ -41,15 +41,4 @@ async fn node() -> World {
 /// A plan that names no check.
 fn plan() -> Plan {
     Plan::of(&["change how widgets are added"]).in_environment("node")
-}
-
-fn writes<'model>(script: Script<'model>, path: &str, content: &str) -> Script<'model> {
-    script.calls(
-        "workspace/write_file",
-        json!({"path": path, "content": content, "mode": "overwrite"}),
-    )
-}
-
-fn executes<'model>(script: Script<'model>, command: &str) -> Script<'model> {
-    script.calls(COMMAND, json!({ "command": command }))
 }

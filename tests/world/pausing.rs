@@ -9,14 +9,12 @@ use serde_json::json;
 
 use crate::fake::github::Item;
 use crate::fake::model::Plan;
-use crate::reading::told;
-use crate::world::World;
-
-const COMMAND: &str = "workspace/execute_command";
+use crate::reading::{count, last_on_github};
+use crate::world::scripts::{COMMAND, executes};
+use crate::world::{Program, World};
 
 async fn world() -> World {
-    let mut world = World::start().await;
-    world.configure(|config| config["steering"] = json!({ "interval_seconds": 1 }));
+    let world = World::start().await.attentive();
     world.model.allows_restarts();
     world
 }
@@ -31,13 +29,31 @@ fn plan() -> Plan {
 const HALF_OF_THE_WORK: &str =
     "echo red > color.txt && git add color.txt && git commit -q -m 'Paint it' && echo wet > state.txt";
 
-fn last_comment(world: &World, issue: &Item) -> String {
-    told(world, issue.comments_of(world.github.bot()).last().unwrap())
+/// Starts the program on an issue, and has it wait for the model in the middle of the work.
+async fn at_work(world: &World, command: &str) -> (Item, Program) {
+    executes(world.model.plans(plan()), HALF_OF_THE_WORK).holds();
+    let issue = world.github.open_issue("Paint it").label("coding agent");
+    let program = world.spawn(&[command]);
+    world.model.until_held(1).await;
+    (issue, program)
 }
 
-/// How often a fact stands in the journal.
-fn count(world: &World, fact: &str) -> usize {
-    world.journal().iter().filter(|entry| entry["fact"] == fact).count()
+/// Has alice pause what the program works on, and waits for its end.
+async fn pauses(world: &World, issue: &Item, program: Program) {
+    issue.comment("alice", "/agent pause");
+    assert_eq!(
+        program.ended().await.stdout,
+        "github:acme/widgets#1: paused\n",
+        "{}",
+        world.story()
+    );
+}
+
+/// Opens an issue whose run alice has paused in the middle of the work.
+async fn paused(world: &World) -> Item {
+    let (issue, program) = at_work(world, "run").await;
+    pauses(world, &issue, program).await;
+    issue
 }
 
 #[tokio::test]
@@ -64,7 +80,7 @@ async fn a_paused_run_goes_on_where_it_was() {
     );
     assert_eq!(issue.labels(), ["coding agent paused"]);
     assert_eq!(world.containers().await, [""; 0]);
-    insta::assert_snapshot!(last_comment(&world, &issue), @"
+    insta::assert_snapshot!(last_on_github(&world, &issue), @"
     ### ⏸️ Paused
 
     As alice asked. `/agent resume` lets it go on where it is, `/agent stop` ends it.
@@ -121,21 +137,7 @@ async fn a_paused_run_goes_on_where_it_was() {
 #[tokio::test]
 async fn the_trigger_label_lets_a_paused_run_go_on() {
     let world = world().await;
-    world
-        .model
-        .plans(plan())
-        .calls(COMMAND, json!({ "command": HALF_OF_THE_WORK }))
-        .holds();
-    let issue = world.github.open_issue("Paint it").label("coding agent");
-    let run = world.spawn(&["run"]);
-    world.model.until_held(1).await;
-    issue.comment("alice", "/agent pause");
-    assert_eq!(
-        run.ended().await.stdout,
-        "github:acme/widgets#1: paused\n",
-        "{}",
-        world.story()
-    );
+    let issue = paused(&world).await;
 
     world
         .model
@@ -157,14 +159,7 @@ async fn the_trigger_label_lets_a_paused_run_go_on() {
 #[tokio::test]
 async fn the_command_line_pauses_resumes_and_stops_while_the_service_runs() {
     let world = world().await;
-    world
-        .model
-        .plans(plan())
-        .calls(COMMAND, json!({ "command": HALF_OF_THE_WORK }))
-        .holds();
-    let issue = world.github.open_issue("Paint it").label("coding agent");
-    let service = world.spawn(&["serve"]);
-    world.model.until_held(1).await;
+    let (issue, service) = at_work(&world, "serve").await;
 
     let paused = world.command(&["pause", "github:acme/widgets#1"]).await;
     assert_eq!(
@@ -198,21 +193,7 @@ async fn the_command_line_pauses_resumes_and_stops_while_the_service_runs() {
 #[tokio::test]
 async fn a_run_nobody_works_on_is_stopped_from_the_command_line_at_once() {
     let world = world().await;
-    world
-        .model
-        .plans(plan())
-        .calls(COMMAND, json!({ "command": HALF_OF_THE_WORK }))
-        .holds();
-    let issue = world.github.open_issue("Paint it").label("coding agent");
-    let run = world.spawn(&["run"]);
-    world.model.until_held(1).await;
-    issue.comment("alice", "/agent pause");
-    assert_eq!(
-        run.ended().await.stdout,
-        "github:acme/widgets#1: paused\n",
-        "{}",
-        world.story()
-    );
+    let issue = paused(&world).await;
 
     let stopped = world.command(&["stop", "github:acme/widgets#1"]).await;
 
@@ -222,7 +203,7 @@ async fn a_run_nobody_works_on_is_stopped_from_the_command_line_at_once() {
         "{stopped:?}"
     );
     assert_eq!(issue.labels(), ["coding agent stopped"]);
-    insta::assert_snapshot!(last_comment(&world, &issue), @"
+    insta::assert_snapshot!(last_on_github(&world, &issue), @"
     ### ⏹️ Stopped
 
     As the operator asked.

@@ -3,7 +3,9 @@
 use std::sync::LazyLock;
 
 use regex::Regex;
+use serde_json::Value;
 
+use crate::fake::{github, gitlab};
 use crate::world::World;
 
 /// Returns `text` without addresses, ids, times and counts of tokens.
@@ -31,4 +33,26 @@ pub fn told(world: &World, text: &str) -> String {
     PATTERNS.iter().fold(world.settled(text), |text, (pattern, name)| {
         pattern.replace_all(&text, *name).into_owned()
     })
+}
+
+/// Returns the bot's last comment on an item of GitHub.
+pub fn last_on_github(world: &World, item: &github::Item) -> String {
+    told(world, &item.comments_of(world.github.bot()).pop().unwrap_or_default())
+}
+
+/// Returns the bot's last comment on an item of GitLab.
+pub fn last_on_gitlab(world: &World, item: &gitlab::Item) -> String {
+    told(world, &item.comments_of(world.gitlab.bot()).pop().unwrap_or_default())
+}
+
+/// Returns the facts of one kind from the journal.
+pub fn facts(world: &World, fact: &str) -> Vec<Value> {
+    let mut facts = world.journal();
+    facts.retain(|entry| entry["fact"] == fact);
+    facts
+}
+
+/// Returns how often a fact stands in the journal.
+pub fn count(world: &World, fact: &str) -> usize {
+    facts(world, fact).len()
 }

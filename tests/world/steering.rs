@@ -2,34 +2,17 @@
 
 use serde_json::json;
 
-use crate::fake::github::Item;
 use crate::fake::model::Plan;
 use crate::processes::{self, mark};
 use crate::reading::told;
 use crate::world::World;
-
-const COMMAND: &str = "workspace/execute_command";
-
-/// A world that looks at the thread every second.
-async fn world() -> World {
-    attentive(World::start().await)
-}
-
-fn attentive(mut world: World) -> World {
-    world.configure(|config| config["steering"] = json!({ "interval_seconds": 1 }));
-    world
-}
+use crate::world::people::says;
+use crate::world::scripts::COMMAND;
 
 fn plan() -> Plan {
     Plan::of(&["paint it"])
         .in_environment("python")
         .verified_by("test -f color.txt")
-}
-
-/// Writes a comment and waits until the bot has seen it.
-async fn says(world: &World, issue: &Item, author: &str, text: &str) {
-    issue.comment(author, text);
-    issue.last_comment().until_reaction(world.github.bot(), "eyes").await;
 }
 
 fn write(color: &str) -> serde_json::Value {
@@ -38,7 +21,7 @@ fn write(color: &str) -> serde_json::Value {
 
 #[tokio::test]
 async fn a_comment_reaches_the_model_before_its_next_call_and_once() {
-    let world = world().await;
+    let world = World::start().await.attentive();
     world
         .model
         .plans(plan())
@@ -67,7 +50,7 @@ async fn a_comment_reaches_the_model_before_its_next_call_and_once() {
 
 #[tokio::test]
 async fn an_edited_comment_reaches_the_model_again() {
-    let world = world().await;
+    let world = World::start().await.attentive();
     world
         .model
         .plans(plan())
@@ -99,7 +82,7 @@ async fn an_edited_comment_reaches_the_model_again() {
 
 #[tokio::test]
 async fn words_that_come_while_the_result_is_checked_send_the_model_back_to_work() {
-    let mut world = world().await;
+    let mut world = World::start().await.attentive();
     // Both checks wait for the same file.
     world.configure(|config| config["planning"]["verification"]["environment"] = json!("same"));
     let long = mark();
@@ -126,7 +109,7 @@ async fn words_that_come_while_the_result_is_checked_send_the_model_back_to_work
 
 #[tokio::test]
 async fn what_strangers_write_is_not_heard_and_is_noted() {
-    let world = world().await;
+    let world = World::start().await.attentive();
     world
         .model
         .plans(plan())
@@ -165,7 +148,7 @@ async fn what_strangers_write_is_not_heard_and_is_noted() {
 
 #[tokio::test]
 async fn stop_cuts_a_command_short_and_keeps_the_work_on_a_branch() {
-    let world = world().await;
+    let world = World::start().await.attentive();
     let long = mark();
     world
         .model
@@ -228,7 +211,7 @@ async fn stop_cuts_a_command_short_and_keeps_the_work_on_a_branch() {
 
 #[tokio::test]
 async fn stop_gives_up_a_model_that_thinks() {
-    let world = world().await;
+    let world = World::start().await.attentive();
     world
         .model
         .plans(plan())
@@ -254,7 +237,7 @@ async fn stop_gives_up_a_model_that_thinks() {
 
 #[tokio::test]
 async fn unassigning_the_bot_stops_the_run() {
-    let world = world().await;
+    let world = World::start().await.attentive();
     world
         .model
         .plans(plan())
@@ -288,7 +271,7 @@ async fn unassigning_the_bot_stops_the_run() {
 
 #[tokio::test]
 async fn commands_are_answered_below_the_item() {
-    let world = world().await;
+    let world = World::start().await.attentive();
     world
         .model
         .plans(plan())
@@ -364,7 +347,7 @@ async fn commands_are_answered_below_the_item() {
 
 #[tokio::test]
 async fn a_merge_request_is_steered_as_an_issue_is() {
-    let world = attentive(World::on_gitlab().await);
+    let world = World::on_gitlab().await.attentive();
     world
         .model
         .plans(plan())

@@ -7,9 +7,9 @@ use serde_json::json;
 use crate::fake::github::Item;
 use crate::fake::model::Plan;
 use crate::processes::{self, mark};
+use crate::reading::count;
 use crate::world::World;
-
-const COMMAND: &str = "workspace/execute_command";
+use crate::world::scripts::COMMAND;
 
 /// A world whose issue asks for two files, with this grace period.
 async fn world(grace_seconds: u64) -> (World, Item) {
@@ -30,10 +30,6 @@ fn plan() -> Plan {
 /// One file committed, the other not.
 const HALF_OF_THE_WORK: &str =
     "echo one > one.txt && git add one.txt && git commit -q -m 'Say one' && echo two > two.txt";
-
-fn count(world: &World, fact: &str) -> usize {
-    world.journal().iter().filter(|entry| entry["fact"] == fact).count()
-}
 
 fn expect_both_files(world: &World, issue: &Item) {
     assert_eq!(issue.labels(), ["coding agent done"], "{}", world.story());

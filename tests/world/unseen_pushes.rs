@@ -1,10 +1,8 @@
 //! A forge whose API does not see a branch yet that was pushed a moment ago.
 
-use serde_json::json;
-
 use crate::fake::fault::{Disturbance, Fault};
-use crate::fake::model::Plan;
 use crate::world::World;
+use crate::world::scripts::{greets, plan};
 
 const GITHUB_PULLS: &str = "POST /repos/acme/widgets/pulls";
 const GITLAB_MERGE_REQUESTS: &str = "POST /projects/*/merge_requests";
@@ -25,18 +23,8 @@ fn learns_late(route: &str, refusal: Fault) -> Disturbance {
 
 /// Lets the model greet the reader of the README.
 fn greet(world: &World) {
-    world
-        .model
-        .plans(
-            Plan::of(&["greet the reader"])
-                .in_environment("python")
-                .verified_by("grep -q Hello README.md"),
-        )
-        .calls(
-            "workspace/write_file",
-            json!({"path": "README.md", "content": "Hello\n", "mode": "overwrite"}),
-        )
-        .done("The README greets its reader now.");
+    let plan = plan().verified_by("grep -q Hello README.md");
+    greets(world.model.plans(plan));
 }
 
 #[tokio::test]

@@ -1,12 +1,9 @@
 //! The words and commits that are worked on are those that whoever put the label on has read.
 
-use serde_json::json;
-
 use crate::fake::github::Permission;
 use crate::fake::gitlab::Access;
-use crate::fake::model::Plan;
-use crate::fake::{github, gitlab};
-use crate::reading::told;
+use crate::reading::{last_on_github, last_on_gitlab};
+use crate::world::scripts::{plan, writes};
 use crate::world::{Ended, World};
 
 const FILES: [(&str, &str); 1] = [("greet.py", "print()\n")];
@@ -16,14 +13,7 @@ const ON_GITHUB: &str = "POST /repos/*/*/issues/*/labels";
 const ON_GITLAB: &str = "PUT /projects/*/issues/*";
 
 fn greets(world: &World) {
-    world
-        .model
-        .plans(Plan::of(&["greet the reader"]).in_environment("python"))
-        .calls(
-            "workspace/write_file",
-            json!({"path": "README.md", "content": "Hello\n", "mode": "overwrite"}),
-        )
-        .done("Done.");
+    writes(world.model.plans(plan()), "README.md", "Hello\n").done("Done.");
 }
 
 /// Runs the program, and checks that it refused an item that somebody changed.
@@ -38,14 +28,6 @@ async fn works(world: &World) -> Ended {
     let ended = world.run().await;
     assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
     ended
-}
-
-fn last_on_github(world: &World, item: &github::Item) -> String {
-    told(world, &item.comments_of(world.github.bot()).pop().unwrap_or_default())
-}
-
-fn last_on_gitlab(world: &World, item: &gitlab::Item) -> String {
-    told(world, &item.comments_of(world.gitlab.bot()).pop().unwrap_or_default())
 }
 
 #[tokio::test]

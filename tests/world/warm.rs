@@ -1,11 +1,12 @@
 //! Containers that wait for runs: taken when there is work, renewed when they do not fit, and gone
 //! with the service.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::fake::github::Item;
 use crate::fake::model::{Plan, Request, Script};
 use crate::fake::site::Site;
+use crate::reading::facts;
 use crate::world::{IMAGE, Program, World, executor};
 
 const COMMAND: &str = "workspace/execute_command";
@@ -28,12 +29,6 @@ fn script<'a>(world: &'a World, command: &str) -> Script<'a> {
         .plans(Plan::of(&["look"]).in_environment("python"))
         .calls(COMMAND, json!({ "command": command }))
         .done("Looked.")
-}
-
-fn facts(world: &World, fact: &str) -> Vec<Value> {
-    let mut journal = world.journal();
-    journal.retain(|line| line["fact"] == fact);
-    journal
 }
 
 /// Waits until `count` containers were started to wait.

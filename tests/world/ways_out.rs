@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use crate::fake::ear::Ear;
 use crate::fake::model::{Plan, Request};
 use crate::fake::site::Site;
+use crate::reading::facts;
 use crate::world::World;
 
 const COMMAND: &str = "workspace/execute_command";
@@ -36,11 +37,6 @@ async fn outputs(world: &World, set_up: &[&str], commands: &[&str]) -> Vec<Strin
     );
     let requests = world.model.requests();
     requests[2..].iter().map(Request::last_user_message).collect()
-}
-
-fn facts(world: &World, fact: &str) -> Vec<Value> {
-    let journal = world.journal();
-    journal.into_iter().filter(|entry| entry["fact"] == fact).collect()
 }
 
 #[tokio::test]

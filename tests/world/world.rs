@@ -1,16 +1,16 @@
 //! One faked world: forges, model, a state folder, and the real program as a process of its own
 //! between them.
 
+mod containers; // what the engine holds of it
+pub mod people; // what people do in many stories
+pub mod scripts; // what the model does in many stories
+
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
-use bollard::Docker;
-use bollard::query_parameters::{
-    ListContainersOptionsBuilder, ListImagesOptionsBuilder, RemoveContainerOptionsBuilder, RemoveImageOptionsBuilder,
-};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
@@ -115,6 +115,12 @@ impl World {
         }
     }
 
+    /// Has the program look at the thread of a run every second.
+    pub fn attentive(mut self) -> Self {
+        self.configure(|config| config["steering"] = json!({ "interval_seconds": 1 }));
+        self
+    }
+
     /// Starts the same world with GitLab as the source of tasks.
     pub async fn on_gitlab() -> Self {
         let mut world = Self::start().await;
@@ -207,97 +213,6 @@ impl World {
             .current_dir(self.folder())
             .stdin(Stdio::null());
         command
-    }
-
-    /// Returns the containers of this world that exist, by name.
-    pub async fn containers(&self) -> Vec<String> {
-        Self::containers_of(&self.state_dir()).await
-    }
-
-    /// Returns the containers of the installation with this state folder.
-    pub async fn containers_of(state_dir: &Path) -> Vec<String> {
-        let docker = Docker::connect_with_defaults().unwrap();
-        let instance = coding_agent::service::instance(state_dir);
-        let filters = std::collections::HashMap::from([("label", vec![format!("coding-agent.instance={instance}")])]);
-        let options = ListContainersOptionsBuilder::default()
-            .all(true)
-            .filters(&filters)
-            .build();
-        let containers = docker.list_containers(Some(options)).await.unwrap();
-        containers
-            .into_iter()
-            .map(|container| container.names.unwrap_or_default().join(" "))
-            .collect()
-    }
-
-    /// Returns the images that this world keeps.
-    pub async fn images(&self) -> Vec<String> {
-        let docker = Docker::connect_with_defaults().unwrap();
-        let instance = coding_agent::service::instance(&self.state_dir());
-        let filters = std::collections::HashMap::from([("label", vec![format!("coding-agent.instance={instance}")])]);
-        let options = ListImagesOptionsBuilder::default().all(true).filters(&filters).build();
-        let images = docker.list_images(Some(options)).await.unwrap();
-        images.into_iter().map(|image| image.id).collect()
-    }
-
-    /// Removes what is meant to outlive the program: environments that are kept for the next run.
-    async fn remove_images(&self) {
-        let docker = Docker::connect_with_defaults().unwrap();
-        for image in self.images().await {
-            // What they were made of is everybody's.
-            let alone = RemoveImageOptionsBuilder::default().noprune(true).build();
-            docker.remove_image(&image, Some(alone), None).await.unwrap();
-        }
-    }
-
-    /// Runs a shell command in the one container of this world.
-    pub async fn in_container(&self, command: &str) {
-        let containers = self.containers().await;
-        let [container] = containers.as_slice() else {
-            panic!("not one container: {containers:?}\n{}", self.story());
-        };
-        let done = Command::new("docker")
-            .args(["exec", container.trim_start_matches('/'), "sh", "-c", command])
-            .status()
-            .await
-            .unwrap();
-        assert!(done.success(), "{command}: {done}");
-    }
-
-    /// Lets the processes in this world's containers stand still.
-    pub async fn freeze_containers(&self) {
-        let docker = Docker::connect_with_defaults().unwrap();
-        for name in self.containers().await {
-            docker.pause_container(name.trim_start_matches('/')).await.unwrap();
-        }
-    }
-
-    /// Lets them go on.
-    pub async fn thaw_containers(&self) {
-        let docker = Docker::connect_with_defaults().unwrap();
-        for name in self.containers().await {
-            docker.unpause_container(name.trim_start_matches('/')).await.unwrap();
-        }
-    }
-
-    /// Kills the containers of this world, as the kernel does it when memory runs out.
-    pub async fn kill_containers(&self) {
-        let docker = Docker::connect_with_defaults().unwrap();
-        let containers = self.containers().await;
-        assert!(!containers.is_empty(), "no container runs\n{}", self.story());
-        for name in containers {
-            docker.kill_container(name.trim_start_matches('/'), None).await.unwrap();
-        }
-    }
-
-    /// Removes the containers of this world, as somebody does who tidies up.
-    pub async fn remove_containers(&self) {
-        let docker = Docker::connect_with_defaults().unwrap();
-        let force = RemoveContainerOptionsBuilder::default().force(true).build();
-        for name in self.containers().await {
-            let removed = docker.remove_container(name.trim_start_matches('/'), Some(force.clone()));
-            removed.await.unwrap();
-        }
     }
 
     /// Waits until a run's unfinished work is kept in a mirror.

@@ -1,10 +1,11 @@
 //! What is checked is what is delivered: the model's own change, and nothing that set-up or checks
 //! left in the project.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{executes, plan as any_plan};
 use crate::fake::model::Plan;
+use crate::reading::facts;
 use crate::world::World;
 
 /// Rewrites a file of the project, and leaves a folder and a file that the project does not ignore.
@@ -26,12 +27,6 @@ async fn world(environment: &str) -> World {
 fn set_up_by(plan: Plan, command: &str) -> Plan {
     let environment = json!({ "name": "python", "setup_commands": [command], "reasoning": "" });
     plan.with("selected_environment", environment)
-}
-
-fn facts(world: &World, fact: &str) -> Vec<Value> {
-    let mut facts = world.journal();
-    facts.retain(|entry| entry["fact"] == fact);
-    facts
 }
 
 #[tokio::test]

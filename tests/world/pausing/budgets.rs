@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{COMMAND, HALF_OF_THE_WORK, last_comment, plan, world};
+use super::{COMMAND, HALF_OF_THE_WORK, last_on_github, paused, pauses, plan, world};
 
 #[tokio::test]
 async fn a_used_up_budget_pauses_the_run_and_more_of_it_lets_it_go_on() {
@@ -25,7 +25,7 @@ async fn a_used_up_budget_pauses_the_run_and_more_of_it_lets_it_go_on() {
         world.story()
     );
     assert_eq!(issue.labels(), ["coding agent paused"]);
-    insta::assert_snapshot!(last_comment(&world, &issue), @"
+    insta::assert_snapshot!(last_on_github(&world, &issue), @"
     ### ⏸️ Paused: a limit is reached
 
     The budget of 1000 tokens is used up (1282 used; budget.tokens).
@@ -40,7 +40,7 @@ async fn a_used_up_budget_pauses_the_run_and_more_of_it_lets_it_go_on() {
     ");
     issue.comment("alice", "/agent resume");
     assert_eq!(world.run().await.stdout, "");
-    insta::assert_snapshot!(last_comment(&world, &issue), @"
+    insta::assert_snapshot!(last_on_github(&world, &issue), @"
     Its budget is used up: `/agent budget 500k` allows 500,000 more tokens and lets it go on.
 
     <!-- coding-agent:RUN:reply-comment-N -->
@@ -86,7 +86,7 @@ async fn a_used_up_budget_of_dollars_pauses_the_run_and_says_what_it_cost() {
         "{}",
         world.story()
     );
-    insta::assert_snapshot!(last_comment(&world, &issue), @"
+    insta::assert_snapshot!(last_on_github(&world, &issue), @"
     ### ⏸️ Paused: a limit is reached
 
     The budget of `$1.50` is used up (`$1.65` spent; budget.cost_usd).
@@ -107,21 +107,7 @@ async fn a_used_up_budget_of_dollars_pauses_the_run_and_says_what_it_cost() {
 async fn a_used_up_budget_of_minutes_pauses_the_run_and_waiting_costs_none() {
     let mut world = world().await;
     world.configure(|config| config["budget"] = json!({ "minutes": 30 }));
-    world
-        .model
-        .plans(plan())
-        .calls(COMMAND, json!({ "command": HALF_OF_THE_WORK }))
-        .holds();
-    let issue = world.github.open_issue("Paint it").label("coding agent");
-    let run = world.spawn(&["run"]);
-    world.model.until_held(1).await;
-    issue.comment("alice", "/agent pause");
-    assert_eq!(
-        run.ended().await.stdout,
-        "github:acme/widgets#1: paused\n",
-        "{}",
-        world.story()
-    );
+    let issue = paused(&world).await;
     // Half an hour less a little was worked, and long ago the run was set aside.
     world
         .rewrite_records(|record| {
@@ -133,13 +119,7 @@ async fn a_used_up_budget_of_minutes_pauses_the_run_and_waiting_costs_none() {
     issue.comment("alice", "/agent resume");
     let run = world.spawn(&["run"]);
     world.model.until_held(2).await;
-    issue.comment("alice", "/agent pause");
-    assert_eq!(
-        run.ended().await.stdout,
-        "github:acme/widgets#1: paused\n",
-        "{}",
-        world.story()
-    );
+    pauses(&world, &issue, run).await;
     world
         .rewrite_records(|record| record["worked_seconds"] = json!(30 * 60))
         .await;
@@ -153,7 +133,7 @@ async fn a_used_up_budget_of_minutes_pauses_the_run_and_waiting_costs_none() {
         "{}",
         world.story()
     );
-    insta::assert_snapshot!(last_comment(&world, &issue), @"
+    insta::assert_snapshot!(last_on_github(&world, &issue), @"
     ### ⏸️ Paused: a limit is reached
 
     The budget of 30 minutes is used up (budget.minutes).

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{COMMAND, HALF_OF_THE_WORK, last_comment, plan, world};
+use super::{COMMAND, HALF_OF_THE_WORK, last_on_github, plan, world};
 
 #[tokio::test]
 async fn a_question_waits_for_an_answer_and_the_answer_reaches_the_model() {
@@ -23,7 +23,7 @@ async fn a_question_waits_for_an_answer_and_the_answer_reaches_the_model() {
         world.story()
     );
     assert_eq!(issue.labels(), ["coding agent waiting"]);
-    insta::assert_snapshot!(last_comment(&world, &issue), @"
+    insta::assert_snapshot!(last_on_github(&world, &issue), @"
     ### ❓ A question
 
     Red or blue?
@@ -80,7 +80,7 @@ async fn a_run_that_nobody_lets_go_on_is_closed() {
     assert_eq!(world.run().await.stdout, "", "{}", world.story());
 
     assert_eq!(issue.labels(), ["coding agent stopped"]);
-    insta::assert_snapshot!(last_comment(&world, &issue), @"
+    insta::assert_snapshot!(last_on_github(&world, &issue), @"
     ### ⏹️ Stopped
 
     The run was ended because nobody let it go on for 30 days. To start a new one, put the label `coding agent` on again.
