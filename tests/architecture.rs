@@ -342,25 +342,6 @@ fn no_file_has_grown_past_reading() {
     assert!(long.is_empty(), "files with more than 400 lines: {long:?}");
 }
 
-/// They start processes and hand on PATH, proxies and the like; what they read goes nowhere else.
-const HAND_ON_THE_ENVIRONMENT: [&str; 2] = ["repository/git.rs", "tool/stdio.rs"];
-
-#[test]
-fn only_the_top_floor_reads_the_environment_and_prints() {
-    let mut wrong = Vec::new();
-    for (module, path, text) in all_sources() {
-        let product = without_tests(&text);
-        let may_read = ["config", "cli"].contains(&module.as_str())
-            || HAND_ON_THE_ENVIRONMENT.iter().any(|end| path.ends_with(end));
-        let reads = product.contains("std::env::var") && !may_read;
-        let prints = product.contains("println!") && !["cli", "bin"].contains(&module.as_str());
-        if reads || prints {
-            wrong.push(path);
-        }
-    }
-    assert!(wrong.is_empty(), "these read the environment or print: {wrong:?}");
-}
-
 #[test]
 fn no_comment_is_wider_than_a_hundred_columns() {
     let wide: Vec<_> = all_sources()

@@ -11,10 +11,12 @@
 //! class, and one attack of another, three times; `self` tries the rules only.
 #![allow(
     clippy::allow_attributes,
+    clippy::disallowed_methods,
     clippy::print_stdout,
     clippy::print_stderr,
     unreachable_pub,
-    reason = "a program of the workshop: it talks to the terminal and exports nothing"
+    reason = "make tells it by variables what to do, it talks to the terminal and exports \
+              nothing"
 )]
 
 mod attempt; // one attack: what is prepared, what the model does, what must come of it

@@ -9,10 +9,12 @@
 //! `make bench ONLY="idle turns"` makes only the measurements with these names.
 #![allow(
     clippy::allow_attributes,
+    clippy::disallowed_methods,
     clippy::print_stdout,
     clippy::print_stderr,
     unreachable_pub,
-    reason = "a program of the workshop: it talks to the terminal and exports nothing"
+    reason = "make tells it by variables what to do, it talks to the terminal and exports \
+              nothing"
 )]
 
 mod figure; // one measured thing, with its target

@@ -12,10 +12,12 @@
 //! instead.
 #![allow(
     clippy::allow_attributes,
+    clippy::disallowed_methods,
     clippy::print_stdout,
     clippy::print_stderr,
     unreachable_pub,
-    reason = "a program of the workshop: it talks to the terminal and exports nothing"
+    reason = "make tells it by variables what to do, it talks to the terminal and exports \
+              nothing"
 )]
 
 mod model; // what the model does with a task

@@ -5,6 +5,10 @@
 //! forge is a stand-in: the tests' own GitHub, which speaks its REST API on the loopback interface
 //! before a real git repository. The model is yours if one answers, else recorded replies. Nothing
 //! is left behind: no file, no container, no process, however the demo ends.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the environment says which model is to be used"
+)]
 
 mod handbook; // an MCP server, as a team would bring its own
 mod model; // whose model it is

@@ -12,10 +12,12 @@
 //! `make test-model ONLY="task window"` plays only these.
 #![allow(
     clippy::allow_attributes,
+    clippy::disallowed_methods,
     clippy::print_stdout,
     clippy::print_stderr,
     unreachable_pub,
-    reason = "a program of the workshop: it talks to the terminal and exports nothing"
+    reason = "make tells it by variables what to do, it talks to the terminal and exports \
+              nothing"
 )]
 
 mod server; // the servers with a model

@@ -74,6 +74,10 @@ impl Installation {
     }
 
     /// Returns `coding-agent` with these arguments, ready to be started.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "what is handed on is read here and nowhere else"
+    )]
     pub fn command(&self, arguments: &[&str]) -> anyhow::Result<Command> {
         let mut command = Command::new(build::program()?);
         command.env_clear();

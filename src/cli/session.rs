@@ -56,6 +56,10 @@ pub fn write(text: &str) {
 }
 
 /// Looks up an environment variable.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the one place that reads what the user has set"
+)]
 pub fn environment(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }

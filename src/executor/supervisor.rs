@@ -85,6 +85,10 @@ fn start(command: &OsStr) -> io::Result<u32> {
     }
 }
 
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the other threads of the supervisor wait for commands that are ended here"
+)]
 fn end_with_the_executor(mut executor: UnixStream) {
     thread::spawn(move || {
         // The executor never writes anything: whatever is read means that it is gone.

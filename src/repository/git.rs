@@ -88,6 +88,10 @@ pub async fn version(config: &Config) -> Result<String, RepositoryError> {
 
 impl<'a> Git<'a> {
     /// Prepares a command; `what` names the intention in errors.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "git is given PATH, proxies and the like of the worker's"
+    )]
     pub(super) fn new(config: &Config, what: impl Into<String>) -> Self {
         let mut command = Command::new("git");
         command.env_clear().envs(ENVIRONMENT).current_dir("/");

@@ -55,6 +55,10 @@ impl StdioServer {
         }
     }
 
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a tool server is given PATH, proxies and the like of the worker's"
+    )]
     fn spawn(&self) -> std::io::Result<Child> {
         let kept = KEPT.iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
         let configured = self.env.iter().map(|(name, value)| (name, value.expose_secret()));

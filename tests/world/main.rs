@@ -2,8 +2,10 @@
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,
+    clippy::disallowed_methods,
     unreachable_pub,
-    reason = "a test that cannot go on says so by panicking, and a test binary exports nothing"
+    reason = "a test that cannot go on says so by panicking; it hands PATH and the engine's address on to the \
+              program; a test binary exports nothing"
 )]
 
 mod approvals;

@@ -10,26 +10,14 @@ use serde_json::Value;
 use crate::fake::request::Page;
 use crate::fake::request::Query;
 
-#[expect(
-    clippy::unnecessary_wraps,
-    reason = "handlers end with it, and may end with a refusal"
-)]
 pub fn ok<P>(value: Value) -> Result<Response, P> {
     Ok(Json(value).into_response())
 }
 
-#[expect(
-    clippy::unnecessary_wraps,
-    reason = "handlers end with it, and may end with a refusal"
-)]
 pub fn created<P>(value: Value) -> Result<Response, P> {
     Ok((StatusCode::CREATED, Json(value)).into_response())
 }
 
-#[expect(
-    clippy::unnecessary_wraps,
-    reason = "handlers end with it, and may end with a refusal"
-)]
 pub fn no_content<P>() -> Result<Response, P> {
     Ok(StatusCode::NO_CONTENT.into_response())
 }

@@ -11,14 +11,18 @@
 //! of hours.
 #![allow(
     clippy::allow_attributes,
+    clippy::disallowed_methods,
     clippy::expect_used,
+    clippy::return_self_not_must_use,
+    clippy::unnecessary_wraps,
     clippy::unused_async,
     clippy::unused_self,
     clippy::unwrap_used,
     dead_code,
     unreachable_pub,
     reason = "a fake that cannot go on must fail the test that uses it; every binary that includes the fakes uses a different \
-              part of them and exports nothing; its doors are methods even where they need nothing of it"
+              part of them and exports nothing; its doors are methods even where they need nothing of it; handlers that cannot \
+              refuse look like those that can"
 )]
 
 // What both forges are made of.

@@ -100,13 +100,11 @@ impl GitHub {
         &self.forge.origin
     }
 
-    #[expect(clippy::unused_self, reason = "who started a fake asks it, not its module")]
     pub fn token(&self) -> &'static str {
         TOKEN
     }
 
     /// The account that the token belongs to.
-    #[expect(clippy::unused_self, reason = "who started a fake asks it, not its module")]
     pub fn bot(&self) -> &'static str {
         BOT
     }

@@ -80,10 +80,6 @@ impl IntoResponse for Problem {
 }
 
 /// Answers with one page of a list, and links to the others.
-#[expect(
-    clippy::unnecessary_wraps,
-    reason = "handlers end with it, and may end with a refusal"
-)]
 pub fn page(query: &Query, base: &str, items: Vec<Value>) -> Answer {
     Ok(linked(query, base, &query.page(items, 30)))
 }

@@ -78,10 +78,6 @@ impl IntoResponse for Problem {
 }
 
 /// Answers with one page of a list; the headers lead to the others.
-#[expect(
-    clippy::unnecessary_wraps,
-    reason = "handlers end with it, and may end with a refusal"
-)]
 pub fn page(query: &Query, base: &str, items: Vec<Value>) -> Answer {
     let page = query.page(items, 20);
     let next = if page.number < page.last {
