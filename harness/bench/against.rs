@@ -42,7 +42,7 @@ pub async fn measure(scale: Scale) -> anyhow::Result<Vec<Figure>> {
     Ok(figures)
 }
 
-/// One long session of each.
+/// Measures one long session of each.
 async fn session(peer: &Peer, scale: Scale) -> anyhow::Result<Vec<Figure>> {
     let enough = Instant::now() + scale.of(Duration::from_secs(90), Duration::ZERO);
     let (baton, runner) = Baton::pair();

@@ -64,7 +64,7 @@ const THINKING: Duration = Duration::from_secs(2);
 /// How long the steady state is watched.
 const WATCHED: Duration = Duration::from_secs(30);
 
-/// What the model has seen.
+/// The requests that the model has seen, by task.
 #[derive(Default)]
 struct Seen {
     /// The requests of each task.
@@ -72,7 +72,7 @@ struct Seen {
     is_over: bool,
 }
 
-/// What was measured of some runs at once.
+/// The measurements of some runs at once.
 struct Steady {
     /// Milliseconds from one request of a run to its next, of all runs.
     turns: Vec<f64>,

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// What was measured, and how it is judged.
+/// A measurement, and how it is judged.
 #[derive(Debug, Clone, Serialize)]
 pub struct Figure {
     /// Short and stable: scripts may look for it in the report.
@@ -21,17 +21,17 @@ pub struct Figure {
     pub peer: Option<f64>,
     /// How many times as much that is: the median of the ratios of neighbours.
     pub gain: Option<f64>,
-    /// What the median should be at most.
+    /// The most that the median should be.
     pub target: Option<f64>,
-    /// What the ratio should be at most.
+    /// The most that the ratio should be.
     pub target_ratio: Option<f64>,
-    /// What the gain should be at least.
+    /// The least that the gain should be.
     pub target_gain: Option<f64>,
     /// In the order in which they were measured.
     pub values: Vec<f64>,
 }
 
-/// What was measured: the program, or something it is held against.
+/// The thing that was measured: the program, or something it is held against.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Whose {

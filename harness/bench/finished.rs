@@ -20,7 +20,7 @@ use crate::turns::{file, milliseconds};
 
 const FINISHED: usize = 100_000;
 const ROUNDS: usize = 20;
-/// What the model says in one run.
+/// The number of the model's replies in one run.
 const REPLIES: usize = 3;
 
 /// Copies the only run there is, its conversation and the pull request it opened, `$1` times under

@@ -39,7 +39,7 @@ pub struct Floor {
     address: String,
 }
 
-/// One turn of the floor.
+/// A turn of the floor.
 #[derive(Debug, Clone, Copy)]
 pub struct Turn {
     pub exchange: Duration,

@@ -25,11 +25,11 @@ const LARGE: Size = Size {
     small_files: 0,
 };
 
-/// What is put into a repository.
+/// The content that is put into a repository.
 pub struct Size {
     pub files: usize,
     pub file_bytes: u64,
-    /// Of some lines of text each, in folders of a hundred.
+    /// The number of files with some lines of text each, in folders of a hundred.
     pub small_files: usize,
 }
 

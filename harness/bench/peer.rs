@@ -17,7 +17,7 @@ use crate::process::peak_bytes;
 use crate::ready::LIMITS;
 use crate::site::Ran;
 
-/// Longest time one run of the peer may take.
+/// The longest time that one run of the peer may take.
 const PATIENCE: Duration = Duration::from_mins(5);
 
 /// How often the engine is asked whether a container of the peer has gone, and the pause between.

@@ -12,11 +12,11 @@ use wait4::Wait4;
 /// The first argument that makes this program a meter.
 pub const METER: &str = "meter";
 
-/// Between two looks at a process' peak. The kernel keeps the peak, so only what comes after the
+/// The time between two looks at a process' peak. The kernel keeps the peak, so only what comes after the
 /// last look is missed.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
-/// What one process has used from its start to its end.
+/// The resources that one process has used from its start to its end.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Used {
     pub code: Option<i32>,

@@ -16,11 +16,11 @@ use crate::scale::Scale;
 use crate::site::{Site, until};
 use crate::turns::{file, milliseconds};
 
-/// What the model says in one run.
+/// The number of the model's replies in one run.
 const REPLIES: usize = 4;
 /// The nanoseconds since 1970, by the clock that the container shares with this machine.
 pub const CLOCK: &str = "date +%s%N";
-/// What the product's containers get.
+/// The limits of the program's containers, as options of `docker run`.
 pub const LIMITS: [&str; 9] = [
     "--network=none",
     "--memory=4g",

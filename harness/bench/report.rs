@@ -91,7 +91,7 @@ fn judged(figure: &Figure) -> Value {
     value
 }
 
-/// What the figures depend on besides the program.
+/// Returns the things besides the program that the figures depend on.
 fn machine(scale: Scale) -> anyhow::Result<Value> {
     let processors = std::thread::available_parallelism().map_or(0, usize::from);
     let field = |file: &str, key: &str| {
@@ -117,7 +117,7 @@ fn machine(scale: Scale) -> anyhow::Result<Value> {
     }))
 }
 
-/// Beside the builds of all profiles. A short report never takes the place of a full one.
+/// Makes the folder of the report, beside the builds of all profiles. A short report never takes the place of a full one.
 fn folder(scale: Scale) -> anyhow::Result<PathBuf> {
     build::results(scale.of("bench", "bench-short"))
 }

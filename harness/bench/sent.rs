@@ -12,7 +12,7 @@ pub const SESSION: usize = 60;
 /// wrong here is wrong for both.
 const BYTES_PER_TOKEN: f64 = 4.0;
 
-/// What was sent in the first sixty requests of the work, and in those before it.
+/// The tokens and bytes of the first sixty requests of the work, and of those before it.
 pub struct Sent {
     /// Tokens of the first request of the work.
     first: f64,

@@ -12,10 +12,10 @@ use crate::fake::github::GitHub;
 use crate::fake::model::Model;
 use crate::process::peak_bytes;
 
-/// Longest time one run of the program may take, or anything else that is waited for.
+/// The longest time that one run of the program may take, or anything else that is waited for.
 const PATIENCE: Duration = Duration::from_mins(10);
 
-/// Between two looks whether something has come about.
+/// The time between two looks whether something has come about.
 pub const LOOK_AGAIN: Duration = Duration::from_millis(500);
 
 /// A GitHub, and the program that works for it. The model is the measurement's own.

@@ -16,7 +16,7 @@ use crate::site::Site;
 /// time.
 pub const WARMING: usize = 10;
 
-/// What the model has seen so far.
+/// The number of replies so far, and the turns of the floor between them.
 #[derive(Default)]
 struct Seen {
     replies: usize,

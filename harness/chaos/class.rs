@@ -34,7 +34,7 @@ pub enum Class {
     Clock,
 }
 
-/// One round, to be played.
+/// A round that is to be played.
 #[derive(Debug, Clone)]
 pub struct Plan {
     pub class: Class,
@@ -92,7 +92,7 @@ impl Class {
         }
     }
 
-    /// Of 100 rounds with KILL, how many are played of this class; the other classes come on top.
+    /// Returns how many of 100 rounds with KILL are of this class; the other classes come on top.
     fn share(self) -> usize {
         match self {
             Self::Boundary => 60,
@@ -103,7 +103,7 @@ impl Class {
         }
     }
 
-    /// What would do harm to others on the machine is played only when it is asked for by its name.
+    /// Says whether it harms others on the machine: then it is played only when asked for by name.
     fn is_harmful(self) -> bool {
         self == Self::Engine
     }

@@ -56,7 +56,7 @@ pub enum Fault {
     PauseFile,
 }
 
-/// What had been counted when the waiting began.
+/// The counts of requests and facts when the waiting began.
 #[derive(Debug, Clone, Copy)]
 struct Counted {
     forge: (usize, usize),

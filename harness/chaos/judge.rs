@@ -42,7 +42,8 @@ pub async fn task(site: &Site, job: &Job, book: &Book) -> anyhow::Result<Vec<Str
         .collect())
 }
 
-/// One branch, one change request, with all of the work in it and nothing twice.
+/// Checks that there is one branch and one change request, with all of the work in it and nothing
+/// twice.
 fn changes(site: &Site, job: &Job, wrong: &mut Vec<String>) {
     let branches = job.branches(site);
     if branches.len() != usize::from(job.kind.is_issue()) {

@@ -80,8 +80,8 @@ fn command(command: &str) -> Answer {
     Answer::calls("workspace/execute_command", json!({ "command": command }))
 }
 
-/// Where the model has to begin again: behind the news of another container, and behind a `done`
-/// that was not accepted.
+/// Returns the place at which the model has to begin again: behind the news of another container,
+/// or behind a `done` that was not accepted.
 fn begin(messages: &[Said]) -> usize {
     let is_break = |said: &Said| match said {
         Said::Assistant(text, calls) => text.contains(DONE) || calls.iter().any(|call| holds(&call.arguments, DONE)),

@@ -75,7 +75,7 @@ fn row(name: &str, what: &str, outcomes: &[&Outcome]) -> Value {
     })
 }
 
-/// What it ran on.
+/// Returns a description of the machine.
 pub fn machine() -> Value {
     let processors = std::thread::available_parallelism().map_or(0, usize::from);
     let field = |file: &str, key: &str| {
@@ -98,7 +98,7 @@ pub fn machine() -> Value {
     })
 }
 
-/// Beside the builds of all profiles.
+/// Writes a report beside the builds of all profiles.
 pub fn write(name: &str, report: &Value) -> anyhow::Result<PathBuf> {
     let path = build::results("chaos")?.join(name);
     build::write_report(&path, report)?;

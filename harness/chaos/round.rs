@@ -15,7 +15,7 @@ use crate::job::Job;
 use crate::judge;
 use crate::site::Site;
 
-/// Longest time until the program ends by itself.
+/// The longest time until the program ends by itself.
 const PATIENCE: Duration = Duration::from_mins(4);
 
 /// How often the program is started at most.
@@ -31,9 +31,9 @@ pub struct Outcome {
     pub line: String,
     pub starts: usize,
     pub kills: usize,
-    /// What struck besides KILL.
+    /// The number of faults that struck besides KILL.
     pub faults: usize,
-    /// What was meant to strike behind the end of the task.
+    /// The number of faults that would have struck after the end of the task.
     pub missed: usize,
     pub wrong: Vec<String>,
     pub folder: Option<PathBuf>,

@@ -30,7 +30,7 @@ pub struct Site {
     installation: Installation,
 }
 
-/// What a site has besides the fakes.
+/// The things that a site has besides the fakes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is there or not, in any combination")]
 pub struct Needs {

@@ -26,13 +26,13 @@ const CONSUMERS: usize = 8;
 /// Items that carry the trigger or are worked on at the same time.
 const OPEN_AT_ONCE: usize = 12;
 
-/// Longest time in which no task may come to its end.
+/// The longest time in which no task may come to its end.
 const PATIENCE: Duration = Duration::from_mins(5);
 
 /// How slowly the model answers.
 const THINKING: u64 = 100;
 
-/// What has happened until now.
+/// The counts of what has happened until now.
 #[derive(Default)]
 struct Tally {
     kills: usize,

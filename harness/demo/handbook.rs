@@ -13,7 +13,7 @@ use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler, serve_server};
 use serde_json::{Value, json};
 
-/// What the model is told of this server.
+/// The paragraph of the system prompt about this server.
 pub(crate) const PROMPT: &str = "The team's rules are in its handbook: before you edit, look up the topic `changes`.";
 
 const TOPICS: [(&str, &str); 2] = [

@@ -37,9 +37,9 @@ use watch::Ended;
 const RECORDED_LIMIT: Duration = Duration::from_mins(5);
 /// A model at home may be slow.
 const OWN_LIMIT: Duration = Duration::from_mins(45);
-/// So that a model that goes round in circles does not run up a bill.
+/// The most turns of a model: one that goes round in circles must not run up a bill.
 const MOST_TURNS: u32 = 60;
-/// What a shell gives for a command that Ctrl-C ended.
+/// The exit code that shells give for a command that Ctrl-C ended.
 const INTERRUPTED: u8 = 130;
 
 fn main() -> ExitCode {

@@ -12,7 +12,7 @@ use crate::progress::time;
 use crate::project::Project;
 use crate::screen;
 
-/// Most lines of the program's own words after a failure.
+/// The most lines of the program's own words that are shown after a failure.
 const LAST_LINES: usize = 20;
 
 /// Prints everything. It is a success when there is a pull request for the issue.

@@ -28,7 +28,7 @@ struct Passing {
     exchanges: Mutex<Vec<Exchange>>,
 }
 
-/// What is wrong with the line.
+/// A trouble of the line between program and server.
 #[derive(Debug, Clone, Copy)]
 pub enum Trouble {
     None,

@@ -15,10 +15,10 @@ use crate::server::{Server, WINDOW};
 
 pub const TRIGGER: &str = "coding agent";
 
-/// Longest time one run of the program may take. Its own limits end it earlier.
+/// The longest time that one run of the program may take. Its own limits end it earlier.
 const PATIENCE: Duration = Duration::from_mins(4);
 
-/// Most model turns of a task: a model that understands nothing goes on for ever.
+/// The most model turns of a task: a model that understands nothing goes on for ever.
 const MOST_TURNS: u32 = 3;
 
 pub struct Site {
@@ -32,7 +32,7 @@ pub struct Site {
 #[derive(Debug)]
 pub struct Ended {
     pub code: Option<i32>,
-    /// What it printed.
+    /// The text that it printed.
     pub said: String,
 }
 

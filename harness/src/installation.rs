@@ -1,4 +1,4 @@
-//! The real program in a folder of its own: its configuration, home, state, logs and what it prints.
+//! The real program in a folder of its own: its configuration, home, state, logs and output.
 //! Nothing of it is shared with another installation or with the user's own.
 
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ const HANDED_ON: [&str; 3] = ["PATH", "DOCKER_HOST", "RUST_BACKTRACE"];
 
 pub struct Installation {
     folder: TempDir,
-    /// What `state` and `logs` lie in.
+    /// The folder that `state` and `logs` lie in.
     home: PathBuf,
 }
 

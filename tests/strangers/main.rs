@@ -19,7 +19,7 @@ use proptest::test_runner::{Config, TestRunner};
 
 use readers::READERS;
 
-/// Most bytes of one piece of a seed.
+/// The most bytes that one piece of a seed may have.
 const LONGEST_PIECE: usize = 200;
 
 fn fuzz() -> PathBuf {

@@ -122,8 +122,8 @@ async fn a_running_container_is_as_confined_as_it_is_promised() {
     world.finish().await;
 }
 
-/// One key a line. So whatever is not named has no value: no capability that was added, no device,
-/// no mount, no privilege.
+/// Tells the settings of a container that have a value, one key a line. A setting that is not named
+/// has none: no capability that was added, no device, no mount, no privilege.
 fn all_that_is_set(host: bollard::models::HostConfig) -> String {
     let Value::Object(host) = serde_json::to_value(host).unwrap() else {
         panic!("no object");

@@ -38,7 +38,7 @@ async fn work(world: &World) -> Vec<String> {
     said(world)
 }
 
-/// What the model was told after each command.
+/// Returns what the model was told after each command.
 fn said(world: &World) -> Vec<String> {
     let requests = world.model.requests();
     requests[2..].iter().map(Request::last_user_message).collect()

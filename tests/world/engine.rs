@@ -16,7 +16,7 @@ use crate::world::World;
 
 const COMMAND: &str = "workspace/execute_command";
 
-/// What happens when a request of this kind comes by.
+/// How the proxy in front of the engine treats a request of some kind.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Trouble {
     /// The container is killed before a command is started that was made ready in it.

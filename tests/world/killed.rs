@@ -13,7 +13,7 @@ use crate::fake::model::{Answer, Plan};
 use crate::processes::{self, mark};
 use crate::world::World;
 
-/// Where the program is when it is killed.
+/// The point at which the program is killed.
 #[derive(Clone, Copy, Debug)]
 enum Place {
     /// It waits for this answer of the model, counted from 0.

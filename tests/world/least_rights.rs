@@ -9,7 +9,7 @@ use crate::fake::github::Permission;
 use crate::fake::gitlab::Access;
 use crate::world::World;
 
-/// What it says of the forge.
+/// Returns what `doctor` says of the forge.
 pub async fn told_by_doctor(world: &World, forge: &str) -> String {
     let ended = world.command(&["doctor"]).await;
     let text = said(world, &ended);

@@ -31,7 +31,7 @@ async fn after_one_run() -> World {
     world
 }
 
-/// What differs from run to run.
+/// Everything in a log that differs from run to run, and its replacement.
 const CHANGING: [(&str, &str); 7] = [
     (r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", "[time]"),
     (

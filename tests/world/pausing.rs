@@ -25,7 +25,7 @@ fn plan() -> Plan {
         .verified_by("test -f color.txt")
 }
 
-/// One file committed, the other not.
+/// Makes two files and commits one of them.
 const HALF_OF_THE_WORK: &str =
     "echo red > color.txt && git add color.txt && git commit -q -m 'Paint it' && echo wet > state.txt";
 

@@ -26,7 +26,7 @@ fn token() -> String {
     format!("ghp_{}", "Ab3dEf6hIj9lMn2p".repeat(3))
 }
 
-/// What the model was told after the calls of a reply.
+/// Returns what the model was told after the calls of a reply.
 fn outputs(results: &str) -> Vec<String> {
     let results: Value = serde_json::from_str(results).unwrap();
     let results = results["previous_output"].as_array().unwrap();
@@ -49,7 +49,7 @@ fn noted(world: &World, fact: &str, fields: &[&str]) -> Vec<String> {
     shown.collect()
 }
 
-/// What every guard lets pass and what it refuses, in one reply.
+/// Returns calls that guards let pass and calls that they refuse, for one reply.
 fn attempts() -> [(&'static str, Value); 18] {
     let large = "x".repeat(3000);
     let write = |path: &str, content: &str| (WRITE, json!({"path": path, "content": content}));

@@ -9,7 +9,7 @@ use crate::fake::github::Item;
 use crate::fake::model::{Answer, Model, Plan, Request, Said};
 use crate::world::World;
 
-/// What the model does with the issue `number`: one file, named after it.
+/// Has the model write one file, named after the issue.
 fn write_one_file(request: &Request) -> Answer {
     let turns = request
         .messages

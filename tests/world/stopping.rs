@@ -27,7 +27,7 @@ fn plan() -> Plan {
     )
 }
 
-/// One file committed, the other not.
+/// Makes two files and commits one of them.
 const HALF_OF_THE_WORK: &str =
     "echo one > one.txt && git add one.txt && git commit -q -m 'Say one' && echo two > two.txt";
 

@@ -7,10 +7,10 @@ use crate::world::scripts::{greets, plan};
 const GITHUB_PULLS: &str = "POST /repos/acme/widgets/pulls";
 const GITLAB_MERGE_REQUESTS: &str = "POST /projects/*/merge_requests";
 
-/// What GitHub answers then.
+/// GitHub's refusal of a pull request whose branch it does not see yet.
 const GITHUB_SAYS: &str =
     r#"{"message":"Validation Failed","errors":[{"resource":"PullRequest","field":"head","code":"invalid"}]}"#;
-/// What GitLab 19 answers then.
+/// GitLab 19's refusal of a merge request whose branch it does not see yet.
 const GITLAB_SAYS: &str = r#"{"message":{"source_branch":["does not exist"]}}"#;
 
 const PUSH: &str = "POST /acme/widgets.git/git-receive-pack";

@@ -8,7 +8,7 @@ use crate::world::{Ended, World};
 
 const FILES: [(&str, &str); 1] = [("greet.py", "print()\n")];
 
-/// What is asked for once the item is admitted: its text was noted just before.
+/// The request that follows once the item is admitted: its text was noted just before.
 const ON_GITHUB: &str = "POST /repos/*/*/issues/*/labels";
 const ON_GITLAB: &str = "PUT /projects/*/issues/*";
 

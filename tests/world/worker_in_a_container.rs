@@ -220,7 +220,7 @@ async fn a_worker_in_a_container_lets_its_containers_out_to_what_is_named_and_no
     world.finish().await;
 }
 
-/// What the compose file takes away from the worker is taken away here as well.
+/// Asserts that the worker is denied here whatever the compose file denies it.
 fn hardened(worker: &Command) {
     let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docker-compose.yml")).unwrap();
     let compose: serde_json::Value = serde_yaml::from_str(&text).unwrap();

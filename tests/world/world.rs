@@ -164,7 +164,7 @@ impl World {
         self.folder().join("state")
     }
 
-    /// Where the program and what it starts may put temporary files.
+    /// Returns the folder for temporary files of the program and of what it starts.
     pub fn temporary(&self) -> PathBuf {
         self.folder().join("tmp")
     }

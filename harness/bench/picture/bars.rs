@@ -14,7 +14,7 @@ use crate::report::number;
 const ROW: i32 = 26;
 /// More than this many times a target looks the same.
 const MOST: f64 = 3.0;
-/// Beside something so many times as large nothing is seen.
+/// The ratio of two bars from which on the smaller one cannot be seen.
 const FAR: f64 = 100.0;
 
 /// A bar with a name before and a note behind it.
@@ -23,7 +23,7 @@ struct Bar {
     value: f64,
     colour: RGBColor,
     note: String,
-    /// What the bar is held against.
+    /// The value that the bar is held against.
     mark: Option<f64>,
 }
 

@@ -15,7 +15,7 @@ use crate::figure::{Figure, Whose};
 
 pub use page::page;
 
-/// Where pictures are drawn.
+/// The area that a picture is drawn in.
 type Area<'text> = DrawingArea<SVGBackend<'text>, Shift>;
 
 const WIDTH: i32 = 900;
@@ -28,7 +28,7 @@ const NOTES: i32 = 215;
 const HEAD: i32 = 40;
 const FOOT: i32 = 36;
 
-/// One picture: how high it is, and how it is drawn.
+/// A picture: how high it is, and how it is drawn.
 trait Picture {
     fn height(&self) -> i32;
     fn draw(&self, area: &Area) -> anyhow::Result<()>;

@@ -18,7 +18,7 @@ pub struct Bare {
     path: PathBuf,
 }
 
-/// One commit, as `git log` tells it.
+/// A commit, as `git log` tells it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Commit {
     pub id: String,

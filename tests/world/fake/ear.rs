@@ -6,7 +6,7 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// Longest wait for more of the same connection.
+/// The longest wait for more of the same connection.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Listens until the program that made it ends.

@@ -14,7 +14,7 @@ use tokio::task::JoinHandle;
 
 use super::proxy::read_head;
 
-/// What an engine says of itself.
+/// An engine's answer about its own version.
 #[derive(Clone, Copy)]
 pub struct Version {
     pub engine: &'static str,

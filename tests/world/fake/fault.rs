@@ -1,9 +1,9 @@
 //! What goes wrong on purpose at a fake forge, as data: which requests it meets, and what happens
 //! to them. Nothing else decides it, so that a test can hold a table of such disturbances.
 //!
-//! A route such as `POST /repos/*/*/issues/*/comments` names requests: `*` stands for one segment, a
-//! final `**` for any rest, and the method may be left out. Those of the git protocol are named as
-//! well, as in `POST /acme/widgets.git/git-receive-pack`.
+//! A route such as `POST /repos/*/*/issues/*/comments` names requests: `*` stands for one segment,
+//! a final `**` for any rest, and the method may be left out. Those of the git protocol are named
+//! as well, as in `POST /acme/widgets.git/git-receive-pack`.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use axum::http::header;
 use axum::response::IntoResponse;
 use axum::response::Response;
 
-/// What happens to a request instead of a plain answer.
+/// The treatment of a request instead of a plain answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// Refuses, and does nothing.
@@ -62,7 +62,7 @@ pub struct Disturbance {
     spared: usize,
     /// How many are met after these.
     left: usize,
-    /// What has to be answered before any of this begins.
+    /// The route that has to be answered before any of this begins.
     sleeps_until: Option<Route>,
 }
 

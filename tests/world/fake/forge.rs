@@ -35,7 +35,7 @@ use crate::fake::traffic::Traffic;
 /// How long `until` waits. Long enough for an image to be built on a busy machine.
 const PATIENCE: Duration = Duration::from_mins(3);
 
-/// What a fake forge is made of: its state, its traffic, and the folder of its git repositories.
+/// A fake forge: its state, its traffic, and the folder of its git repositories.
 pub struct Forge<S> {
     /// `http://127.0.0.1:4711`, without a final slash.
     pub origin: String,
@@ -45,7 +45,7 @@ pub struct Forge<S> {
     bell: watch::Sender<u64>,
 }
 
-/// What the git protocol has to ask of a forge.
+/// A forge, as the git protocol needs it.
 pub trait Host: Send + 'static {
     /// Says who may fetch from or push to the repository at a path such as `acme/widgets`.
     fn admit(&self, repository: &str, credential: Option<&str>, is_push: bool) -> Result<String, Refusal>;

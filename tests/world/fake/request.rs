@@ -26,7 +26,7 @@ pub struct Query {
 #[derive(Clone, Debug, Default)]
 pub struct Fields(pub Map<String, Value>);
 
-/// One page of a list.
+/// A page of a list.
 #[derive(Clone, Debug)]
 pub struct Page {
     pub items: Vec<Value>,

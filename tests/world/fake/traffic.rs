@@ -18,7 +18,7 @@ use crate::fake::fault::Route;
 
 pub use crate::fake::fault::Fault;
 
-/// One request, and how it was answered.
+/// A request, and how it was answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
     pub method: Method,
@@ -45,7 +45,7 @@ pub struct Traffic {
     are_cut_off: AtomicBool,
 }
 
-/// What somebody does right after a request to a route was worked on, before it is answered.
+/// Something that happens once, after a request to a route was worked on and before it is answered.
 struct Deed {
     route: Route,
     act: Box<dyn FnOnce() + Send>,

@@ -6,7 +6,7 @@ use super::{COMMAND, were_set_up, world};
 use crate::fake::model::{Model, Plan, Request};
 use crate::world::World;
 
-/// What the second run says of the file in which each set-up leaves a trace.
+/// Shows the file in which each set-up leaves a trace.
 const LOOK: &str = "cat node_modules/x 2>/dev/null || echo none";
 
 /// Scripts one run that is set up by `command` on a branch, looks at the trace and writes `file`.

@@ -5,7 +5,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Everything a folder holds, its `.git` included: type, mode, time of change and content of each
+/// Lists everything a folder holds, its `.git` included: type, mode, time of change and content of each
 /// path.
 pub type Picture = BTreeMap<PathBuf, (u32, i64, i64, Vec<u8>)>;
 

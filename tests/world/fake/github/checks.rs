@@ -18,7 +18,7 @@ pub struct Job {
     pub started: Time,
 }
 
-/// What an older service says of a commit.
+/// A commit status, as older services set it.
 #[derive(Clone, Debug)]
 pub struct Status {
     pub id: u64,

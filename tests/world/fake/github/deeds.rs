@@ -14,7 +14,7 @@ use crate::fake::github::state::State;
 use crate::fake::github::state::What;
 use crate::fake::github::state::now;
 
-/// What a new issue or pull request says.
+/// The content of a new issue or pull request.
 #[derive(Clone, Debug, Default)]
 pub struct Draft {
     pub title: String,

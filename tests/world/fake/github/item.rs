@@ -14,7 +14,7 @@ use crate::fake::github::state::State;
 use crate::fake::github::state::What;
 use crate::fake::github::story;
 
-/// One issue or pull request. On GitHub every pull request is an issue, too.
+/// An issue or a pull request. On GitHub every pull request is an issue, too.
 #[derive(Clone)]
 pub struct Item {
     forge: Arc<Forge<State>>,

@@ -58,7 +58,7 @@ pub struct GitHub {
     _folder: TempDir,
 }
 
-/// What was asked of it, and what goes wrong on purpose, is the same for both forges.
+/// Tests read the requests and set faults in the same way for both forges.
 impl Deref for GitHub {
     type Target = Traffic;
 
@@ -91,7 +91,7 @@ impl GitHub {
         github
     }
 
-    /// Where the API begins, for the configuration of a client.
+    /// Returns the address that the API begins at, for the configuration of a client.
     pub fn api_url(&self) -> String {
         self.forge.api()
     }

@@ -5,7 +5,7 @@ use crate::fake::github::Item;
 use crate::fake::github::state::Comment;
 use crate::fake::github::story;
 
-/// One text of one author.
+/// A text of one author.
 #[derive(Clone)]
 pub struct Remark {
     item: Item,

@@ -16,7 +16,7 @@ use crate::fake::github::state::Pull;
 use crate::fake::github::state::State;
 use crate::fake::github::state::now;
 
-/// One repository.
+/// A repository of the fake GitHub.
 #[derive(Clone)]
 pub struct Repository {
     forge: Arc<Forge<State>>,

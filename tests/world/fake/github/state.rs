@@ -119,13 +119,13 @@ pub struct Pull {
     pub line_comments: Vec<LineComment>,
 }
 
-/// What somebody wrote below an item or on a line of its changes.
+/// A text that somebody wrote below an item or on a line of its changes.
 #[derive(Clone, Debug)]
 pub struct Comment {
     pub id: u64,
     pub author: String,
     pub body: String,
-    /// What the comment said before each edit, oldest first.
+    /// The text before each edit, oldest first.
     pub earlier: Vec<String>,
     pub reactions: Vec<Reaction>,
     pub created: Time,
@@ -150,7 +150,7 @@ pub struct Review {
     pub submitted: Time,
 }
 
-/// What a reviewer thinks of a pull request.
+/// A reviewer's verdict on a pull request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     Commented,

@@ -15,7 +15,7 @@ pub struct Token {
     pub installation: Option<Narrow>,
 }
 
-/// What a token of an installation was made for.
+/// The repositories and permissions that a token of an installation was made for.
 #[derive(Clone, Debug)]
 pub struct Narrow {
     /// Full names in lower case; all that the App is installed on where there are none.

@@ -19,7 +19,7 @@ use crate::fake::gitlab::state::State;
 use crate::fake::gitlab::state::What;
 use crate::fake::gitlab::state::now;
 
-/// What a new issue or merge request says.
+/// The content of a new issue or merge request.
 #[derive(Clone, Debug, Default)]
 pub struct Draft {
     pub title: String,

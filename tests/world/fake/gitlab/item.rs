@@ -16,7 +16,7 @@ use crate::fake::gitlab::state::State;
 use crate::fake::gitlab::state::What;
 use crate::fake::gitlab::story;
 
-/// One issue or merge request: they differ less than their names.
+/// An issue or a merge request: they differ less than their names.
 #[derive(Clone)]
 pub struct Item {
     forge: Arc<Forge<State>>,

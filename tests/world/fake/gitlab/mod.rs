@@ -52,7 +52,7 @@ pub struct GitLab {
     _folder: TempDir,
 }
 
-/// What was asked of it, and what goes wrong on purpose, is the same for both forges.
+/// Tests read the requests and set faults in the same way for both forges.
 impl Deref for GitLab {
     type Target = Traffic;
 
@@ -85,12 +85,12 @@ impl GitLab {
         gitlab
     }
 
-    /// Where the API begins.
+    /// Returns the address that the API begins at.
     pub fn api_url(&self) -> String {
         self.forge.api()
     }
 
-    /// Where GitLab itself is: most clients want this, and add `/api/v4`.
+    /// Returns the address of GitLab itself: most clients want this, and add `/api/v4`.
     pub fn url(&self) -> &str {
         &self.forge.origin
     }

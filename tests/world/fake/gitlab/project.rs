@@ -16,7 +16,7 @@ use crate::fake::gitlab::state::Merge;
 use crate::fake::gitlab::state::State;
 use crate::fake::gitlab::state::now;
 
-/// One project.
+/// A project of the fake GitLab.
 #[derive(Clone)]
 pub struct Project {
     forge: Arc<Forge<State>>,

@@ -3,7 +3,7 @@
 
 use crate::fake::gitlab::Item;
 
-/// One text of one author.
+/// A text of one author.
 #[derive(Clone)]
 pub struct Remark {
     item: Item,

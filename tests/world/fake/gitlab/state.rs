@@ -37,7 +37,7 @@ pub struct Token {
     pub scopes: Vec<String>,
 }
 
-/// What a member may do. GitLab knows them by these numbers.
+/// The role of a member. GitLab knows roles by these numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Access {
     None = 0,
@@ -87,7 +87,7 @@ pub enum Kind {
     MergeRequest,
 }
 
-/// Where an issue or a merge request is.
+/// The address of an issue or a merge request: its project, kind and number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     pub project: String,
@@ -121,7 +121,7 @@ pub struct Item {
     pub merge: Option<Merge>,
 }
 
-/// What only a merge request has.
+/// The part of an item that only a merge request has.
 #[derive(Clone, Debug)]
 pub struct Merge {
     pub source_project: String,
@@ -138,7 +138,7 @@ pub struct Note {
     pub discussion: String,
     pub author: String,
     pub body: String,
-    /// What the note said before each edit, oldest first.
+    /// The text before each edit, oldest first.
     pub earlier: Vec<String>,
     /// Written by GitLab itself, about what somebody did.
     pub is_system: bool,

@@ -7,7 +7,7 @@ use super::conversation::Request;
 use super::conversation::Said;
 use super::tokens;
 
-/// What the test has set.
+/// The checks that the test has asked for.
 #[derive(Debug, Default)]
 pub struct Rules {
     pub forbidden: Vec<String>,

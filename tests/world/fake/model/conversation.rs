@@ -17,7 +17,7 @@ pub struct Request {
     pub protocol: Protocol,
     pub model: String,
     pub messages: Vec<Said>,
-    /// What the model gets to read of it: the end of what was said, where the server cuts.
+    /// The part that the model gets to read: the end of what was said, where the server cuts.
     pub seen: String,
     /// The names of the native tools, as the request lists them.
     pub offered: Vec<String>,
@@ -26,7 +26,7 @@ pub struct Request {
     pub body: Value,
 }
 
-/// One message.
+/// A message of a conversation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Said {
     System(String),

@@ -10,7 +10,7 @@ use serde_json::json;
 use super::Model;
 use super::conversation::Request;
 
-/// What the model answers once.
+/// One answer of the model.
 #[derive(Clone, Debug, Default)]
 pub struct Answer {
     pub comment: String,
@@ -19,7 +19,7 @@ pub struct Answer {
     pub is_done: bool,
     /// Said as it is, instead of all the above.
     pub text: Option<String>,
-    /// What the server counts for the prompt, where that is not the truth.
+    /// The tokens that the server counts for the prompt, where that is not the truth.
     pub prompt_tokens: Option<u64>,
     /// Whether the server ends the reply at its length limit.
     pub is_cut: bool,

@@ -32,7 +32,7 @@ pub(super) fn take_counts_out(body: &mut Value) {
     }
 }
 
-/// What every protocol says in its own words.
+/// A reply, before a protocol puts it into its own words.
 struct Spoken {
     text: String,
     /// Native calls: id, name and arguments.

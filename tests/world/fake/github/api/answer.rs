@@ -14,7 +14,7 @@ pub use crate::fake::answer::created;
 pub use crate::fake::answer::no_content;
 pub use crate::fake::answer::ok;
 
-/// What every handler returns.
+/// The result of every handler.
 pub type Answer = Result<Response, Problem>;
 
 const DOCUMENTATION: &str = "https://docs.github.com/rest";

@@ -39,7 +39,7 @@ pub trait Kind: 'static {
     fn shown(view: &View<'_>, place: &Repository, id: u64) -> Result<Value, Problem>;
 }
 
-/// What stands below an issue or a pull request.
+/// The comments below an issue or a pull request.
 pub struct Below;
 
 impl Kind for Below {

@@ -16,7 +16,7 @@ use crate::fake::github::api::view::text;
 use crate::fake::github::state::What;
 use crate::fake::request::Fields;
 
-/// What has to stand in the question, in this order.
+/// The words that a question must have, in this order.
 const KNOWN: [&str; 10] = [
     "repository(owner: $owner, name: $name)",
     "issueOrPullRequest(number: $number)",

@@ -39,7 +39,7 @@ pub type Hub = Arc<Forge<State>>;
 pub struct Viewer {
     pub login: String,
     pub is_app: bool,
-    /// What a token of an installation was made for.
+    /// The repositories and permissions that a token of an installation was made for.
     pub installation: Option<Narrow>,
 }
 

@@ -65,7 +65,7 @@ fn written(
     })
 }
 
-/// What stands beside a line of a pull request.
+/// The comments on lines of a pull request.
 pub struct OnLines;
 
 impl Kind for OnLines {

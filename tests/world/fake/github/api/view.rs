@@ -21,9 +21,9 @@ use crate::fake::github::state::Time;
 #[derive(Clone, Copy)]
 pub struct View<'a> {
     pub state: &'a State,
-    /// Where the API begins.
+    /// The address that the API begins at.
     pub api: &'a str,
-    /// Where the pages for people would be.
+    /// The address that the pages for people would be at.
     pub web: &'a str,
     /// Who is looking.
     pub viewer: &'a str,
@@ -240,14 +240,14 @@ impl View<'_> {
         }
     }
 
-    /// Where a person would read the item.
+    /// Returns the address at which a person would read the item.
     pub fn page(&self, place: &Repository, item: &Item) -> String {
         let kind = if item.pull.is_some() { "pull" } else { "issues" };
         format!("{}/{}/{kind}/{}", self.web, place.full_name(), item.number)
     }
 }
 
-/// What somebody may do, in the five steps that GitHub tells.
+/// Returns what somebody may do, in the five steps that GitHub tells.
 pub fn permissions(permission: Permission) -> Value {
     json!({
         "admin": permission == Permission::Admin, "maintain": permission >= Permission::Maintain,

@@ -15,7 +15,7 @@ pub use crate::fake::answer::created;
 pub use crate::fake::answer::no_content;
 pub use crate::fake::answer::ok;
 
-/// What every handler returns.
+/// The result of every handler.
 pub type Answer = Result<Response, Problem>;
 
 /// A refusal, in GitLab's words.

@@ -17,14 +17,14 @@ use crate::fake::gitlab::state::Kind;
 use crate::fake::gitlab::state::Time;
 use crate::fake::request::Fields;
 
-/// What has to stand in the question about labels, in this order.
+/// The words that a question about labels must have, in this order.
 const LABELS: [&str; 3] = [
     "project(fullPath: $project)",
     "labels(searchTerm: $label, includeAncestorGroups: true)",
     "nodes { id title updatedAt }",
 ];
 
-/// What has to stand in the question about the last edit, in this order.
+/// The words that a question about the last edit must have, in this order.
 const LAST_EDIT: [&str; 5] = [
     "project(fullPath: $project)",
     "workItems(iid: $iid)",

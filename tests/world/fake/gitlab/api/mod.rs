@@ -81,7 +81,7 @@ fn project() -> Router<Lab> {
         )
 }
 
-/// What issues and merge requests have in common.
+/// Returns the routes that issues and merge requests have in common.
 fn item(kind: &str) -> Router<Lab> {
     let one = format!("/projects/{{project}}/{kind}/{{iid}}");
     let create = if kind == "issues" {

@@ -20,9 +20,9 @@ use crate::fake::gitlab::state::Time;
 #[derive(Clone, Copy)]
 pub struct View<'a> {
     pub state: &'a State,
-    /// Where the API begins.
+    /// The address that the API begins at.
     pub api: &'a str,
-    /// Where the pages for people would be.
+    /// The address that the pages for people would be at.
     pub web: &'a str,
     /// Who is looking.
     pub viewer: &'a str,
