@@ -12,8 +12,8 @@ use wait4::Wait4;
 /// The first argument that makes this program a meter.
 pub const METER: &str = "meter";
 
-/// The time between two looks at a process' peak. The kernel keeps the peak, so only what comes after the
-/// last look is missed.
+/// The time between two looks at a process' peak. The kernel keeps the peak, so only what comes
+/// after the last look is missed.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
 /// The resources that one process has used from its start to its end.

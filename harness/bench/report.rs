@@ -117,7 +117,8 @@ fn machine(scale: Scale) -> anyhow::Result<Value> {
     }))
 }
 
-/// Makes the folder of the report, beside the builds of all profiles. A short report never takes the place of a full one.
+/// Makes the folder of the report, beside the builds of all profiles. A short report never takes
+/// the place of a full one.
 fn folder(scale: Scale) -> anyhow::Result<PathBuf> {
     build::results(scale.of("bench", "bench-short"))
 }

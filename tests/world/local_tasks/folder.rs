@@ -5,8 +5,8 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Lists everything a folder holds, its `.git` included: type, mode, time of change and content of each
-/// path.
+/// Lists everything a folder holds, its `.git` included: type, mode, time of change and content of
+/// each path.
 pub type Picture = BTreeMap<PathBuf, (u32, i64, i64, Vec<u8>)>;
 
 pub fn write(folder: &Path, name: &str, content: impl AsRef<[u8]>) {

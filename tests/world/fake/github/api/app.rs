@@ -35,7 +35,8 @@ pub async fn app(Shared(hub): Shared<Hub>, viewer: Viewer) -> Answer {
     let slug = &app.slug;
     ok(json!({
         "id": app.id, "slug": slug, "node_id": node("A", app.id), "name": slug, "description": null,
-        "client_id": format!("Iv1.{}", app.id), "external_url": hub.origin, "html_url": format!("{}/apps/{slug}", hub.origin),
+        "client_id": format!("Iv1.{}", app.id), "external_url": hub.origin,
+        "html_url": format!("{}/apps/{slug}", hub.origin),
         "created_at": "2020-01-01T00:00:00Z", "updated_at": "2020-01-01T00:00:00Z", "permissions": app.permissions,
         "events": [], "owner": hub.show(&viewer, |view| view.user("acme")), "installations_count": 1,
     }))
@@ -171,7 +172,8 @@ fn installed(view: View<'_>, app: &App, owner: &str) -> Value {
     let url = format!("{}/app/installations/{}", view.api, app.installation);
     json!({
         "id": app.installation, "account": view.user(owner), "repository_selection": "all",
-        "access_tokens_url": format!("{url}/access_tokens"), "repositories_url": format!("{}/installation/repositories", view.api),
+        "access_tokens_url": format!("{url}/access_tokens"),
+        "repositories_url": format!("{}/installation/repositories", view.api),
         "html_url": format!("{}/settings/installations/{}", view.web, app.installation), "app_id": app.id,
         "app_slug": app.slug, "target_id": number_of(owner), "target_type": "Organization",
         "permissions": app.accepted(), "events": [], "single_file_name": null, "has_multiple_single_files": false,

@@ -57,16 +57,21 @@ fn check_run(view: View<'_>, place: &Repository, job: &Job) -> Value {
     );
     let is_over = job.conclusion.is_some();
     json!({
-        "id": job.id, "node_id": format!("CR_{}", job.id), "name": job.name, "head_sha": job.commit, "external_id": "", "url": url,
+        "id": job.id, "node_id": format!("CR_{}", job.id), "name": job.name, "head_sha": job.commit,
+        "external_id": "", "url": url,
         "html_url": page, "details_url": page, "status": if is_over { "completed" } else { "in_progress" },
-        "conclusion": job.conclusion, "started_at": text(job.started), "completed_at": is_over.then(|| text(job.started)),
+        "conclusion": job.conclusion, "started_at": text(job.started),
+        "completed_at": is_over.then(|| text(job.started)),
         "output": {
-            "title": null, "summary": null, "text": null, "annotations_count": 0, "annotations_url": format!("{url}/annotations"),
+            "title": null, "summary": null, "text": null, "annotations_count": 0,
+            "annotations_url": format!("{url}/annotations"),
         },
         "check_suite": {"id": job.id + 2}, "pull_requests": [],
         "app": {
-            "id": 15368, "slug": "github-actions", "node_id": "A_15368", "owner": view.user("github"), "name": "GitHub Actions",
-            "description": "", "external_url": "https://help.github.com/en/actions", "html_url": "https://github.com/apps/github-actions",
+            "id": 15368, "slug": "github-actions", "node_id": "A_15368", "owner": view.user("github"),
+            "name": "GitHub Actions",
+            "description": "", "external_url": "https://help.github.com/en/actions",
+            "html_url": "https://github.com/apps/github-actions",
             "created_at": text(place.created), "updated_at": text(place.created), "permissions": {}, "events": [],
         },
     })
@@ -79,7 +84,11 @@ fn combined_status(hub: &Hub, viewer: &Viewer, place: &(String, String), commit:
         // The newest of each context counts.
         let newest: Vec<_> = on_commit
             .iter()
-            .filter(|status| !on_commit.iter().any(|other| other.context == status.context && other.id > status.id))
+            .filter(|status| {
+                !on_commit
+                    .iter()
+                    .any(|other| other.context == status.context && other.id > status.id)
+            })
             .collect();
         let any = |states: &[&str]| newest.iter().any(|status| states.contains(&status.state.as_str()));
         let state = if any(&["failure", "error"]) {
@@ -92,7 +101,8 @@ fn combined_status(hub: &Hub, viewer: &Viewer, place: &(String, String), commit:
         let url = format!("{}/repos/{}/commits/{commit}", view.api, place.full_name());
         let shown: Vec<_> = newest.iter().map(|status| told(&url, status)).collect();
         Ok::<_, Problem>(json!({
-            "state": state, "statuses": shown, "sha": commit, "total_count": shown.len(), "repository": view.repository(place),
+            "state": state, "statuses": shown, "sha": commit, "total_count": shown.len(),
+            "repository": view.repository(place),
             "commit_url": url, "url": format!("{url}/status"),
         }))
     })?)

@@ -45,7 +45,8 @@ impl View<'_> {
             "login": login, "id": id, "node_id": node("U", id),
             "avatar_url": format!("{web}/avatars/{login}"), "gravatar_id": "", "url": user,
             "html_url": format!("{web}/{login}"), "followers_url": format!("{user}/followers"),
-            "following_url": format!("{user}/following{{/other_user}}"), "gists_url": format!("{user}/gists{{/gist_id}}"),
+            "following_url": format!("{user}/following{{/other_user}}"),
+            "gists_url": format!("{user}/gists{{/gist_id}}"),
             "starred_url": format!("{user}/starred{{/owner}}{{/repo}}"),
             "subscriptions_url": format!("{user}/subscriptions"), "organizations_url": format!("{user}/orgs"),
             "repos_url": format!("{user}/repos"), "events_url": format!("{user}/events{{/privacy}}"),
@@ -90,7 +91,8 @@ impl View<'_> {
         let mut repository = json!({
             "id": place.id, "node_id": node("R", place.id), "name": place.name, "full_name": full_name,
             "owner": self.user(&place.owner), "private": place.is_private, "html_url": html, "description": null,
-            "fork": place.parent.is_some(), "url": url, "clone_url": format!("{html}.git"), "git_url": format!("git:{}", html.trim_start_matches("http:")),
+            "fork": place.parent.is_some(), "url": url, "clone_url": format!("{html}.git"),
+            "git_url": format!("git:{}", html.trim_start_matches("http:")),
             "ssh_url": format!("git@{}:{full_name}.git", web.trim_start_matches("http://")), "svn_url": html,
             "mirror_url": null, "homepage": null, "language": null, "has_issues": place.has_issues,
             "default_branch": place.default_branch, "open_issues_count": open, "open_issues": open,
@@ -102,8 +104,10 @@ impl View<'_> {
             &mut repository,
             json!({
                 "forks_count": 0, "forks": 0, "stargazers_count": 0,
-                "watchers_count": 0, "watchers": 0, "size": 1, "is_template": false, "topics": [], "has_projects": false,
-                "has_wiki": false, "has_pages": false, "has_downloads": false, "has_discussions": false, "disabled": false,
+                "watchers_count": 0, "watchers": 0, "size": 1, "is_template": false, "topics": [],
+                "has_projects": false,
+                "has_wiki": false, "has_pages": false, "has_downloads": false, "has_discussions": false,
+                "disabled": false,
                 "license": null, "allow_forking": true, "web_commit_signoff_required": false,
             }),
         );
@@ -162,7 +166,8 @@ impl View<'_> {
             issue["draft"] = json!(pull.is_draft);
             issue["pull_request"] = json!({
                 "url": format!("{repository}/pulls/{}", item.number), "html_url": html,
-                "diff_url": format!("{html}.diff"), "patch_url": format!("{html}.patch"), "merged_at": pull.merged.map(text),
+                "diff_url": format!("{html}.diff"), "patch_url": format!("{html}.patch"),
+                "merged_at": pull.merged.map(text),
             });
         }
         issue

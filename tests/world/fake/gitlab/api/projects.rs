@@ -45,7 +45,8 @@ pub async fn token(Shared(lab): Shared<Lab>, viewer: Viewer) -> Answer {
         (scopes, state.tokens_end, !state.has_inactive_tokens)
     });
     ok(json!({
-        "id": 1, "name": "coding-agent", "revoked": false, "active": is_active, "scopes": scopes, "user_id": number_of(&viewer.0),
+        "id": 1, "name": "coding-agent", "revoked": false, "active": is_active, "scopes": scopes,
+        "user_id": number_of(&viewer.0),
         "created_at": "2020-01-01T00:00:00.000Z", "last_used_at": null, "expires_at": end,
     }))
 }
@@ -71,10 +72,14 @@ pub async fn user_by_id(Shared(lab): Shared<Lab>, viewer: Viewer, Path(id): Path
 pub async fn group(Shared(lab): Shared<Lab>, viewer: Viewer, Path(group): Path<String>) -> Answer {
     ok(lab.show(&viewer, |view| {
         let inside = in_group(view, &group, true);
-        let path = inside.first().map(|project| group_path(project, &group)).ok_or_else(|| Problem::not_found("Group"))?;
+        let path = inside
+            .first()
+            .map(|project| group_path(project, &group))
+            .ok_or_else(|| Problem::not_found("Group"))?;
         Ok(json!({
             "id": number_of(&path), "name": path, "path": path.rsplit('/').next(), "full_path": path, "full_name": path,
-            "description": "", "visibility": "private", "parent_id": null, "web_url": format!("{}/groups/{path}", view.web),
+            "description": "", "visibility": "private", "parent_id": null,
+            "web_url": format!("{}/groups/{path}", view.web),
         }))
     })?)
 }

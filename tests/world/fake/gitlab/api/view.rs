@@ -38,7 +38,8 @@ impl State {
 impl View<'_> {
     pub fn user(&self, username: &str) -> Value {
         json!({
-            "id": self.state.id_of(username), "username": username, "public_email": null, "name": username, "state": "active",
+            "id": self.state.id_of(username), "username": username, "public_email": null, "name": username,
+            "state": "active",
             "locked": false, "avatar_url": null, "web_url": format!("{}/{username}", self.web),
         })
     }
@@ -58,10 +59,12 @@ impl View<'_> {
             "created_at": text(project.created), "default_branch": project.default_branch, "tag_list": [], "topics": [],
             "ssh_url_to_repo": format!("git@{host}:{path}.git"), "http_url_to_repo": format!("{page}.git"),
             "web_url": page, "readme_url": null, "forks_count": 0, "star_count": 0, "avatar_url": null,
-            "last_activity_at": text(project.created), "visibility": if project.is_public { "public" } else { "private" },
+            "last_activity_at": text(project.created),
+            "visibility": if project.is_public { "public" } else { "private" },
             "namespace": {
                 "id": number_of(group), "name": group, "path": group.rsplit('/').next(), "kind": "group",
-                "full_path": group, "parent_id": null, "avatar_url": null, "web_url": format!("{}/groups/{group}", self.web),
+                "full_path": group, "parent_id": null, "avatar_url": null,
+                "web_url": format!("{}/groups/{group}", self.web),
             },
             "empty_repo": project.heads.is_empty(), "archived": project.is_archived, "issues_enabled": true,
             "merge_requests_enabled": true, "creator_id": 1, "open_issues_count": open(project),
@@ -97,7 +100,8 @@ impl View<'_> {
             "closed_by": item.closed_by.as_ref().map(|name| self.user(name)), "labels": item.labels, "milestone": null,
             "assignees": assignees, "assignee": assignees.first(), "author": self.user(&item.author),
             "user_notes_count": item.notes.iter().filter(|note| !note.is_system).count(), "upvotes": 0, "downvotes": 0,
-            "discussion_locked": item.is_locked, "web_url": format!("{}/{}/-/{folder}/{}", self.web, project.path, item.iid),
+            "discussion_locked": item.is_locked,
+            "web_url": format!("{}/{}/-/{folder}/{}", self.web, project.path, item.iid),
             "references": {"short": short, "relative": short, "full": full},
             "time_stats": {"time_estimate": 0, "total_time_spent": 0, "human_time_estimate": null, "human_total_time_spent": null},
             "task_completion_status": {"count": 0, "completed_count": 0},
@@ -106,8 +110,10 @@ impl View<'_> {
             None => add(
                 &mut shown,
                 json!({
-                    "type": "ISSUE", "issue_type": "issue", "confidential": item.is_confidential, "due_date": null, "has_tasks": false,
-                    "merge_requests_count": 0, "weight": null, "severity": "UNKNOWN", "moved_to_id": null, "service_desk_reply_to": null,
+                    "type": "ISSUE", "issue_type": "issue", "confidential": item.is_confidential, "due_date": null,
+                    "has_tasks": false,
+                    "merge_requests_count": 0, "weight": null, "severity": "UNKNOWN", "moved_to_id": null,
+                    "service_desk_reply_to": null,
                     "_links": {"self": format!("{}/projects/{}/issues/{}", self.api, project.id, item.iid)},
                 }),
             ),
@@ -119,10 +125,13 @@ impl View<'_> {
     fn only_of_merge(&self, project: &Project, item: &Item, merge: &Merge) -> Value {
         let source = self.state.project(&merge.source_project);
         json!({
-            "source_branch": merge.source, "target_branch": merge.target, "source_project_id": source.map(|source| source.id),
-            "target_project_id": project.id, "reviewers": [], "draft": item.is_draft(), "work_in_progress": item.is_draft(),
+            "source_branch": merge.source, "target_branch": merge.target,
+            "source_project_id": source.map(|source| source.id),
+            "target_project_id": project.id, "reviewers": [], "draft": item.is_draft(),
+            "work_in_progress": item.is_draft(),
             "imported": false, "merge_when_pipeline_succeeds": false, "merge_status": "can_be_merged",
-            "detailed_merge_status": if item.is_draft() { "draft_status" } else { "mergeable" }, "sha": head_of(project, item),
+            "detailed_merge_status": if item.is_draft() { "draft_status" } else { "mergeable" },
+            "sha": head_of(project, item),
             "merge_commit_sha": null, "squash_commit_sha": null, "squash": false, "merged_by": null, "merge_user": null,
             "merged_at": merge.merged.map(text), "prepared_at": text(item.created), "should_remove_source_branch": null,
             "force_remove_source_branch": false, "reference": format!("!{}", item.iid), "squash_on_merge": false,
@@ -144,7 +153,8 @@ impl View<'_> {
             json!({
                 "changes_count": project.git.changed(&target, &head_name).len().to_string(), "subscribed": false,
                 "diff_refs": {"base_sha": base, "head_sha": head, "start_sha": start}, "has_conflicts": !is_mergeable,
-                "user": {"can_merge": project.access(self.viewer) >= Access::Developer}, "merge_error": null, "first_contribution": false,
+                "user": {"can_merge": project.access(self.viewer) >= Access::Developer}, "merge_error": null,
+                "first_contribution": false,
                 "diverged_commits_count": 0, "rebase_in_progress": false, "pipeline": null, "head_pipeline": null,
             }),
         );
@@ -157,7 +167,8 @@ impl View<'_> {
             "id": note.id, "type": null, "body": note.body, "author": self.user(&note.author), "system": note.is_system,
             "created_at": text(note.created), "updated_at": text(note.updated), "noteable_id": item.id,
             "noteable_type": kind, "noteable_iid": item.iid, "project_id": project.id, "resolvable": false,
-            "confidential": note.is_internal, "internal": note.is_internal, "imported": false, "imported_from": "none", "commands_changes": {},
+            "confidential": note.is_internal, "internal": note.is_internal, "imported": false,
+            "imported_from": "none", "commands_changes": {},
         });
         if let Some((path, line)) = &note.position {
             let head = head_of(project, item);
@@ -178,7 +189,8 @@ impl View<'_> {
     pub fn award(&self, item: &Item, note: u64, award: &Award) -> Value {
         json!({
             "id": award.id, "name": award.name, "user": self.user(&award.author), "created_at": text(award.created),
-            "updated_at": text(award.created), "awardable_id": note, "awardable_type": "Note", "url": null, "item": item.iid,
+            "updated_at": text(award.created), "awardable_id": note, "awardable_type": "Note", "url": null,
+            "item": item.iid,
         })
     }
 
@@ -197,7 +209,8 @@ impl View<'_> {
             "name": name, "commit": project.git.commit_named(id).map(|commit| self.commit(project, &commit)),
             "merged": false, "protected": name == project.default_branch, "developers_can_push": true,
             "developers_can_merge": true, "can_push": project.access(self.viewer) >= Access::Developer,
-            "default": name == project.default_branch, "web_url": format!("{}/{}/-/tree/{name}", self.web, project.path),
+            "default": name == project.default_branch,
+            "web_url": format!("{}/{}/-/tree/{name}", self.web, project.path),
         })
     }
 }
