@@ -2,7 +2,7 @@
 //! was edited, who may write, and the bot's reactions.
 
 use coding_agent::forge::who::Who;
-use coding_agent::forge::{Comment, Forge, Permissions, Reaction, TaskSource, github, gitlab};
+use coding_agent::forge::{Comment, Diagnostics, Forge, Permissions, Reaction, TaskSource, github, gitlab};
 use coding_agent::task::id::TaskId;
 
 use crate::fake::github::Permission;
