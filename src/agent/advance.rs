@@ -2,8 +2,8 @@
 
 use crate::agent::claim::Claim;
 use crate::agent::record::FailureKind;
-use crate::agent::record::interruption::Setback;
-use crate::agent::record::outcome::Ending;
+use crate::agent::record::interruption::Interruption;
+use crate::agent::record::outcome::RunOutcome;
 use crate::agent::run::Run;
 use crate::agent::stages::closing;
 use crate::agent::stages::delivering;
@@ -20,17 +20,17 @@ const MOST_LOSSES: u32 = 3;
 
 /// Works on the run until it ends, waits for somebody, or the program stops. The lease is given
 /// back in every case.
-pub async fn advance(mut run: Run) -> Ending {
+pub async fn advance(mut run: Run) -> RunOutcome {
     let _watching = run.inbox.watch();
     if let Some(failure) = run.claim.record.failure.clone() {
         // It failed before, and only saying so did not succeed.
-        return finishing::put_down(run, Setback::Failed(failure)).await;
+        return finishing::finish(run, Interruption::Failed(failure)).await;
     }
     if run.claim.was_taken_up {
         run.inbox.listen_now().await;
         run.reporter.show_that_it_goes_on(&mut run.claim).await;
     }
-    let setback = loop {
+    let interruption = loop {
         if let Some(ending) = final_ending(&run.claim) {
             closing::leave(&mut run).await;
             return ending;
@@ -40,11 +40,11 @@ pub async fn advance(mut run: Run) -> Ending {
         }
         let stepped = match stage(&mut run).await {
             Ok(signal) => step(&mut run, signal).await,
-            Err(setback) => Err(setback),
+            Err(interruption) => Err(interruption),
         };
         match stepped {
             Ok(()) => {}
-            Err(Setback::WorkspaceLost(reason)) if run.claim.record.losses < MOST_LOSSES => {
+            Err(Interruption::WorkspaceLost(reason)) if run.claim.record.losses < MOST_LOSSES => {
                 // The stage begins again in a new container, with the work as it was last kept.
                 run.claim.record.losses += 1;
                 run.claim
@@ -53,14 +53,14 @@ pub async fn advance(mut run: Run) -> Ending {
             }
             // The token that was cancelled may have been the run's own: the mailbox knows who
             // did it.
-            Err(Setback::Interrupted) => break run.inbox.mailbox.verdict().unwrap_or(Setback::Interrupted),
-            Err(setback) => break setback,
+            Err(Interruption::Interrupted) => break run.inbox.mailbox.verdict().unwrap_or(Interruption::Interrupted),
+            Err(interruption) => break interruption,
         }
     };
-    finishing::put_down(run, setback).await
+    finishing::finish(run, interruption).await
 }
 
-async fn stage(run: &mut Run) -> Result<Signal, Setback> {
+async fn stage(run: &mut Run) -> Result<Signal, Interruption> {
     match run.claim.state {
         State::Planning => planning::plan(run).await,
         State::Preparing => preparing::prepare(run).await,
@@ -84,7 +84,7 @@ async fn stage(run: &mut Run) -> Result<Signal, Setback> {
 }
 
 /// Saves the state that `signal` leads to, and shows a person at the terminal where the work is.
-async fn step(run: &mut Run, signal: Signal) -> Result<(), Setback> {
+async fn step(run: &mut Run, signal: Signal) -> Result<(), Interruption> {
     run.claim.step(signal).await?;
     if !run.claim.state.is_final() {
         run.reporter
@@ -93,13 +93,13 @@ async fn step(run: &mut Run, signal: Signal) -> Result<(), Setback> {
     Ok(())
 }
 
-fn final_ending(claim: &Claim) -> Option<Ending> {
+fn final_ending(claim: &Claim) -> Option<RunOutcome> {
     match claim.state {
-        State::Done => Some(Ending::Done {
+        State::Done => Some(RunOutcome::Done {
             is_verified: claim.record.is_verified(),
         }),
-        State::Stopped => Some(Ending::Stopped),
-        State::Failed => Some(Ending::Failed(
+        State::Stopped => Some(RunOutcome::Stopped),
+        State::Failed => Some(RunOutcome::Failed(
             claim
                 .record
                 .failure

@@ -6,11 +6,11 @@ use std::time::Instant;
 
 use crate::agent::record::Record;
 use crate::agent::record::budget::Spent;
-use crate::agent::record::interruption::Setback;
+use crate::agent::record::interruption::Interruption;
 use crate::agent::record::redaction;
 use crate::agent::record::stop::Stop;
-use crate::agent::services::Workshop;
-use crate::agent::tool_outputs::Outputs;
+use crate::agent::services::Services;
+use crate::agent::tool_outputs::ToolOutputs;
 use crate::journal::fact::{Fact, Subject};
 use crate::llm::chat::Model;
 use crate::store::Lease;
@@ -18,7 +18,7 @@ use crate::task::state::{Signal, State};
 
 /// What is known of a claimed run, apart from what is open for it in this process.
 pub(crate) struct Claim {
-    pub(crate) services: Arc<Workshop>,
+    pub(crate) services: Arc<Services>,
     pub(crate) lease: Arc<Lease>,
     pub(crate) subject: Subject,
     pub(crate) state: State,
@@ -26,7 +26,7 @@ pub(crate) struct Claim {
     /// Cancelled with the program, or for this run alone by what comes in through its inbox.
     pub(crate) stop: Stop,
     /// Where tool outputs that are too long for the model are kept whole.
-    pub(crate) outputs: Outputs,
+    pub(crate) outputs: ToolOutputs,
     /// When this process took the run up.
     pub(crate) begun: Instant,
     /// Whether an earlier process worked on it.
@@ -37,34 +37,36 @@ impl Claim {
     /// Follows `signal` and saves the state it leads to.
     ///
     /// # Errors
-    /// [`Setback::Interrupted`] where the program is asked to stop: the step itself is saved then.
-    pub(crate) async fn step(&mut self, signal: Signal) -> Result<(), Setback> {
+    /// [`Interruption::Interrupted`] where the program is asked to stop: the step itself is saved then.
+    pub(crate) async fn step(&mut self, signal: Signal) -> Result<(), Interruption> {
         let from = self.state;
-        self.state = from.on(signal).map_err(|error| Setback::failed(error.to_string()))?;
+        self.state = from
+            .on(signal)
+            .map_err(|error| Interruption::failed(error.to_string()))?;
         self.record.postponed = 0;
         self.record.parked_since = None;
         self.record.parked = None;
-        if let Err(setback) = self.save().await {
+        if let Err(interruption) = self.save().await {
             // What is not saved has not happened.
             self.state = from;
-            return Err(setback);
+            return Err(interruption);
         }
         self.note(Fact::StageChanged { from, to: self.state });
         if self.stop.asked.is_cancelled() && !self.state.is_final() {
-            return Err(Setback::Interrupted);
+            return Err(Interruption::Interrupted);
         }
         Ok(())
     }
 
     /// Gives `work` up when the program is asked to stop: for what may take long and is simply done
     /// again.
-    pub(crate) async fn unless_stopped<T, E: Into<Setback>>(
+    pub(crate) async fn unless_stopped<T, E: Into<Interruption>>(
         &self,
         work: impl Future<Output = Result<T, E>>,
-    ) -> Result<T, Setback> {
+    ) -> Result<T, Interruption> {
         tokio::select! {
             biased;
-            () = self.stop.asked.cancelled() => Err(Setback::Interrupted),
+            () = self.stop.asked.cancelled() => Err(Interruption::Interrupted),
             result = work => result.map_err(Into::into),
         }
     }
@@ -79,14 +81,14 @@ impl Claim {
     }
 
     /// Saves the record in the state the run is in.
-    pub(crate) async fn save(&self) -> Result<(), Setback> {
+    pub(crate) async fn save(&self) -> Result<(), Interruption> {
         let record = self.written_record()?;
         Ok(self.services.store.save(&self.lease, self.state, &record).await?)
     }
 
     /// Returns the record as it is saved: without secrets, and with the time worked until now.
-    pub(crate) fn written_record(&self) -> Result<serde_json::Value, Setback> {
-        let mut record = serde_json::to_value(&self.record).map_err(|error| Setback::failed(error.to_string()))?;
+    pub(crate) fn written_record(&self) -> Result<serde_json::Value, Interruption> {
+        let mut record = serde_json::to_value(&self.record).map_err(|error| Interruption::failed(error.to_string()))?;
         record["worked_seconds"] = self.spent().seconds.into();
         redaction::clean_record(&self.services.redactor, &mut record);
         Ok(record)

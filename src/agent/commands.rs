@@ -3,10 +3,10 @@
 use crate::agent::claim::Claim;
 use crate::agent::prompt;
 use crate::agent::record::budget::Allowance;
-use crate::agent::record::interruption::Setback;
+use crate::agent::record::interruption::Interruption;
 use crate::agent::record::message::{Order, Origin};
 use crate::agent::reporter::Reporter;
-use crate::agent::reporter::destination::Thread;
+use crate::agent::reporter::destination::ReportTarget;
 use crate::agent::run::Run;
 use crate::agent::text::replies;
 use crate::journal::fact::Fact;
@@ -17,7 +17,7 @@ use crate::task::command::Command;
 
 /// Obeys what was ordered and gives what was said to the model, each once. Returns the message
 /// with the words, if there were any.
-pub(crate) async fn hear(run: &mut Run, chat: &mut Chat) -> Result<Option<Clean>, Setback> {
+pub(crate) async fn hear(run: &mut Run, chat: &mut Chat) -> Result<Option<Clean>, Interruption> {
     let mail = run.inbox.mailbox.take();
     for order in mail.orders {
         obey(&mut run.claim, &mut run.reporter, order).await?;
@@ -37,7 +37,7 @@ pub(crate) async fn hear(run: &mut Run, chat: &mut Chat) -> Result<Option<Clean>
 
 /// Takes what is said while the task is planned into the task, for the planner and for the
 /// work.
-pub(crate) async fn hear_while_planning(run: &mut Run, chat: &mut Chat) -> Result<(), Setback> {
+pub(crate) async fn hear_while_planning(run: &mut Run, chat: &mut Chat) -> Result<(), Interruption> {
     if let Some(text) = hear(run, chat).await? {
         run.claim.record.task_text.push('\n');
         run.claim.record.task_text.push_str(text.as_str());
@@ -46,7 +46,7 @@ pub(crate) async fn hear_while_planning(run: &mut Run, chat: &mut Chat) -> Resul
 }
 
 /// Follows an order that leaves the run at work.
-async fn obey(claim: &mut Claim, reporter: &mut Reporter, order: Order) -> Result<(), Setback> {
+async fn obey(claim: &mut Claim, reporter: &mut Reporter, order: Order) -> Result<(), Interruption> {
     let page = match &order.command {
         Command::Budget(tokens) => {
             allow(claim, *tokens);
@@ -71,9 +71,9 @@ pub(crate) async fn answer(
     reporter: &mut Reporter,
     order: &Order,
     page: &Page,
-) -> Result<(), Setback> {
+) -> Result<(), Interruption> {
     if let Origin::Comment(heard) | Origin::AboveWords(heard) = order.origin
-        && matches!(reporter.destination, Thread::Item { .. })
+        && matches!(reporter.destination, ReportTarget::Item { .. })
     {
         reporter.say(claim, &format!("reply-{}", heard.key), page).await?;
     }
@@ -81,7 +81,7 @@ pub(crate) async fn answer(
 }
 
 /// Remembers that an order was obeyed; a crash before repeats it, which changes nothing.
-pub(crate) async fn has_obeyed(claim: &mut Claim, order: &Order) -> Result<(), Setback> {
+pub(crate) async fn has_obeyed(claim: &mut Claim, order: &Order) -> Result<(), Interruption> {
     claim.note(Fact::Ordered {
         by: order.by.clone(),
         command: order.command.to_string(),

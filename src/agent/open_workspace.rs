@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use tokio::task::JoinHandle;
 
-use crate::agent::dialogue::control_tools::WishBox;
+use crate::agent::dialogue::control_tools::ControlTools;
 use crate::conversation::ToolSpec;
 use crate::gateway::ledger::Ledger;
 use crate::repository::mirror::Mirror;
 use crate::tool::toolbox::Toolbox;
-use crate::workspace::prefetch::Early;
+use crate::workspace::prefetch::Prefetch;
 use crate::workspace::project::Workspace;
 
 /// Repository, container and tools of a run, as far as they are open in this process.
@@ -17,9 +17,9 @@ pub(crate) struct RunWorkspace {
     /// The repository, once it was fetched by this process.
     pub(crate) mirror: Option<Mirror>,
     /// Container and tools, once they are open.
-    pub(crate) desk: Option<Desk>,
+    pub(crate) open: Option<OpenWorkspace>,
     /// The environment that is opened while the model plans.
-    pub(crate) early: Option<Early>,
+    pub(crate) early: Option<Prefetch>,
     /// What the container asked for and did not get.
     pub(crate) ledger: Arc<Ledger>,
 }
@@ -29,7 +29,7 @@ impl RunWorkspace {
     pub(crate) fn new(ledger: Ledger) -> Self {
         Self {
             mirror: None,
-            desk: None,
+            open: None,
             early: None,
             ledger: Arc::new(ledger),
         }
@@ -37,15 +37,15 @@ impl RunWorkspace {
 }
 
 /// Open while a run is worked on in this process.
-pub(crate) struct Desk {
+pub(crate) struct OpenWorkspace {
     pub workspace: Arc<Workspace>,
     pub toolbox: Arc<Toolbox>,
-    pub wishes: Arc<WishBox>,
+    pub control_tools: Arc<ControlTools>,
     pub specs: Arc<[ToolSpec]>,
-    pub keeping: Keeping,
+    pub keeping: SnapshotTimer,
 }
 
-impl Desk {
+impl OpenWorkspace {
     /// Ends the tool servers and removes the container; returns which it was.
     pub(crate) async fn clear(mut self) -> String {
         self.keeping.finish().await;
@@ -63,12 +63,12 @@ impl Desk {
 
 /// What became of the work since it was last kept.
 #[derive(Default)]
-pub(crate) struct Keeping {
+pub(crate) struct SnapshotTimer {
     pub(crate) turns: u32,
     pub(crate) running: Option<JoinHandle<()>>,
 }
 
-impl Keeping {
+impl SnapshotTimer {
     /// Waits for the snapshot that is being made, if one is.
     pub(crate) async fn finish(&mut self) {
         if let Some(running) = self.running.take() {

@@ -8,16 +8,16 @@ use tokio::sync::Mutex;
 use crate::agent::claim::Claim;
 use crate::agent::dialogue::Dialogue;
 use crate::agent::inbox::Inbox;
-use crate::agent::inbox::control_watcher::NearEar;
+use crate::agent::inbox::control_watcher::ControlWatcher;
 use crate::agent::inbox::mailbox::Mailbox;
-use crate::agent::inbox::thread_watcher::Ear;
+use crate::agent::inbox::thread_watcher::ThreadWatcher;
 use crate::agent::open_workspace::RunWorkspace;
 use crate::agent::record::stop::Stop;
 use crate::agent::record::{Failure, FailureKind, Record};
 use crate::agent::reporter::Reporter;
-use crate::agent::reporter::destination::Thread;
-use crate::agent::services::Workshop;
-use crate::agent::tool_outputs::Outputs;
+use crate::agent::reporter::destination::ReportTarget;
+use crate::agent::services::Services;
+use crate::agent::tool_outputs::ToolOutputs;
 use crate::gateway::ledger::Ledger;
 use crate::journal::fact::Subject;
 use crate::store::{Lease, Run as StoredRun};
@@ -41,9 +41,15 @@ pub struct Run {
 
 impl Run {
     /// Takes up a claimed run where it stands.
-    pub fn new(services: Arc<Workshop>, lease: Arc<Lease>, stored: &StoredRun, thread: Thread, stop: &Stop) -> Self {
+    pub fn new(
+        services: Arc<Services>,
+        lease: Arc<Lease>,
+        stored: &StoredRun,
+        thread: ReportTarget,
+        stop: &Stop,
+    ) -> Self {
         let record = serde_json::from_value(stored.record.clone()).unwrap_or_else(|error| unreadable(stored, &error));
-        let outputs = Outputs::new(services.settings.outputs_dir.join(lease.run.to_string()));
+        let outputs = ToolOutputs::new(services.settings.outputs_dir.join(lease.run.to_string()));
         let subject = Subject {
             task: Some(lease.task.clone()),
             run: Some(lease.run),
@@ -54,15 +60,15 @@ impl Run {
         });
         let stop = stop.child();
         let mailbox = Arc::new(Mailbox::new(stop.clone()));
-        let mut thread_watcher = Ear::new(
+        let mut thread_watcher = ThreadWatcher::new(
             Arc::clone(&services),
             &lease,
             stored.created_at,
             thread.clone(),
             Arc::clone(&mailbox),
         );
-        let may_pause = matches!(thread, Thread::Item { .. });
-        let control_watcher = NearEar::new(Arc::clone(&services), lease.run, may_pause, Arc::clone(&mailbox));
+        let may_pause = matches!(thread, ReportTarget::Item { .. });
+        let control_watcher = ControlWatcher::new(Arc::clone(&services), lease.run, may_pause, Arc::clone(&mailbox));
         if !matches!(stored.state, State::Queued | State::Planning) {
             thread_watcher.open(record.heard.clone());
         }
@@ -91,7 +97,13 @@ impl Run {
 
     /// Takes up a run that a fault of this program broke off. It is not tried again: it would only
     /// break off again.
-    pub fn broken(services: Arc<Workshop>, lease: Arc<Lease>, stored: &StoredRun, thread: Thread, stop: &Stop) -> Self {
+    pub fn broken(
+        services: Arc<Services>,
+        lease: Arc<Lease>,
+        stored: &StoredRun,
+        thread: ReportTarget,
+        stop: &Stop,
+    ) -> Self {
         let mut run = Self::new(services, lease, stored, thread, stop);
         run.claim.record.failure.get_or_insert(Failure {
             kind: FailureKind::Task,

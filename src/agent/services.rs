@@ -15,7 +15,7 @@ use crate::tool::McpServerConfig;
 use crate::workspace::containers::Containers;
 
 /// What all runs of a process share.
-pub struct Workshop {
+pub struct Services {
     pub store: Store,
     pub journal: Journal,
     pub redactor: Arc<Redactor>,

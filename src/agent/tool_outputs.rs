@@ -8,13 +8,13 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 const MOST_BYTES: u64 = 256 * 1024 * 1024;
 
 /// The outputs of one run. The folder goes with the logs of its day.
-pub(crate) struct Outputs {
+pub(crate) struct ToolOutputs {
     folder: PathBuf,
     count: AtomicU32,
     bytes: AtomicU64,
 }
 
-impl Outputs {
+impl ToolOutputs {
     pub(crate) fn new(folder: PathBuf) -> Self {
         Self {
             folder,

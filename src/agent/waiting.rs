@@ -9,11 +9,11 @@ use crate::agent::workspace::open;
 use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::agent::inbox::control_watcher::pause_file;
-use crate::agent::inbox::mailbox::Mail;
+use crate::agent::inbox::mailbox::Messages;
 use crate::agent::record::PausedBy;
-use crate::agent::record::interruption::Setback;
-use crate::agent::record::message::{Order, Words};
-use crate::agent::record::outcome::Ending;
+use crate::agent::record::interruption::Interruption;
+use crate::agent::record::message::{Order, UserMessage};
+use crate::agent::record::outcome::RunOutcome;
 use crate::agent::stages::finishing;
 use crate::agent::text::replies;
 use crate::task::command::Command;
@@ -21,18 +21,18 @@ use crate::task::state::{Signal, State};
 
 /// What became of a run that was looked after.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Attended {
+pub enum Visited {
     /// It stays as it was.
     Stays,
     /// It is due now.
     GoesOn,
-    Ended(Ending),
+    Ended(RunOutcome),
 }
 
 /// Hears what people say to the run, and lets it go on or ends it. One that is put back until
 /// `not_before` goes on earlier only when somebody says so. The lease is given back in every
 /// case.
-pub async fn attend(mut run: Run, not_before: Option<DateTime<Utc>>) -> Attended {
+pub async fn attend(mut run: Run, not_before: Option<DateTime<Utc>>) -> Visited {
     let put_back = not_before.filter(|until| *until > Utc::now() && !run.claim.state.is_set_aside());
     run.inbox
         .thread_watcher
@@ -42,8 +42,8 @@ pub async fn attend(mut run: Run, not_before: Option<DateTime<Utc>>) -> Attended
     run.inbox.listen_now().await;
     match run.inbox.mailbox.verdict() {
         // It is set aside already; a person is told so, the pause file needs no answer.
-        Some(Setback::Paused { order: None, .. }) if run.claim.state.is_set_aside() => {}
-        Some(Setback::Paused { order: Some(order), .. }) if run.claim.state.is_set_aside() => {
+        Some(Interruption::Paused { order: None, .. }) if run.claim.state.is_set_aside() => {}
+        Some(Interruption::Paused { order: Some(order), .. }) if run.claim.state.is_set_aside() => {
             let answered = commands::answer(
                 &mut run.claim,
                 &mut run.reporter,
@@ -53,20 +53,20 @@ pub async fn attend(mut run: Run, not_before: Option<DateTime<Utc>>) -> Attended
             .await;
             log(&run.claim, answered);
         }
-        Some(verdict) => return Attended::Ended(finishing::put_down(run, verdict).await),
+        Some(verdict) => return Visited::Ended(finishing::finish(run, verdict).await),
         None => {}
     }
     if is_expired(&run.claim) {
         let days = run.claim.services.settings.steering.expire_days;
-        let verdict = Setback::Withdrawn {
+        let verdict = Interruption::Withdrawn {
             reason: format!("nobody let it go on for {days} days"),
             item_exists: true,
         };
-        return Attended::Ended(finishing::put_down(run, verdict).await);
+        return Visited::Ended(finishing::finish(run, verdict).await);
     }
     let goes_on = match follow(&mut run, put_back.is_some()).await {
         Ok(goes_on) => goes_on,
-        Err(setback) => return Attended::Ended(finishing::put_down(run, setback).await),
+        Err(interruption) => return Visited::Ended(finishing::finish(run, interruption).await),
     };
     if !goes_on && run.claim.state.is_set_aside() && !run.reporter.is_shown(&run.claim, run.claim.state) {
         // The process that set it aside was killed on the way.
@@ -77,17 +77,17 @@ pub async fn attend(mut run: Run, not_before: Option<DateTime<Utc>>) -> Attended
     if let Err(error) = run.claim.services.store.release(&run.claim.lease, due).await {
         tracing::error!(task = %run.claim.lease.task, "the lease could not be given back, it runs out by itself: {error}");
     }
-    if goes_on { Attended::GoesOn } else { Attended::Stays }
+    if goes_on { Visited::GoesOn } else { Visited::Stays }
 }
 
 /// Follows what was ordered and said; returns whether the run goes on.
-async fn follow(run: &mut Run, is_put_back: bool) -> Result<bool, Setback> {
-    let Mail { orders, words } = run.inbox.mailbox.take();
+async fn follow(run: &mut Run, is_put_back: bool) -> Result<bool, Interruption> {
+    let Messages { orders, words } = run.inbox.mailbox.take();
     let mut goes_on = !run.claim.state.is_set_aside() && !is_put_back;
     for order in orders {
         if let (State::AwaitingApproval(_), Command::Deny(reason)) = (run.claim.state, &order.command) {
             match question::hear_denial(&mut run.claim, &order, reason.as_deref()) {
-                Ok(()) => return Err(Setback::Stopped { order }),
+                Ok(()) => return Err(Interruption::Stopped { order }),
                 Err(answer) => commands::answer(&mut run.claim, &mut run.reporter, &order, &answer).await?,
             }
             continue;
@@ -97,7 +97,7 @@ async fn follow(run: &mut Run, is_put_back: bool) -> Result<bool, Setback> {
     // Allowed by a process that was killed before it could let the run go on.
     goes_on |= matches!(run.claim.state, State::AwaitingApproval(_)) && run.claim.record.approval.is_some();
     // What people wrote is heard again, and read, by the worker that takes the run up.
-    goes_on |= run.claim.state == State::AwaitingAnswer && words.iter().any(Words::is_answer);
+    goes_on |= run.claim.state == State::AwaitingAnswer && words.iter().any(UserMessage::is_answer);
     let was_for_file = matches!(&run.claim.record.paused, Some(paused) if paused.by == PausedBy::File);
     let has_file = pause_file(&run.claim.services.settings.state_dir).exists();
     goes_on |= was_for_file && !has_file;
@@ -108,7 +108,7 @@ async fn follow(run: &mut Run, is_put_back: bool) -> Result<bool, Setback> {
     Ok(goes_on && !has_file)
 }
 
-async fn follow_order(claim: &mut Claim, reporter: &mut Reporter, order: &Order) -> Result<bool, Setback> {
+async fn follow_order(claim: &mut Claim, reporter: &mut Reporter, order: &Order) -> Result<bool, Interruption> {
     let is_limited = matches!(&claim.record.paused, Some(paused) if matches!(paused.by, PausedBy::Limit(_)));
     let is_for_approval = matches!(claim.state, State::AwaitingApproval(_));
     let is_held = pause_file(&claim.services.settings.state_dir).exists();
@@ -131,7 +131,7 @@ async fn follow_order(claim: &mut Claim, reporter: &mut Reporter, order: &Order)
 }
 
 /// Takes the run back to the stage it left.
-async fn go_on(claim: &mut Claim, reporter: &mut Reporter) -> Result<(), Setback> {
+async fn go_on(claim: &mut Claim, reporter: &mut Reporter) -> Result<(), Interruption> {
     let signal = match claim.state {
         State::AwaitingAnswer => Signal::Answered,
         State::AwaitingApproval(_) => Signal::Approved,
@@ -150,8 +150,8 @@ fn is_expired(claim: &Claim) -> bool {
     claim.state.is_set_aside() && since.is_some_and(|since| Utc::now() - since > days)
 }
 
-fn log(claim: &Claim, outcome: Result<(), Setback>) {
-    if let Err(setback) = outcome {
-        tracing::warn!(task = %claim.lease.task, "people could not be told: {setback:?}");
+fn log(claim: &Claim, outcome: Result<(), Interruption>) {
+    if let Err(interruption) = outcome {
+        tracing::warn!(task = %claim.lease.task, "people could not be told: {interruption:?}");
     }
 }

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use crate::agent::record::FailureKind;
-use crate::agent::record::outcome::Ending;
+use crate::agent::record::outcome::RunOutcome;
 
 /// Everything that was asked for was done, or there was nothing to do.
 pub const SUCCESS: u8 = 0;
@@ -21,28 +21,28 @@ pub const CONFIGURATION: u8 = 78;
 pub const KILLED: u8 = 130;
 
 /// Returns the code for how one run ended.
-pub fn of(ending: &Ending) -> u8 {
+pub fn of(ending: &RunOutcome) -> u8 {
     match ending {
-        Ending::Done { is_verified: true }
-        | Ending::Stopped
-        | Ending::Paused { by_limit: false }
-        | Ending::Waiting
-        | Ending::Interrupted
-        | Ending::Disowned => SUCCESS,
+        RunOutcome::Done { is_verified: true }
+        | RunOutcome::Stopped
+        | RunOutcome::Paused { by_limit: false }
+        | RunOutcome::Waiting
+        | RunOutcome::Interrupted
+        | RunOutcome::Disowned => SUCCESS,
         // A script must not mistake a draft that lists its own faults for a result.
-        Ending::Done { is_verified: false }
-        | Ending::Failed(FailureKind::Task)
-        | Ending::Paused { by_limit: true }
-        | Ending::Postponed(_)
-        | Ending::Unsaved => FAILED,
-        Ending::Failed(FailureKind::Policy) => REFUSED,
-        Ending::Failed(FailureKind::Unreadable) => UNREADABLE,
+        RunOutcome::Done { is_verified: false }
+        | RunOutcome::Failed(FailureKind::Task)
+        | RunOutcome::Paused { by_limit: true }
+        | RunOutcome::Postponed(_)
+        | RunOutcome::Unsaved => FAILED,
+        RunOutcome::Failed(FailureKind::Policy) => REFUSED,
+        RunOutcome::Failed(FailureKind::Unreadable) => UNREADABLE,
     }
 }
 
 /// Returns the code for several runs: that of the worst. A plain failure is worse than a refusal,
 /// and a refusal is worse than unreadable replies.
-pub fn of_all<'a>(endings: impl Iterator<Item = &'a Ending>) -> ExitCode {
+pub fn of_all<'a>(endings: impl Iterator<Item = &'a RunOutcome>) -> ExitCode {
     let codes: Vec<u8> = endings.map(of).collect();
     let gravest = [FAILED, REFUSED, UNREADABLE]
         .into_iter()

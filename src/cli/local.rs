@@ -10,8 +10,8 @@ use super::exit;
 use super::progress::{Progress, harmless};
 use super::session::{Session, complain, configuration, environment, refuse, write};
 use crate::agent::record::LocalTask;
-use crate::agent::record::outcome::Ending;
-use crate::agent::reporter::destination::Thread;
+use crate::agent::record::outcome::RunOutcome;
+use crate::agent::reporter::destination::ReportTarget;
 use crate::config::Config;
 use crate::secret::Clean;
 use crate::service::local::LocalOutcome;
@@ -40,7 +40,7 @@ pub async fn run(config: Option<&Path>, task: Task) -> ExitCode {
     };
     let service = Arc::clone(&session.service);
     let progress = Progress::start();
-    let thread = Thread::Terminal {
+    let thread = ReportTarget::Terminal {
         show: {
             let progress = progress.clone();
             Arc::new(move |text: &Clean| progress.now(text))
@@ -140,7 +140,7 @@ fn conclude(outcome: &LocalOutcome) -> ExitCode {
     }
     complain(harmless(outcome.report.as_str()));
     match outcome.ending {
-        Ending::Interrupted => exit::KILLED.into(),
+        RunOutcome::Interrupted => exit::KILLED.into(),
         _ => exit::of(&outcome.ending).into(),
     }
 }

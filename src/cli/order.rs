@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::exit;
 use super::session::{Session, complain, forge_configuration, print};
 use crate::agent::inbox::control_watcher::pause_file;
-use crate::agent::waiting::Attended;
+use crate::agent::waiting::Visited;
 use crate::service::Service;
 use crate::service::attending::Told;
 use crate::task::command::Command;
@@ -65,11 +65,11 @@ pub async fn tell(config: Option<&Path>, task: &str, command: &Command) -> ExitC
         .await
 }
 
-fn here(attended: &Attended) -> String {
+fn here(attended: &Visited) -> String {
     match attended {
-        Attended::Stays => "it waits".to_owned(),
-        Attended::GoesOn => "it goes on with the next free worker".to_owned(),
-        Attended::Ended(ending) => ending.to_string(),
+        Visited::Stays => "it waits".to_owned(),
+        Visited::GoesOn => "it goes on with the next free worker".to_owned(),
+        Visited::Ended(ending) => ending.to_string(),
     }
 }
 

@@ -7,7 +7,7 @@ use chrono::Utc;
 
 use super::Service;
 use crate::agent::run::Run;
-use crate::agent::waiting::{self, Attended};
+use crate::agent::waiting::{self, Visited};
 use crate::store::StoreError;
 use crate::task::command::Command;
 use crate::task::id::{RunId, TaskId};
@@ -26,7 +26,7 @@ pub enum Told {
     /// It was left for the worker that holds the run.
     Worker(RunId),
     /// No worker held the run, so the command took effect at once.
-    Here(Attended),
+    Here(Visited),
 }
 
 impl Service {
@@ -67,19 +67,19 @@ impl Service {
     }
 
     /// Attends to one run; `None` if a worker holds it.
-    async fn attend(&self, run: RunId) -> Result<Option<Attended>, StoreError> {
+    async fn attend(&self, run: RunId) -> Result<Option<Visited>, StoreError> {
         let Some((lease, stored)) = self.workshop.store.claim_run(run, LEASE).await? else {
             return Ok(None);
         };
         let Some(thread) = self.forges.thread(&stored.task) else {
             tracing::error!(task = %stored.task, "its forge is not among task_sources any more; the run waits");
             self.workshop.store.release(&lease, stored.not_before).await?;
-            return Ok(Some(Attended::Stays));
+            return Ok(Some(Visited::Stays));
         };
         let run = Run::new(Arc::clone(&self.workshop), Arc::new(lease), &stored, thread, &self.stop);
         // Boxed: its large future is rarely needed, but would be part of every caller's.
         let attended = Box::pin(waiting::attend(run, stored.not_before)).await;
-        if attended == Attended::GoesOn {
+        if attended == Visited::GoesOn {
             self.bell.ring();
         }
         Ok(Some(attended))

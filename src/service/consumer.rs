@@ -11,8 +11,8 @@ use tokio_util::task::AbortOnDropHandle;
 use super::Service;
 use crate::agent::advance::advance;
 use crate::agent::inbox::control_watcher::pause_file;
-use crate::agent::record::outcome::Ending;
-use crate::agent::reporter::destination::Thread;
+use crate::agent::record::outcome::RunOutcome;
+use crate::agent::reporter::destination::ReportTarget;
 use crate::agent::run::Run;
 use crate::journal::fact::Fact;
 use crate::store::{Lease, Run as StoredRun, Store, StoreError};
@@ -30,7 +30,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(15);
 pub struct Outcome {
     /// `None` if no run could be claimed.
     pub task: Option<TaskId>,
-    pub ending: Ending,
+    pub ending: RunOutcome,
 }
 
 impl std::fmt::Display for Outcome {
@@ -99,7 +99,7 @@ impl Service {
             Ok(claimed) => claimed?,
             Err(error) => {
                 tracing::error!("no run could be claimed: {error}");
-                let (task, ending) = (None, Ending::Unsaved);
+                let (task, ending) = (None, RunOutcome::Unsaved);
                 return Some(Outcome { task, ending });
             }
         };
@@ -109,7 +109,7 @@ impl Service {
             let until = Utc::now() + TimeDelta::hours(1);
             tracing::error!(task = %stored.task, "its forge is not among task_sources any more; the run waits");
             self.release(&lease, Some(until)).await;
-            let ending = Ending::Postponed(until);
+            let ending = RunOutcome::Postponed(until);
             return Some(Outcome { task, ending });
         };
         let ending = self.work_on(lease, stored, thread).await;
@@ -117,7 +117,7 @@ impl Service {
     }
 
     /// Works on a claimed run while its lease is extended.
-    pub async fn work_on(&self, lease: Lease, stored: StoredRun, thread: Thread) -> Ending {
+    pub async fn work_on(&self, lease: Lease, stored: StoredRun, thread: ReportTarget) -> RunOutcome {
         let lease = Arc::new(lease);
         self.record(&lease.task, Some(lease.run), Fact::Claimed);
         let ending = tokio::select! {
@@ -125,7 +125,7 @@ impl Service {
             () = beat(&self.workshop.store, &lease) => {
                 // The work is dropped where it is: another worker may hold the run by now.
                 tracing::error!(task = %lease.task, "the lease was lost; the run is given up");
-                Ending::Disowned
+                RunOutcome::Disowned
             }
         };
         let put_down = Fact::PutDown {
@@ -136,7 +136,7 @@ impl Service {
     }
 
     /// Advances the run in a task of its own, so that a panic ends one run and not the service.
-    async fn advance(&self, lease: &Arc<Lease>, stored: StoredRun, thread: Thread) -> Ending {
+    async fn advance(&self, lease: &Arc<Lease>, stored: StoredRun, thread: ReportTarget) -> RunOutcome {
         let workshop = || Arc::clone(&self.workshop);
         let run = Run::new(workshop(), Arc::clone(lease), &stored, thread.clone(), &self.stop);
         let panic = match apart(run).await {
@@ -159,7 +159,7 @@ impl Service {
                 let until = Utc::now() + TimeDelta::minutes(10);
                 tracing::error!(task = %lease.task, "and it could not be ended: {panic}");
                 self.release(lease, Some(until)).await;
-                Ending::Postponed(until)
+                RunOutcome::Postponed(until)
             }
         }
     }
@@ -172,12 +172,12 @@ impl Service {
 }
 
 /// True if claiming another run at once would be useless.
-fn must_pause(ending: &Ending) -> bool {
-    matches!(ending, Ending::Unsaved)
+fn must_pause(ending: &RunOutcome) -> bool {
+    matches!(ending, RunOutcome::Unsaved)
 }
 
 /// Advances the run in a task that is aborted with the caller's.
-async fn apart(run: Run) -> Result<Ending, tokio::task::JoinError> {
+async fn apart(run: Run) -> Result<RunOutcome, tokio::task::JoinError> {
     AbortOnDropHandle::new(tokio::spawn(advance(run))).await
 }
 

@@ -16,7 +16,7 @@ use super::forges::Connected;
 use super::producer::AdmitError;
 use crate::agent::record::Record;
 use crate::agent::record::follow_up::{Kind, Notes, Read, Round, Seen};
-use crate::agent::record::message::Heard;
+use crate::agent::record::message::HeardComment;
 use crate::agent::text::comments;
 use crate::agent::text::replies;
 use crate::forge::watched::{Checks, FailedCheck, OpenChange};
@@ -181,7 +181,7 @@ impl Service {
                 tracing::warn!(task = %change.task, "the reaction to {} could not be given: {error}", comment.key);
             }
             // Also where the run fails before it reads them, it was told of them.
-            let heard = Heard::of(&comment);
+            let heard = HeardComment::of(&comment);
             notes.heard.insert(heard.key, heard.fingerprint);
         }
         Ok(run)

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::agent::reporter::destination::Thread;
+use crate::agent::reporter::destination::ReportTarget;
 use crate::config::{Config, TaskSource};
 use crate::forge::github::GitHub;
 use crate::forge::gitlab::GitLab;
@@ -95,8 +95,8 @@ impl Forges {
 
     /// Returns where a task's people are told, or `None` where its forge is not configured any
     /// more.
-    pub fn thread(&self, task: &TaskId) -> Option<Thread> {
+    pub fn thread(&self, task: &TaskId) -> Option<ReportTarget> {
         let Connected { forge, labels, .. } = self.of(task)?.clone();
-        Some(Thread::Item { forge, labels })
+        Some(ReportTarget::Item { forge, labels })
     }
 }

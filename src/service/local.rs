@@ -7,9 +7,9 @@ use anyhow::{Context, anyhow};
 use uuid::Uuid;
 
 use super::Service;
-use crate::agent::record::outcome::Ending;
+use crate::agent::record::outcome::RunOutcome;
 use crate::agent::record::{LocalTask, Record};
-use crate::agent::reporter::destination::Thread;
+use crate::agent::reporter::destination::ReportTarget;
 use crate::agent::text::local_report;
 use crate::repository::mirror::Mirror;
 use crate::secret::Clean;
@@ -22,7 +22,7 @@ const LONGEST_DIFF: u64 = 16 * 1024 * 1024;
 
 /// How a local task ended and what it changed.
 pub struct LocalOutcome {
-    pub ending: Ending,
+    pub ending: RunOutcome,
     /// The patch; empty if nothing changed.
     pub diff: Clean,
     /// Report for people: what was changed, how it was verified, what it cost.
@@ -38,7 +38,7 @@ struct Shown {
 
 impl Service {
     /// Works on `local` now, in this process.
-    pub async fn work_on_local(&self, local: LocalTask, thread: Thread) -> anyhow::Result<LocalOutcome> {
+    pub async fn work_on_local(&self, local: LocalTask, thread: ReportTarget) -> anyhow::Result<LocalOutcome> {
         self.recover().await?;
         let task = TaskId::Local { id: Uuid::now_v7() };
         let first_line = local.text.trim().lines().next().unwrap_or_default();
@@ -56,7 +56,7 @@ impl Service {
         self.outcome(run, ending).await
     }
 
-    async fn outcome(&self, run: RunId, ending: Ending) -> anyhow::Result<LocalOutcome> {
+    async fn outcome(&self, run: RunId, ending: RunOutcome) -> anyhow::Result<LocalOutcome> {
         let stored = self.workshop.store.run(run).await?;
         let stored = stored.ok_or_else(|| anyhow!("the run is not in the store any more"))?;
         let record: Record = serde_json::from_value(stored.record).context("reading the run's record")?;
@@ -71,10 +71,10 @@ impl Service {
             let (patch, length) = mirror.patch(&base.commit, head).await?;
             let shown = self.shown(&patch, length).await?;
             let is_applied =
-                matches!(ending, Ending::Done { .. }) && record.local.as_ref().is_some_and(|local| !local.dry_run);
+                matches!(ending, RunOutcome::Done { .. }) && record.local.as_ref().is_some_and(|local| !local.dry_run);
             // A failure always keeps the patch: its text may name the file.
             kept = match ending {
-                Ending::Failed(_) => Some(patch.clone()),
+                RunOutcome::Failed(_) => Some(patch.clone()),
                 _ => shown.exact.filter(|_| !is_applied),
             };
             if kept.is_none() {

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::agent::record::stop::Stop;
-use crate::agent::services::{Settings, Workshop};
+use crate::agent::services::{Services, Settings};
 use crate::config::Config;
 use crate::forge::{ForgeError, Post};
 use crate::gateway::upstream::Upstream;
@@ -43,7 +43,7 @@ pub struct Host {
 
 /// The assembled program.
 pub struct Service {
-    workshop: Arc<Workshop>,
+    workshop: Arc<Services>,
     forges: Forges,
     bell: Doorbell,
     stop: Stop,
@@ -71,7 +71,7 @@ impl Service {
             instance(&config.state_dir),
             host.upstream,
         );
-        let workshop = Workshop {
+        let workshop = Services {
             store,
             journal,
             redactor,

@@ -7,7 +7,7 @@ use uuid::Uuid;
 use super::Service;
 use super::forges::Connected;
 use crate::agent::record::follow_up::Notes;
-use crate::agent::record::vouched::Vouched;
+use crate::agent::record::vouched::VouchedItem;
 use crate::agent::record::{PausedBy, Record};
 use crate::agent::workspace::confidentiality::neutral_title;
 
@@ -84,7 +84,7 @@ impl Service {
             title: title.clone(),
             is_discreet,
             trigger: Some(trigger),
-            vouched: Some(Vouched::of(&seen)),
+            vouched: Some(VouchedItem::of(&seen)),
             heard: self.heard_before(&item.task).await?,
             ..Record::default()
         };

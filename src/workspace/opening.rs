@@ -19,10 +19,10 @@ use crate::tool::mcp::McpServer;
 use crate::workspace::base::Base;
 use crate::workspace::containers::Containers;
 use crate::workspace::error::WorkspaceError;
-use crate::workspace::pool::Mark;
-use crate::workspace::project::{Parcel, Receiver, Workspace};
+use crate::workspace::pool::NameGuard;
+use crate::workspace::project::{Upload, UploadTarget, Workspace};
 use crate::workspace::set_up::dependencies::Dependencies;
-use crate::workspace::streams::tunnel::{self, InnerEnd, WayOut};
+use crate::workspace::streams::tunnel::{self, ContainerTunnel, TunnelEnd};
 
 /// What is to be opened, and for whom.
 #[derive(Clone)]
@@ -58,7 +58,7 @@ pub(crate) enum SetUp {
 }
 
 /// What was opened.
-pub(crate) struct Opened {
+pub(crate) struct OpenedWorkspace {
     pub(crate) workspace: Workspace,
     /// The built-in tools.
     pub(crate) tools: McpServer,
@@ -68,16 +68,16 @@ pub(crate) struct Opened {
 
 /// A container without the project. What is not at hand in it yet is opened; all of it is where it
 /// waited for the run.
-struct Begun {
+struct StartedContainer {
     container: Container,
-    inner_end: Option<InnerEnd>,
-    receiver: Option<Receiver>,
+    inner_end: Option<TunnelEnd>,
+    receiver: Option<UploadTarget>,
     tools: Option<McpServer>,
     /// Held until the project is in it: what comes in its place is started then, and not beside.
-    mark: Option<Mark>,
+    mark: Option<NameGuard>,
 }
 
-impl Begun {
+impl StartedContainer {
     fn new(container: Container) -> Self {
         Self {
             container,
@@ -116,13 +116,13 @@ impl Opening {
     }
 
     /// Takes over the container that an earlier process left, with the project in it.
-    pub(crate) async fn take_over(&self, container: Container) -> Result<Opened, WorkspaceError> {
+    pub(crate) async fn take_over(&self, container: Container) -> Result<OpenedWorkspace, WorkspaceError> {
         let way_out = async { Ok(self.way_out(&container, None).await?) };
         let way_out = self.unless_stopped(way_out).await?;
         let (mirror, base) = (self.mirror.clone(), self.base.clone());
         let tools = self.tools(&container);
         let workspace = Workspace::take_over(container, mirror, base, self.run.to_string());
-        Ok(Opened {
+        Ok(OpenedWorkspace {
             workspace: workspace.with(way_out),
             tools,
             has_waited: false,
@@ -131,7 +131,7 @@ impl Opening {
 
     /// Starts a container, or takes one that waits, and hands the project in, with the unfinished
     /// work that was kept. The images must be here.
-    pub(crate) async fn open(&self) -> Result<Opened, WorkspaceError> {
+    pub(crate) async fn open(&self) -> Result<OpenedWorkspace, WorkspaceError> {
         let containers = &self.containers;
         let docker = self.containers.docker().await?;
         let executor = containers.config.executor_file().map_err(WorkspaceError::Failed)?;
@@ -141,8 +141,8 @@ impl Opening {
         let packing = || async {
             let (mirror, base, run) = (self.mirror.clone(), self.base.clone(), self.run.to_string());
             match self.purpose {
-                Purpose::Work => Parcel::pack(mirror, base, author, run).await,
-                Purpose::Checks => Parcel::pack_commit(mirror, base, author, run).await,
+                Purpose::Work => Upload::pack(mirror, base, author, run).await,
+                Purpose::Checks => Upload::pack_commit(mirror, base, author, run).await,
             }
         };
         // Side by side, here and below: each waits for other programs most of the time.
@@ -156,7 +156,7 @@ impl Opening {
                 // that.
                 tracing::info!(task = %self.task, "a container that waited cannot be used: {error}");
                 self.containers.pool.distrust(&self.name);
-                let begun = Begun::new(docker.start(&start).await?);
+                let begun = StartedContainer::new(docker.start(&start).await?);
                 let completed = self.complete(docker, &start, begun, packing().await).await;
                 completed.map_err(Flaw::into_error)
             }
@@ -165,14 +165,14 @@ impl Opening {
     }
 
     /// Takes a container that waits, or starts one.
-    async fn begin(&self, docker: &Docker, start: &Start<'_>) -> Result<Begun, EnvironmentError> {
+    async fn begin(&self, docker: &Docker, start: &Start<'_>) -> Result<StartedContainer, EnvironmentError> {
         let basis = docker.basis(start).await?;
         let Some(waiting) = self.containers.pool.take(&self.name, &basis) else {
-            return docker.start_on(start, basis).await.map(Begun::new);
+            return docker.start_on(start, basis).await.map(StartedContainer::new);
         };
         let container = waiting.warm.container;
         match docker.adopt(start, &basis, container.clone()).await {
-            Ok(container) => Ok(Begun {
+            Ok(container) => Ok(StartedContainer {
                 container,
                 inner_end: waiting.inner_end,
                 receiver: Some(waiting.receiver),
@@ -185,7 +185,7 @@ impl Opening {
                 if let Err(error) = container.remove().await {
                     tracing::warn!("it could not be removed, it is swept later: {error}");
                 }
-                docker.start_on(start, basis).await.map(Begun::new)
+                docker.start_on(start, basis).await.map(StartedContainer::new)
             }
         }
     }
@@ -195,9 +195,9 @@ impl Opening {
         &self,
         docker: &Docker,
         start: &Start<'_>,
-        begun: Begun,
-        parcel: Result<Parcel, WorkspaceError>,
-    ) -> Result<Opened, Flaw> {
+        begun: StartedContainer,
+        parcel: Result<Upload, WorkspaceError>,
+    ) -> Result<OpenedWorkspace, Flaw> {
         let container = begun.container;
         let furnishing = Box::pin(async {
             let parcel = parcel.map_err(Flaw::Elsewhere)?;
@@ -235,7 +235,7 @@ impl Opening {
             furnished = furnishing => furnished,
         };
         match furnished {
-            Ok((workspace, way_out, (), tools)) => Ok(Opened {
+            Ok((workspace, way_out, (), tools)) => Ok(OpenedWorkspace {
                 workspace: workspace.with(way_out),
                 tools,
                 has_waited: begun.mark.is_some(),
@@ -286,8 +286,8 @@ impl Opening {
     async fn way_out(
         &self,
         container: &Container,
-        inner_end: Option<InnerEnd>,
-    ) -> Result<Option<WayOut>, EnvironmentError> {
+        inner_end: Option<TunnelEnd>,
+    ) -> Result<Option<ContainerTunnel>, EnvironmentError> {
         let containers = &self.containers;
         let Some(policy) = containers.config.policy(&self.environment) else {
             return Ok(None);
@@ -297,9 +297,14 @@ impl Opening {
         let gateway = Arc::new(Gateway::new(policy, upstream, gate.clone(), ledger));
         let inner_end = match inner_end {
             Some(inner_end) => inner_end,
-            None => InnerEnd::open(container).await?,
+            None => TunnelEnd::open(container).await?,
         };
-        Ok(Some(WayOut::serve(container.clone(), gateway, gate, inner_end)))
+        Ok(Some(ContainerTunnel::serve(
+            container.clone(),
+            gateway,
+            gate,
+            inner_end,
+        )))
     }
 
     async fn unless_stopped<T>(
@@ -330,7 +335,7 @@ impl Flaw {
     }
 }
 
-impl Opened {
+impl OpenedWorkspace {
     /// Tells whether it can be worked in where `set_up` is wanted. One that was not begun with any
     /// has everything still to come.
     pub(crate) fn serves(&self, set_up: &SetUp) -> bool {

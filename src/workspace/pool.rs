@@ -14,8 +14,8 @@ use uuid::Uuid;
 
 use crate::environment::starting::{Basis, Warm};
 use crate::tool::mcp::McpServer;
-use crate::workspace::project::Receiver;
-use crate::workspace::streams::tunnel::InnerEnd;
+use crate::workspace::project::UploadTarget;
+use crate::workspace::streams::tunnel::TunnelEnd;
 
 /// The containers that wait in this process.
 #[derive(Default)]
@@ -29,28 +29,28 @@ pub struct Pool {
 
 #[derive(Default)]
 struct Shelves {
-    waiting: HashMap<String, Vec<Waiting>>,
+    waiting: HashMap<String, Vec<PooledContainer>>,
     /// The image or the executor is another one by now.
-    stale: Vec<Waiting>,
+    stale: Vec<PooledContainer>,
 }
 
 /// One of them.
-pub(crate) struct Waiting {
+pub(crate) struct PooledContainer {
     pub(crate) warm: Warm,
     /// Where containers have a way out.
-    pub(crate) inner_end: Option<InnerEnd>,
+    pub(crate) inner_end: Option<TunnelEnd>,
     /// Takes the project in.
-    pub(crate) receiver: Receiver,
+    pub(crate) receiver: UploadTarget,
     /// The built-in tools, connected.
     pub(crate) tools: McpServer,
     /// Says that it is not litter.
-    pub(crate) mark: Mark,
+    pub(crate) mark: NameGuard,
     /// Since when it waits.
     pub(crate) since: Instant,
 }
 
 /// Keeps a container from being swept until it is a run's; dropping it has the pool filled up.
-pub(crate) struct Mark {
+pub(crate) struct NameGuard {
     name: String,
     names: Arc<Mutex<HashSet<String>>>,
     changed: Arc<Notify>,
@@ -58,7 +58,7 @@ pub(crate) struct Mark {
 
 impl Pool {
     /// Takes one for `environment` that is what a new container would be, if there is one.
-    pub(crate) fn take(&self, environment: &str, basis: &Basis) -> Option<Waiting> {
+    pub(crate) fn take(&self, environment: &str, basis: &Basis) -> Option<PooledContainer> {
         if basis.has_set_up() {
             return None;
         }
@@ -90,7 +90,7 @@ impl Pool {
     }
 
     /// Takes out what is no use any more, or has waited for longer than `longest`.
-    pub(crate) fn stale(&self, longest: Duration) -> Vec<Waiting> {
+    pub(crate) fn stale(&self, longest: Duration) -> Vec<PooledContainer> {
         let mut shelves = self.shelves();
         let mut stale = std::mem::take(&mut shelves.stale);
         for waiting in shelves.waiting.values_mut() {
@@ -100,7 +100,7 @@ impl Pool {
     }
 
     /// Takes out all there is.
-    pub(crate) fn all(&self) -> Vec<Waiting> {
+    pub(crate) fn all(&self) -> Vec<PooledContainer> {
         let shelves = std::mem::take(&mut *self.shelves());
         shelves.waiting.into_values().flatten().chain(shelves.stale).collect()
     }
@@ -109,7 +109,7 @@ impl Pool {
         self.shelves().waiting.get(environment).map_or(0, Vec::len)
     }
 
-    pub(crate) fn put(&self, environment: &str, waiting: Waiting) {
+    pub(crate) fn put(&self, environment: &str, waiting: PooledContainer) {
         let mut shelves = self.shelves();
         shelves.waiting.entry(environment.to_owned()).or_default().push(waiting);
     }
@@ -120,10 +120,10 @@ impl Pool {
     }
 
     /// Returns a new name, and keeps what bears it from being swept.
-    pub(crate) fn mark(&self) -> Mark {
+    pub(crate) fn mark(&self) -> NameGuard {
         let name = format!("coding-agent-warm-{}", Uuid::now_v7().simple());
         lock(&self.names).insert(name.clone());
-        Mark {
+        NameGuard {
             name,
             names: Arc::clone(&self.names),
             changed: Arc::clone(&self.changed),
@@ -135,14 +135,14 @@ impl Pool {
     }
 }
 
-impl Mark {
+impl NameGuard {
     /// Returns the container's name.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 }
 
-impl Drop for Mark {
+impl Drop for NameGuard {
     fn drop(&mut self) {
         lock(&self.names).remove(&self.name);
         self.changed.notify_one();

@@ -15,9 +15,9 @@ use crate::tool::ToolServer;
 use crate::tool::mcp::McpServer;
 use crate::workspace::containers::Containers;
 use crate::workspace::containers::milliseconds_since;
-use crate::workspace::pool::Waiting;
+use crate::workspace::pool::PooledContainer;
 use crate::workspace::project::Workspace;
-use crate::workspace::streams::tunnel::InnerEnd;
+use crate::workspace::streams::tunnel::TunnelEnd;
 
 /// From the moment a run has its container to the start of the next that waits, which would take
 /// the processor from its first command.
@@ -103,7 +103,7 @@ impl PoolFiller<'_> {
     }
 
     /// Returns `None` where the program is asked to stop.
-    async fn start(&self, name: &str, environment: &Environment) -> Result<Option<Waiting>, EnvironmentError> {
+    async fn start(&self, name: &str, environment: &Environment) -> Result<Option<PooledContainer>, EnvironmentError> {
         let (containers, stop) = (self.containers, self.stop);
         let config = &containers.config;
         let docker = containers.docker().await?;
@@ -123,7 +123,7 @@ impl PoolFiller<'_> {
         let tools = Workspace::server(&warm.container, config);
         let inner_end = async {
             match config.policy(environment) {
-                Some(_) => InnerEnd::open(&warm.container).await.map(Some),
+                Some(_) => TunnelEnd::open(&warm.container).await.map(Some),
                 None => Ok(None),
             }
         };
@@ -150,7 +150,7 @@ impl PoolFiller<'_> {
             milliseconds: milliseconds_since(begun),
         };
         self.journal.record(&Subject::default(), warmed);
-        Ok(Some(Waiting {
+        Ok(Some(PooledContainer {
             warm,
             inner_end,
             receiver,
@@ -161,8 +161,8 @@ impl PoolFiller<'_> {
     }
 }
 
-async fn discard(waiting: Waiting) {
-    let Waiting { warm, tools, .. } = &waiting;
+async fn discard(waiting: PooledContainer) {
+    let PooledContainer { warm, tools, .. } = &waiting;
     remove(&warm.container, tools).await;
 }
 

@@ -9,17 +9,17 @@ use tokio::task::JoinHandle;
 
 use crate::workspace::base::Base;
 use crate::workspace::error::WorkspaceError;
-use crate::workspace::opening::{Opened, Opening};
+use crate::workspace::opening::{OpenedWorkspace, Opening};
 
 /// What was begun early. It must be taken or discarded: dropping it leaves a container for the next
 /// sweep.
-pub(crate) struct Early {
+pub(crate) struct Prefetch {
     name: String,
     base: Base,
-    opening: JoinHandle<Result<Option<Opened>, WorkspaceError>>,
+    opening: JoinHandle<Result<Option<OpenedWorkspace>, WorkspaceError>>,
 }
 
-impl Early {
+impl Prefetch {
     /// Begins to open the environment if its images are here.
     pub(crate) fn begin(opening: Opening) -> Self {
         Self {
@@ -35,7 +35,7 @@ impl Early {
     }
 
     /// Waits until it is open and returns it, if it is what `opening` wants.
-    pub(crate) async fn take_for(self, opening: &Opening) -> Option<Opened> {
+    pub(crate) async fn take_for(self, opening: &Opening) -> Option<OpenedWorkspace> {
         let is_wanted = self.name == opening.name && self.base == opening.base;
         let opened = self.opened().await?;
         if is_wanted && opened.serves(&opening.set_up) {
@@ -52,10 +52,10 @@ impl Early {
         }
     }
 
-    async fn opened(self) -> Option<Opened> {
+    async fn opened(self) -> Option<OpenedWorkspace> {
         let reason = match self.opening.await {
             Ok(Ok(opened)) => return opened,
-            Ok(Err(setback)) => format!("{setback:?}"),
+            Ok(Err(interruption)) => format!("{interruption:?}"),
             Err(error) => error.to_string(),
         };
         tracing::debug!("an environment was not opened early: {reason}");

@@ -19,7 +19,7 @@ use crate::workspace::base::Base;
 use crate::workspace::error::WorkspaceError;
 use crate::workspace::scripts::{self, BRING_BACK, END_SET_UP, EXCHANGE, HAND_IN, PACK, TOUCHED, UNDO_CHECKS};
 use crate::workspace::streams::executor::ExecutorStream;
-use crate::workspace::streams::tunnel::WayOut;
+use crate::workspace::streams::tunnel::ContainerTunnel;
 
 /// The project in a running container.
 pub struct Workspace {
@@ -30,16 +30,16 @@ pub struct Workspace {
     /// The snapshot that was kept last, by this process.
     kept: Mutex<Option<CommitId>>,
     /// Open as long as the workspace is.
-    way_out: Option<WayOut>,
+    way_out: Option<ContainerTunnel>,
 }
 
 /// What waits in a container for the project.
-pub struct Receiver {
+pub struct UploadTarget {
     process: Attached,
 }
 
 /// The project on its way into a container. It can be made ready while that starts.
-pub struct Parcel {
+pub struct Upload {
     mirror: Mirror,
     base: Base,
     run: String,
@@ -52,7 +52,7 @@ pub struct Parcel {
     pack: Box<dyn AsyncRead + Send + Unpin>,
 }
 
-impl Parcel {
+impl Upload {
     /// Begins to pack the history, the branch, and the unfinished work of the run that was kept.
     pub async fn pack(mirror: Mirror, base: Base, author: &Author, run: String) -> Result<Self, WorkspaceError> {
         let unfinished = mirror.kept_wip(&run).await?;
@@ -101,14 +101,14 @@ impl Workspace {
     }
 
     /// Starts what takes the project in, in a fresh container. It waits for [`Self::hand_in`].
-    pub async fn receiver(container: &Container) -> Result<Receiver, EnvironmentError> {
+    pub async fn receiver(container: &Container) -> Result<UploadTarget, EnvironmentError> {
         let process = container.attach(&script(HAND_IN, &[]), &scripts::ENVIRONMENT).await?;
-        Ok(Receiver { process })
+        Ok(UploadTarget { process })
     }
 
     /// Hands the project to what waits for it in `container`.
-    pub async fn hand_in(container: Container, receiver: Receiver, parcel: Parcel) -> Result<Self, WorkspaceError> {
-        let Parcel {
+    pub async fn hand_in(container: Container, receiver: UploadTarget, parcel: Upload) -> Result<Self, WorkspaceError> {
+        let Upload {
             mirror,
             base,
             run,
@@ -146,7 +146,7 @@ impl Workspace {
 
     /// Keeps the container's way out open from now on.
     #[must_use]
-    pub fn with(mut self, way_out: Option<WayOut>) -> Self {
+    pub fn with(mut self, way_out: Option<ContainerTunnel>) -> Self {
         self.way_out = way_out;
         self
     }
@@ -154,7 +154,7 @@ impl Workspace {
     /// Lets the container out while set-up commands run in it, until what is returned is dropped;
     /// `None` where it has no way out.
     pub fn let_out(&self) -> Option<HeldOpen> {
-        self.way_out.as_ref().map(WayOut::during_set_up)
+        self.way_out.as_ref().map(ContainerTunnel::during_set_up)
     }
 
     /// Returns the built-in tool server in `container`; the project need not be there yet.

@@ -1,7 +1,7 @@
 //! Whole comments, composed as the program composes them and judged as the forges render them.
 
-use coding_agent::agent::record::hold_reason::Objection;
-use coding_agent::agent::record::{Failure, Held, Kept, Paused, PausedBy, Record, Saved};
+use coding_agent::agent::record::hold_reason::HoldReason;
+use coding_agent::agent::record::{Failure, HeldResult, KeptWork, Paused, PausedBy, Record, SavedWork};
 use coding_agent::agent::services::Settings;
 use coding_agent::agent::settings::Planning;
 use coding_agent::agent::settings::Steering;
@@ -52,7 +52,7 @@ pub fn comments(bytes: &[u8]) {
     let done = judged(&comments::done(&record, &settings));
     done.has(&["Nothing was checked", "model turn"]);
     let failure = Failure::of_task(part(2));
-    let saved = Saved::Kept(Kept::File {
+    let saved = SavedWork::Kept(KeptWork::File {
         file: part(3),
         reference: part(1),
     });
@@ -89,13 +89,13 @@ pub fn comments(bytes: &[u8]) {
 fn held_back(record: &Record, part: &dyn Fn(usize) -> String) -> Record {
     Record {
         paused: Some(Paused {
-            by: PausedBy::Objections(Box::new(Held {
+            by: PausedBy::Objections(Box::new(HeldResult {
                 objections: vec![
-                    Objection::Protected { path: part(0) },
-                    Objection::Protected { path: part(1) },
+                    HoldReason::Protected { path: part(0) },
+                    HoldReason::Protected { path: part(1) },
                 ],
                 diff: part(2),
-                ..Held::default()
+                ..HeldResult::default()
             })),
             at: chrono::DateTime::default(),
             saved: None,
@@ -128,7 +128,7 @@ fn record(part: &dyn Fn(usize) -> String) -> Record {
         paused: Some(Paused {
             by: PausedBy::Question(part(2)),
             at: chrono::DateTime::default(),
-            saved: Some(Saved::Branch(part(0))),
+            saved: Some(SavedWork::Branch(part(0))),
         }),
         ..Record::default()
     }

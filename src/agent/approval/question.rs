@@ -3,10 +3,10 @@
 use crate::agent::claim::Claim;
 use std::collections::BTreeSet;
 
-use crate::agent::record::hold_reason::{Objection, Objections};
-use crate::agent::record::interruption::Setback;
+use crate::agent::record::hold_reason::{HoldReason, HoldReasons};
+use crate::agent::record::interruption::Interruption;
 use crate::agent::record::message::{Order, Origin};
-use crate::agent::record::{Held, Paused, PausedBy, Unseen};
+use crate::agent::record::{HeldResult, Paused, PausedBy, Unseen};
 use crate::agent::text::replies;
 use crate::approval::digest::{Beginning, Digest, Hashing};
 use crate::approval::extent::{Extent, Touched, changed_lines, in_order};
@@ -23,7 +23,7 @@ const LONGEST_DIFFERENCE: usize = 20 * 1024;
 const MOST_FILES: usize = 100;
 
 /// Returns the digest of all that would be pushed.
-pub(crate) async fn digest_of(mirror: &Mirror, base: &CommitId, head: &CommitId) -> Result<Digest, Setback> {
+pub(crate) async fn digest_of(mirror: &Mirror, base: &CommitId, head: &CommitId) -> Result<Digest, Interruption> {
     let mut hashing = Hashing::default();
     mirror.each_step(base, head, |bytes| hashing.add(bytes)).await?;
     Ok(hashing.finish())
@@ -35,15 +35,15 @@ pub(crate) async fn put_question(
     mirror: &Mirror,
     (base, head): (&CommitId, &CommitId),
     digest: Digest,
-    objections: Objections,
-) -> Result<(), Setback> {
+    objections: HoldReasons,
+) -> Result<(), Interruption> {
     let touched = mirror.touched(base, head).await?;
     let extent = Extent {
         commits: mirror.count(base, head).await?,
         files: touched.len(),
         lines: touched.iter().map(|(_, lines)| lines).sum(),
     };
-    let objected: BTreeSet<&str> = objections.shown.iter().filter_map(Objection::path).collect();
+    let objected: BTreeSet<&str> = objections.shown.iter().filter_map(HoldReason::path).collect();
     let touched = touched
         .into_iter()
         .map(|(path, lines)| Touched { path, lines })
@@ -57,7 +57,7 @@ pub(crate) async fn put_question(
     });
     let at = question.at;
     claim.record.paused = Some(Paused {
-        by: PausedBy::Objections(Box::new(Held {
+        by: PausedBy::Objections(Box::new(HeldResult {
             // What was allowed before was another result, or it would not be asked again.
             is_void: claim.record.approval.take().is_some(),
             question: Some(question),
@@ -80,7 +80,7 @@ async fn excerpt(
     mirror: &Mirror,
     range: (&CommitId, &CommitId),
     files: &[Touched],
-) -> Result<(String, Unseen), Setback> {
+) -> Result<(String, Unseen), Interruption> {
     let mut text = String::new();
     let mut unseen = Unseen {
         files: files.len(),

@@ -7,8 +7,8 @@ use crate::agent::run::Run;
 use crate::agent::workspace::source;
 use std::collections::HashSet;
 
-use crate::agent::record::hold_reason::{Objection, Objections};
-use crate::agent::record::interruption::Setback;
+use crate::agent::record::hold_reason::{HoldReason, HoldReasons};
+use crate::agent::record::interruption::Interruption;
 use crate::journal::fact::Fact;
 use crate::repository::CommitId;
 use crate::repository::added::Kind;
@@ -21,7 +21,7 @@ const MOST_LEAKS: usize = 1000;
 
 /// Tells whether a person has to allow the delivery, and puts the question. Of a local task
 /// people see the result before anything leaves their machine, so they are only told.
-pub(crate) async fn needs_a_word(run: &mut Run) -> Result<bool, Setback> {
+pub(crate) async fn needs_approval(run: &mut Run) -> Result<bool, Interruption> {
     let (Some(base), Some(head)) = (run.claim.record.base.clone(), run.claim.record.head.clone()) else {
         return Ok(false);
     };
@@ -66,7 +66,7 @@ pub(crate) async fn may_be_shown(claim: &mut Claim, mirror: &Mirror, base: &Comm
     all.shown.is_empty()
 }
 
-fn note_objections(claim: &Claim, objections: &Objections) {
+fn note_objections(claim: &Claim, objections: &HoldReasons) {
     for objection in &objections.shown {
         claim.note(Fact::PolicyRefused {
             rule: objection.rule().to_owned(),
@@ -87,10 +87,15 @@ fn note_objections(claim: &Claim, objections: &Objections) {
 }
 
 /// Returns why `base..head` is not pushed without a person's word.
-async fn objections(claim: &Claim, mirror: &Mirror, base: &CommitId, head: &CommitId) -> Result<Objections, Setback> {
+async fn objections(
+    claim: &Claim,
+    mirror: &Mirror,
+    base: &CommitId,
+    head: &CommitId,
+) -> Result<HoldReasons, Interruption> {
     let mut all = protected(claim, mirror, base, head).await?;
     all.extend(secrets(claim, mirror, base, head).await?);
-    Ok(Objections::of(all))
+    Ok(HoldReasons::of(all))
 }
 
 async fn protected(
@@ -98,20 +103,25 @@ async fn protected(
     mirror: &Mirror,
     base: &CommitId,
     head: &CommitId,
-) -> Result<Vec<Objection>, Setback> {
+) -> Result<Vec<HoldReason>, Interruption> {
     let settings = &claim.services.settings.repository;
     let protection = Protection::new(&settings.protected_paths, &settings.unprotected_paths);
     let changed = mirror.changed(base, head).await?;
     let touched = changed.into_iter().map(|changed| changed.path);
     Ok(touched
         .filter(|path| protection.covers(path))
-        .map(|path| Objection::Protected {
+        .map(|path| HoldReason::Protected {
             path: claim.services.redactor.clean(&path).into_string(),
         })
         .collect())
 }
 
-async fn secrets(claim: &Claim, mirror: &Mirror, base: &CommitId, head: &CommitId) -> Result<Vec<Objection>, Setback> {
+async fn secrets(
+    claim: &Claim,
+    mirror: &Mirror,
+    base: &CommitId,
+    head: &CommitId,
+) -> Result<Vec<HoldReason>, Interruption> {
     let redactor = &claim.services.redactor;
     let mut found: Vec<(Kind, String, Leak)> = Vec::new();
     mirror
@@ -142,14 +152,14 @@ async fn secrets(claim: &Claim, mirror: &Mirror, base: &CommitId, head: &CommitI
     found.retain(|(.., leak)| !known.contains(&leak.fingerprint));
     // A path may be the secret itself, or lead through it.
     let shown = |path: String| redactor.clean(&path).into_string();
-    let mut all: Vec<Objection> = found
+    let mut all: Vec<HoldReason> = found
         .into_iter()
         .map(|(kind, path, leak)| match kind {
-            Kind::Folder => Objection::Name {
+            Kind::Folder => HoldReason::Name {
                 folder: shown(path),
                 kind: leak.kind,
             },
-            Kind::Commit | Kind::File => Objection::Secret {
+            Kind::Commit | Kind::File => HoldReason::Secret {
                 path: shown(path),
                 line: leak.line,
                 kind: leak.kind,

@@ -7,7 +7,7 @@ use std::time::Instant;
 use chrono::{Days, NaiveTime, Utc};
 
 use crate::agent::record::budget::PerDay;
-use crate::agent::record::interruption::Setback;
+use crate::agent::record::interruption::Interruption;
 use crate::conversation::decode::Unreadable;
 use crate::conversation::{Reply, Usage};
 use crate::journal::fact::Fact;
@@ -26,7 +26,7 @@ pub(crate) async fn ask<T>(
     claim: &mut Claim,
     chat: &mut Chat,
     read: impl Fn(&Reply) -> Result<T, Unreadable>,
-) -> Result<T, Setback> {
+) -> Result<T, Interruption> {
     ask_again(claim, chat, read, RE_ASKS).await
 }
 
@@ -36,7 +36,7 @@ pub(crate) async fn ask_again<T>(
     chat: &mut Chat,
     read: impl Fn(&Reply) -> Result<T, Unreadable>,
     re_asks: u32,
-) -> Result<T, Setback> {
+) -> Result<T, Interruption> {
     let mut attempt = 0;
     loop {
         let reply = get_response(claim, chat).await?;
@@ -50,7 +50,7 @@ pub(crate) async fn ask_again<T>(
             reason: unreadable.to_string(),
         });
         if attempt > re_asks {
-            return Err(Setback::unreadable(format!(
+            return Err(Interruption::unreadable(format!(
                 "the model's replies could not be read, {re_asks} re-asks included; the last error was: {}",
                 unreadable.what
             )));
@@ -60,9 +60,9 @@ pub(crate) async fn ask_again<T>(
     }
 }
 
-pub(crate) async fn get_response(claim: &mut Claim, chat: &mut Chat) -> Result<Reply, Setback> {
+pub(crate) async fn get_response(claim: &mut Claim, chat: &mut Chat) -> Result<Reply, Interruption> {
     if claim.stop.asked.is_cancelled() {
-        return Err(Setback::Interrupted);
+        return Err(Interruption::Interrupted);
     }
     check_limits(claim).await?;
     let begun = Instant::now();
@@ -84,11 +84,11 @@ pub(crate) async fn get_response(claim: &mut Claim, chat: &mut Chat) -> Result<R
 
 /// # Errors
 /// At the end of the run's budget, and of the day's for all runs.
-pub(crate) async fn check_limits(claim: &Claim) -> Result<(), Setback> {
+pub(crate) async fn check_limits(claim: &Claim) -> Result<(), Interruption> {
     let settings = &claim.services.settings;
     let allowance = claim.record.allowance.as_ref();
     if let Some(text) = settings.budget.exceeded(settings.max_turns, &claim.spent(), allowance) {
-        return Err(Setback::limit(text));
+        return Err(Interruption::limit(text));
     }
     let per_day = &settings.budget.per_day;
     if *per_day == PerDay::default() {
@@ -97,7 +97,7 @@ pub(crate) async fn check_limits(claim: &Claim) -> Result<(), Setback> {
     let now = Utc::now();
     let used = claim.services.store.used_on(now.date_naive()).await?;
     match per_day.exceeded(&settings.budget, &used) {
-        Some(reason) => Err(Setback::Postponed {
+        Some(reason) => Err(Interruption::Postponed {
             until: (now.date_naive() + Days::new(1)).and_time(NaiveTime::MIN).and_utc(),
             reason,
         }),
@@ -106,7 +106,7 @@ pub(crate) async fn check_limits(claim: &Claim) -> Result<(), Setback> {
 }
 
 /// Books what a call has cost on the day, where days have limits.
-async fn book(claim: &Claim, usage: &Usage) -> Result<(), Setback> {
+async fn book(claim: &Claim, usage: &Usage) -> Result<(), Interruption> {
     if claim.services.settings.budget.per_day == PerDay::default() {
         return Ok(());
     }

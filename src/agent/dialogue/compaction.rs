@@ -4,7 +4,7 @@ use crate::agent::claim::Claim;
 use crate::agent::dialogue;
 use crate::agent::dialogue::ask;
 use crate::agent::prompt;
-use crate::agent::record::interruption::Setback;
+use crate::agent::record::interruption::Interruption;
 use crate::conversation::decode::without_thinking;
 use crate::conversation::{Message, compaction};
 use crate::journal::fact::Fact;
@@ -23,7 +23,7 @@ const LONGEST_SUMMARY: usize = 16 * 1024;
 /// Replaces the older part of the conversation by a summary when the window is nearly full. A
 /// summary that does not come destroys nothing: the conversation stays as it is and is tried
 /// again at the next turn.
-pub(crate) async fn compact_if_needed(claim: &mut Claim, chat: &mut Chat) -> Result<(), Setback> {
+pub(crate) async fn compact_if_needed(claim: &mut Claim, chat: &mut Chat) -> Result<(), Interruption> {
     if chat.fullness() < THRESHOLD {
         return Ok(());
     }
@@ -43,13 +43,13 @@ pub(crate) async fn compact_if_needed(claim: &mut Claim, chat: &mut Chat) -> Res
     aside.send_user_message(&claim.services.redactor.clean(prompt::SUMMARY_REQUEST));
     let reply = match ask::get_response(claim, &mut aside).await {
         Ok(reply) => reply,
-        Err(Setback::Failed(failure)) => {
+        Err(Interruption::Failed(failure)) => {
             claim.note(Fact::Warned {
                 text: format!("the conversation was not summed up: {}", failure.text),
             });
             return Ok(());
         }
-        Err(setback) => return Err(setback),
+        Err(interruption) => return Err(interruption),
     };
     let text = without_thinking(&reply.text);
     if text.trim().is_empty() || text.len() > LONGEST_SUMMARY {

@@ -20,7 +20,7 @@ const LONGEST: usize = 2_000;
 
 /// What the model wished in one reply.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Wishes {
+pub(crate) struct ControlRequests {
     pub finished: BTreeSet<String>,
     pub question: Option<String>,
     /// Why the plan should be revised.
@@ -30,8 +30,8 @@ pub(crate) struct Wishes {
 }
 
 /// The server of these tools.
-pub(crate) struct WishBox {
-    wishes: Mutex<Wishes>,
+pub(crate) struct ControlTools {
+    requested: Mutex<ControlRequests>,
     /// Whether there are people who could answer.
     may_ask: bool,
     has_plan: bool,
@@ -61,27 +61,27 @@ struct AddSetUp {
     command: String,
 }
 
-impl WishBox {
+impl ControlTools {
     pub(crate) fn new(may_ask: bool, has_plan: bool) -> Self {
         Self {
-            wishes: Mutex::default(),
+            requested: Mutex::default(),
             may_ask,
             has_plan,
         }
     }
 
     /// Takes out what was wished since the last time.
-    pub(crate) fn take(&self) -> Wishes {
-        std::mem::take(&mut *self.wishes.lock().unwrap_or_else(PoisonError::into_inner))
+    pub(crate) fn take(&self) -> ControlRequests {
+        std::mem::take(&mut *self.requested.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn wish(&self, add: impl FnOnce(&mut Wishes)) {
-        add(&mut self.wishes.lock().unwrap_or_else(PoisonError::into_inner));
+    fn wish(&self, add: impl FnOnce(&mut ControlRequests)) {
+        add(&mut self.requested.lock().unwrap_or_else(PoisonError::into_inner));
     }
 }
 
 #[async_trait]
-impl ToolServer for WishBox {
+impl ToolServer for ControlTools {
     fn name(&self) -> &str {
         NAME
     }
@@ -123,27 +123,27 @@ impl ToolServer for WishBox {
         let text = match tool {
             "finish_subtask" => {
                 let FinishSubtask { id } = read_args(args)?;
-                self.wish(|wishes| {
-                    wishes.finished.insert(id.trim().to_owned());
+                self.wish(|requested| {
+                    requested.finished.insert(id.trim().to_owned());
                 });
                 "Ticked."
             }
             "revise_plan" => {
                 let RevisePlan { reason } = read_args(args)?;
                 let reason = said("reason", &reason)?;
-                self.wish(|wishes| wishes.revision = Some(reason));
+                self.wish(|requested| requested.revision = Some(reason));
                 "The plan will be revised."
             }
             "add_set_up" => {
                 let AddSetUp { command } = read_args(args)?;
                 let command = said("command", &command)?;
-                self.wish(|wishes| wishes.set_up.push(command));
+                self.wish(|requested| requested.set_up.push(command));
                 "Noted: it is run in new containers of this task. It was not run in this one."
             }
             "ask_people" => {
                 let AskPeople { question } = read_args(args)?;
                 let question = said("question", &question)?;
-                self.wish(|wishes| wishes.question = Some(question));
+                self.wish(|requested| requested.question = Some(question));
                 "Asked. What people answer comes with the next message."
             }
             _ => return Err(ToolError::TellModel(format!("there is no tool {NAME}/{tool}"))),

@@ -9,7 +9,7 @@ pub(crate) mod compaction; // a summary in the place of the older part
 pub(crate) mod replanning; // a better plan
 
 use crate::agent::claim::Claim;
-use crate::agent::record::interruption::Setback;
+use crate::agent::record::interruption::Interruption;
 use crate::agent::record::redaction;
 use crate::conversation::Message;
 use crate::llm::chat::Chat;
@@ -23,7 +23,7 @@ pub(crate) struct Dialogue {
 
 /// Stores what was said since the last call, and what it has cost. Nothing is stored before the
 /// first reply: a conversation that the provider refused whole is begun again.
-pub(crate) async fn save(claim: &mut Claim, chat: &mut Chat) -> Result<(), Setback> {
+pub(crate) async fn save(claim: &mut Claim, chat: &mut Chat) -> Result<(), Interruption> {
     let has_reply = chat
         .messages()
         .iter()

@@ -10,7 +10,7 @@ use crate::agent::claim::Claim;
 use crate::agent::dialogue;
 use serde_json::Value;
 
-use crate::agent::record::interruption::Setback;
+use crate::agent::record::interruption::Interruption;
 use crate::conversation::ToolCall;
 use crate::journal::fact::Fact;
 use crate::llm::chat::Chat;
@@ -132,12 +132,12 @@ pub(crate) fn note_refusal(claim: &Claim, refusal: &Refusal) {
 
 /// Counts what rules refused of the calls of one reply. Ends the run whose model does not stop
 /// asking for what is forbidden, and warns it before.
-pub(crate) fn heed_refusals(
+pub(crate) fn count_refusals(
     claim: &mut Claim,
     chat: &mut Chat,
     refused: &[Refusal],
     has_success: bool,
-) -> Result<(), Setback> {
+) -> Result<(), Interruption> {
     if has_success {
         claim.record.refusals.clear();
     }
@@ -152,7 +152,7 @@ pub(crate) fn heed_refusals(
             .iter()
             .map(|reason| format!("\n- {}", code(first_line(reason))))
             .collect();
-        return Err(Setback::refused_by_policy(format!(
+        return Err(Interruption::refused_by_policy(format!(
             "the model asked {MOST} times in a row for what rules forbid, and nothing else came of it:\n{}\n\nAllow what is really \
              needed where the rule stands, or ask for something that does without it",
             named.concat()

@@ -4,7 +4,7 @@ use crate::agent::claim::Claim;
 use crate::agent::dialogue;
 use crate::agent::dialogue::ask;
 use crate::agent::prompt;
-use crate::agent::record::interruption::Setback;
+use crate::agent::record::interruption::Interruption;
 use crate::agent::record::redaction::clean_plan;
 use crate::agent::reporter::Reporter;
 use crate::conversation::Reply;
@@ -22,7 +22,7 @@ pub(crate) async fn revise_plan_as_wished(
     reporter: &mut Reporter,
     chat: &mut Chat,
     reason: &str,
-) -> Result<(), Setback> {
+) -> Result<(), Interruption> {
     if may_revise_plan(claim) {
         return revise_plan(claim, reporter, chat, reason).await;
     }
@@ -45,7 +45,7 @@ pub(crate) async fn revise_plan(
     reporter: &mut Reporter,
     chat: &mut Chat,
     reason: &str,
-) -> Result<(), Setback> {
+) -> Result<(), Interruption> {
     let Some(old) = claim.record.plan.clone().filter(|_| may_revise_plan(claim)) else {
         return Ok(());
     };
@@ -57,14 +57,14 @@ pub(crate) async fn revise_plan(
     let read = |reply: &Reply| read(reply, most_subtasks);
     let new = match ask::ask_again(claim, &mut aside, read, RE_ASKS).await {
         Ok(new) => clean_plan(new, &claim.services.redactor),
-        Err(Setback::Failed(failure)) => {
+        Err(Interruption::Failed(failure)) => {
             claim.note(Fact::Warned {
                 text: format!("the plan was to be revised, but the old one stays: {}", failure.text),
             });
             dialogue::tell(claim, chat, "No new plan came of it; the old one stays. Go on.");
             return Ok(());
         }
-        Err(setback) => return Err(setback),
+        Err(interruption) => return Err(interruption),
     };
     claim.note(Fact::Replanned {
         reason: reason.to_owned(),

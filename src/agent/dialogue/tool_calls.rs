@@ -11,7 +11,7 @@ use futures_util::{FutureExt, StreamExt, stream};
 use serde_json::Value;
 
 use crate::agent::dialogue::policy::{self, Outcome, Refusal};
-use crate::agent::record::interruption::Setback;
+use crate::agent::record::interruption::Interruption;
 use crate::conversation::{ToolCall, ToolResult, excerpt};
 use crate::journal::fact::Fact;
 use crate::tool::toolbox::Toolbox;
@@ -67,7 +67,7 @@ pub(crate) async fn call_all(
     ledger: &Ledger,
     toolbox: &Toolbox,
     calls: Vec<ToolCall>,
-) -> Result<Called, Setback> {
+) -> Result<Called, Interruption> {
     let mut called = Called {
         results: Vec::with_capacity(calls.len()),
         refused: Vec::new(),
@@ -98,13 +98,13 @@ pub(crate) async fn call_all(
 }
 
 /// Runs calls beside one another, and notes them in their order when all are through.
-async fn side_by_side(claim: &Claim, toolbox: &Toolbox, calls: &[ToolCall]) -> Result<Vec<Ended>, Setback> {
+async fn side_by_side(claim: &Claim, toolbox: &Toolbox, calls: &[ToolCall]) -> Result<Vec<Ended>, Interruption> {
     // Boxed: the compiler cannot prove a stream of bare futures Send.
     let begun: Vec<BoxFuture<'_, _>> = calls
         .iter()
         .map(|call| call_unless_stopped(claim, toolbox, call).boxed())
         .collect();
-    let through: Vec<Result<_, Setback>> = stream::iter(begun).buffered(SIDE_BY_SIDE).collect().await;
+    let through: Vec<Result<_, Interruption>> = stream::iter(begun).buffered(SIDE_BY_SIDE).collect().await;
     let mut ended = Vec::with_capacity(calls.len());
     for through in through {
         let (one, fact) = through?;
@@ -120,7 +120,7 @@ async fn call_unless_stopped(
     claim: &Claim,
     toolbox: &Toolbox,
     call: &ToolCall,
-) -> Result<(Ended, Option<Fact>), Setback> {
+) -> Result<(Ended, Option<Fact>), Interruption> {
     if claim.stop.asked.is_cancelled() {
         return Ok(((failed(NOT_RUN.to_owned()), None), None));
     }
@@ -162,7 +162,7 @@ pub(crate) async fn call_whole(
     claim: &Claim,
     calling: impl Future<Output = Result<ToolOutput, ToolError>>,
     call: &ToolCall,
-) -> Result<Ended, Setback> {
+) -> Result<Ended, Interruption> {
     let (ended, fact) = call_unnoted(claim, calling, call).await?;
     claim.note(fact);
     Ok(ended)
@@ -173,7 +173,7 @@ async fn call_unnoted(
     claim: &Claim,
     calling: impl Future<Output = Result<ToolOutput, ToolError>>,
     call: &ToolCall,
-) -> Result<(Ended, Fact), Setback> {
+) -> Result<(Ended, Fact), Interruption> {
     tracing::debug!(task = %claim.lease.task, tool = call.tool, "a call begins");
     let begun = Instant::now();
     let ended = tokio::select! {

@@ -5,7 +5,7 @@ use crate::task::id::TaskId;
 
 /// Whether somebody is heard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Hears {
+pub enum Authority {
     /// The operator names them. Of bots forges do not tell what they may do, so only that word
     /// counts.
     Always,
@@ -15,7 +15,7 @@ pub enum Hears {
     Never,
 }
 
-impl Hears {
+impl Authority {
     pub fn whom(forge: &dyn Permissions, comment: &Comment) -> Self {
         match (forge.allows(comment.who()), comment.is_bot) {
             (true, _) => Self::Always,

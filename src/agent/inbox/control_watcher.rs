@@ -10,9 +10,9 @@ use uuid::Uuid;
 
 use crate::agent::inbox::mailbox::Mailbox;
 use crate::agent::record::PausedBy;
-use crate::agent::record::interruption::Setback;
+use crate::agent::record::interruption::Interruption;
 use crate::agent::record::message::{Order, Origin};
-use crate::agent::services::Workshop;
+use crate::agent::services::Services;
 use crate::task::command::Command;
 use crate::task::id::RunId;
 
@@ -26,19 +26,19 @@ pub fn pause_file(state_dir: &Path) -> PathBuf {
     state_dir.join("pause")
 }
 
-/// Listens to what is near: requests in the store, and the pause file. Apart from [`Ear`], so that
+/// Listens to what is near: requests in the store, and the pause file. Apart from [`ThreadWatcher`], so that
 /// a forge that hangs does not keep the operator from being heard.
-pub struct NearEar {
-    workshop: Arc<Workshop>,
+pub struct ControlWatcher {
+    workshop: Arc<Services>,
     run: RunId,
     may_pause: bool,
     mailbox: Arc<Mailbox>,
     requests: HashSet<Uuid>,
 }
 
-impl NearEar {
+impl ControlWatcher {
     /// A local task cannot be paused: it ends with the command that gave it.
-    pub fn new(workshop: Arc<Workshop>, run: RunId, may_pause: bool, mailbox: Arc<Mailbox>) -> Self {
+    pub fn new(workshop: Arc<Services>, run: RunId, may_pause: bool, mailbox: Arc<Mailbox>) -> Self {
         Self {
             workshop,
             run,
@@ -49,10 +49,10 @@ impl NearEar {
     }
 
     /// Listens until it is dropped.
-    pub async fn listen(ear: Arc<Mutex<Self>>) {
+    pub async fn listen(watcher: Arc<Mutex<Self>>) {
         loop {
             tokio::time::sleep(TICK).await;
-            ear.lock().await.look().await;
+            watcher.lock().await.look().await;
         }
     }
 
@@ -74,7 +74,7 @@ impl NearEar {
             Err(error) => tracing::warn!(run = %self.run, "the store could not be asked for requests: {error}"),
         }
         if self.may_pause && pause_file(&self.workshop.settings.state_dir).exists() {
-            self.mailbox.put_down_soon(Setback::Paused {
+            self.mailbox.interrupt_soon(Interruption::Paused {
                 by: PausedBy::File,
                 order: None,
             });

@@ -4,22 +4,22 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::agent::record::PausedBy;
-use crate::agent::record::interruption::Setback;
-use crate::agent::record::message::{Order, Words};
+use crate::agent::record::interruption::Interruption;
+use crate::agent::record::message::{Order, UserMessage};
 use crate::agent::record::stop::Stop;
 use crate::task::command::Command;
 
 /// What arrived and was not taken yet, in order.
 #[derive(Debug, Default)]
-pub struct Mail {
+pub struct Messages {
     pub orders: Vec<Order>,
-    pub words: Vec<Words>,
+    pub words: Vec<UserMessage>,
 }
 
 /// One run's mail, and why it is to be put down at once, if it is.
 pub struct Mailbox {
-    mail: Mutex<Mail>,
-    verdict: Mutex<Option<Setback>>,
+    mail: Mutex<Messages>,
+    verdict: Mutex<Option<Interruption>>,
     stop: Stop,
 }
 
@@ -36,8 +36,8 @@ impl Mailbox {
     /// Takes an order in: a stop or pause ends the work, the others wait for the next safe point.
     pub fn put_order(&self, order: Order) {
         match order.command {
-            Command::Stop => self.put_down_now(Setback::Stopped { order }),
-            Command::Pause => self.put_down_soon(Setback::Paused {
+            Command::Stop => self.interrupt_now(Interruption::Stopped { order }),
+            Command::Pause => self.interrupt_soon(Interruption::Paused {
                 by: PausedBy::Person(order.by.clone()),
                 order: Some(Box::new(order)),
             }),
@@ -45,14 +45,14 @@ impl Mailbox {
         }
     }
 
-    pub fn put_words(&self, words: Words) {
+    pub fn put_words(&self, words: UserMessage) {
         let mut mail = lock(&self.mail);
         // An edit overtakes what was not read yet.
         mail.words.retain(|unread| unread.heard.key != words.heard.key);
         mail.words.push(words);
     }
 
-    pub fn take(&self) -> Mail {
+    pub fn take(&self) -> Messages {
         std::mem::take(&mut *lock(&self.mail))
     }
 
@@ -61,20 +61,20 @@ impl Mailbox {
     }
 
     /// Has the run put down at its next safe point: a tool call that runs may finish.
-    pub fn put_down_soon(&self, verdict: Setback) {
+    pub fn interrupt_soon(&self, verdict: Interruption) {
         lock(&self.verdict).get_or_insert(verdict);
         self.stop.asked.cancel();
     }
 
     /// Has the run put down at once, in the middle of whatever it does. Overrules a milder verdict.
-    pub fn put_down_now(&self, verdict: Setback) {
+    pub fn interrupt_now(&self, verdict: Interruption) {
         *lock(&self.verdict) = Some(verdict);
         self.stop.asked.cancel();
         self.stop.deadline.cancel();
     }
 
     /// Returns why the run was interrupted, if it was not by the end of the program.
-    pub fn verdict(&self) -> Option<Setback> {
+    pub fn verdict(&self) -> Option<Interruption> {
         lock(&self.verdict).take()
     }
 }
@@ -86,11 +86,11 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agent::record::message::Heard;
+    use crate::agent::record::message::HeardComment;
     use crate::forge::{Comment, CommentKey, CommentKind};
     use chrono::DateTime;
 
-    fn words(number: u64, body: &str) -> Words {
+    fn words(number: u64, body: &str) -> UserMessage {
         let comment = Comment {
             key: CommentKey {
                 kind: CommentKind::Comment,
@@ -105,8 +105,8 @@ mod tests {
             is_approval: false,
             is_bot: false,
         };
-        Words {
-            heard: Heard::of(&comment),
+        UserMessage {
+            heard: HeardComment::of(&comment),
             comment,
             below: None,
             is_edit: false,
@@ -132,12 +132,12 @@ mod tests {
     #[test]
     fn the_stricter_verdict_counts() {
         let mailbox = Mailbox::new(Stop::default());
-        mailbox.put_down_soon(Setback::failed("mild"));
+        mailbox.interrupt_soon(Interruption::failed("mild"));
         assert!(!mailbox.stop.deadline.is_cancelled());
-        mailbox.put_down_now(Setback::failed("strict"));
-        mailbox.put_down_soon(Setback::failed("late"));
+        mailbox.interrupt_now(Interruption::failed("strict"));
+        mailbox.interrupt_soon(Interruption::failed("late"));
         let verdict = mailbox.verdict();
-        assert!(matches!(verdict, Some(Setback::Failed(failure)) if failure.text == "strict"));
+        assert!(matches!(verdict, Some(Interruption::Failed(failure)) if failure.text == "strict"));
         assert!(mailbox.stop.deadline.is_cancelled());
     }
 }

@@ -11,25 +11,25 @@ use tokio::sync::Mutex;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::agent::claim::Claim;
-use crate::agent::inbox::control_watcher::NearEar;
+use crate::agent::inbox::control_watcher::ControlWatcher;
 use crate::agent::inbox::mailbox::Mailbox;
-use crate::agent::inbox::thread_watcher::Ear;
-use crate::agent::record::message::{self, Heard};
+use crate::agent::inbox::thread_watcher::ThreadWatcher;
+use crate::agent::record::message::{self, HeardComment};
 use crate::forge::Comment;
 
 /// The messages of one run, and the watchers that put them there.
 pub struct Inbox {
     pub(crate) mailbox: Arc<Mailbox>,
-    pub(crate) thread_watcher: Arc<Mutex<Ear>>,
-    pub(crate) control_watcher: Arc<Mutex<NearEar>>,
+    pub(crate) thread_watcher: Arc<Mutex<ThreadWatcher>>,
+    pub(crate) control_watcher: Arc<Mutex<ControlWatcher>>,
 }
 
 impl Inbox {
     /// Starts both watchers; they end when what is returned is dropped.
     pub(crate) fn watch(&self) -> [AbortOnDropHandle<()>; 2] {
         [
-            AbortOnDropHandle::new(tokio::spawn(NearEar::listen(Arc::clone(&self.control_watcher)))),
-            AbortOnDropHandle::new(tokio::spawn(Ear::listen(Arc::clone(&self.thread_watcher)))),
+            AbortOnDropHandle::new(tokio::spawn(ControlWatcher::listen(Arc::clone(&self.control_watcher)))),
+            AbortOnDropHandle::new(tokio::spawn(ThreadWatcher::listen(Arc::clone(&self.thread_watcher)))),
         ]
     }
 
@@ -45,7 +45,7 @@ impl Inbox {
                 has_commands = true;
                 continue;
             }
-            let heard = Heard::of(comment);
+            let heard = HeardComment::of(comment);
             claim.record.heard.insert(heard.key, heard.fingerprint);
             for_model.extend(message::for_model(comment));
         }

@@ -9,12 +9,12 @@ use chrono::{DateTime, TimeDelta, Utc};
 use tokio::sync::Mutex;
 use uuid::Uuid;
 
-use crate::agent::inbox::authority::Hears;
+use crate::agent::inbox::authority::Authority;
 use crate::agent::inbox::mailbox::Mailbox;
-use crate::agent::record::interruption::Setback;
-use crate::agent::record::message::{self, Heard, Order, Origin, Words};
-use crate::agent::reporter::destination::Thread;
-use crate::agent::services::Workshop;
+use crate::agent::record::interruption::Interruption;
+use crate::agent::record::message::{self, HeardComment, Order, Origin, UserMessage};
+use crate::agent::reporter::destination::ReportTarget;
+use crate::agent::services::Services;
 use crate::forge::who::Who;
 use crate::forge::{Comment, CommentKey, Forge, ForgeError, Item, Permissions, Reaction};
 use crate::journal::fact::{Fact, Subject};
@@ -32,13 +32,13 @@ const LOOK_TIME: Duration = Duration::from_mins(2);
 const CLOCKS_DIFFER: TimeDelta = TimeDelta::minutes(5);
 
 /// The ear of one run.
-pub struct Ear {
-    workshop: Arc<Workshop>,
+pub struct ThreadWatcher {
+    workshop: Arc<Services>,
     task: TaskId,
     run: RunId,
     /// Commands from before are not meant for this run.
     since: DateTime<Utc>,
-    thread: Thread,
+    thread: ReportTarget,
     mailbox: Arc<Mailbox>,
     /// What was heard already; `None` until the comments that begin the task were read.
     heard: Option<BTreeMap<CommentKey, Uuid>>,
@@ -52,13 +52,13 @@ pub struct Ear {
     bot: Option<String>,
 }
 
-impl Ear {
+impl ThreadWatcher {
     /// `created_at` is when the run was admitted.
     pub fn new(
-        workshop: Arc<Workshop>,
+        workshop: Arc<Services>,
         lease: &Lease,
         created_at: DateTime<Utc>,
-        thread: Thread,
+        thread: ReportTarget,
         mailbox: Arc<Mailbox>,
     ) -> Self {
         Self {
@@ -86,7 +86,7 @@ impl Ear {
     /// command, or the words below it.
     pub fn is_new_command(&self, comment: &Comment, heard: &BTreeMap<CommentKey, Uuid>) -> bool {
         let before = heard.get(&comment.key);
-        let is_known = before == Some(&Heard::of(comment).fingerprint);
+        let is_known = before == Some(&HeardComment::of(comment).fingerprint);
         !is_known && self.is_meant(comment, before.is_some()) && Said::of(&comment.body).command.is_some()
     }
 
@@ -103,10 +103,10 @@ impl Ear {
     }
 
     /// Listens until it is dropped.
-    pub async fn listen(ear: Arc<Mutex<Self>>) {
+    pub async fn listen(watcher: Arc<Mutex<Self>>) {
         loop {
             tokio::time::sleep(TICK).await;
-            ear.lock().await.look_when_due().await;
+            watcher.lock().await.look_when_due().await;
         }
     }
 
@@ -130,7 +130,7 @@ impl Ear {
     }
 
     async fn look_at(&mut self, with_item: bool) {
-        let Thread::Item { forge, labels } = self.thread.clone() else {
+        let ReportTarget::Item { forge, labels } = self.thread.clone() else {
             return;
         };
         if self.heard.is_none() {
@@ -163,7 +163,8 @@ impl Ear {
         };
         let is_wanted = reason.is_none();
         if let Some(reason) = reason {
-            self.mailbox.put_down_now(Setback::Withdrawn { reason, item_exists });
+            self.mailbox
+                .interrupt_now(Interruption::Withdrawn { reason, item_exists });
         }
         Ok(is_wanted)
     }
@@ -200,7 +201,7 @@ impl Ear {
     }
 
     async fn hear(&mut self, forge: &dyn Forge, comment: Comment) -> Result<(), ForgeError> {
-        let heard = Heard::of(&comment);
+        let heard = HeardComment::of(&comment);
         let before = self.heard.as_ref().and_then(|all| all.get(&heard.key).copied());
         if before == Some(heard.fingerprint) {
             return Ok(());
@@ -218,7 +219,7 @@ impl Ear {
             self.ignore(forge, &comment, above.is_some());
             return Ok(());
         }
-        let was_obeyed = before == Some(Heard::obeyed(&comment).fingerprint);
+        let was_obeyed = before == Some(HeardComment::obeyed(&comment).fingerprint);
         let command = above.clone().filter(|_| !was_obeyed);
         self.note(Fact::Heard {
             author: comment.author.clone(),
@@ -232,7 +233,7 @@ impl Ear {
         let words = message::for_model(&comment).filter(|_| command != Some(Command::Stop));
         if let Some(command) = command {
             let origin = match &words {
-                Some(_) => Origin::AboveWords(Heard::obeyed(&comment)),
+                Some(_) => Origin::AboveWords(HeardComment::obeyed(&comment)),
                 None => Origin::Comment(heard),
             };
             self.mailbox.put_order(Order {
@@ -242,7 +243,7 @@ impl Ear {
             });
         }
         if let Some(comment) = words {
-            self.mailbox.put_words(Words {
+            self.mailbox.put_words(UserMessage {
                 heard,
                 comment,
                 below: above,
@@ -254,7 +255,7 @@ impl Ear {
 
     fn ignore(&self, forge: &dyn Permissions, comment: &Comment, is_command: bool) {
         let what = if is_command { "command" } else { "comment" };
-        let nobody = Hears::whom(forge, comment).nobody();
+        let nobody = Authority::whom(forge, comment).nobody();
         self.note(Fact::Ignored {
             author: comment.author.clone(),
             reason: format!("the {what} {} is of {nobody}", comment.key),
@@ -264,10 +265,10 @@ impl Ear {
     /// Tells whether the words of a comment count. For a command the forge is asked each time, for
     /// words once in each look: a right that was taken away counts at once.
     pub(crate) async fn hears(&mut self, forge: &dyn Permissions, comment: &Comment) -> Result<bool, ForgeError> {
-        match Hears::whom(forge, comment) {
-            Hears::Always => return Ok(true),
-            Hears::Never => return Ok(false),
-            Hears::IfMayWrite => {}
+        match Authority::whom(forge, comment) {
+            Authority::Always => return Ok(true),
+            Authority::Never => return Ok(false),
+            Authority::IfMayWrite => {}
         }
         let who = comment.who();
         let key = (who.login.to_owned(), who.id);

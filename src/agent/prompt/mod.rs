@@ -10,7 +10,7 @@ use minijinja::{Environment, UndefinedBehavior, context};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::agent::record::message::Words;
+use crate::agent::record::message::UserMessage;
 use crate::conversation::{ToolSpec, excerpt};
 use crate::egress::Policy;
 use crate::environment::{self, During, NetworkMode};
@@ -313,7 +313,7 @@ fn subtasks(plan: &Plan) -> String {
 }
 
 /// Returns what people wrote while the model worked.
-pub fn words(fence: &str, words: &[Words]) -> String {
+pub fn words(fence: &str, words: &[UserMessage]) -> String {
     let mut text = format!("People wrote this below the task while you worked; take it into account.\n<{fence}>\n");
     for words in words {
         if words.is_edit {

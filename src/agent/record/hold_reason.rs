@@ -11,7 +11,7 @@ use crate::markdown::code::code;
 /// about.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "reason")]
-pub enum Objection {
+pub enum HoldReason {
     /// `git.protected_paths` names the file.
     Protected { path: String },
     /// A line looks like a secret; `path` is empty for the message of a commit.
@@ -33,31 +33,31 @@ const MOST_SHOWN: usize = 20;
 /// All that stands against pushing a result: the first of it one by one, and how much more there
 /// is.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Objections {
-    pub shown: Vec<Objection>,
-    pub more: More,
+pub struct HoldReasons {
+    pub shown: Vec<HoldReason>,
+    pub more: Unlisted,
 }
 
 /// Objections that are only counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct More {
+pub struct Unlisted {
     pub protected: usize,
     pub secrets: usize,
 }
 
-impl Objections {
+impl HoldReasons {
     /// Puts first what a forge would run by itself, then secrets.
-    pub fn of(mut all: Vec<Objection>) -> Self {
+    pub fn of(mut all: Vec<HoldReason>) -> Self {
         all.sort_by_cached_key(|objection| (objection.order(), objection.clone()));
         let rest = all.split_off(all.len().min(MOST_SHOWN));
         let protected = rest
             .iter()
-            .filter(|objection| matches!(objection, Objection::Protected { .. }));
+            .filter(|objection| matches!(objection, HoldReason::Protected { .. }));
         let protected = protected.count();
         Self {
             shown: all,
-            more: More {
+            more: Unlisted {
                 protected,
                 secrets: rest.len() - protected,
             },
@@ -71,7 +71,7 @@ impl Objections {
     }
 }
 
-impl More {
+impl Unlisted {
     /// Says how many more there are; `None` where there are no more.
     pub fn said(self) -> Option<String> {
         let counted = |count: usize, what: &str| (count > 0).then(|| format!("{count} more {what}"));
@@ -84,7 +84,7 @@ impl More {
     }
 }
 
-impl Objection {
+impl HoldReason {
     /// Returns the file it is about, where it is about one.
     pub fn path(&self) -> Option<&str> {
         match self {
@@ -110,7 +110,7 @@ impl Objection {
 }
 
 /// Markdown, fit to be shown.
-impl fmt::Display for Objection {
+impl fmt::Display for HoldReason {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Protected { path } => write!(
@@ -155,18 +155,18 @@ mod tests {
 
     #[test]
     fn many_harmless_objections_do_not_hide_a_pipeline() {
-        let protected = |path: String| Objection::Protected { path };
+        let protected = |path: String| HoldReason::Protected { path };
         let mut all: Vec<_> = (0..25)
             .map(|number| protected(format!(".a/{number:02}/AGENTS.md")))
             .collect();
         all.push(protected(".gitlab-ci.yml".to_owned()));
-        all.push(Objection::Secret {
+        all.push(HoldReason::Secret {
             path: "z.txt".to_owned(),
             line: 1,
             kind: None,
         });
-        let objections = Objections::of(all);
-        let paths: Vec<_> = objections.shown.iter().filter_map(Objection::path).collect();
+        let objections = HoldReasons::of(all);
+        let paths: Vec<_> = objections.shown.iter().filter_map(HoldReason::path).collect();
         assert_eq!(paths[..3], [".gitlab-ci.yml", "z.txt", ".a/00/AGENTS.md"]);
         assert_eq!(objections.lines().last().unwrap(), "and 7 more protected files");
         assert_eq!(objections.lines().len(), 21);

@@ -14,7 +14,7 @@ use crate::workspace::WORKSPACE;
 use crate::workspace::error::WorkspaceError;
 
 #[derive(Debug)]
-pub enum Setback {
+pub enum Interruption {
     /// The program stops: the run is saved and released, and goes on in the next process.
     Interrupted,
     /// The worker's own trouble or a limit of the outside: the run is put back until then.
@@ -38,7 +38,7 @@ pub enum Setback {
     Unsaved(StoreError),
 }
 
-impl Setback {
+impl Interruption {
     pub fn failed(text: impl Into<String>) -> Self {
         Self::Failed(Failure::of_task(text))
     }
@@ -57,7 +57,7 @@ impl Setback {
         })
     }
 
-    /// Returns the setback of a run whose budget is used up, as `text` says.
+    /// Returns the interruption of a run whose budget is used up, as `text` says.
     pub fn limit(text: impl Into<String>) -> Self {
         Self::Paused {
             by: PausedBy::Limit(text.into()),
@@ -73,7 +73,7 @@ impl Setback {
     }
 }
 
-impl From<StoreError> for Setback {
+impl From<StoreError> for Interruption {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::LeaseLost(_) => Self::Disowned(error),
@@ -82,7 +82,7 @@ impl From<StoreError> for Setback {
     }
 }
 
-impl From<ForgeError> for Setback {
+impl From<ForgeError> for Interruption {
     fn from(error: ForgeError) -> Self {
         match error {
             ForgeError::Gone { .. } => Self::Withdrawn {
@@ -99,7 +99,7 @@ impl From<ForgeError> for Setback {
     }
 }
 
-impl From<LlmError> for Setback {
+impl From<LlmError> for Interruption {
     fn from(error: LlmError) -> Self {
         match error {
             LlmError::Cancelled => Self::Interrupted,
@@ -117,7 +117,7 @@ impl From<LlmError> for Setback {
     }
 }
 
-impl From<EnvironmentError> for Setback {
+impl From<EnvironmentError> for Interruption {
     fn from(error: EnvironmentError) -> Self {
         match error {
             EnvironmentError::NoDocker { .. } | EnvironmentError::OldDocker { .. } => {
@@ -132,7 +132,7 @@ impl From<EnvironmentError> for Setback {
     }
 }
 
-impl From<RepositoryError> for Setback {
+impl From<RepositoryError> for Interruption {
     fn from(error: RepositoryError) -> Self {
         match error {
             RepositoryError::Unavailable { .. } => Self::postponed(2, error.to_string()),
@@ -144,7 +144,7 @@ impl From<RepositoryError> for Setback {
     }
 }
 
-impl From<WorkspaceError> for Setback {
+impl From<WorkspaceError> for Interruption {
     fn from(error: WorkspaceError) -> Self {
         match error {
             WorkspaceError::Environment(error) => error.into(),
@@ -157,7 +157,7 @@ impl From<WorkspaceError> for Setback {
     }
 }
 
-impl From<ToolError> for Setback {
+impl From<ToolError> for Interruption {
     fn from(error: ToolError) -> Self {
         match &error {
             ToolError::Away { .. } => Self::postponed(2, error.to_string()),

@@ -9,13 +9,13 @@ use crate::task::command::{Command, Said};
 
 /// A comment with the text it had when it was heard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Heard {
+pub struct HeardComment {
     pub key: CommentKey,
     /// Another one means that the comment was edited since.
     pub fingerprint: Uuid,
 }
 
-impl Heard {
+impl HeardComment {
     pub fn of(comment: &Comment) -> Self {
         Self {
             key: comment.key,
@@ -58,17 +58,17 @@ impl Order {
 /// Where an order came from, so that it is obeyed once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
-    Comment(Heard),
+    Comment(HeardComment),
     /// The first line of a comment whose other lines are still to be read.
-    AboveWords(Heard),
+    AboveWords(HeardComment),
     /// The command line, through the store.
     Request(Uuid),
 }
 
 /// What a person wrote for the model.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Words {
-    pub heard: Heard,
+pub struct UserMessage {
+    pub heard: HeardComment,
     /// Without the command above the words.
     pub comment: Comment,
     /// The command that stands above them.
@@ -77,7 +77,7 @@ pub struct Words {
     pub is_edit: bool,
 }
 
-impl Words {
+impl UserMessage {
     /// Tells whether they answer a question of the model's: whoever asks for a pause does not want
     /// it to go on.
     pub fn is_answer(&self) -> bool {

@@ -19,8 +19,8 @@ use uuid::Uuid;
 
 use crate::agent::record::budget::Allowance;
 use crate::agent::record::follow_up::Round;
-use crate::agent::record::hold_reason::{More, Objection};
-use crate::agent::record::vouched::Vouched;
+use crate::agent::record::hold_reason::{HoldReason, Unlisted};
+use crate::agent::record::vouched::VouchedItem;
 use crate::approval::extent::Extent;
 use crate::approval::{Grant, Question};
 use crate::conversation::Usage;
@@ -43,7 +43,7 @@ pub struct Record {
     /// Who put the label on; `None` for a run that nobody's label began.
     pub trigger: Option<Deed>,
     /// The item as it was when the label was accepted.
-    pub vouched: Option<Vouched>,
+    pub vouched: Option<VouchedItem>,
     /// Whether more people can read what is pushed than the item: then nothing of its words may be
     /// in it.
     pub is_discreet: bool,
@@ -166,23 +166,23 @@ pub struct Paused {
     pub at: DateTime<Utc>,
     /// Where the unfinished work is.
     #[serde(flatten)]
-    pub saved: Option<Saved>,
+    pub saved: Option<SavedWork>,
 }
 
 /// Where the work of a run is that did not deliver it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Saved {
+pub enum SavedWork {
     /// On a branch that everybody can see.
     Branch(String),
     /// With this program only.
-    Kept(Kept),
+    Kept(KeptWork),
 }
 
 /// How work is kept that stands on no branch, because it began in a fork.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kept {
+pub enum KeptWork {
     /// In the fork's mirror, from which the run goes on.
     Mirror,
     /// In a file among the outputs of the run, which is over; the reference names the work in it.
@@ -202,22 +202,22 @@ pub enum PausedBy {
     /// A question of the model to people.
     Question(String),
     /// The result holds what is not delivered without a person's word.
-    Objections(Box<Held>),
+    Objections(Box<HeldResult>),
 }
 
 /// A result that waits for a person's word.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Held {
+pub struct HeldResult {
     /// `None` where an earlier version of the program asked.
     #[serde(default)]
     pub question: Option<Question>,
     /// Whether another result was allowed before.
     #[serde(default)]
     pub is_void: bool,
-    pub objections: Vec<Objection>,
+    pub objections: Vec<HoldReason>,
     /// Objections besides.
     #[serde(default)]
-    pub more: More,
+    pub more: Unlisted,
     /// How much would be pushed.
     #[serde(default)]
     pub extent: Extent,

@@ -6,7 +6,7 @@ use crate::agent::record::FailureKind;
 
 /// How the work on a run ended, for the exit code.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Ending {
+pub enum RunOutcome {
     /// `is_verified` where every check passed and no test was taken away; else the result is a
     /// draft that says so.
     Done {
@@ -32,7 +32,7 @@ pub enum Ending {
     Unsaved,
 }
 
-impl std::fmt::Display for Ending {
+impl std::fmt::Display for RunOutcome {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Done { is_verified: true } => formatter.write_str("done"),

@@ -13,7 +13,7 @@ use crate::forge::{Edit, Edited, Item};
 
 /// An item as it was when its label was accepted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Vouched {
+pub struct VouchedItem {
     /// A digest of title, text and target branch.
     words: String,
     /// The commit at the head of a change request.
@@ -22,7 +22,7 @@ pub struct Vouched {
     at: DateTime<Utc>,
 }
 
-impl Vouched {
+impl VouchedItem {
     pub fn of(item: &Item) -> Self {
         Self {
             words: words(item),
@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn every_part_of_the_words_counts_and_none_runs_into_the_next() {
-        let vouched = Vouched::of(&item("Greet", "Say hello", Some("main")));
+        let vouched = VouchedItem::of(&item("Greet", "Say hello", Some("main")));
         let changed = |title, body, base| vouched.words_changed_silently(&item(title, body, Some(base)), &[]);
         assert!(!changed("Greet", "Say hello", "main"));
         for (title, body, base) in [
@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn an_edit_of_the_words_since_then_explains_another_text_and_nothing_else_does() {
-        let vouched = Vouched::of(&item("Greet", "", None));
+        let vouched = VouchedItem::of(&item("Greet", "", None));
         let edit = |what, minute| Edit {
             what,
             deed: Deed {
@@ -127,8 +127,8 @@ mod tests {
 
     #[test]
     fn a_head_that_was_not_noted_is_no_other_one() {
-        let vouched = Vouched::of(&item("Greet", "", Some("main")));
+        let vouched = VouchedItem::of(&item("Greet", "", Some("main")));
         assert_eq!(["aaa", "bbb"].map(|head| vouched.has_another_head(head)), [false, true]);
-        assert!(!Vouched::of(&item("Greet", "", None)).has_another_head("bbb"));
+        assert!(!VouchedItem::of(&item("Greet", "", None)).has_another_head("bbb"));
     }
 }

@@ -8,7 +8,7 @@ use crate::task::labels::Labels;
 
 /// The place a run reports to.
 #[derive(Clone)]
-pub enum Thread {
+pub enum ReportTarget {
     Item {
         forge: Arc<dyn Forge>,
         labels: Labels,

@@ -9,9 +9,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::agent::claim::Claim;
-use crate::agent::record::interruption::Setback;
-use crate::agent::reporter::destination::Thread;
-use crate::agent::reporter::pending_edit::Pending;
+use crate::agent::record::interruption::Interruption;
+use crate::agent::reporter::destination::ReportTarget;
+use crate::agent::reporter::pending_edit::PendingEdit;
 use crate::forge::{ForgeError, Item, Post};
 use crate::journal::fact::Fact;
 use crate::markdown::compose::Page;
@@ -19,16 +19,16 @@ use crate::task::state::State;
 
 /// Where people are told about a run, and when they were last told.
 pub struct Reporter {
-    pub(crate) destination: Thread,
+    pub(crate) destination: ReportTarget,
     /// When the progress comment was last written, or when it will be.
     pub(crate) shown_at: Option<Instant>,
     /// The edit of it that waits.
-    pub(crate) pending: Option<Pending>,
+    pub(crate) pending: Option<PendingEdit>,
 }
 
 impl Reporter {
     /// Returns a reporter that has told nobody anything yet.
-    pub(crate) fn new(destination: Thread) -> Self {
+    pub(crate) fn new(destination: ReportTarget) -> Self {
         Self {
             destination,
             shown_at: None,
@@ -37,13 +37,13 @@ impl Reporter {
     }
 
     /// Returns the item, or why it is not to be worked on any more.
-    pub(crate) async fn item(&mut self, claim: &mut Claim) -> Result<Option<Item>, Setback> {
-        let Thread::Item { forge, labels } = &self.destination else {
+    pub(crate) async fn item(&mut self, claim: &mut Claim) -> Result<Option<Item>, Interruption> {
+        let ReportTarget::Item { forge, labels } = &self.destination else {
             return Ok(None);
         };
         let item = forge.item(&claim.lease.task).await?;
         if !item.is_open {
-            return Err(Setback::Withdrawn {
+            return Err(Interruption::Withdrawn {
                 reason: item.why_closed().to_owned(),
                 item_exists: true,
             });
@@ -58,7 +58,7 @@ impl Reporter {
             || is_delivered;
         if claim.state != State::Planning && !is_shown {
             let reason = format!("the label `{}` was taken off", labels.processing);
-            return Err(Setback::Withdrawn {
+            return Err(Interruption::Withdrawn {
                 reason,
                 item_exists: true,
             });
@@ -67,13 +67,13 @@ impl Reporter {
     }
 
     /// Writes a comment that is written once in the life of the run, however often this is called.
-    pub(crate) async fn say(&mut self, claim: &mut Claim, what: &str, page: &Page) -> Result<(), Setback> {
-        self.write(claim, what, page, Again::Leave).await
+    pub(crate) async fn say(&mut self, claim: &mut Claim, what: &str, page: &Page) -> Result<(), Interruption> {
+        self.write(claim, what, page, IfPresent::Leave).await
     }
 
     /// Tells a person at the terminal, if there is one, what is going on.
     pub(crate) fn tell_terminal(&self, claim: &Claim, text: &str) {
-        if let Thread::Terminal { show } = &self.destination
+        if let ReportTarget::Terminal { show } = &self.destination
             && !text.trim().is_empty()
         {
             show(&claim.services.redactor.clean(text.trim()));
@@ -86,12 +86,12 @@ impl Reporter {
         claim: &mut Claim,
         what: &str,
         page: &Page,
-        again: Again,
-    ) -> Result<(), Setback> {
+        again: IfPresent,
+    ) -> Result<(), Interruption> {
         let body = page.written(&claim.services.redactor);
         let (forge, task) = match &self.destination {
-            Thread::Item { forge, .. } => (Arc::clone(forge), claim.lease.task.clone()),
-            Thread::Terminal { .. } => return Ok(()),
+            ReportTarget::Item { forge, .. } => (Arc::clone(forge), claim.lease.task.clone()),
+            ReportTarget::Terminal { .. } => return Ok(()),
         };
         let marker = format!("{}:{what}", claim.lease.run);
         let known = claim.record.comments.get(&marker).copied();
@@ -103,8 +103,8 @@ impl Reporter {
         };
         if let Some(Some(comment)) = known {
             return match again {
-                Again::Leave => Ok(()),
-                Again::Edit => match forge.edit_comment(&task, comment, &post).await {
+                IfPresent::Leave => Ok(()),
+                IfPresent::Edit => match forge.edit_comment(&task, comment, &post).await {
                     // Whoever deleted it did not want to see it. If the item itself is gone, the
                     // next look at it says so.
                     Err(ForgeError::Gone { .. }) => Ok(()),
@@ -129,8 +129,8 @@ impl Reporter {
         claim: &mut Claim,
         state: State,
         carried: Option<&[String]>,
-    ) -> Result<(), Setback> {
-        let Thread::Item { forge, labels } = &self.destination else {
+    ) -> Result<(), Interruption> {
+        let ReportTarget::Item { forge, labels } = &self.destination else {
             return Ok(());
         };
         let task = &claim.lease.task;
@@ -174,15 +174,15 @@ impl Reporter {
     /// Tells whether the item was given the label that shows `state`.
     pub(crate) fn is_shown(&self, claim: &Claim, state: State) -> bool {
         match &self.destination {
-            Thread::Item { labels, .. } => claim.record.shown.as_deref() == Some(labels.showing(state)),
-            Thread::Terminal { .. } => true,
+            ReportTarget::Item { labels, .. } => claim.record.shown.as_deref() == Some(labels.showing(state)),
+            ReportTarget::Terminal { .. } => true,
         }
     }
 
     /// Takes the trigger label off where it still is, so that only a person's new request starts
     /// another run.
-    pub(crate) async fn take_trigger_off(&self, item: &Item) -> Result<(), Setback> {
-        let Thread::Item { forge, labels } = &self.destination else {
+    pub(crate) async fn take_trigger_off(&self, item: &Item) -> Result<(), Interruption> {
+        let ReportTarget::Item { forge, labels } = &self.destination else {
             return Ok(());
         };
         if item.labels.contains(&labels.trigger) {
@@ -194,7 +194,7 @@ impl Reporter {
 
 /// What to do when the comment exists already.
 #[derive(Clone, Copy)]
-pub(crate) enum Again {
+pub(crate) enum IfPresent {
     Leave,
     Edit,
 }

@@ -10,12 +10,12 @@ use tokio_util::task::AbortOnDropHandle;
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// An edit that waits for its time. Dropped, it is not made.
-pub(crate) struct Pending {
+pub(crate) struct PendingEdit {
     stop: CancellationToken,
     editing: AbortOnDropHandle<()>,
 }
 
-impl Pending {
+impl PendingEdit {
     pub(crate) fn new(waiting: impl FnOnce(CancellationToken) -> JoinHandle<()>) -> Self {
         let stop = CancellationToken::new();
         Self {

@@ -9,10 +9,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::agent::claim::Claim;
-use crate::agent::record::interruption::Setback;
-use crate::agent::reporter::destination::Thread;
-use crate::agent::reporter::pending_edit::Pending;
-use crate::agent::reporter::{Again, Reporter};
+use crate::agent::record::interruption::Interruption;
+use crate::agent::reporter::destination::ReportTarget;
+use crate::agent::reporter::pending_edit::PendingEdit;
+use crate::agent::reporter::{IfPresent, Reporter};
 use crate::agent::text::comments;
 use crate::forge::{CommentId, Post};
 use crate::markdown::compose::Page;
@@ -24,7 +24,7 @@ const PROGRESS: &str = "progress";
 const SHORTEST_PAUSE: Duration = Duration::from_secs(5);
 impl Reporter {
     /// Writes the progress comment, or edits it as soon as it may be edited.
-    pub(crate) async fn show_progress(&mut self, claim: &mut Claim) -> Result<(), Setback> {
+    pub(crate) async fn show_progress(&mut self, claim: &mut Claim) -> Result<(), Interruption> {
         let Some(text) = self.progress_text(claim, claim.state) else {
             return Ok(());
         };
@@ -45,7 +45,7 @@ impl Reporter {
                 Ok(())
             }
             _ => {
-                let written = self.write(claim, PROGRESS, &text, Again::Edit).await;
+                let written = self.write(claim, PROGRESS, &text, IfPresent::Edit).await;
                 self.shown_at = Some(Instant::now());
                 written
             }
@@ -53,7 +53,7 @@ impl Reporter {
     }
 
     /// Edits the progress comment at once and for the last time in this process, if there is one.
-    pub(crate) async fn show_final(&mut self, claim: &mut Claim, state: State) -> Result<(), Setback> {
+    pub(crate) async fn show_final(&mut self, claim: &mut Claim, state: State) -> Result<(), Interruption> {
         if self.has_progress_comment(claim) {
             return self.show_at_once(claim, state).await;
         }
@@ -61,7 +61,7 @@ impl Reporter {
     }
 
     /// Shows that the run waits for the outside. It may be the first that people see of it.
-    pub(crate) async fn show_parked(&mut self, claim: &mut Claim) -> Result<(), Setback> {
+    pub(crate) async fn show_parked(&mut self, claim: &mut Claim) -> Result<(), Interruption> {
         self.show_at_once(claim, claim.state).await?;
         let shown = claim.state.stage().map_or(claim.state, State::Paused);
         self.show_label(claim, shown, None).await?;
@@ -77,18 +77,18 @@ impl Reporter {
             self.show_label(claim, claim.state, None).await?;
             self.show_progress(claim).await
         };
-        if let Err(setback) = shown.await {
-            tracing::warn!(task = %claim.lease.task, "it could not be shown that the run goes on: {setback:?}");
+        if let Err(interruption) = shown.await {
+            tracing::warn!(task = %claim.lease.task, "it could not be shown that the run goes on: {interruption:?}");
         }
     }
 
-    async fn show_at_once(&mut self, claim: &mut Claim, state: State) -> Result<(), Setback> {
+    async fn show_at_once(&mut self, claim: &mut Claim, state: State) -> Result<(), Interruption> {
         claim.record.doing.clear();
         if let Some(waiting) = self.pending.take() {
             waiting.take_back().await;
         }
         match self.progress_text(claim, state) {
-            Some(text) => self.write(claim, PROGRESS, &text, Again::Edit).await,
+            Some(text) => self.write(claim, PROGRESS, &text, IfPresent::Edit).await,
             None => Ok(()),
         }
     }
@@ -97,7 +97,7 @@ impl Reporter {
     /// request has one only if it has to wait: else the reviewers see a reaction and the label, and
     /// what came of it is one comment, not two.
     fn progress_text(&self, claim: &Claim, state: State) -> Option<Page> {
-        let Thread::Item { labels, .. } = &self.destination else {
+        let ReportTarget::Item { labels, .. } = &self.destination else {
             return None;
         };
         let is_quiet =
@@ -118,12 +118,12 @@ impl Reporter {
     }
 
     fn edit_later(&mut self, claim: &mut Claim, comment: CommentId, page: &Page, due: Instant) {
-        let Thread::Item { forge, .. } = &self.destination else {
+        let ReportTarget::Item { forge, .. } = &self.destination else {
             return;
         };
         let (forge, task, marker) = (Arc::clone(forge), claim.lease.task.clone(), self.marker(claim));
         let body = page.written(&claim.services.redactor);
-        self.pending = Some(Pending::new(|stop| {
+        self.pending = Some(PendingEdit::new(|stop| {
             tokio::spawn(async move {
                 tokio::select! {
                     biased;
@@ -147,7 +147,7 @@ impl Reporter {
     /// requests. A forge that does not answer is passed over.
     pub(crate) async fn say_what_is_going_on(&mut self, claim: &mut Claim, comment: &str) {
         claim.record.doing = claim.services.redactor.clean(comment.trim()).into_string();
-        if matches!(self.destination, Thread::Terminal { .. }) {
+        if matches!(self.destination, ReportTarget::Terminal { .. }) {
             self.tell_terminal(claim, comment);
             return;
         }
@@ -157,8 +157,8 @@ impl Reporter {
         if !is_waiting && self.shown_at.is_some_and(|at| at.elapsed() < pause) {
             return;
         }
-        if let Err(setback) = self.show_progress(claim).await {
-            tracing::warn!(task = %claim.lease.task, "the progress could not be shown: {setback:?}");
+        if let Err(interruption) = self.show_progress(claim).await {
+            tracing::warn!(task = %claim.lease.task, "the progress could not be shown: {interruption:?}");
         }
     }
 }

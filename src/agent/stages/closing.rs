@@ -13,9 +13,9 @@ pub(crate) async fn leave(run: &mut Run) {
         source::forget_commits(run).await;
     }
     open::discard_early(run).await;
-    if let Some(desk) = run.workspace.desk.take() {
+    if let Some(opened) = run.workspace.open.take() {
         run.dialogue.chat = None;
-        let container = desk.clear().await;
+        let container = opened.clear().await;
         run.claim.note(Fact::EnvironmentRemoved { container });
     }
     if run.claim.was_taken_up && run.claim.state.is_final() {

@@ -10,11 +10,11 @@ use crate::agent::stages::rescue;
 use crate::agent::workspace::open;
 use chrono::{DateTime, TimeDelta, Utc};
 
-use crate::agent::record::interruption::Setback;
+use crate::agent::record::interruption::Interruption;
 use crate::agent::record::message::Order;
-use crate::agent::record::outcome::Ending;
-use crate::agent::record::{Failure, Parked, Paused, PausedBy, Saved};
-use crate::agent::reporter::destination::Thread;
+use crate::agent::record::outcome::RunOutcome;
+use crate::agent::record::{Failure, Parked, Paused, PausedBy, SavedWork};
+use crate::agent::reporter::destination::ReportTarget;
 use crate::agent::stages::rescue::RESCUE_TIME;
 use crate::agent::text::comments;
 use crate::agent::text::replies;
@@ -29,36 +29,38 @@ const LONGEST_WAIT_MINUTES: i64 = 60;
 const UNSAVED_WAIT_MINUTES: i64 = 2;
 
 /// Ends the work on the run for now or for good.
-pub(crate) async fn put_down(run: Run, setback: Setback) -> Ending {
+pub(crate) async fn finish(run: Run, interruption: Interruption) -> RunOutcome {
     // Boxed: it is rare, and its large future would be carried by everything that may have to do
     // it.
-    Box::pin(act_on(run, setback)).await
+    Box::pin(act_on(run, interruption)).await
 }
 
-async fn act_on(mut run: Run, setback: Setback) -> Ending {
-    let ending = match setback {
-        Setback::Disowned(error) => {
+async fn act_on(mut run: Run, interruption: Interruption) -> RunOutcome {
+    let ending = match interruption {
+        Interruption::Disowned(error) => {
             // Another worker may use the container at this moment: nothing is touched.
             tracing::error!(task = %run.claim.lease.task, "the run was given up: {error}");
-            run.workspace.desk = None;
-            return Ending::Disowned;
+            run.workspace.open = None;
+            return RunOutcome::Disowned;
         }
-        Setback::Unsaved(error) => {
+        Interruption::Unsaved(error) => {
             tracing::error!(task = %run.claim.lease.task, "the run could not be saved and is put down: {error}");
             unsaved(&mut run).await
         }
-        Setback::Interrupted => interrupt(&mut run).await,
-        Setback::Postponed { until, reason } => postpone(&mut run, until, &reason).await,
-        Setback::Withdrawn { reason, item_exists } => withdraw(&mut run, &reason, item_exists).await,
-        Setback::Stopped { order } => stop(&mut run, &order).await,
-        Setback::Paused { by, order } => pause(&mut run, by, order).await,
-        Setback::Failed(failure) => fail(&mut run, failure).await,
-        Setback::WorkspaceLost(text) | Setback::NoNativeCalls(text) => fail(&mut run, Failure::of_task(text)).await,
+        Interruption::Interrupted => interrupt(&mut run).await,
+        Interruption::Postponed { until, reason } => postpone(&mut run, until, &reason).await,
+        Interruption::Withdrawn { reason, item_exists } => withdraw(&mut run, &reason, item_exists).await,
+        Interruption::Stopped { order } => stop(&mut run, &order).await,
+        Interruption::Paused { by, order } => pause(&mut run, by, order).await,
+        Interruption::Failed(failure) => fail(&mut run, failure).await,
+        Interruption::WorkspaceLost(text) | Interruption::NoNativeCalls(text) => {
+            fail(&mut run, Failure::of_task(text)).await
+        }
     };
     closing::leave(&mut run).await;
     let until = match &ending {
-        Ending::Postponed(until) => Some(*until),
-        Ending::Unsaved => Some(Utc::now() + TimeDelta::minutes(UNSAVED_WAIT_MINUTES)),
+        RunOutcome::Postponed(until) => Some(*until),
+        RunOutcome::Unsaved => Some(Utc::now() + TimeDelta::minutes(UNSAVED_WAIT_MINUTES)),
         _ => None,
     };
     release(&run.claim, until).await;
@@ -73,26 +75,26 @@ async fn release(claim: &Claim, until: Option<DateTime<Utc>>) {
 
 /// The container holds more than the store knows, so it stays for whoever takes the run up. A local
 /// task's has no heir.
-async fn unsaved(run: &mut Run) -> Ending {
+async fn unsaved(run: &mut Run) -> RunOutcome {
     if run.claim.record.local.is_none() {
         open::leave_container(run).await;
     }
-    Ending::Unsaved
+    RunOutcome::Unsaved
 }
 
 /// Keeps the work for the next process. A local task has none: it ends with the command that gave
 /// it.
-async fn interrupt(run: &mut Run) -> Ending {
+async fn interrupt(run: &mut Run) -> RunOutcome {
     if run.claim.record.local.is_some() {
-        return conclude(run, Signal::StopAsked, Ending::Interrupted).await;
+        return conclude(run, Signal::StopAsked, RunOutcome::Interrupted).await;
     }
     save_or_log(run).await;
     rescue::keep_work(run).await;
     run.claim.note(Fact::Interrupted);
-    Ending::Interrupted
+    RunOutcome::Interrupted
 }
 
-async fn postpone(run: &mut Run, until: DateTime<Utc>, reason: &str) -> Ending {
+async fn postpone(run: &mut Run, until: DateTime<Utc>, reason: &str) -> RunOutcome {
     let now = Utc::now();
     let since = *run.claim.record.parked_since.get_or_insert(now);
     let hours = run.claim.services.settings.steering.give_up_hours;
@@ -123,14 +125,14 @@ async fn postpone(run: &mut Run, until: DateTime<Utc>, reason: &str) -> Ending {
     });
     // Nobody is called for what passes by itself: no comment but the one that is there, and the
     // label.
-    if let Err(setback) = run.reporter.show_parked(&mut run.claim).await {
-        tracing::warn!(task = %run.claim.lease.task, "it could not be shown that the run waits: {setback:?}");
+    if let Err(interruption) = run.reporter.show_parked(&mut run.claim).await {
+        tracing::warn!(task = %run.claim.lease.task, "it could not be shown that the run waits: {interruption:?}");
     }
-    Ending::Postponed(until)
+    RunOutcome::Postponed(until)
 }
 
 /// Sets the run aside until a person, the pause file or the clock lets it go on.
-async fn pause(run: &mut Run, by: PausedBy, order: Option<Box<Order>>) -> Ending {
+async fn pause(run: &mut Run, by: PausedBy, order: Option<Box<Order>>) -> RunOutcome {
     let by_limit = match &by {
         PausedBy::Limit(text) if run.claim.record.local.is_some() => {
             return fail(run, Failure::of_task(text)).await;
@@ -147,32 +149,32 @@ async fn pause(run: &mut Run, by: PausedBy, order: Option<Box<Order>>) -> Ending
     });
     run.claim.record.set_aside += 1;
     if run.claim.state == State::Queued
-        && let Err(setback) = run.claim.step(Signal::Claimed).await
-        && !matches!(setback, Setback::Interrupted)
+        && let Err(interruption) = run.claim.step(Signal::Claimed).await
+        && !matches!(interruption, Interruption::Interrupted)
     {
-        tracing::error!(task = %run.claim.lease.task, "the run could not be paused: {setback:?}");
+        tracing::error!(task = %run.claim.lease.task, "the run could not be paused: {interruption:?}");
     }
-    let ending = conclude(run, Signal::PauseAsked, Ending::Paused { by_limit }).await;
+    let ending = conclude(run, Signal::PauseAsked, RunOutcome::Paused { by_limit }).await;
     if let Some(order) = order
-        && let Err(setback) = commands::has_obeyed(&mut run.claim, &order).await
+        && let Err(interruption) = commands::has_obeyed(&mut run.claim, &order).await
     {
-        tracing::warn!(task = %run.claim.lease.task, "the order could not be ticked off: {setback:?}");
+        tracing::warn!(task = %run.claim.lease.task, "the order could not be ticked off: {interruption:?}");
     }
     show_set_aside(run).await;
     ending
 }
 
 /// Puts down a run whose stage ended with a question to people.
-pub(crate) async fn set_aside(mut run: Run) -> Ending {
+pub(crate) async fn set_aside(mut run: Run) -> RunOutcome {
     show_set_aside(&mut run).await;
     closing::leave(&mut run).await;
     release(&run.claim, None).await;
-    Ending::Waiting
+    RunOutcome::Waiting
 }
 
 /// Shows people that the run waits, and for what. Repeating it says nothing twice.
 pub(crate) async fn show_set_aside(run: &mut Run) {
-    let Thread::Item { .. } = &run.reporter.destination else {
+    let ReportTarget::Item { .. } = &run.reporter.destination else {
         return;
     };
     let told = async {
@@ -186,22 +188,22 @@ pub(crate) async fn show_set_aside(run: &mut Run) {
             run.reporter.show_label(&mut run.claim, state, None).await?;
             run.claim.save().await?;
         }
-        Ok::<(), Setback>(())
+        Ok::<(), Interruption>(())
     };
-    if let Err(setback) = told.await {
-        tracing::warn!(task = %run.claim.lease.task, "it could not be shown on the item that the run waits: {setback:?}");
+    if let Err(interruption) = told.await {
+        tracing::warn!(task = %run.claim.lease.task, "it could not be shown on the item that the run waits: {interruption:?}");
     }
 }
 
 /// A person ended the run: what was done is kept on a branch.
-async fn stop(run: &mut Run, order: &Order) -> Ending {
+async fn stop(run: &mut Run, order: &Order) -> RunOutcome {
     if run.claim.record.local.is_none() {
         let shown_before = run.claim.record.paused.as_ref().and_then(|paused| paused.saved.clone());
-        let shown_before = shown_before.filter(|saved| matches!(saved, Saved::Branch(_)));
+        let shown_before = shown_before.filter(|saved| matches!(saved, SavedWork::Branch(_)));
         let saved = rescue::rescue(run).await.or(shown_before);
         let trigger = match &run.reporter.destination {
-            Thread::Item { labels, .. } => labels.trigger.clone(),
-            Thread::Terminal { .. } => String::new(),
+            ReportTarget::Item { labels, .. } => labels.trigger.clone(),
+            ReportTarget::Terminal { .. } => String::new(),
         };
         let text = replies::stopped(
             &order.by,
@@ -212,15 +214,15 @@ async fn stop(run: &mut Run, order: &Order) -> Ending {
         );
         show_end(run, State::Stopped, &text).await;
     }
-    if let Err(setback) = commands::has_obeyed(&mut run.claim, order).await {
-        tracing::warn!(task = %run.claim.lease.task, "the order could not be ticked off: {setback:?}");
+    if let Err(interruption) = commands::has_obeyed(&mut run.claim, order).await {
+        tracing::warn!(task = %run.claim.lease.task, "the order could not be ticked off: {interruption:?}");
     }
-    conclude(run, Signal::StopAsked, Ending::Stopped).await
+    conclude(run, Signal::StopAsked, RunOutcome::Stopped).await
 }
 
 /// The item was closed, deleted or taken back: what was done is kept on a branch only if somebody
 /// can still see it.
-async fn withdraw(run: &mut Run, reason: &str, item_exists: bool) -> Ending {
+async fn withdraw(run: &mut Run, reason: &str, item_exists: bool) -> RunOutcome {
     run.claim.note(Fact::Warned {
         text: format!("stopped: {reason}"),
     });
@@ -228,11 +230,11 @@ async fn withdraw(run: &mut Run, reason: &str, item_exists: bool) -> Ending {
         // The mirror that holds it goes with the run.
         rescue::rescue(run).await;
     }
-    if item_exists && let Thread::Item { labels, .. } = &run.reporter.destination {
+    if item_exists && let ReportTarget::Item { labels, .. } = &run.reporter.destination {
         let text = comments::withdrawn(reason, &labels.trigger);
         show_end(run, State::Stopped, &text).await;
     }
-    conclude(run, Signal::StopAsked, Ending::Stopped).await
+    conclude(run, Signal::StopAsked, RunOutcome::Stopped).await
 }
 
 async fn show_end(run: &mut Run, state: State, text: &Page) {
@@ -241,12 +243,12 @@ async fn show_end(run: &mut Run, state: State, text: &Page) {
         run.reporter.say(&mut run.claim, "final", text).await?;
         run.reporter.show_label(&mut run.claim, state, None).await
     };
-    if let Err(setback) = told.await {
-        tracing::warn!(task = %run.claim.lease.task, "the end could not be shown on the item: {setback:?}");
+    if let Err(interruption) = told.await {
+        tracing::warn!(task = %run.claim.lease.task, "the end could not be shown on the item: {interruption:?}");
     }
 }
 
-async fn fail(run: &mut Run, failure: Failure) -> Ending {
+async fn fail(run: &mut Run, failure: Failure) -> RunOutcome {
     let failure = Failure {
         text: run.claim.services.redactor.clean(&failure.text).into_string(),
         ..failure
@@ -256,19 +258,19 @@ async fn fail(run: &mut Run, failure: Failure) -> Ending {
     });
     run.claim.record.failure = Some(failure.clone());
     save_or_log(run).await;
-    if let Err(setback) = show_failure(run, &failure).await {
-        if let Setback::Postponed { until, reason } = setback {
+    if let Err(interruption) = show_failure(run, &failure).await {
+        if let Interruption::Postponed { until, reason } = interruption {
             // The failure is in the record: the next claim only has to say it.
             tracing::warn!(task = %run.claim.lease.task, "the failure could not be shown yet: {reason}");
-            return Ending::Postponed(until);
+            return RunOutcome::Postponed(until);
         }
-        tracing::error!(task = %run.claim.lease.task, "the failure could not be shown on the item: {setback:?}");
+        tracing::error!(task = %run.claim.lease.task, "the failure could not be shown on the item: {interruption:?}");
     }
-    conclude(run, Signal::Broke, Ending::Failed(failure.kind)).await
+    conclude(run, Signal::Broke, RunOutcome::Failed(failure.kind)).await
 }
 
-async fn show_failure(run: &mut Run, failure: &Failure) -> Result<(), Setback> {
-    let Thread::Item { labels, .. } = &run.reporter.destination else {
+async fn show_failure(run: &mut Run, failure: &Failure) -> Result<(), Interruption> {
+    let ReportTarget::Item { labels, .. } = &run.reporter.destination else {
         // The command shows what was done so far, so that a failure after real work loses nothing.
         if tokio::time::timeout(RESCUE_TIME, rescue::take_result(run))
             .await
@@ -286,7 +288,7 @@ async fn show_failure(run: &mut Run, failure: &Failure) -> Result<(), Setback> {
         .keys()
         .next_back()
         .cloned()
-        .map(Saved::Branch);
+        .map(SavedWork::Branch);
     let saved = rescue::rescue(run).await.or(shown_before);
     let text = comments::failed(
         failure,
@@ -300,15 +302,15 @@ async fn show_failure(run: &mut Run, failure: &Failure) -> Result<(), Setback> {
     run.reporter.show_label(&mut run.claim, State::Failed, None).await
 }
 
-async fn conclude(run: &mut Run, signal: Signal, ending: Ending) -> Ending {
+async fn conclude(run: &mut Run, signal: Signal, ending: RunOutcome) -> RunOutcome {
     match run.claim.step(signal).await {
         // The step was saved; that the run is being stopped is why it was taken.
-        Ok(()) | Err(Setback::Interrupted) => ending,
-        Err(setback) => {
-            tracing::error!(task = %run.claim.lease.task, "the end of the run could not be saved: {setback:?}");
-            match setback {
-                Setback::Unsaved(_) => Ending::Unsaved,
-                _ => Ending::Disowned,
+        Ok(()) | Err(Interruption::Interrupted) => ending,
+        Err(interruption) => {
+            tracing::error!(task = %run.claim.lease.task, "the end of the run could not be saved: {interruption:?}");
+            match interruption {
+                Interruption::Unsaved(_) => RunOutcome::Unsaved,
+                _ => RunOutcome::Disowned,
             }
         }
     }
@@ -320,7 +322,7 @@ async fn save_or_log(run: &mut Run) {
         Some(mut chat) => dialogue::save(&mut run.claim, &mut chat).await,
         None => run.claim.save().await,
     };
-    if let Err(setback) = saved {
-        tracing::error!(task = %run.claim.lease.task, "the run could not be saved: {setback:?}");
+    if let Err(interruption) = saved {
+        tracing::error!(task = %run.claim.lease.task, "the run could not be saved: {interruption:?}");
     }
 }

@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use crate::agent::prompt;
 use crate::agent::record::follow_up::{Kind, Notes, Round};
-use crate::agent::record::interruption::Setback;
+use crate::agent::record::interruption::Interruption;
 use crate::agent::record::message;
-use crate::agent::reporter::destination::Thread;
+use crate::agent::reporter::destination::ReportTarget;
 use crate::conversation::excerpt;
 use crate::forge::watched::FailedCheck;
 use crate::forge::{Comment, Item};
@@ -18,15 +18,16 @@ use crate::markdown::visible;
 
 /// Returns what people who may write said since the last run: what the round was begun for, and
 /// what came since. `None` for a run that is no such round.
-pub(crate) async fn words_of_round(run: &mut Run, comments: &[Comment]) -> Result<Option<Vec<Comment>>, Setback> {
-    let (Some(mut round), Thread::Item { forge, .. }) = (run.claim.record.round.clone(), &run.reporter.destination)
+pub(crate) async fn words_of_round(run: &mut Run, comments: &[Comment]) -> Result<Option<Vec<Comment>>, Interruption> {
+    let (Some(mut round), ReportTarget::Item { forge, .. }) =
+        (run.claim.record.round.clone(), &run.reporter.destination)
     else {
         return Ok(None);
     };
     let forge = Arc::clone(forge);
     let mut words = Vec::new();
     for comment in comments {
-        let is_new = !message::Heard::of(comment).is_in(&run.claim.record.heard);
+        let is_new = !message::HeardComment::of(comment).is_in(&run.claim.record.heard);
         let is_wanted = round.comments.contains(&comment.key) || is_new;
         let Some(said) = message::for_model(comment).filter(|_| is_wanted && !comment.is_approval) else {
             continue;
@@ -49,10 +50,10 @@ pub(crate) async fn words_of_round(run: &mut Run, comments: &[Comment]) -> Resul
 }
 
 /// Has the opened pull/merge request looked after. Repeating it changes nothing.
-pub(crate) async fn have_it_followed(claim: &Claim, reporter: &Reporter) -> Result<(), Setback> {
+pub(crate) async fn register_follow_up(claim: &Claim, reporter: &Reporter) -> Result<(), Interruption> {
     let store = &claim.services.store;
     let number = claim.record.change.as_ref().map(|change| change.number);
-    let (Some(number), Thread::Item { forge, .. }) = (number, &reporter.destination) else {
+    let (Some(number), ReportTarget::Item { forge, .. }) = (number, &reporter.destination) else {
         return Ok(());
     };
     let Some(change) = forge.change_id(&claim.lease.task, number) else {
@@ -62,7 +63,7 @@ pub(crate) async fn have_it_followed(claim: &Claim, reporter: &Reporter) -> Resu
     let known = known.and_then(|followed| serde_json::from_value::<Notes>(followed.notes).ok());
     let mut notes = known.unwrap_or_else(|| Notes::new(claim.lease.task.clone()));
     notes.begin_again();
-    let notes = serde_json::to_value(notes).map_err(|error| Setback::failed(error.to_string()))?;
+    let notes = serde_json::to_value(notes).map_err(|error| Interruption::failed(error.to_string()))?;
     Ok(store.follow(&change, &claim.lease.task, &notes).await?)
 }
 

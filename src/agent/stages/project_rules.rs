@@ -13,7 +13,7 @@ use std::collections::HashSet;
 use std::fmt::Write as _;
 
 use crate::agent::prompt;
-use crate::agent::record::interruption::Setback;
+use crate::agent::record::interruption::Interruption;
 use crate::conversation::excerpt;
 use crate::forge::Item;
 use crate::markdown::visible;
@@ -44,7 +44,7 @@ pub(crate) async fn read_rules(
     reporter: &mut Reporter,
     item: &Item,
     mirror: &Mirror,
-) -> Result<(), Setback> {
+) -> Result<(), Interruption> {
     let wanted = item.change.as_ref().map(|change| change.base_branch.clone());
     let of_a_fork = item.change.as_ref().is_some_and(|change| change.is_fork);
     let mirror = if of_a_fork {
@@ -83,7 +83,7 @@ pub(crate) fn rules_prompt(claim: &Claim) -> String {
 }
 
 /// Reads the rules that a commit holds into the record.
-pub(crate) async fn read_rules_of(claim: &mut Claim, mirror: &Mirror, commit: &CommitId) -> Result<(), Setback> {
+pub(crate) async fn read_rules_of(claim: &mut Claim, mirror: &Mirror, commit: &CommitId) -> Result<(), Interruption> {
     let (files, _) = mirror.files(commit, MOST_FILES).await?;
     let mut rules = Rules::default();
     let mut texts = Vec::new();
@@ -110,7 +110,7 @@ async fn read_settings(
     commit: &CommitId,
     files: &[Entry],
     rules: &mut Rules,
-) -> Result<Option<Text>, Setback> {
+) -> Result<Option<Text>, Interruption> {
     let names = Settings::names();
     let mut there = names
         .iter()
@@ -157,7 +157,7 @@ async fn read_rule_file(
     mirror: &Mirror,
     commit: &CommitId,
     entry: &Entry,
-) -> Result<Option<String>, Setback> {
+) -> Result<Option<String>, Interruption> {
     let path = &entry.path;
     if entry.size > LARGEST_FILE {
         claim.warn(format!(

@@ -13,7 +13,7 @@ use crate::agent::workspace::snapshots;
 use crate::agent::workspace::source;
 use std::time::Duration;
 
-use crate::agent::record::{Kept, Saved};
+use crate::agent::record::{KeptWork, SavedWork};
 use crate::journal::fact::Fact;
 use crate::repository::address::Login;
 use crate::repository::mirror::Mirror;
@@ -31,28 +31,28 @@ const BUNDLE: &str = "work.bundle";
 
 /// Keeps the workspace in the mirror, so that another container can go on with it, and shows
 /// the work on a branch.
-pub(crate) async fn set_work_aside(run: &mut Run) -> Option<Saved> {
+pub(crate) async fn set_work_aside(run: &mut Run) -> Option<SavedWork> {
     if !keep_work(run).await {
         return None;
     }
     let shown = async {
         let taken = run
             .workspace
-            .desk
+            .open
             .as_ref()?
             .workspace
             .take_back(UNFINISHED, &run.claim.record.rules.files)
             .await;
         match taken {
             Ok(accepted) => {
-                let mirror = run.workspace.desk.as_ref()?.workspace.mirror().clone();
+                let mirror = run.workspace.open.as_ref()?.workspace.mirror().clone();
                 let head = confidentiality::shown_as(&run.claim, &mirror, accepted.head)
                     .await
                     .ok()?;
                 show_work(run, &head).await
             }
-            Err(setback) => {
-                tracing::warn!(task = %run.claim.lease.task, "the work so far could not be taken out: {setback:?}");
+            Err(interruption) => {
+                tracing::warn!(task = %run.claim.lease.task, "the work so far could not be taken out: {interruption:?}");
                 None
             }
         }
@@ -68,13 +68,15 @@ pub(crate) async fn keep_work(run: &mut Run) -> bool {
         State::Delivering => run.claim.record.head.is_none(),
         _ => false,
     };
-    let Some(desk) = run.workspace.desk.as_mut().filter(|_| is_worth_it) else {
+    let Some(opened) = run.workspace.open.as_mut().filter(|_| is_worth_it) else {
         return false;
     };
-    desk.keeping.finish().await;
-    match tokio::time::timeout(RESCUE_TIME, desk.workspace.keep()).await {
+    opened.keeping.finish().await;
+    match tokio::time::timeout(RESCUE_TIME, opened.workspace.keep()).await {
         Ok(Ok(_)) => return true,
-        Ok(Err(setback)) => tracing::warn!(task = %run.claim.lease.task, "the work could not be kept: {setback:?}"),
+        Ok(Err(interruption)) => {
+            tracing::warn!(task = %run.claim.lease.task, "the work could not be kept: {interruption:?}")
+        }
         Err(_) => tracing::warn!(task = %run.claim.lease.task, "the work could not be kept in time"),
     }
     // It is nowhere but in the container, which stays for whoever takes the run up.
@@ -84,7 +86,7 @@ pub(crate) async fn keep_work(run: &mut Run) -> bool {
 
 /// Pushes what was done so far to a branch of the program's own, so that an end before delivery
 /// loses nothing. What was done on a fork is put into a file instead.
-pub(crate) async fn rescue(run: &mut Run) -> Option<Saved> {
+pub(crate) async fn rescue(run: &mut Run) -> Option<SavedWork> {
     let rescued = async {
         take_result(run).await;
         if run.claim.record.fork.is_some() {
@@ -99,29 +101,29 @@ pub(crate) async fn rescue(run: &mut Run) -> Option<Saved> {
 /// Takes the commits out of the workspace unless that was done before.
 pub(crate) async fn take_result(run: &mut Run) {
     // A snapshot that is being made moves the branch back for a moment.
-    snapshots::finish_keeping(run).await;
-    let Some(desk) = run.workspace.desk.as_ref().filter(|_| run.claim.record.head.is_none()) else {
+    snapshots::finish_snapshot(run).await;
+    let Some(opened) = run.workspace.open.as_ref().filter(|_| run.claim.record.head.is_none()) else {
         return;
     };
-    let taken = desk
+    let taken = opened
         .workspace
         .take_back(&run.claim.record.title, &run.claim.record.rules.files)
         .await;
     let shown = match taken {
-        Ok(accepted) => confidentiality::shown_as(&run.claim, desk.workspace.mirror(), accepted.head).await,
+        Ok(accepted) => confidentiality::shown_as(&run.claim, opened.workspace.mirror(), accepted.head).await,
         Err(error) => Err(error.into()),
     };
     match shown {
         Ok(head) => run.claim.record.head = Some(head),
-        Err(setback) => {
-            tracing::warn!(task = %run.claim.lease.task, "the work so far could not be taken out: {setback:?}");
+        Err(interruption) => {
+            tracing::warn!(task = %run.claim.lease.task, "the work so far could not be taken out: {interruption:?}");
         }
     }
 }
 
 /// Pushes `head` to the run's own branch; where somebody else's commits are on it, beside it. A
 /// pull/merge request's branch gets finished work only.
-async fn show_work(run: &mut Run, head: &CommitId) -> Option<Saved> {
+async fn show_work(run: &mut Run, head: &CommitId) -> Option<SavedWork> {
     let base = run.claim.record.base.clone()?;
     if *head == base.commit {
         return None;
@@ -136,7 +138,7 @@ async fn show_work(run: &mut Run, head: &CommitId) -> Option<Saved> {
         run.claim.note(Fact::WorkKept {
             place: "the mirror of the fork".to_owned(),
         });
-        return Some(Saved::Kept(Kept::Mirror));
+        return Some(SavedWork::Kept(KeptWork::Mirror));
     }
     if !result_guard::may_be_shown(&mut run.claim, &mirror, &base.commit, head).await {
         return None;
@@ -172,7 +174,7 @@ async fn show_work(run: &mut Run, head: &CommitId) -> Option<Saved> {
                     commit: head.as_str().to_owned(),
                 });
                 run.claim.record.unfinished.insert(branch.clone(), vec![head.clone()]);
-                return Some(Saved::Branch(branch));
+                return Some(SavedWork::Branch(branch));
             }
             Err(RepositoryError::Moved { .. }) => {
                 run.claim.record.unfinished.insert(branch, known);
@@ -188,7 +190,7 @@ async fn show_work(run: &mut Run, head: &CommitId) -> Option<Saved> {
 
 /// Puts what was accepted of a run on a fork into a file below its outputs: the mirror goes
 /// when the run is over.
-async fn put_into_file(claim: &mut Claim) -> Option<Saved> {
+async fn put_into_file(claim: &mut Claim) -> Option<SavedWork> {
     let (base, fork) = (claim.record.base.clone()?, claim.record.fork.clone()?);
     let run = claim.lease.run.to_string();
     let settings = &claim.services.settings;
@@ -215,7 +217,7 @@ async fn put_into_file(claim: &mut Claim) -> Option<Saved> {
             // For people: where the folder of outputs lies is nobody's business but the
             // operator's.
             let folder = claim.services.settings.outputs_dir.file_name()?.display();
-            Some(Saved::Kept(Kept::File {
+            Some(SavedWork::Kept(KeptWork::File {
                 file: format!("{folder}/{run}/{BUNDLE}"),
                 reference: format!("refs/coding-agent/{run}/{name}"),
             }))

@@ -17,10 +17,10 @@ use std::sync::Arc;
 use chrono::Utc;
 
 use crate::agent::dialogue;
-use crate::agent::dialogue::control_tools::Wishes;
+use crate::agent::dialogue::control_tools::ControlRequests;
 use crate::agent::dialogue::tool_calls::UNKNOWN_OUTCOME;
 use crate::agent::prompt::{self, WorkPrompt};
-use crate::agent::record::interruption::Setback;
+use crate::agent::record::interruption::Interruption;
 use crate::agent::record::{Paused, PausedBy};
 use crate::agent::stages::project_rules;
 use crate::conversation::circling::{Verdict, Watch};
@@ -36,26 +36,26 @@ const MOST_REMINDERS: u32 = 2;
 const RESTARTED: &str = "The program was restarted.";
 const NEW_CONTAINER: &str = "A new container has taken the place of the one you worked in. The project is as it was last kept, \
      which may be a few steps ago, and the plan's set-up commands were run again; what else was installed or running \
-     is gone. Look at `git status` and `git log` before you go on.";
+     is gone. RepositoryTools at `git status` and `git log` before you go on.";
 
 /// Most commands that are remembered for new containers.
 const MOST_COMMANDS: usize = 50;
 
 /// Leaves the model's closing words in the record.
-pub(crate) async fn work(run: &mut Run) -> Result<Signal, Setback> {
+pub(crate) async fn work(run: &mut Run) -> Result<Signal, Interruption> {
     run.reporter.show_progress(&mut run.claim).await?;
     take_work_up(run).await?;
     loop {
         let mut chat = open_chat(run).await?;
         let outcome = converse(run, &mut chat).await;
         match outcome {
-            Err(Setback::NoNativeCalls(reason)) if run.claim.record.native != Some(false) => {
+            Err(Interruption::NoNativeCalls(reason)) if run.claim.record.native != Some(false) => {
                 tracing::info!(task = %run.claim.lease.task, "starting again with JSON replies: {reason}");
                 run.claim.record.native = Some(false);
             }
             outcome => {
                 dialogue::save(&mut run.claim, &mut chat).await?;
-                if run.workspace.desk.is_some() {
+                if run.workspace.open.is_some() {
                     run.dialogue.chat = Some(chat);
                 }
                 return outcome;
@@ -65,8 +65,8 @@ pub(crate) async fn work(run: &mut Run) -> Result<Signal, Setback> {
 }
 
 /// The loop of the whole program: reply, calls, results, until done.
-async fn converse(run: &mut Run, chat: &mut Chat) -> Result<Signal, Setback> {
-    let toolbox = Arc::clone(&open::open_desk(run).await?.toolbox);
+async fn converse(run: &mut Run, chat: &mut Chat) -> Result<Signal, Interruption> {
+    let toolbox = Arc::clone(&open::open_workspace(run).await?.toolbox);
     let mut watch = Watch::default();
     loop {
         commands::hear(run, chat).await?;
@@ -74,18 +74,18 @@ async fn converse(run: &mut Run, chat: &mut Chat) -> Result<Signal, Setback> {
         let turn = ask::ask(&mut run.claim, chat, decode::turn).await?;
         dialogue::save(&mut run.claim, chat).await?;
         run.reporter.say_what_is_going_on(&mut run.claim, &turn.comment).await;
-        snapshots::finish_keeping(run).await;
+        snapshots::finish_snapshot(run).await;
         let called = tool_calls::call_all(&run.claim, &run.workspace.ledger, &toolbox, turn.calls).await?;
         network_refusals::note_refused(&mut run.claim, &run.workspace.ledger);
         note_installed(&mut run.claim, &called.results);
-        let wishes = take_wishes(run);
+        let requested = take_wishes(run);
         let (has_failures, has_success) = (called.has_failures(), called.has_success());
         let verdict = watch.judge(&called.results);
         if !called.results.is_empty() {
             chat.send_tool_results(called.results);
-            snapshots::keep_now_and_then(run);
+            snapshots::snapshot_if_due(run);
         }
-        policy::heed_refusals(&mut run.claim, chat, &called.refused, has_success)?;
+        policy::count_refusals(&mut run.claim, chat, &called.refused, has_success)?;
         if turn.done && !has_failures && commands::hear(run, chat).await?.is_some() {
             // What people said in the meantime may be more than what is done.
             dialogue::save(&mut run.claim, chat).await?;
@@ -102,12 +102,12 @@ async fn converse(run: &mut Run, chat: &mut Chat) -> Result<Signal, Setback> {
                 "`done` did not count, because a call of the same reply failed. Read its result and go on.",
             );
         }
-        if let Some(question) = wishes.question {
+        if let Some(question) = requested.question {
             dialogue::save(&mut run.claim, chat).await?;
             set_aside_for(run, question).await;
             return Ok(Signal::AnswerNeeded);
         }
-        if let Some(reason) = wishes.revision {
+        if let Some(reason) = requested.revision {
             replanning::revise_plan_as_wished(&mut run.claim, &mut run.reporter, chat, &reason).await?;
         }
         match verdict {
@@ -117,7 +117,7 @@ async fn converse(run: &mut Run, chat: &mut Chat) -> Result<Signal, Setback> {
                 replanning::revise_plan(&mut run.claim, &mut run.reporter, chat, stuck.reason()).await?;
             }
             Verdict::Enough => {
-                return Err(Setback::failed(
+                return Err(Interruption::failed(
                     "the model went round in circles and was told so, in vain",
                 ));
             }
@@ -128,12 +128,12 @@ async fn converse(run: &mut Run, chat: &mut Chat) -> Result<Signal, Setback> {
 
 /// Tells the model, a few times, that its changes reach files which the project's rules leave
 /// out; returns whether it did.
-async fn reminds_of_the_rules(run: &mut Run, chat: &mut Chat) -> Result<bool, Setback> {
+async fn reminds_of_the_rules(run: &mut Run, chat: &mut Chat) -> Result<bool, Interruption> {
     if run.claim.record.reminders >= MOST_REMINDERS {
         return Ok(false);
     }
     let files = run.claim.record.rules.files.clone();
-    let workspace = Arc::clone(&open::open_desk(run).await?.workspace);
+    let workspace = Arc::clone(&open::open_workspace(run).await?.workspace);
     let Some(paths) = workspace.outside_the_rules(&files).await? else {
         return Ok(false);
     };
@@ -144,11 +144,11 @@ async fn reminds_of_the_rules(run: &mut Run, chat: &mut Chat) -> Result<bool, Se
 }
 
 /// Takes the conversation up where it ended, or begins it.
-pub(crate) async fn open_chat(run: &mut Run) -> Result<Chat, Setback> {
+pub(crate) async fn open_chat(run: &mut Run) -> Result<Chat, Interruption> {
     if let Some(chat) = run.dialogue.chat.take() {
         return Ok(chat);
     }
-    let specs = Arc::clone(&open::open_desk(run).await?.specs);
+    let specs = Arc::clone(&open::open_workspace(run).await?.specs);
     let native = match run.claim.record.native {
         Some(native) => native,
         None => run.claim.model().takes_native_calls().await,
@@ -180,10 +180,10 @@ pub(crate) async fn open_chat(run: &mut Run) -> Result<Chat, Setback> {
     Ok(chat)
 }
 
-fn work_prompt(run: &Run, native: bool) -> Result<String, Setback> {
+fn work_prompt(run: &Run, native: bool) -> Result<String, Interruption> {
     let (name, environment) = open::environment(&run.claim)?;
-    let Some(desk) = &run.workspace.desk else {
-        return Err(Setback::failed("the desk is not open"));
+    let Some(opened) = &run.workspace.open else {
+        return Err(Interruption::failed("the workspace is not open"));
     };
     prompt::work(&WorkPrompt {
         native,
@@ -192,18 +192,18 @@ fn work_prompt(run: &Run, native: bool) -> Result<String, Setback> {
         libraries: &environment.libraries,
         network: &prompt::network(&run.claim.services.containers.config, &environment),
         rules: &project_rules::rules_prompt(&run.claim),
-        tools: &desk.specs,
-        server_prompts: &desk.toolbox.system_prompts(),
+        tools: &opened.specs,
+        server_prompts: &opened.toolbox.system_prompts(),
     })
-    .map_err(|error| Setback::failed(format!("the system prompt: {error:#}")))
+    .map_err(|error| Interruption::failed(format!("the system prompt: {error:#}")))
 }
 
 /// Takes back what was committed to be checked, so that the model finds its work as it left it.
-async fn take_work_up(run: &mut Run) -> Result<(), Setback> {
+async fn take_work_up(run: &mut Run) -> Result<(), Interruption> {
     if run.claim.record.head.is_none() {
         return Ok(());
     }
-    open::open_desk(run).await?.workspace.bring_back().await?;
+    open::open_workspace(run).await?.workspace.bring_back().await?;
     run.claim.record.head = None;
     run.claim.save().await
 }
@@ -218,12 +218,12 @@ fn note_installed(claim: &mut Claim, results: &[ToolResult]) {
 }
 
 /// Takes out what the model wished of the program, and ticks what it called finished.
-fn take_wishes(run: &mut Run) -> Wishes {
-    let mut wishes = run
+fn take_wishes(run: &mut Run) -> ControlRequests {
+    let mut requested = run
         .workspace
-        .desk
+        .open
         .as_ref()
-        .map(|desk| desk.wishes.take())
+        .map(|opened| opened.control_tools.take())
         .unwrap_or_default();
     let known = |id: &String| {
         run.claim
@@ -232,12 +232,12 @@ fn take_wishes(run: &mut Run) -> Wishes {
             .as_ref()
             .is_some_and(|plan| plan.subtask(id).is_some())
     };
-    wishes.finished.retain(known);
-    run.claim.record.finished_subtasks.append(&mut wishes.finished);
-    for command in std::mem::take(&mut wishes.set_up) {
+    requested.finished.retain(known);
+    run.claim.record.finished_subtasks.append(&mut requested.finished);
+    for command in std::mem::take(&mut requested.set_up) {
         remember(&mut run.claim.record.added_set_up, &command);
     }
-    wishes
+    requested
 }
 
 /// Keeps the work and notes the question, before the run is set aside for it.

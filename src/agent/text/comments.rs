@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 use chrono::Utc;
 
 use crate::agent::record::follow_up::Kind;
-use crate::agent::record::{Failure, Kept, Parked, Record, Saved};
+use crate::agent::record::{Failure, KeptWork, Parked, Record, SavedWork};
 use crate::agent::services::Settings;
 use crate::agent::text::refused_hosts;
 use crate::agent::text::verification::{has_something_to_say, to_look_at, verification, what_is_wrong};
@@ -216,7 +216,13 @@ pub fn done(record: &Record, settings: &Settings) -> Page {
 }
 
 /// Returns the final comment of a run that failed.
-pub fn failed(failure: &Failure, record: &Record, settings: &Settings, trigger: &str, saved: Option<&Saved>) -> Page {
+pub fn failed(
+    failure: &Failure,
+    record: &Record,
+    settings: &Settings,
+    trigger: &str,
+    saved: Option<&SavedWork>,
+) -> Page {
     let mut page = Page::default();
     page.heading("❌ This could not be done");
     page.said(&sentence(&failure.text));
@@ -235,24 +241,26 @@ pub(crate) fn new_run(trigger: &str) -> Line {
 }
 
 /// Says where the work is that was not delivered.
-pub(crate) fn work_so_far(page: &mut Page, saved: Option<&Saved>) {
+pub(crate) fn work_so_far(page: &mut Page, saved: Option<&SavedWork>) {
     let nowhere = "The work so far is on no branch: this request comes from a fork, and commits of a fork are never pushed to this \
                    repository.";
     match saved {
         None => {}
-        Some(Saved::Branch(branch)) => {
+        Some(SavedWork::Branch(branch)) => {
             page.paragraph(Line::filled(
                 "The work so far is on the branch {}.",
                 [Line::code(branch)],
             ));
         }
-        Some(Saved::Kept(Kept::Mirror)) => {
+        Some(SavedWork::Kept(KeptWork::Mirror)) => {
             page.paragraph(Line::from(nowhere).and(" It is kept with this program, and the run goes on from it."));
         }
-        Some(Saved::Kept(Kept::File { file, reference })) => page.paragraph(Line::from(nowhere).and(Line::filled(
-            " It is kept where this program runs, in the file {}; there {} brings it into a clone of the fork.",
-            [Line::code(file), Line::code(&format!("git fetch {file} {reference}"))],
-        ))),
+        Some(SavedWork::Kept(KeptWork::File { file, reference })) => {
+            page.paragraph(Line::from(nowhere).and(Line::filled(
+                " It is kept where this program runs, in the file {}; there {} brings it into a clone of the fork.",
+                [Line::code(file), Line::code(&format!("git fetch {file} {reference}"))],
+            )))
+        }
     }
 }
 

@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use crate::agent::record::outcome::Ending;
+use crate::agent::record::outcome::RunOutcome;
 use crate::agent::record::{LocalTask, Record};
 use crate::agent::services::Settings;
 use crate::agent::text::comments;
@@ -19,14 +19,14 @@ const MOST_FILES: usize = 30;
 pub fn local(
     record: &Record,
     settings: &Settings,
-    ending: &Ending,
+    ending: &RunOutcome,
     changed: &[Changed],
     kept: Option<&Path>,
 ) -> String {
     let Some(local) = &record.local else {
         return String::new();
     };
-    let is_done = matches!(ending, Ending::Done { .. });
+    let is_done = matches!(ending, RunOutcome::Done { .. });
     let mut text = headline(record, local, ending, changed);
     files(&mut text, changed);
     // An error may have said so already, with what to do about it.
@@ -60,33 +60,33 @@ pub fn local(
     text
 }
 
-fn headline(record: &Record, local: &LocalTask, ending: &Ending, changed: &[Changed]) -> String {
+fn headline(record: &Record, local: &LocalTask, ending: &RunOutcome, changed: &[Changed]) -> String {
     let folder = local.folder.display();
     let files = match changed.len() {
         1 => "1 file".to_owned(),
         count => format!("{count} files"),
     };
     match ending {
-        Ending::Done { .. } if changed.is_empty() => format!("Done: nothing had to be changed in {folder}.\n"),
-        Ending::Done { .. } if local.dry_run => format!("Done: {files} would change; {folder} is as it was.\n"),
-        Ending::Done { is_verified: false } => {
+        RunOutcome::Done { .. } if changed.is_empty() => format!("Done: nothing had to be changed in {folder}.\n"),
+        RunOutcome::Done { .. } if local.dry_run => format!("Done: {files} would change; {folder} is as it was.\n"),
+        RunOutcome::Done { is_verified: false } => {
             format!(
                 "{files} changed in {folder}, but {}:\n",
                 verification::what_is_wrong(record)
             )
         }
-        Ending::Done { is_verified: true } => format!("Done: {files} changed in {folder}:\n"),
-        Ending::Interrupted => format!("Stopped; {folder} is as it was.\n"),
-        Ending::Failed(_) => {
+        RunOutcome::Done { is_verified: true } => format!("Done: {files} changed in {folder}:\n"),
+        RunOutcome::Interrupted => format!("Stopped; {folder} is as it was.\n"),
+        RunOutcome::Failed(_) => {
             let reason = record.failure.as_ref().map_or("", |failure| failure.text.as_str());
             format!("This could not be done: {}\n", comments::sentence(reason))
         }
-        Ending::Stopped
-        | Ending::Paused { .. }
-        | Ending::Waiting
-        | Ending::Postponed(_)
-        | Ending::Disowned
-        | Ending::Unsaved => {
+        RunOutcome::Stopped
+        | RunOutcome::Paused { .. }
+        | RunOutcome::Waiting
+        | RunOutcome::Postponed(_)
+        | RunOutcome::Disowned
+        | RunOutcome::Unsaved => {
             format!("This was {ending}; {folder} is as it was.\n")
         }
     }

@@ -1,7 +1,7 @@
 //! What people read in answer to what they said, and when a run waits for them. See also
 //! [`crate::agent::text::comments`].
 
-use crate::agent::record::{Held, PausedBy, Record, Saved};
+use crate::agent::record::{HeldResult, PausedBy, Record, SavedWork};
 use crate::agent::services::Settings;
 use crate::agent::text::comments::{grouped, new_run, sentence, spent, work_so_far};
 use crate::approval::Refusal;
@@ -138,7 +138,7 @@ pub fn set_aside(record: &Record, settings: &Settings) -> Option<Page> {
 }
 
 /// Asks whether a result may be pushed.
-fn question(page: &mut Page, held: &Held, record: &Record) {
+fn question(page: &mut Page, held: &HeldResult, record: &Record) {
     page.heading("🔐 It needs your word");
     page.own(if held.is_void {
         "The work is done, and nothing of it was pushed; what was approved before is not what would be pushed now:"
@@ -200,7 +200,7 @@ fn number_of(number: u64, what: &'static str) -> Line {
 }
 
 /// Returns the final comment of a run that a person ended.
-pub fn stopped(by: &str, saved: Option<&Saved>, record: &Record, settings: &Settings, trigger: &str) -> Page {
+pub fn stopped(by: &str, saved: Option<&SavedWork>, record: &Record, settings: &Settings, trigger: &str) -> Page {
     let mut page = Page::default();
     page.heading("⏹️ Stopped");
     page.paragraph(Line::filled("As {} asked.", [person(by)]));

@@ -5,7 +5,7 @@
 //! may become confidential while it is worked on, so it is asked again before anything is pushed.
 
 use crate::agent::claim::Claim;
-use crate::agent::record::interruption::Setback;
+use crate::agent::record::interruption::Interruption;
 use crate::agent::workspace::branch_name::branch_name;
 use crate::forge::{Discretion, Item};
 use crate::repository::CommitId;
@@ -19,10 +19,10 @@ const BECAME_CONFIDENTIAL: &str = "the issue became confidential while it was wo
 
 /// Refuses an item that may not be worked on, and takes names that say nothing where it may be
 /// worked on discreetly.
-pub(crate) fn keep_discretion(claim: &mut Claim, item: &Item) -> Result<(), Setback> {
+pub(crate) fn keep_discretion(claim: &mut Claim, item: &Item) -> Result<(), Interruption> {
     match item.discretion {
         Discretion::NotNeeded => Ok(()),
-        Discretion::Refused => Err(Setback::refused_by_policy(CONFIDENTIAL)),
+        Discretion::Refused => Err(Interruption::refused_by_policy(CONFIDENTIAL)),
         Discretion::NeutralNames => {
             claim.record.is_discreet = true;
             claim.record.title = neutral_title(item.task.number());
@@ -32,11 +32,11 @@ pub(crate) fn keep_discretion(claim: &mut Claim, item: &Item) -> Result<(), Setb
 }
 
 /// Refuses to push work on an item that has become confidential since its names were chosen.
-pub(crate) fn may_be_published(claim: &Claim, item: &Item) -> Result<(), Setback> {
+pub(crate) fn may_be_published(claim: &Claim, item: &Item) -> Result<(), Interruption> {
     match item.discretion {
         Discretion::NotNeeded => Ok(()),
         Discretion::NeutralNames if claim.record.is_discreet => Ok(()),
-        Discretion::NeutralNames | Discretion::Refused => Err(Setback::refused_by_policy(BECAME_CONFIDENTIAL)),
+        Discretion::NeutralNames | Discretion::Refused => Err(Interruption::refused_by_policy(BECAME_CONFIDENTIAL)),
     }
 }
 
@@ -47,7 +47,7 @@ pub(crate) fn branch_of(claim: &Claim, title: &str) -> String {
 
 /// Returns the commit that shows an accepted result: where its words may not be shown, one
 /// commit with a message that says nothing, in the place of all that were made.
-pub(crate) async fn shown_as(claim: &Claim, mirror: &Mirror, accepted: CommitId) -> Result<CommitId, Setback> {
+pub(crate) async fn shown_as(claim: &Claim, mirror: &Mirror, accepted: CommitId) -> Result<CommitId, Interruption> {
     let Some(base) = claim.record.base.as_ref().filter(|_| claim.record.is_discreet) else {
         return Ok(accepted);
     };

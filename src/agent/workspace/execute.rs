@@ -2,7 +2,7 @@
 
 use crate::agent::dialogue::network_refusals;
 use crate::agent::dialogue::tool_calls;
-use crate::agent::record::interruption::Setback;
+use crate::agent::record::interruption::Interruption;
 use crate::agent::run::Run;
 use crate::conversation::ToolCall;
 use crate::tool::ToolOutput;
@@ -12,11 +12,11 @@ use crate::tool::toolbox::Toolbox;
 /// its whole output.
 ///
 /// # Errors
-/// [`Setback::Interrupted`] where the stop of the program may have cut the command short: that says
+/// [`Interruption::Interrupted`] where the stop of the program may have cut the command short: that says
 /// nothing of the work, so the next process runs it again.
-pub(crate) async fn execute_with(run: &mut Run, toolbox: &Toolbox, command: &str) -> Result<ToolOutput, Setback> {
+pub(crate) async fn execute_with(run: &mut Run, toolbox: &Toolbox, command: &str) -> Result<ToolOutput, Interruption> {
     if run.claim.stop.asked.is_cancelled() {
-        return Err(Setback::Interrupted);
+        return Err(Interruption::Interrupted);
     }
     let args = serde_json::Map::from_iter([("command".to_owned(), command.into())]);
     let call = ToolCall {
@@ -27,7 +27,7 @@ pub(crate) async fn execute_with(run: &mut Run, toolbox: &Toolbox, command: &str
     let (output, _) = tool_calls::call_whole(&run.claim, toolbox.call_unbound(&call), &call).await?;
     network_refusals::note_refused(&mut run.claim, &run.workspace.ledger);
     if run.claim.stop.deadline.is_cancelled() {
-        return Err(Setback::Interrupted);
+        return Err(Interruption::Interrupted);
     }
     Ok(output)
 }

@@ -8,9 +8,9 @@ use crate::agent::workspace::source;
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::agent::dialogue::control_tools::WishBox;
-use crate::agent::open_workspace::{Desk, Keeping};
-use crate::agent::record::interruption::Setback;
+use crate::agent::dialogue::control_tools::ControlTools;
+use crate::agent::open_workspace::{OpenWorkspace, SnapshotTimer};
+use crate::agent::record::interruption::Interruption;
 use crate::agent::workspace::set_up;
 use crate::environment::Environment;
 use crate::environment::container::Container;
@@ -22,44 +22,44 @@ use crate::task::state::State;
 use crate::tool::mcp::McpServer;
 use crate::tool::toolbox::Toolbox;
 use crate::tool::{ToolOutput, ToolServer};
-use crate::workspace::opening::{Opened, Opening, SetUp};
-use crate::workspace::prefetch::Early;
-use crate::workspace::tools::path_filter::Confined;
-use crate::workspace::tools::redaction_guard::Marked;
+use crate::workspace::opening::{OpenedWorkspace, Opening, SetUp};
+use crate::workspace::prefetch::Prefetch;
+use crate::workspace::tools::path_filter::PathFilter;
+use crate::workspace::tools::redaction_guard::RedactionGuard;
 
-/// What the desk is made around.
+/// Container and tools, before they are put together.
 struct Foundation {
-    opened: Opened,
+    opened: OpenedWorkspace,
     /// Its container is a new one.
     is_new: bool,
     /// Why the work has nowhere to go any more.
-    not_there: Option<Setback>,
+    not_there: Option<Interruption>,
 }
 
 /// Opens workspace and tools unless they are open: takes over the container an earlier process
 /// left, or starts one and hands the project in, with the unfinished work that was kept.
-pub(crate) async fn open_desk(run: &mut Run) -> Result<&mut Desk, Setback> {
-    if run.workspace.desk.is_none() {
+pub(crate) async fn open_workspace(run: &mut Run) -> Result<&mut OpenWorkspace, Interruption> {
+    if run.workspace.open.is_none() {
         // Boxed: opening is rare, and its large future would be carried by every stage.
         let Foundation {
             opened,
             is_new,
             not_there,
-        } = Box::pin(open_workspace(run)).await?;
+        } = Box::pin(open_container(run)).await?;
         let is_replacement = is_new && is_prepared(&run.claim);
-        let server = Marked::new(opened.tools, Arc::clone(&run.claim.services.redactor));
+        let server = RedactionGuard::new(opened.tools, Arc::clone(&run.claim.services.redactor));
         let rules = &run.claim.record.rules;
         let mut servers: Vec<Arc<dyn ToolServer>> = vec![if rules.files.leave_something_out() {
-            Arc::new(Confined::new(Box::new(server), rules.files.clone()))
+            Arc::new(PathFilter::new(Box::new(server), rules.files.clone()))
         } else {
             Arc::new(server)
         }];
         // Who gave a local task waits for its end, and cannot be asked.
-        let wishes = Arc::new(WishBox::new(
+        let control_tools = Arc::new(ControlTools::new(
             run.claim.record.local.is_none(),
             run.claim.record.plan.is_some(),
         ));
-        servers.push(Arc::<WishBox>::clone(&wishes));
+        servers.push(Arc::<ControlTools>::clone(&control_tools));
         let settings = &run.claim.services.settings;
         let configured = settings
             .mcp_servers
@@ -67,22 +67,22 @@ pub(crate) async fn open_desk(run: &mut Run) -> Result<&mut Desk, Setback> {
             .map(|config| -> Arc<dyn ToolServer> { Arc::new(McpServer::configured(config, &settings.program)) });
         let toolbox = Toolbox::new(servers, rules.tools.clone());
         let toolbox = Arc::new(toolbox.with_others(configured.collect(), settings.mcp_schema_bytes));
-        // From here on the desk is cleared with the run, whatever happens next.
-        let desk = run.workspace.desk.insert(Desk {
+        // From here on the workspace is closed with the run, whatever happens next.
+        let opened = run.workspace.open.insert(OpenWorkspace {
             workspace: Arc::new(opened.workspace),
             toolbox,
-            wishes,
+            control_tools,
             specs: Arc::from([]),
-            keeping: Keeping::default(),
+            keeping: SnapshotTimer::default(),
         });
-        let (workspace, toolbox) = (Arc::clone(&desk.workspace), Arc::clone(&desk.toolbox));
-        if let Some(setback) = not_there {
-            // Now that the desk is open, what was done so far can be shown beside it.
-            return Err(setback);
+        let (workspace, toolbox) = (Arc::clone(&opened.workspace), Arc::clone(&opened.toolbox));
+        if let Some(interruption) = not_there {
+            // Now that the workspace is open, what was done so far can be shown beside it.
+            return Err(interruption);
         }
         let specs = run.claim.unless_stopped(toolbox.specs()).await?;
-        if let Some(desk) = &mut run.workspace.desk {
-            desk.specs = specs;
+        if let Some(opened) = &mut run.workspace.open {
+            opened.specs = specs;
         }
         if is_replacement {
             // What the commands set up went with the container that was there before.
@@ -93,9 +93,9 @@ pub(crate) async fn open_desk(run: &mut Run) -> Result<&mut Desk, Setback> {
         }
     }
     run.workspace
-        .desk
+        .open
         .as_mut()
-        .ok_or_else(|| Setback::failed("the desk was not opened"))
+        .ok_or_else(|| Interruption::failed("the workspace was not opened"))
 }
 
 /// Notes down which container is complete, so that a process that takes over knows it from half
@@ -103,9 +103,9 @@ pub(crate) async fn open_desk(run: &mut Run) -> Result<&mut Desk, Setback> {
 pub(crate) fn note_container(run: &mut Run) {
     run.claim.record.container = run
         .workspace
-        .desk
+        .open
         .as_ref()
-        .map(|desk| desk.workspace.container().to_owned());
+        .map(|opened| opened.workspace.container().to_owned());
 }
 
 /// Before Preparing was finished a container may hold half a project.
@@ -113,7 +113,7 @@ fn is_prepared(claim: &Claim) -> bool {
     matches!(claim.state, State::Working | State::Verifying | State::Delivering)
 }
 
-async fn open_workspace(run: &mut Run) -> Result<Foundation, Setback> {
+async fn open_container(run: &mut Run) -> Result<Foundation, Interruption> {
     let (mirror, not_there) = if let Some(mirror) = &run.workspace.mirror {
         (mirror.clone(), None)
     } else {
@@ -166,7 +166,7 @@ async fn open_workspace(run: &mut Run) -> Result<Foundation, Setback> {
 }
 
 /// Returns the container that an earlier process left, if it holds the whole project.
-async fn left_container(claim: &Claim) -> Result<Option<Container>, Setback> {
+async fn left_container(claim: &Claim) -> Result<Option<Container>, Interruption> {
     let Some(complete) = claim.record.container.as_deref().filter(|_| is_prepared(claim)) else {
         return Ok(None);
     };
@@ -193,7 +193,7 @@ pub(crate) fn open_early(run: &mut Run, files: &[String], mirror: &Mirror) {
         return;
     };
     if let Ok(opening) = opening(run, name, environment, mirror.clone(), SetUp::Newest) {
-        run.workspace.early = Some(Early::begin(opening));
+        run.workspace.early = Some(Prefetch::begin(opening));
     }
 }
 
@@ -214,12 +214,12 @@ fn set_up_wanted(claim: &Claim) -> Option<String> {
 /// Keeps the environment after its set-up, for the next run with the same project. A failure
 /// costs only the next run's time.
 pub(crate) async fn keep_set_up(run: &Run) {
-    let (Some(desk), Some(done)) = (&run.workspace.desk, set_up_wanted(&run.claim)) else {
+    let (Some(opened), Some(done)) = (&run.workspace.open, set_up_wanted(&run.claim)) else {
         return;
     };
     let kept = async {
         let docker = run.claim.services.containers.docker().await?;
-        docker.keep_set_up(desk.workspace.inside(), &done).await
+        docker.keep_set_up(opened.workspace.inside(), &done).await
     };
     match kept.await {
         Ok(Kept::Kept | Kept::NoPlace) => {}
@@ -237,9 +237,9 @@ pub(crate) fn opening(
     environment: Environment,
     mirror: Mirror,
     set_up: SetUp,
-) -> Result<Opening, Setback> {
+) -> Result<Opening, Interruption> {
     let Some(base) = run.claim.record.base.clone() else {
-        return Err(Setback::failed("there is no commit to work on"));
+        return Err(Interruption::failed("there is no commit to work on"));
     };
     Ok(Opening {
         containers: Arc::clone(&run.claim.services.containers),
@@ -261,8 +261,8 @@ pub(crate) fn opening(
 /// Closes what is open but the container: what it holds is nowhere else.
 pub(crate) async fn leave_container(run: &mut Run) {
     discard_early(run).await;
-    if let Some(desk) = run.workspace.desk.take() {
-        desk.abandon().await;
+    if let Some(opened) = run.workspace.open.take() {
+        opened.abandon().await;
     }
     run.workspace.ledger.close();
 }
@@ -277,7 +277,7 @@ pub(crate) async fn remove_left_container(claim: &Claim) {
 }
 
 /// Returns the name and section of the run's environment.
-pub(crate) fn environment(claim: &Claim) -> Result<(String, Environment), Setback> {
+pub(crate) fn environment(claim: &Claim) -> Result<(String, Environment), Interruption> {
     let config = &claim.services.containers.config;
     let name = claim
         .record
@@ -286,7 +286,7 @@ pub(crate) fn environment(claim: &Claim) -> Result<(String, Environment), Setbac
         .unwrap_or_else(|| config.default_environment.clone());
     let environment = config.environments.get(&name).cloned().ok_or_else(|| {
         let known: Vec<&str> = config.environments.keys().map(String::as_str).collect();
-        Setback::failed(format!(
+        Interruption::failed(format!(
             "there is no environment `{name}`; configured are: {}",
             known.join(", ")
         ))
@@ -297,10 +297,10 @@ pub(crate) fn environment(claim: &Claim) -> Result<(String, Environment), Setbac
 /// Runs a shell command of the program's own in the workspace, and returns its whole output.
 /// One that the stop of the program cuts short says nothing of the work, so it is no result: it
 /// is run again by the next process.
-pub(crate) async fn execute(run: &mut Run, command: &str) -> Result<ToolOutput, Setback> {
+pub(crate) async fn execute(run: &mut Run, command: &str) -> Result<ToolOutput, Interruption> {
     if run.claim.stop.asked.is_cancelled() {
-        return Err(Setback::Interrupted);
+        return Err(Interruption::Interrupted);
     }
-    let toolbox = Arc::clone(&open_desk(run).await?.toolbox);
+    let toolbox = Arc::clone(&open_workspace(run).await?.toolbox);
     execute::execute_with(run, &toolbox, command).await
 }

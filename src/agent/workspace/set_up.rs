@@ -7,7 +7,7 @@ use tokio::time::Instant;
 use crate::agent::claim::Claim;
 use crate::agent::dialogue::ask;
 use crate::agent::dialogue::network_refusals;
-use crate::agent::record::interruption::Setback;
+use crate::agent::record::interruption::Interruption;
 use crate::agent::run::Run;
 use crate::agent::workspace::execute;
 use crate::conversation::excerpt;
@@ -25,7 +25,11 @@ pub(crate) struct SetUpReport {
 /// Runs the set-up commands in an open workspace, and undoes what they changed in the project:
 /// set-up is no part of the work. A command that fails does not end the run: the model is told, and
 /// judges better what that means.
-pub(crate) async fn set_up(run: &mut Run, workspace: &Workspace, toolbox: &Toolbox) -> Result<SetUpReport, Setback> {
+pub(crate) async fn set_up(
+    run: &mut Run,
+    workspace: &Workspace,
+    toolbox: &Toolbox,
+) -> Result<SetUpReport, Interruption> {
     let mut done = SetUpReport {
         text: String::new(),
         is_whole: true,

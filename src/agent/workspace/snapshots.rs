@@ -10,7 +10,7 @@ use crate::agent::workspace::open;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::agent::record::interruption::Setback;
+use crate::agent::record::interruption::Interruption;
 use crate::repository::CommitId;
 use crate::workspace::project::Workspace;
 
@@ -21,37 +21,37 @@ const EVERY: u32 = 10;
 const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Counts a turn with tool calls, and begins a snapshot when it is time.
-pub(crate) fn keep_now_and_then(run: &mut Run) {
+pub(crate) fn snapshot_if_due(run: &mut Run) {
     let task = run.claim.lease.task.clone();
-    let Some(desk) = &mut run.workspace.desk else { return };
-    desk.keeping.turns += 1;
-    if desk.keeping.turns < EVERY || desk.keeping.running.is_some() {
+    let Some(opened) = &mut run.workspace.open else { return };
+    opened.keeping.turns += 1;
+    if opened.keeping.turns < EVERY || opened.keeping.running.is_some() {
         return;
     }
-    desk.keeping.turns = 0;
-    let workspace = Arc::clone(&desk.workspace);
-    desk.keeping.running = Some(tokio::spawn(async move {
+    opened.keeping.turns = 0;
+    let workspace = Arc::clone(&opened.workspace);
+    opened.keeping.running = Some(tokio::spawn(async move {
         // A lost container is noticed by the next tool call as well.
-        if let Err(setback) = keep(&workspace).await {
-            tracing::warn!(%task, "the work could not be kept: {setback:?}");
+        if let Err(interruption) = keep(&workspace).await {
+            tracing::warn!(%task, "the work could not be kept: {interruption:?}");
         }
     }));
 }
 
 /// Waits for the snapshot that is being made, if one is.
-pub(crate) async fn finish_keeping(run: &mut Run) {
-    if let Some(desk) = &mut run.workspace.desk {
-        desk.keeping.finish().await;
+pub(crate) async fn finish_snapshot(run: &mut Run) {
+    if let Some(opened) = &mut run.workspace.open {
+        opened.keeping.finish().await;
     }
 }
 
 /// Has everything committed and judged, and saves what came of it. What is uncommitted goes
 /// under the title of the task.
-pub(crate) async fn commit_result(run: &mut Run) -> Result<CommitId, Setback> {
+pub(crate) async fn commit_result(run: &mut Run) -> Result<CommitId, Interruption> {
     // A snapshot that is being made moves the branch back for a moment.
-    finish_keeping(run).await;
+    finish_snapshot(run).await;
     let (message, files) = (run.claim.record.title.clone(), run.claim.record.rules.files.clone());
-    let workspace = Arc::clone(&open::open_desk(run).await?.workspace);
+    let workspace = Arc::clone(&open::open_workspace(run).await?.workspace);
     let accepted = workspace.take_back(&message, &files).await?.head;
     let head = confidentiality::shown_as(&run.claim, workspace.mirror(), accepted).await?;
     run.claim.record.head = Some(head.clone());
@@ -60,22 +60,22 @@ pub(crate) async fn commit_result(run: &mut Run) -> Result<CommitId, Setback> {
 }
 
 /// Keeps the work where that is possible.
-pub(crate) async fn keep_before_checks(run: &mut Run) -> Result<(), Setback> {
+pub(crate) async fn snapshot_before_checks(run: &mut Run) -> Result<(), Interruption> {
     let task = run.claim.lease.task.clone();
-    let desk = open::open_desk(run).await?;
-    desk.keeping.finish().await;
-    match keep(&desk.workspace).await {
-        Err(lost @ Setback::WorkspaceLost(_)) => Err(lost),
-        Err(setback) => {
-            tracing::warn!(%task, "the work could not be kept: {setback:?}");
+    let opened = open::open_workspace(run).await?;
+    opened.keeping.finish().await;
+    match keep(&opened.workspace).await {
+        Err(lost @ Interruption::WorkspaceLost(_)) => Err(lost),
+        Err(interruption) => {
+            tracing::warn!(%task, "the work could not be kept: {interruption:?}");
             Ok(())
         }
         Ok(_) => Ok(()),
     }
 }
 
-async fn keep(workspace: &Workspace) -> Result<CommitId, Setback> {
-    let too_late = || Setback::failed(format!("the snapshot took longer than {} s", PATIENCE.as_secs()));
+async fn keep(workspace: &Workspace) -> Result<CommitId, Interruption> {
+    let too_late = || Interruption::failed(format!("the snapshot took longer than {} s", PATIENCE.as_secs()));
     let kept = tokio::time::timeout(PATIENCE, workspace.keep()).await;
     Ok(kept.map_err(|_| too_late())??)
 }

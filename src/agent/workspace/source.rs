@@ -6,8 +6,8 @@ use crate::agent::run::Run;
 use crate::agent::workspace::confidentiality;
 use std::time::Duration;
 
-use crate::agent::record::interruption::Setback;
-use crate::agent::reporter::destination::Thread;
+use crate::agent::record::interruption::Interruption;
+use crate::agent::reporter::destination::ReportTarget;
 use crate::forge::Item;
 use crate::repository::RepositoryError;
 use crate::repository::address::{Login, Remote};
@@ -30,7 +30,7 @@ pub(crate) struct Source {
 /// Returns the repository of the item, fetched once in each process; for a local task the
 /// snapshot made of its folder. Nothing later needs it fresher: a push is refused where the
 /// branch has moved.
-pub(crate) async fn source(run: &mut Run, item: Option<&Item>) -> Result<Source, Setback> {
+pub(crate) async fn source(run: &mut Run, item: Option<&Item>) -> Result<Source, Interruption> {
     let remote = match item {
         Some(item) => Some(remote(&run.reporter, item).await?),
         None => None,
@@ -58,13 +58,13 @@ pub(crate) async fn source(run: &mut Run, item: Option<&Item>) -> Result<Source,
 /// Notes the fork that the run works in, before anything of it is on the disk. A run that began
 /// in one repository does not go on in another: what lies below its commits is that of the
 /// first.
-async fn note_fork(claim: &mut Claim, item: &Item) -> Result<(), Setback> {
+async fn note_fork(claim: &mut Claim, item: &Item) -> Result<(), Interruption> {
     let fork = fork_of(item)?;
     if claim.record.fork == fork {
         return Ok(());
     }
     if claim.record.base.is_some() && claim.record.fork.is_some() {
-        return Err(Setback::failed(
+        return Err(Interruption::failed(
             "the branch of this request is in another repository than when the work on it began; put the label on again to \
              have it worked on there",
         ));
@@ -73,7 +73,7 @@ async fn note_fork(claim: &mut Claim, item: &Item) -> Result<(), Setback> {
     claim.save().await
 }
 
-async fn fetch(claim: &Claim, remote: &Remote) -> Result<Mirror, Setback> {
+async fn fetch(claim: &Claim, remote: &Remote) -> Result<Mirror, Interruption> {
     let (config, state_dir) = (&claim.services.settings.repository, &claim.services.settings.state_dir);
     let run = claim.lease.run.to_string();
     if claim.record.fork.as_ref() == Some(&remote.url) {
@@ -100,7 +100,7 @@ pub(crate) async fn leave_fork(run: &mut Run) {
 }
 
 /// Returns the mirror that was fetched already, where there is one.
-pub(crate) async fn mirror_at_hand(run: &mut Run) -> Result<Mirror, Setback> {
+pub(crate) async fn mirror_at_hand(run: &mut Run) -> Result<Mirror, Interruption> {
     if let Some(mirror) = &run.workspace.mirror {
         return Ok(mirror.clone());
     }
@@ -126,14 +126,18 @@ pub(crate) async fn forget_commits(run: &Run) {
 }
 
 /// Looks at a branch that could not be pushed to, and says what became of it.
-pub(crate) async fn why_moved(claim: &Claim, remote: &Remote, branch: &str) -> Result<Setback, Setback> {
+pub(crate) async fn why_moved(claim: &Claim, remote: &Remote, branch: &str) -> Result<Interruption, Interruption> {
     let mirror = fetch(claim, remote).await?;
     Ok(moved(branch, mirror.branch(branch).await?.is_some()))
 }
 
 /// Returns why a run that was taken up again cannot go on with the branch of its pull/merge
 /// request, if it cannot: what it would make could not be pushed.
-pub(crate) async fn why_not_there(claim: &Claim, item: &Item, mirror: &Mirror) -> Result<Option<Setback>, Setback> {
+pub(crate) async fn why_not_there(
+    claim: &Claim,
+    item: &Item,
+    mirror: &Mirror,
+) -> Result<Option<Interruption>, Interruption> {
     let (Some(_), Some(base), None) = (&item.change, &claim.record.base, &claim.record.head) else {
         return Ok(None);
     };
@@ -142,7 +146,7 @@ pub(crate) async fn why_not_there(claim: &Claim, item: &Item, mirror: &Mirror) -
     Ok((!stands).then(|| moved(&base.head_branch, there.is_some())))
 }
 
-async fn remote(reporter: &Reporter, item: &Item) -> Result<Remote, Setback> {
+async fn remote(reporter: &Reporter, item: &Item) -> Result<Remote, Interruption> {
     let url = item
         .change
         .as_ref()
@@ -152,13 +156,13 @@ async fn remote(reporter: &Reporter, item: &Item) -> Result<Remote, Setback> {
 
 /// Returns the repository the item itself lives in, which for a change from a fork is not where
 /// its branch is.
-pub(crate) async fn home(reporter: &Reporter, item: &Item) -> Result<Remote, Setback> {
+pub(crate) async fn home(reporter: &Reporter, item: &Item) -> Result<Remote, Interruption> {
     remote_at(reporter, &item.clone_url, item).await
 }
 
-async fn remote_at(reporter: &Reporter, url: &str, item: &Item) -> Result<Remote, Setback> {
-    let Thread::Item { forge, .. } = &reporter.destination else {
-        return Err(Setback::failed("a local task has no remote repository"));
+async fn remote_at(reporter: &Reporter, url: &str, item: &Item) -> Result<Remote, Interruption> {
+    let ReportTarget::Item { forge, .. } = &reporter.destination else {
+        return Err(Interruption::failed("a local task has no remote repository"));
     };
     let credentials = forge.git_credentials(&item.task).await?;
     Ok(Remote {
@@ -172,9 +176,9 @@ async fn remote_at(reporter: &Reporter, url: &str, item: &Item) -> Result<Remote
 }
 
 /// Makes the snapshot of a local task's folder and returns its base.
-pub(crate) async fn snapshot(claim: &Claim) -> Result<Base, Setback> {
+pub(crate) async fn snapshot(claim: &Claim) -> Result<Base, Interruption> {
     let Some(local) = &claim.record.local else {
-        return Err(Setback::failed("the local task has no folder"));
+        return Err(Interruption::failed("the local task has no folder"));
     };
     let settings = &claim.services.settings;
     let name = claim.lease.run.to_string();
@@ -199,11 +203,11 @@ pub(crate) async fn find_base(
     reporter: &Reporter,
     item: &Item,
     mirror: &Mirror,
-) -> Result<Base, Setback> {
+) -> Result<Base, Interruption> {
     if let Some(change) = &item.change {
         let head = &change.head_branch;
         let gone = || {
-            Setback::failed(match crate::repository::branch_name(head) {
+            Interruption::failed(match crate::repository::branch_name(head) {
                 Ok(_) => format!("the branch `{head}` does not exist any more"),
                 Err(_) => format!(
                     "the branch `{head}` has a name that git takes for something else, such as an option; open the request from a branch \
@@ -220,14 +224,14 @@ pub(crate) async fn find_base(
         });
     }
     let empty = || {
-        Setback::failed(
+        Interruption::failed(
             "the repository has no commit yet, so there is nothing a pull request could be based on; push a first commit (a README is enough)",
         )
     };
     let branch = item.default_branch.clone().ok_or_else(empty)?;
     let Some(commit) = mirror.branch(&branch).await? else {
         return Err(if mirror.has_branches().await? {
-            Setback::failed(format!(
+            Interruption::failed(format!(
                 "the repository's default branch `{branch}` does not exist; push it, or choose another one in the \
                  repository's settings"
             ))
@@ -259,8 +263,8 @@ async fn choose_branch(
     item: &Item,
     mirror: &Mirror,
     base: Base,
-) -> Result<Base, Setback> {
-    let Thread::Item { forge, .. } = &reporter.destination else {
+) -> Result<Base, Interruption> {
+    let ReportTarget::Item { forge, .. } = &reporter.destination else {
         return Ok(base);
     };
     let wanted = confidentiality::branch_of(claim, &item.title);
@@ -293,7 +297,7 @@ async fn choose_branch(
     .into())
 }
 
-async fn earlier_run_was_cut_short(claim: &Claim, branch: &str) -> Result<bool, Setback> {
+async fn earlier_run_was_cut_short(claim: &Claim, branch: &str) -> Result<bool, Interruption> {
     let runs = claim.services.store.runs(Some(&claim.lease.task), 20).await?;
     let earlier: Option<&StoredRun> = runs.iter().find(|run| run.id != claim.lease.run);
     Ok(earlier.is_some_and(|run| {
@@ -303,11 +307,11 @@ async fn earlier_run_was_cut_short(claim: &Claim, branch: &str) -> Result<bool, 
 
 /// Returns the clone address of the fork that the item's branch is in; `None` where the branch is
 /// in the item's own repository.
-fn fork_of(item: &Item) -> Result<Option<String>, Setback> {
+fn fork_of(item: &Item) -> Result<Option<String>, Interruption> {
     match &item.change {
         // Of a fork that was deleted or hidden the forge tells the address of the item's own
         // repository.
-        Some(change) if change.is_fork && change.head_clone_url == item.clone_url => Err(Setback::failed(
+        Some(change) if change.is_fork && change.head_clone_url == item.clone_url => Err(Interruption::failed(
             "the fork that this request comes from was deleted, or this program may not see it; its branch cannot be worked on",
         )),
         Some(change) if change.is_fork => Ok(Some(change.head_clone_url.clone())),
@@ -315,8 +319,8 @@ fn fork_of(item: &Item) -> Result<Option<String>, Setback> {
     }
 }
 
-fn moved(branch: &str, is_there: bool) -> Setback {
-    Setback::failed(if is_there {
+fn moved(branch: &str, is_there: bool) -> Interruption {
+    Interruption::failed(if is_there {
         format!(
             "the branch `{branch}` got other commits while this was worked on, so nothing was pushed to it and nothing of it was \
              overwritten"
@@ -328,9 +332,9 @@ fn moved(branch: &str, is_there: bool) -> Setback {
 
 /// Refuses a change whose branch this program may not push to, before anything is fetched or paid
 /// for.
-pub(crate) fn may_be_pushed(item: &Item) -> Result<(), Setback> {
+pub(crate) fn may_be_pushed(item: &Item) -> Result<(), Interruption> {
     match &item.change {
-        Some(change) if !change.may_push => Err(Setback::refused_by_policy(format!(
+        Some(change) if !change.may_push => Err(Interruption::refused_by_policy(format!(
             "the branch `{}` of {} may not be pushed to by this program; let its owner allow edits by maintainers, or open the change from a branch of this repository",
             change.head_branch, change.head_clone_url
         ))),

@@ -3,9 +3,9 @@
 use super::super::Service;
 use super::super::forges::Connected;
 use super::super::producer::AdmitError;
-use crate::agent::inbox::authority::Hears;
+use crate::agent::inbox::authority::Authority;
 use crate::agent::record::follow_up::{Kind, Notes};
-use crate::agent::record::message::{self, Heard};
+use crate::agent::record::message::{self, HeardComment};
 use crate::forge::{Comment, CommentKey};
 use crate::journal::fact::Fact;
 use crate::task::command::{Command, Said};
@@ -32,12 +32,12 @@ impl Service {
         notes.heard.clear();
         let mut news = News::default();
         for comment in comments {
-            let now = Heard::of(&comment);
+            let now = HeardComment::of(&comment);
             let is_known = now.is_in(&heard);
             let is_unasked = comment.is_approval || self.config.follow_up.most(Kind::Review) == 0;
             let command = Said::of(&comment.body).command;
             if !is_known && (command.is_some() || !is_unasked) {
-                let standing = Hears::whom(connected.forge.as_ref(), &comment);
+                let standing = Authority::whom(connected.forge.as_ref(), &comment);
                 let is_heard = standing.asked(connected.forge.as_ref(), task, &comment).await?;
                 if !is_heard {
                     self.ignore(task, &comment, standing);
@@ -53,7 +53,7 @@ impl Service {
         Ok(news)
     }
 
-    fn ignore(&self, task: &TaskId, comment: &Comment, standing: Hears) {
+    fn ignore(&self, task: &TaskId, comment: &Comment, standing: Authority) {
         let reason = format!("the comment {} is of {}", comment.key, standing.nobody());
         let author = comment.author.clone();
         self.record(task, None, Fact::Ignored { author, reason });

@@ -31,20 +31,20 @@ const MOST_TRIES: u32 = 30;
 const GOOD: Duration = Duration::from_mins(1);
 
 /// The way out of one container. It closes when this is dropped.
-pub struct WayOut {
+pub struct ContainerTunnel {
     gate: Gate,
     _serving: AbortOnDropHandle<()>,
 }
 
 /// The inner end, before it is served.
-pub(crate) struct InnerEnd {
+pub(crate) struct TunnelEnd {
     reader: Box<dyn AsyncRead + Send + Unpin>,
     writer: Box<dyn AsyncWrite + Send + Unpin>,
 }
 
-impl WayOut {
+impl ContainerTunnel {
     /// Serves from now on what programs in the container ask the inner end for.
-    pub(crate) fn serve(container: Container, gateway: Arc<Gateway>, gate: Gate, inner: InnerEnd) -> Self {
+    pub(crate) fn serve(container: Container, gateway: Arc<Gateway>, gate: Gate, inner: TunnelEnd) -> Self {
         let serving = tokio::spawn(keep_open(container, gateway, inner));
         Self {
             gate,
@@ -85,7 +85,7 @@ pub(crate) fn fact(news: News<'_>) -> Fact {
     }
 }
 
-impl InnerEnd {
+impl TunnelEnd {
     /// Starts the inner end and waits until it listens.
     pub(crate) async fn open(container: &Container) -> Result<Self, EnvironmentError> {
         let mut attached = container.attach(&[EXECUTOR, "tunnel"], &[]).await?;
@@ -116,7 +116,7 @@ impl InnerEnd {
 
 /// Serves, and begins again when the stream is lost: a process in the container ended it, or the
 /// engine was away.
-async fn keep_open(container: Container, gateway: Arc<Gateway>, first: InnerEnd) {
+async fn keep_open(container: Container, gateway: Arc<Gateway>, first: TunnelEnd) {
     let (mut next, mut tries, mut pause) = (Some(first), 0, FIRST_PAUSE);
     while tries < MOST_TRIES {
         if let Some(inner) = next.take() {
@@ -130,7 +130,7 @@ async fn keep_open(container: Container, gateway: Arc<Gateway>, first: InnerEnd)
         tries += 1;
         sleep(pause).await;
         pause = (pause * 2).min(LONGEST_PAUSE);
-        next = match InnerEnd::open(&container).await {
+        next = match TunnelEnd::open(&container).await {
             Ok(inner) => Some(inner),
             // Whoever works in it notices, and another one takes its place.
             Err(EnvironmentError::ContainerLost { .. }) => return,

@@ -13,13 +13,13 @@ use crate::tool::{ToolError, ToolOutput, ToolServer};
 use crate::workspace::scripts::PROJECT;
 
 /// A tool server whose file tools see less than there is.
-pub(crate) struct Confined {
+pub(crate) struct PathFilter {
     server: Box<dyn ToolServer>,
     files: Files,
     filter: Filter,
 }
 
-impl Confined {
+impl PathFilter {
     pub(crate) fn new(server: Box<dyn ToolServer>, files: Files) -> Self {
         let filter = files.filter();
         Self { server, files, filter }
@@ -27,7 +27,7 @@ impl Confined {
 }
 
 #[async_trait]
-impl ToolServer for Confined {
+impl ToolServer for PathFilter {
     fn name(&self) -> &str {
         self.server.name()
     }

@@ -19,12 +19,12 @@ use crate::tool::{ToolError, ToolOutput, ToolServer};
 const READING: [&str; 2] = ["list_files", "read_file"];
 
 /// The workspace's tool server, whose edits are looked through.
-pub(crate) struct Marked {
+pub(crate) struct RedactionGuard {
     server: McpServer,
     redactor: Arc<Redactor>,
 }
 
-impl Marked {
+impl RedactionGuard {
     pub(crate) fn new(server: McpServer, redactor: Arc<Redactor>) -> Self {
         Self { server, redactor }
     }
@@ -82,7 +82,7 @@ impl Marked {
 }
 
 #[async_trait]
-impl ToolServer for Marked {
+impl ToolServer for RedactionGuard {
     fn name(&self) -> &str {
         self.server.name()
     }

@@ -20,7 +20,7 @@ const MOST_MATCHES: usize = 200;
 const LARGEST_FILE: u64 = 512 * 1024;
 
 /// One commit, to be read, without the files that the project's rules leave out.
-pub struct Look {
+pub struct RepositoryTools {
     mirror: Mirror,
     commit: CommitId,
     files: Files,
@@ -51,7 +51,7 @@ struct Search {
     pattern: String,
 }
 
-impl Look {
+impl RepositoryTools {
     pub fn new(mirror: Mirror, commit: CommitId, files: Files) -> Self {
         let filter = files.filter();
         Self {
@@ -145,7 +145,7 @@ impl Look {
 }
 
 #[async_trait]
-impl ToolServer for Look {
+impl ToolServer for RepositoryTools {
     fn name(&self) -> &str {
         NAME
     }

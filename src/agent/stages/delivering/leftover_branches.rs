@@ -8,7 +8,7 @@ use crate::agent::claim::Claim;
 use std::collections::BTreeSet;
 
 use crate::agent::record::Record;
-use crate::agent::record::interruption::Setback;
+use crate::agent::record::interruption::Interruption;
 use crate::agent::workspace::source::Source;
 use crate::forge::Item;
 use crate::journal::fact::Fact;
@@ -54,10 +54,10 @@ pub(crate) async fn clear_unfinished(claim: &mut Claim, item: &Item, source: &So
                 }
             }
         }
-        Ok::<(), Setback>(())
+        Ok::<(), Interruption>(())
     };
-    if let Err(setback) = cleared.await {
-        tracing::warn!(task = %claim.lease.task, "a branch with unfinished work could not be deleted: {setback:?}");
+    if let Err(interruption) = cleared.await {
+        tracing::warn!(task = %claim.lease.task, "a branch with unfinished work could not be deleted: {interruption:?}");
     }
 }
 
@@ -93,7 +93,7 @@ fn beside(record: &Record) -> Vec<(String, Vec<CommitId>)> {
 }
 
 /// Tells whether all that was changed from `base` to `work` is in `delivered`.
-async fn holds(mirror: &Mirror, base: &CommitId, work: &CommitId, delivered: &CommitId) -> Result<bool, Setback> {
+async fn holds(mirror: &Mirror, base: &CommitId, work: &CommitId, delivered: &CommitId) -> Result<bool, Interruption> {
     let changed = mirror.changed(base, work).await?;
     let others = mirror.changed(work, delivered).await?;
     let others: BTreeSet<&str> = others.iter().map(|file| file.path.as_str()).collect();

@@ -11,8 +11,8 @@ use crate::agent::workspace::snapshots;
 use crate::agent::workspace::source;
 use std::sync::Arc;
 
-use crate::agent::record::interruption::Setback;
-use crate::agent::reporter::destination::Thread;
+use crate::agent::record::interruption::Interruption;
+use crate::agent::reporter::destination::ReportTarget;
 use crate::agent::stages::rescue::put;
 use crate::agent::text::comments;
 use crate::forge::{Item, NewChange};
@@ -21,13 +21,13 @@ use crate::repository::{RepositoryError, message};
 use crate::task::state::{Signal, State};
 
 /// Pushes, opens, says so and sets the final label. Every step may be repeated after a crash.
-pub(crate) async fn deliver(run: &mut Run) -> Result<Signal, Setback> {
+pub(crate) async fn deliver(run: &mut Run) -> Result<Signal, Interruption> {
     // What was checked is delivered. Where nothing is checked it is taken out now, before a forge
     // is asked that may not answer.
     if run.claim.record.head.is_none() {
         snapshots::commit_result(run).await?;
     }
-    if result_guard::needs_a_word(run).await? {
+    if result_guard::needs_approval(run).await? {
         return Ok(Signal::ApprovalNeeded);
     }
     let item = run.reporter.item(&mut run.claim).await?;
@@ -49,11 +49,11 @@ pub(crate) async fn deliver(run: &mut Run) -> Result<Signal, Setback> {
             item.as_ref().map(|item| item.labels.as_slice()),
         )
         .await?;
-    follow_up::have_it_followed(&run.claim, &run.reporter).await?;
+    follow_up::register_follow_up(&run.claim, &run.reporter).await?;
     Ok(Signal::Finished)
 }
 
-async fn push(run: &mut Run, item: &Item) -> Result<(), Setback> {
+async fn push(run: &mut Run, item: &Item) -> Result<(), Interruption> {
     let (Some(base), Some(head)) = (run.claim.record.base.clone(), run.claim.record.head.clone()) else {
         return Ok(());
     };
@@ -79,7 +79,7 @@ async fn push(run: &mut Run, item: &Item) -> Result<(), Setback> {
         commit: head.as_str().to_owned(),
     });
     leftover_branches::clear_unfinished(&mut run.claim, item, &source).await;
-    let Thread::Item { forge, .. } = &run.reporter.destination else {
+    let ReportTarget::Item { forge, .. } = &run.reporter.destination else {
         return Ok(());
     };
     if item.change.is_some() || run.claim.record.change.is_some() {
@@ -115,11 +115,11 @@ async fn push(run: &mut Run, item: &Item) -> Result<(), Setback> {
     run.claim.save().await?;
     // Now, so that a run of the pull/merge request's own that is asked for from here on waits for
     // this one to end.
-    follow_up::have_it_followed(&run.claim, &run.reporter).await
+    follow_up::register_follow_up(&run.claim, &run.reporter).await
 }
 
 /// Applies the result to the folder the task was given for, unless it is only to be shown.
-async fn apply(run: &mut Run) -> Result<(), Setback> {
+async fn apply(run: &mut Run) -> Result<(), Interruption> {
     let (Some(local), Some(base), Some(head)) =
         (&run.claim.record.local, &run.claim.record.base, &run.claim.record.head)
     else {

@@ -11,9 +11,9 @@ use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 
-use crate::agent::inbox::authority::Hears;
-use crate::agent::record::interruption::Setback;
-use crate::agent::reporter::destination::Thread;
+use crate::agent::inbox::authority::Authority;
+use crate::agent::record::interruption::Interruption;
+use crate::agent::reporter::destination::ReportTarget;
 use crate::agent::settings::OtherComments;
 use crate::forge::who::Who;
 use crate::forge::{Comment, CommentKind, Edit, Edited, Item, Permissions};
@@ -23,7 +23,7 @@ use crate::repository::CommitId;
 
 /// Comments by whose words they are.
 #[derive(Debug, Default)]
-pub(crate) struct Said {
+pub(crate) struct FilteredComments {
     /// Of people who may decide.
     pub comments: Vec<Comment>,
     /// Of others, where they are to be quoted.
@@ -37,8 +37,8 @@ pub(crate) struct Said {
 /// who wrote them, so all changes count there; they refuse nothing, though, because what is to
 /// be done stands in comments and checks. Returns whether the item's own words may be shown to
 /// the model.
-pub(crate) async fn require_vouched(run: &Run, item: &Item) -> Result<bool, Setback> {
-    let Thread::Item { forge, .. } = &run.reporter.destination else {
+pub(crate) async fn require_vouched(run: &Run, item: &Item) -> Result<bool, Interruption> {
+    let ReportTarget::Item { forge, .. } = &run.reporter.destination else {
         return Ok(true);
     };
     let since = match (&run.claim.record.trigger, &run.claim.record.round) {
@@ -57,12 +57,12 @@ pub(crate) async fn require_vouched(run: &Run, item: &Item) -> Result<bool, Setb
             if is_round {
                 return Ok(false);
             }
-            return Err(Setback::refused_by_policy(changed_by(edit)));
+            return Err(Interruption::refused_by_policy(changed_by(edit)));
         }
     }
     let vouched = run.claim.record.vouched.as_ref();
     if vouched.is_some_and(|vouched| vouched.words_changed_silently(item, &edits)) {
-        return Err(Setback::refused_by_policy(CHANGED_SILENTLY));
+        return Err(Interruption::refused_by_policy(CHANGED_SILENTLY));
     }
     Ok(true)
 }
@@ -70,8 +70,8 @@ pub(crate) async fn require_vouched(run: &Run, item: &Item) -> Result<bool, Setb
 /// Refuses a fork's branch that moved after the label was accepted, unless its owner may write
 /// to the repository; notes for people where a branch moved by those who may. Only they can
 /// move a branch of the repository itself.
-pub(crate) async fn require_vouched_head(run: &mut Run, item: &Item, commit: &CommitId) -> Result<(), Setback> {
-    let (Some(change), Some(vouched), Thread::Item { forge, .. }) =
+pub(crate) async fn require_vouched_head(run: &mut Run, item: &Item, commit: &CommitId) -> Result<(), Interruption> {
+    let (Some(change), Some(vouched), ReportTarget::Item { forge, .. }) =
         (&item.change, &run.claim.record.vouched, &run.reporter.destination)
     else {
         return Ok(());
@@ -83,7 +83,7 @@ pub(crate) async fn require_vouched_head(run: &mut Run, item: &Item, commit: &Co
     // The address names the account; nothing tells its id.
     let who = Who { login: owner, id: None };
     if change.is_fork && !may_change(&run.inbox, forge.as_ref(), who).await? {
-        return Err(Setback::refused_by_policy(moved(owner)));
+        return Err(Interruption::refused_by_policy(moved(owner)));
     }
     run.claim.warn(format!(
         "The branch `{}` moved after the label was accepted, by people who may write to the repository; the work begins at its newest commit.",
@@ -94,15 +94,15 @@ pub(crate) async fn require_vouched_head(run: &mut Run, item: &Item, commit: &Co
 
 /// Tells whether somebody's change of an item counts as that of people who may write: the
 /// program's own does.
-async fn may_change(inbox: &Inbox, forge: &dyn Permissions, who: Who<'_>) -> Result<bool, Setback> {
+async fn may_change(inbox: &Inbox, forge: &dyn Permissions, who: Who<'_>) -> Result<bool, Interruption> {
     let is_own = !who.login.is_empty() && forge.bot_name().await?.eq_ignore_ascii_case(who.login);
     Ok(is_own || is_authorised(inbox, forge, who).await?)
 }
 
 /// Sorts comments by whose words they are, and leaves out what nobody is to read.
-pub(crate) async fn heed(run: &Run, comments: Vec<Comment>) -> Result<Said, Setback> {
-    let mut said = Said::default();
-    let Thread::Item { forge, .. } = &run.reporter.destination else {
+pub(crate) async fn filter_comments(run: &Run, comments: Vec<Comment>) -> Result<FilteredComments, Interruption> {
+    let mut said = FilteredComments::default();
+    let ReportTarget::Item { forge, .. } = &run.reporter.destination else {
         return Ok(said);
     };
     let forge = Arc::clone(forge);
@@ -126,7 +126,7 @@ pub(crate) async fn heed(run: &Run, comments: Vec<Comment>) -> Result<Said, Setb
                 reason: format!(
                     "the comment {} is of {}",
                     comment.key,
-                    Hears::whom(forge.as_ref(), &comment).nobody()
+                    Authority::whom(forge.as_ref(), &comment).nobody()
                 ),
             });
         }
@@ -138,7 +138,7 @@ fn trigger_at(claim: &Claim) -> Option<DateTime<Utc>> {
     claim.record.trigger.as_ref().map(|trigger| trigger.at)
 }
 
-async fn is_authorised(inbox: &Inbox, forge: &dyn Permissions, who: Who<'_>) -> Result<bool, Setback> {
+async fn is_authorised(inbox: &Inbox, forge: &dyn Permissions, who: Who<'_>) -> Result<bool, Interruption> {
     Ok(inbox.thread_watcher.lock().await.is_authorised(forge, who).await?)
 }
 

@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 use chrono::{DateTime, Utc};
 
 use crate::agent::record::Record;
-use crate::agent::record::interruption::Setback;
+use crate::agent::record::interruption::Interruption;
 use crate::agent::text::comments;
 use crate::agent::text::verification;
 use crate::conversation::excerpt;
@@ -34,7 +34,7 @@ pub(crate) struct Memory {
 }
 
 /// Recalls the earlier runs on the same item.
-pub(crate) async fn recall(claim: &Claim) -> Result<Memory, Setback> {
+pub(crate) async fn recall(claim: &Claim) -> Result<Memory, Interruption> {
     let runs = claim
         .services
         .store

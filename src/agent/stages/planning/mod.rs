@@ -21,10 +21,10 @@ use serde_json::Value;
 
 use crate::agent::prompt::file_overview;
 use crate::agent::prompt::{self, EnvironmentRow, PlanningPrompt, Remarks};
-use crate::agent::record::interruption::Setback;
-use crate::agent::reporter::destination::Thread;
+use crate::agent::record::interruption::Interruption;
+use crate::agent::reporter::destination::ReportTarget;
 use crate::agent::stages::follow_up;
-use crate::agent::stages::planning::comment_filter::Said;
+use crate::agent::stages::planning::comment_filter::FilteredComments;
 use crate::agent::stages::project_rules::MOST_FILES;
 use crate::agent::workspace::source::{Source, may_be_pushed};
 use crate::conversation::decode::{self, Unreadable};
@@ -41,7 +41,7 @@ use crate::tool::toolbox::Toolbox;
 use crate::workspace::base::Base;
 use crate::workspace::set_up::dependencies::{Dependencies, Project};
 use crate::workspace::set_up::dependency_files::may_lead_elsewhere;
-use crate::workspace::tools::repository_tools::Look;
+use crate::workspace::tools::repository_tools::RepositoryTools;
 
 /// Part of the window, in percent, for the list of the project's files, and the most it takes in
 /// the largest windows.
@@ -53,7 +53,7 @@ const MOST_POINTERS: usize = 16;
 const LARGEST_POINTER: u64 = 64 * 1024;
 
 /// Leaves base, plan, environment and the task's text in the record.
-pub(crate) async fn plan(run: &mut Run) -> Result<Signal, Setback> {
+pub(crate) async fn plan(run: &mut Run) -> Result<Signal, Interruption> {
     run.claim.record.started_at.get_or_insert_with(Utc::now);
     let source = match run.reporter.item(&mut run.claim).await? {
         Some(item) => read_item(run, &item).await?,
@@ -77,7 +77,7 @@ pub(crate) async fn plan(run: &mut Run) -> Result<Signal, Setback> {
     Ok(Signal::Finished)
 }
 
-async fn read_item(run: &mut Run, item: &Item) -> Result<Source, Setback> {
+async fn read_item(run: &mut Run, item: &Item) -> Result<Source, Interruption> {
     // The producer swapped the labels already, unless it was interrupted: the store decides, the
     // labels follow.
     run.reporter
@@ -92,8 +92,8 @@ async fn read_item(run: &mut Run, item: &Item) -> Result<Source, Setback> {
     run.claim.record.local_only = run.claim.record.local_only.take().or(rule);
     confidentiality::keep_discretion(&mut run.claim, item)?;
     may_be_pushed(item)?;
-    let Thread::Item { forge, .. } = &run.reporter.destination else {
-        return Err(Setback::failed("a local task has no item"));
+    let ReportTarget::Item { forge, .. } = &run.reporter.destination else {
+        return Err(Interruption::failed("a local task has no item"));
     };
     let comments = forge.comments(&item.task).await?;
     let words = follow_up::words_of_round(run, &comments).await?;
@@ -101,8 +101,8 @@ async fn read_item(run: &mut Run, item: &Item) -> Result<Source, Setback> {
     let may_be_read = comment_filter::require_vouched(run, item).await?;
     let said = match &words {
         // A round is about what people said of its change, and that was sorted already.
-        Some(_) => Said::default(),
-        None => comment_filter::heed(run, comments).await?,
+        Some(_) => FilteredComments::default(),
+        None => comment_filter::filter_comments(run, comments).await?,
     };
     let source = source::source(run, Some(item)).await?;
     let base = source::find_base(&run.claim, &run.reporter, item, &source.mirror).await?;
@@ -143,7 +143,7 @@ fn without_words(item: &Item) -> Item {
     }
 }
 
-async fn read_folder(run: &mut Run) -> Result<Source, Setback> {
+async fn read_folder(run: &mut Run) -> Result<Source, Interruption> {
     let base = source::snapshot(&run.claim).await?;
     let source = source::source(run, None).await?;
     project_rules::read_rules_of(&mut run.claim, &source.mirror, &base.commit).await?;
@@ -169,7 +169,7 @@ async fn read_folder(run: &mut Run) -> Result<Source, Setback> {
 /// stranger, or a model in an earlier run, may have written what the set-up runs, and what that
 /// leaves (programs in front of the search path, ignored files) would be there in the next run on
 /// the default branch.
-async fn is_default_tip(item: &Item, base: &Base, mirror: &Mirror) -> Result<bool, Setback> {
+async fn is_default_tip(item: &Item, base: &Base, mirror: &Mirror) -> Result<bool, Interruption> {
     let Some(branch) = item.default_branch.as_deref() else {
         return Ok(false);
     };
@@ -184,7 +184,7 @@ async fn files(
     mirror: &Mirror,
     commit: &CommitId,
     place: Option<String>,
-) -> Result<Vec<String>, Setback> {
+) -> Result<Vec<String>, Interruption> {
     let (files, are_more) = mirror.files(commit, MOST_FILES).await?;
     claim.record.dependencies = match place.filter(|_| !are_more) {
         Some(place) => Some(Dependencies::of(Project {
@@ -202,7 +202,7 @@ async fn files(
 
 /// Reads the lists of dependencies that may send an installer on to other files. One that is too
 /// large, or one too many, counts as one that does.
-async fn pointers(mirror: &Mirror, commit: &CommitId, files: &[Entry]) -> Result<Vec<Option<String>>, Setback> {
+async fn pointers(mirror: &Mirror, commit: &CommitId, files: &[Entry]) -> Result<Vec<Option<String>>, Interruption> {
     let mut pointers = Vec::new();
     for file in files.iter().filter(|file| may_lead_elsewhere(&file.path)) {
         if pointers.len() == MOST_POINTERS || file.size > LARGEST_POINTER {
@@ -230,12 +230,12 @@ enum Step {
     Plan(Box<Plan>),
 }
 
-async fn make_plan(run: &mut Run, source: Source) -> Result<Plan, Setback> {
+async fn make_plan(run: &mut Run, source: Source) -> Result<Plan, Interruption> {
     let Some(base) = run.claim.record.base.clone() else {
-        return Err(Setback::failed("there is no commit to plan on"));
+        return Err(Interruption::failed("there is no commit to plan on"));
     };
     let rules = run.claim.record.rules.clone();
-    let look = Look::new(source.mirror, base.commit, rules.files);
+    let look = RepositoryTools::new(source.mirror, base.commit, rules.files);
     // Looking is no part of the work: what is only not allowed for that may be used here.
     let toolbox = Toolbox::new(vec![Arc::new(look)], rules.tools.clone());
     let system = planning_prompt(&run.claim, &toolbox).await?;
@@ -271,7 +271,7 @@ async fn make_plan(run: &mut Run, source: Source) -> Result<Plan, Setback> {
                 let called = tool_calls::call_all(&run.claim, &run.workspace.ledger, &toolbox, turn.calls).await?;
                 let has_success = called.has_success();
                 chat.send_tool_results(called.results);
-                policy::heed_refusals(&mut run.claim, &mut chat, &called.refused, has_success)?;
+                policy::count_refusals(&mut run.claim, &mut chat, &called.refused, has_success)?;
             }
         }
     }
@@ -295,7 +295,7 @@ fn read_step(reply: &Reply, most_subtasks: usize, may_look: bool) -> Result<Step
     }
 }
 
-async fn planning_prompt(claim: &Claim, toolbox: &Toolbox) -> Result<String, Setback> {
+async fn planning_prompt(claim: &Claim, toolbox: &Toolbox) -> Result<String, Interruption> {
     let settings = &claim.services.settings;
     let containers = &claim.services.containers.config;
     let environments: Vec<EnvironmentRow<'_>> = containers
@@ -316,7 +316,7 @@ async fn planning_prompt(claim: &Claim, toolbox: &Toolbox) -> Result<String, Set
         environments: &environments,
         is_closed_after_set_up: containers.network.during == During::Setup,
     })
-    .map_err(|error| Setback::failed(format!("the planning prompt: {error:#}")))
+    .map_err(|error| Interruption::failed(format!("the planning prompt: {error:#}")))
 }
 
 fn form_of_step(claim: &Claim, tools: &[ToolSpec]) -> Value {
@@ -328,7 +328,7 @@ fn form_of_step(claim: &Claim, tools: &[ToolSpec]) -> Value {
 /// Starts from the branch the plan names, where the task asks for another one than the default. A
 /// branch that exists already, that of a pull/merge request or of an earlier run, is gone on with
 /// whatever the plan says.
-async fn choose_base(claim: &mut Claim, mirror: &Mirror) -> Result<(), Setback> {
+async fn choose_base(claim: &mut Claim, mirror: &Mirror) -> Result<(), Interruption> {
     let named = claim.record.plan.as_ref().and_then(|plan| plan.base_branch.clone());
     let (Some(named), Some(base), None) = (named, &claim.record.base, &claim.record.local) else {
         return Ok(());

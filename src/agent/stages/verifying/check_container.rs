@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::agent::record::CheckedIn;
-use crate::agent::record::interruption::Setback;
+use crate::agent::record::interruption::Interruption;
 use crate::agent::settings::VerificationEnvironment;
 use crate::environment::specification::Purpose;
 use crate::journal::fact::Fact;
@@ -26,13 +26,13 @@ use crate::workspace::project::Workspace;
 const MOST_FILES: usize = 20_000;
 
 /// A container with one commit in it.
-pub(crate) struct Bench {
+pub(crate) struct CheckContainer {
     commit: CommitId,
     workspace: Workspace,
     toolbox: Toolbox,
 }
 
-impl Bench {
+impl CheckContainer {
     async fn close(self) -> String {
         self.toolbox.close().await;
         self.workspace.remove().await;
@@ -41,7 +41,7 @@ impl Bench {
 }
 
 /// Returns where the checks of `head` run, and notes it.
-pub(crate) async fn decide_where_to_check(run: &mut Run, head: &CommitId) -> Result<CheckedIn, Setback> {
+pub(crate) async fn decide_where_to_check(run: &mut Run, head: &CommitId) -> Result<CheckedIn, Interruption> {
     let settings = &run.claim.services.settings.planning.verification;
     let took = run.claim.record.set_up_milliseconds;
     let is_slow = took > settings.fresh_set_up_seconds.saturating_mul(1_000);
@@ -49,7 +49,7 @@ pub(crate) async fn decide_where_to_check(run: &mut Run, head: &CommitId) -> Res
         VerificationEnvironment::Same => CheckedIn::Work,
         VerificationEnvironment::Fresh if !is_slow => CheckedIn::Fresh,
         VerificationEnvironment::Fresh => {
-            let opening = bench_opening(run, head).await?;
+            let opening = check_container_opening(run, head).await?;
             if opening.is_set_up_kept().await? {
                 CheckedIn::Fresh
             } else {
@@ -65,26 +65,29 @@ pub(crate) async fn decide_where_to_check(run: &mut Run, head: &CommitId) -> Res
 
 /// Opens a container with `commit` unless `bench` is that one. Another one is closed first, so
 /// that a run has two containers at most.
-pub(crate) async fn bench_with<'bench>(
+pub(crate) async fn with_check_container<'check_container>(
     run: &mut Run,
-    bench: &'bench mut Option<Bench>,
+    check_container: &'check_container mut Option<CheckContainer>,
     commit: &CommitId,
-) -> Result<&'bench Bench, Setback> {
-    if bench.as_ref().is_some_and(|bench| bench.commit != *commit) {
-        close_bench(&mut run.claim, bench).await;
-    }
-    if bench.is_none() {
-        *bench = Some(Box::pin(open_bench(run, commit)).await?);
-    }
-    bench
+) -> Result<&'check_container CheckContainer, Interruption> {
+    if check_container
         .as_ref()
-        .ok_or_else(|| Setback::failed("the container for the checks was not opened"))
+        .is_some_and(|check_container| check_container.commit != *commit)
+    {
+        close_check_container(&mut run.claim, check_container).await;
+    }
+    if check_container.is_none() {
+        *check_container = Some(Box::pin(open_check_container(run, commit)).await?);
+    }
+    check_container
+        .as_ref()
+        .ok_or_else(|| Interruption::failed("the container for the checks was not opened"))
 }
 
 /// Removes the container, if there is one.
-pub(crate) async fn close_bench(claim: &mut Claim, bench: &mut Option<Bench>) {
-    if let Some(bench) = bench.take() {
-        let container = bench.close().await;
+pub(crate) async fn close_check_container(claim: &mut Claim, check_container: &mut Option<CheckContainer>) {
+    if let Some(check_container) = check_container.take() {
+        let container = check_container.close().await;
         claim.note(Fact::EnvironmentRemoved { container });
     }
 }
@@ -92,42 +95,46 @@ pub(crate) async fn close_bench(claim: &mut Claim, bench: &mut Option<Bench>) {
 /// Runs a check in the container, and returns its exit code and output.
 pub(crate) async fn execute_at(
     run: &mut Run,
-    bench: &Bench,
+    check_container: &CheckContainer,
     command: &str,
-) -> Result<crate::tool::ToolOutput, Setback> {
-    execute::execute_with(run, &bench.toolbox, command).await
+) -> Result<crate::tool::ToolOutput, Interruption> {
+    execute::execute_with(run, &check_container.toolbox, command).await
 }
 
-async fn open_bench(run: &mut Run, commit: &CommitId) -> Result<Bench, Setback> {
+async fn open_check_container(run: &mut Run, commit: &CommitId) -> Result<CheckContainer, Interruption> {
     let begun = Instant::now();
-    let opening = bench_opening(run, commit).await?;
+    let opening = check_container_opening(run, commit).await?;
     let progress = |line: String| tracing::info!(task = %run.claim.lease.task, "{line}");
     opening.bring_images(&progress).await?;
     let opened = Box::pin(opening.open()).await?;
     let is_set_up = opened.workspace.set_up().is_some();
     let server: Arc<dyn ToolServer> = Arc::new(opened.tools);
-    let bench = Bench {
+    let check_container = CheckContainer {
         commit: commit.clone(),
         workspace: opened.workspace,
         toolbox: Toolbox::new(vec![server], run.claim.record.rules.tools.clone()),
     };
-    if let Err(setback) = set_bench_up(run, &bench, is_set_up).await {
-        bench.close().await;
-        return Err(setback);
+    if let Err(interruption) = set_up_check_container(run, &check_container, is_set_up).await {
+        check_container.close().await;
+        return Err(interruption);
     }
     run.claim.note(Fact::CheckEnvironmentStarted {
         environment: opening.name,
-        container: bench.workspace.container().to_owned(),
+        container: check_container.workspace.container().to_owned(),
         milliseconds: crate::workspace::containers::milliseconds_since(begun),
         is_set_up,
         has_waited: opened.has_waited,
     });
-    Ok(bench)
+    Ok(check_container)
 }
 
 /// Installs what belongs to the result: by the plan's set-up, by commands of the work that did
 /// nothing else, and by those that the model added. One that fails shows in the checks.
-async fn set_bench_up(run: &mut Run, bench: &Bench, is_set_up: bool) -> Result<(), Setback> {
+async fn set_up_check_container(
+    run: &mut Run,
+    check_container: &CheckContainer,
+    is_set_up: bool,
+) -> Result<(), Interruption> {
     let planned = if is_set_up {
         Vec::new()
     } else {
@@ -139,24 +146,24 @@ async fn set_bench_up(run: &mut Run, bench: &Bench, is_set_up: bool) -> Result<(
         run.claim.record.added_set_up.clone(),
     ]
     .concat();
-    let _let_out = bench.workspace.let_out();
+    let _let_out = check_container.workspace.let_out();
     for command in &commands {
         // There may be many of them, and each may take as long as a command may.
         ask::check_limits(&run.claim).await?;
-        let output = execute::execute_with(run, &bench.toolbox, command).await?;
+        let output = execute::execute_with(run, &check_container.toolbox, command).await?;
         if output.is_error {
             tracing::info!(task = %run.claim.lease.task, "in the container for the checks `{command}` failed");
         }
     }
     if is_set_up || !commands.is_empty() {
-        bench.workspace.end_set_up().await?;
+        check_container.workspace.end_set_up().await?;
     }
     Ok(())
 }
 
-async fn bench_opening(run: &mut Run, commit: &CommitId) -> Result<Opening, Setback> {
+async fn check_container_opening(run: &mut Run, commit: &CommitId) -> Result<Opening, Interruption> {
     let (name, environment) = open::environment(&run.claim)?;
-    let mirror = open::open_desk(run).await?.workspace.mirror().clone();
+    let mirror = open::open_workspace(run).await?.workspace.mirror().clone();
     let mut opening = open::opening(run, name, environment, mirror.clone(), SetUp::Known(None))?;
     opening.purpose = Purpose::Checks;
     opening.base.commit = commit.clone();

@@ -6,11 +6,11 @@
 //! container is also run in the model's own, so that it can be told where it passes.
 
 use crate::agent::claim::Claim;
-use crate::agent::record::interruption::Setback;
+use crate::agent::record::interruption::Interruption;
 use crate::agent::record::{CheckedIn, Work};
 use crate::agent::run::Run;
 use crate::agent::stages::verifying::check_container;
-use crate::agent::stages::verifying::check_container::Bench;
+use crate::agent::stages::verifying::check_container::CheckContainer;
 use crate::agent::workspace::open;
 use crate::evidence::check::{Before, Checked, Ended, Excuse};
 use crate::evidence::test_command::{self, Files};
@@ -46,23 +46,23 @@ enum Whose {
 struct Site<'head> {
     head: &'head CommitId,
     place: Option<CheckedIn>,
-    bench: Option<Bench>,
+    check_container: Option<CheckContainer>,
 }
 
 /// Runs what is to be run on `head`, which the workspace shows; each result is in the record
 /// and saved before the next begins.
-pub(crate) async fn check(run: &mut Run, head: &CommitId) -> Result<(), Setback> {
+pub(crate) async fn check(run: &mut Run, head: &CommitId) -> Result<(), Interruption> {
     let mut site = Site {
         head,
         place: None,
-        bench: None,
+        check_container: None,
     };
     let checked = check_at(run, &mut site).await;
-    check_container::close_bench(&mut run.claim, &mut site.bench).await;
+    check_container::close_check_container(&mut run.claim, &mut site.check_container).await;
     checked
 }
 
-async fn check_at(run: &mut Run, site: &mut Site<'_>) -> Result<(), Setback> {
+async fn check_at(run: &mut Run, site: &mut Site<'_>) -> Result<(), Interruption> {
     let work = work(run, site.head).await?;
     let earlier = still_true(&mut run.claim, &work);
     run.claim.record.checks.clear();
@@ -112,13 +112,13 @@ fn still_true(claim: &mut Claim, work: &Work) -> Vec<Checked> {
         .collect()
 }
 
-async fn work(run: &mut Run, head: &CommitId) -> Result<Work, Setback> {
+async fn work(run: &mut Run, head: &CommitId) -> Result<Work, Interruption> {
     let turns = run.claim.record.turns;
-    let tree = Some(open::open_desk(run).await?.workspace.mirror().tree(head).await?);
+    let tree = Some(open::open_workspace(run).await?.workspace.mirror().tree(head).await?);
     Ok(Work { tree, turns })
 }
 
-async fn wanted(run: &mut Run, head: &CommitId) -> Result<Vec<Wanted>, Setback> {
+async fn wanted(run: &mut Run, head: &CommitId) -> Result<Vec<Wanted>, Interruption> {
     let plan = run.claim.record.plan.as_ref();
     let of_plan = plan.map(|plan| plan.verification.clone()).unwrap_or_default();
     let mut wanted: Vec<Wanted> = Vec::new();
@@ -146,7 +146,7 @@ async fn wanted(run: &mut Run, head: &CommitId) -> Result<Vec<Wanted>, Setback> 
 
 /// Returns the commands that run the project's own tests: one that is named, or guesses, the
 /// best first. None where nothing was changed: they would say nothing of the work.
-async fn tests(run: &mut Run, head: &CommitId) -> Result<Vec<(String, Whose)>, Setback> {
+async fn tests(run: &mut Run, head: &CommitId) -> Result<Vec<(String, Whose)>, Interruption> {
     let configured = run
         .claim
         .services
@@ -163,7 +163,7 @@ async fn tests(run: &mut Run, head: &CommitId) -> Result<Vec<(String, Whose)>, S
         .as_ref()
         .map_or("", |plan| plan.test_command.trim())
         .to_owned();
-    let workspace = open::open_desk(run).await?.workspace.clone();
+    let workspace = open::open_workspace(run).await?.workspace.clone();
     let (mirror, base) = (workspace.mirror(), workspace.base());
     if mirror.tree(head).await? == mirror.tree(base).await? {
         return Ok(Vec::new());
@@ -185,7 +185,7 @@ async fn tests(run: &mut Run, head: &CommitId) -> Result<Vec<(String, Whose)>, S
     })
 }
 
-async fn check_one(run: &mut Run, wanted: &Wanted, site: &mut Site<'_>) -> Result<Checked, Setback> {
+async fn check_one(run: &mut Run, wanted: &Wanted, site: &mut Site<'_>) -> Result<Checked, Interruption> {
     let (command, expected) = (&wanted.check.command, wanted.check.expect_exit.into());
     let mut ended = run_check(run, command, site).await?;
     let mut checked = Checked::new(command, expected, &ended);
@@ -218,7 +218,7 @@ async fn check_one(run: &mut Run, wanted: &Wanted, site: &mut Site<'_>) -> Resul
 
 /// Returns what the project's tests gave before anything was changed; run at the first need.
 /// Without an end there is nothing to compare.
-async fn before(run: &mut Run, checked: &Checked, site: &mut Site<'_>) -> Result<Option<Before>, Setback> {
+async fn before(run: &mut Run, checked: &Checked, site: &mut Site<'_>) -> Result<Option<Before>, Interruption> {
     if let Some(before) = run
         .claim
         .record
@@ -234,18 +234,19 @@ async fn before(run: &mut Run, checked: &Checked, site: &mut Site<'_>) -> Result
     if checked.exit_code.is_none() || is_set_up_by_model {
         return Ok(None);
     }
-    let workspace = open::open_desk(run).await?.workspace.clone();
+    let workspace = open::open_workspace(run).await?.workspace.clone();
     let ended = if site.place == Some(CheckedIn::Fresh) {
         // In a container of its own: the tests of the result have run in the other one, and may
         // have left something there.
-        let bench = check_container::bench_with(run, &mut site.bench, workspace.base()).await?;
-        ended(check_container::execute_at(run, bench, &checked.command).await?)
+        let check_container =
+            check_container::with_check_container(run, &mut site.check_container, workspace.base()).await?;
+        ended(check_container::execute_at(run, check_container, &checked.command).await?)
     } else {
-        match workspace.exchange_for_base().await.map_err(Setback::from) {
+        match workspace.exchange_for_base().await.map_err(Interruption::from) {
             Ok(()) => {}
-            Err(lost @ Setback::WorkspaceLost(_)) => return Err(lost),
-            Err(setback) => {
-                tracing::warn!(task = %run.claim.lease.task, "the tests were not run on what was there before: {setback:?}");
+            Err(lost @ Interruption::WorkspaceLost(_)) => return Err(lost),
+            Err(interruption) => {
+                tracing::warn!(task = %run.claim.lease.task, "the tests were not run on what was there before: {interruption:?}");
                 return Ok(None);
             }
         }
@@ -261,31 +262,31 @@ async fn before(run: &mut Run, checked: &Checked, site: &mut Site<'_>) -> Result
     Ok(Some(before))
 }
 
-async fn run_check(run: &mut Run, command: &str, site: &mut Site<'_>) -> Result<Ended, Setback> {
+async fn run_check(run: &mut Run, command: &str, site: &mut Site<'_>) -> Result<Ended, Interruption> {
     let place = match site.place {
         Some(place) => place,
         None => check_container::decide_where_to_check(run, site.head).await?,
     };
     site.place = Some(place);
     if place == CheckedIn::Fresh {
-        let bench = check_container::bench_with(run, &mut site.bench, site.head).await?;
-        return match check_container::execute_at(run, bench, command).await {
+        let check_container = check_container::with_check_container(run, &mut site.check_container, site.head).await?;
+        return match check_container::execute_at(run, check_container, command).await {
             Ok(output) => Ok(ended(output)),
             // The check took its own container down. The one with the work is another, and the
             // model is told.
-            Err(Setback::WorkspaceLost(reason)) => {
-                check_container::close_bench(&mut run.claim, &mut site.bench).await;
+            Err(Interruption::WorkspaceLost(reason)) => {
+                check_container::close_check_container(&mut run.claim, &mut site.check_container).await;
                 Ok(Ended::new(None, reason, PROJECT))
             }
-            Err(setback) => Err(setback),
+            Err(interruption) => Err(interruption),
         };
     }
     run_at_work(run, command).await
 }
 
 /// Runs it where the model worked, on exactly what was committed.
-async fn run_at_work(run: &mut Run, command: &str) -> Result<Ended, Setback> {
-    open::open_desk(run).await?.workspace.undo_checks().await?;
+async fn run_at_work(run: &mut Run, command: &str) -> Result<Ended, Interruption> {
+    open::open_workspace(run).await?.workspace.undo_checks().await?;
     Ok(ended(open::execute(run, command).await?))
 }
 
@@ -299,7 +300,7 @@ fn ended(output: ToolOutput) -> Ended {
 }
 
 /// Returns the commands that test the project as `commit` has it.
-async fn detected(workspace: &Workspace, commit: &CommitId) -> Result<Vec<&'static str>, Setback> {
+async fn detected(workspace: &Workspace, commit: &CommitId) -> Result<Vec<&'static str>, Interruption> {
     let mirror = workspace.mirror();
     let (entries, _) = mirror.files(commit, MOST_FILES).await?;
     let mut files = Files {

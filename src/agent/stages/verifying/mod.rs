@@ -4,7 +4,7 @@ mod check_container; // a new container for the checks
 mod checks; // runs the checks and compares them with those before
 
 use crate::agent::dialogue;
-use crate::agent::record::interruption::Setback;
+use crate::agent::record::interruption::Interruption;
 use crate::agent::run::Run;
 use crate::agent::stages::working;
 use crate::agent::text::verification;
@@ -22,7 +22,7 @@ const LARGEST_DIFFERENCE: usize = 4 * 1024 * 1024;
 
 /// Leaves the outcome of every check in the record; sends the model back to work while it may still
 /// repair, and once for what its changes show besides.
-pub(crate) async fn verify(run: &mut Run) -> Result<Signal, Setback> {
+pub(crate) async fn verify(run: &mut Run) -> Result<Signal, Interruption> {
     let settings = run.claim.services.settings.planning.verification.clone();
     if !settings.enabled {
         run.claim.record.checks.clear();
@@ -34,7 +34,7 @@ pub(crate) async fn verify(run: &mut Run) -> Result<Signal, Setback> {
     }
     // The checks are the program's heaviest commands; a container that they take down must not take
     // the work along.
-    snapshots::keep_before_checks(run).await?;
+    snapshots::snapshot_before_checks(run).await?;
     // Committed first: what passes is what is delivered, and nothing that the checks leave behind.
     let head = snapshots::commit_result(run).await?;
     checks::check(run, &head).await?;
@@ -68,19 +68,19 @@ pub(crate) async fn verify(run: &mut Run) -> Result<Signal, Setback> {
     Ok(Signal::RepairNeeded)
 }
 
-async fn send_back(run: &mut Run, text: &str) -> Result<(), Setback> {
+async fn send_back(run: &mut Run, text: &str) -> Result<(), Interruption> {
     let mut chat = working::open_chat(run).await?;
     chat.send_user_message(&run.claim.services.redactor.clean(text));
     run.claim.record.sent_back_at = Some(run.claim.record.turns);
     dialogue::save(&mut run.claim, &mut chat).await?;
-    if run.workspace.desk.is_some() {
+    if run.workspace.open.is_some() {
         run.dialogue.chat = Some(chat);
     }
     Ok(())
 }
 
 /// Returns what the difference between the base and `head` shows besides what was asked for.
-pub(crate) async fn findings(run: &mut Run, head: &CommitId) -> Result<Vec<Finding>, Setback> {
+pub(crate) async fn findings(run: &mut Run, head: &CommitId) -> Result<Vec<Finding>, Interruption> {
     let Some(base) = run.claim.record.base.as_ref().map(|base| base.commit.clone()) else {
         return Ok(Vec::new());
     };
