@@ -37,7 +37,8 @@ impl Claim {
     /// Follows `signal` and saves the state it leads to.
     ///
     /// # Errors
-    /// [`Interruption::Interrupted`] where the program is asked to stop: the step itself is saved then.
+    /// [`Interruption::Interrupted`] where the program is asked to stop: the step itself is saved
+    /// then.
     pub(crate) async fn step(&mut self, signal: Signal) -> Result<(), Interruption> {
         let from = self.state;
         self.state = from

@@ -26,8 +26,8 @@ pub fn pause_file(state_dir: &Path) -> PathBuf {
     state_dir.join("pause")
 }
 
-/// Listens to what is near: requests in the store, and the pause file. Apart from [`ThreadWatcher`], so that
-/// a forge that hangs does not keep the operator from being heard.
+/// Listens to what is near: requests in the store, and the pause file. Apart from
+/// [`ThreadWatcher`], so that a forge that hangs does not keep the operator from being heard.
 pub struct ControlWatcher {
     workshop: Arc<Services>,
     run: RunId,

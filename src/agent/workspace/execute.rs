@@ -12,8 +12,8 @@ use crate::tool::toolbox::Toolbox;
 /// its whole output.
 ///
 /// # Errors
-/// [`Interruption::Interrupted`] where the stop of the program may have cut the command short: that says
-/// nothing of the work, so the next process runs it again.
+/// [`Interruption::Interrupted`] where the stop of the program may have cut the command short: that
+/// says nothing of the work, so the next process runs it again.
 pub(crate) async fn execute_with(run: &mut Run, toolbox: &Toolbox, command: &str) -> Result<ToolOutput, Interruption> {
     if run.claim.stop.asked.is_cancelled() {
         return Err(Interruption::Interrupted);
