@@ -83,7 +83,7 @@ impl Faults {
         let fault = Fault {
             origin: self.origin.clone(),
             place: None,
-            key: written(&path),
+            key: shown(&path),
             reason: reason.into(),
         };
         self.found.push((path, fault));
@@ -91,7 +91,7 @@ impl Faults {
 
     /// Adds a fault at a path written with dots.
     pub(super) fn at(&mut self, path: &str, reason: impl Into<String>) {
-        self.add(path.split('.').map(str::to_owned).collect(), reason);
+        self.add(keys(path), reason);
     }
 
     pub(super) fn of_text(&self, place: Option<Place>, reason: String) -> Fault {
@@ -123,7 +123,16 @@ impl Faults {
     }
 }
 
-fn written(path: &[String]) -> String {
+/// Returns a path that is written with dots as people are shown it.
+pub(super) fn written(path: &str) -> String {
+    shown(&keys(path))
+}
+
+fn keys(path: &str) -> KeyPath {
+    path.split('.').map(str::to_owned).collect()
+}
+
+fn shown(path: &[String]) -> String {
     let mut text = String::new();
     for key in path {
         if key.parse::<usize>().is_ok() {

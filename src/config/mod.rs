@@ -7,6 +7,7 @@
 
 mod document;
 pub mod fault;
+mod hosts;
 mod position;
 mod rules;
 mod schema;
@@ -38,6 +39,7 @@ use crate::tool::{self, McpServerConfig};
 use fault::Fault;
 use fault::Faults;
 use fault::Origin;
+pub use hosts::Hosts;
 
 /// The whole of config.yaml.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -45,10 +47,11 @@ use fault::Origin;
 pub struct Config {
     /// Where tasks come from.
     pub task_sources: Vec<TaskSource>,
-    /// Used when `task_sources` names it.
-    pub github: github::Config,
-    /// Used when `task_sources` names it.
-    pub gitlab: gitlab::Config,
+    /// Used when `task_sources` names it. A list stands for several hosts, of which each but the
+    /// first has a `name`.
+    pub github: Hosts<github::Config>,
+    /// Used when `task_sources` names it. A list stands for several hosts, as above.
+    pub gitlab: Hosts<gitlab::Config>,
     /// The language model.
     pub llm: llm::Config,
     /// Most model turns in one run.
@@ -190,7 +193,7 @@ impl Config {
         // `join` leaves absolute paths as they are; `components` drops the dot of `./state`.
         self.state_dir = folder.join(&self.state_dir).components().collect();
         self.logs.directory = folder.join(&self.logs.directory).components().collect();
-        if let Some(app) = &mut self.github.app {
+        for app in self.github.entries.iter_mut().filter_map(|host| host.app.as_mut()) {
             app.private_key_file = folder.join(&app.private_key_file);
         }
         if let Some(file) = &mut self.git.signing_key_file {
@@ -216,11 +219,11 @@ impl Config {
     /// An MCP server's variables are included only if their names suggest a secret: to blot out
     /// each `HOME=/root` would make every text unreadable.
     pub fn secrets(&self) -> Vec<SecretString> {
-        let tokens = [&self.github.token, &self.gitlab.token];
+        let github = self.github.entries.iter().map(|host| &host.token);
+        let tokens = github.chain(self.gitlab.entries.iter().map(|host| &host.token));
         let keys = [&self.llm.openai.api_key, &self.llm.anthropic.api_key];
         let variables = self.mcp_servers.iter().flat_map(|server| &server.env);
         tokens
-            .into_iter()
             .chain(keys)
             .flatten()
             .chain(
@@ -251,8 +254,8 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             task_sources: Vec::new(),
-            github: github::Config::default(),
-            gitlab: gitlab::Config::default(),
+            github: Hosts::default(),
+            gitlab: Hosts::default(),
             llm: llm::Config::default(),
             max_llm_process_num: 1_000,
             budget: Budget::default(),

@@ -28,7 +28,12 @@ fn pointer_to(schema: &Value, section: &[&str]) -> String {
     let mut pointer = String::new();
     for key in section {
         pointer = format!("{pointer}/properties/{key}");
-        let reference = schema.pointer(&pointer).and_then(|property| property["$ref"].as_str());
+        let reference = schema.pointer(&pointer).and_then(|property| {
+            // A section that may be a list names its type in each alternative.
+            property["$ref"]
+                .as_str()
+                .or_else(|| property["anyOf"][0]["$ref"].as_str())
+        });
         if let Some(target) = reference.and_then(|reference| reference.strip_prefix('#')) {
             target.clone_into(&mut pointer);
         }

@@ -23,13 +23,21 @@ const LARGEST_FILE: u64 = 64 * 1024;
 /// of a GitHub App. The paths are those of the text, before variables are replaced, so a path that
 /// a variable holds is not among them.
 pub(super) fn named(value: &Value, folder: &Path) -> Vec<PathBuf> {
-    let in_sections = SECRETS.iter().filter_map(|(section, key)| {
-        let section = value.pointer(&format!("/{}", section.join("/")))?;
-        section.get(format!("{key}{ENDING}"))?.as_str()
+    let in_sections = SECRETS.iter().flat_map(|(section, key)| {
+        let sections = places(value, section)
+            .into_iter()
+            .filter_map(|place| value.pointer(&pointer(&place)));
+        sections.filter_map(move |section| section.get(format!("{key}{ENDING}"))?.as_str())
     });
     let variables = servers(value).flatten();
     let in_servers = variables.filter_map(|(name, file)| file.as_str().filter(|_| name.ends_with(ENDING)));
-    let of_app = value.pointer("/github/app/private_key_file").and_then(Value::as_str);
+    let apps = places(value, &["github"]);
+    let of_app = apps.iter().filter_map(|place| {
+        value
+            .pointer(&pointer(place))?
+            .pointer("/app/private_key_file")?
+            .as_str()
+    });
     let named = in_sections.chain(in_servers).chain(of_app);
     named.map(|file| folder.join(file)).collect()
 }
@@ -42,13 +50,31 @@ pub(super) fn is_in_text(value: &Value) -> bool {
             .is_some_and(|text| !text.is_empty() && !text.contains("${"))
     };
     let in_sections = SECRETS.iter().any(|(section, key)| {
-        let section = value.pointer(&format!("/{}", section.join("/")));
-        section.and_then(|section| section.get(key)).is_some_and(is_written)
+        let sections = places(value, section).into_iter();
+        let mut sections = sections.filter_map(|place| value.pointer(&pointer(&place)));
+        sections.any(|section| section.get(key).is_some_and(is_written))
     });
     in_sections
         || servers(value)
             .flatten()
             .any(|(name, value)| speaks_of_a_secret(name) && !name.ends_with(ENDING) && is_written(value))
+}
+
+/// Returns where a section stands: once, or at each place of a list.
+fn places(value: &Value, section: &[&str]) -> Vec<KeyPath> {
+    let path: KeyPath = section.iter().map(|&part| part.to_owned()).collect();
+    match value.pointer(&pointer(&path)) {
+        Some(Value::Array(entries)) => {
+            let entry = |index: usize| [path.as_slice(), &[index.to_string()]].concat();
+            (0..entries.len()).map(entry).collect()
+        }
+        Some(_) => vec![path],
+        None => Vec::new(),
+    }
+}
+
+fn pointer(path: &[String]) -> String {
+    format!("/{}", path.join("/"))
 }
 
 /// Returns the variables of each tool server.
@@ -72,15 +98,12 @@ pub(super) fn speaks_of_a_secret(name: &str) -> bool {
 /// empty.
 pub(super) fn read_all(value: &mut Value, folder: &Path, faults: &mut Faults) {
     for (section, key) in SECRETS {
-        let Some(map) = value
-            .pointer_mut(&format!("/{}", section.join("/")))
-            .and_then(Value::as_object_mut)
-        else {
-            continue;
-        };
-        let path: KeyPath = section.iter().map(|&part| part.to_owned()).collect();
-        read(map, key, &path, folder, faults);
-        trim(map, key);
+        for place in places(value, section) {
+            if let Some(map) = value.pointer_mut(&pointer(&place)).and_then(Value::as_object_mut) {
+                read(map, key, &place, folder, faults);
+                trim(map, key);
+            }
+        }
     }
     let servers = value.get_mut("mcp_servers").and_then(Value::as_array_mut);
     for (index, server) in servers.into_iter().flatten().enumerate() {

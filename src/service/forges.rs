@@ -21,11 +21,13 @@ pub struct Connected {
 }
 
 impl Connected {
-    fn new(forge: Arc<dyn Forge>, api_url: &str) -> Self {
+    fn new(forge: Arc<dyn Forge>, name: Option<&str>, api_url: &str) -> Self {
+        // Two hosts may have one address, and are answered differently: their tokens are others.
+        let of_name = name.map(|name| format!(" to {name}")).unwrap_or_default();
         Self {
             labels: forge.labels().clone(),
             forge,
-            memory: format!("answers of {api_url}"),
+            memory: format!("answers of {api_url}{of_name}"),
         }
     }
 
@@ -71,12 +73,24 @@ impl Forges {
         for source in &config.task_sources {
             match source {
                 TaskSource::Github => {
-                    let host = GitHub::connect(&config.github).await?;
-                    hosts.push(Connected::new(Arc::new(host), &config.github.api_url));
+                    for section in &config.github.entries {
+                        let host = GitHub::connect(section).await?;
+                        hosts.push(Connected::new(
+                            Arc::new(host),
+                            section.name.as_deref(),
+                            &section.api_url,
+                        ));
+                    }
                 }
                 TaskSource::Gitlab => {
-                    let host = GitLab::connect(&config.gitlab).await?;
-                    hosts.push(Connected::new(Arc::new(host), &config.gitlab.api_url));
+                    for section in &config.gitlab.entries {
+                        let host = GitLab::connect(section).await?;
+                        hosts.push(Connected::new(
+                            Arc::new(host),
+                            section.name.as_deref(),
+                            &section.api_url,
+                        ));
+                    }
                 }
             }
         }

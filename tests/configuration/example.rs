@@ -17,8 +17,8 @@ fn the_example_holds_the_defaults() {
         state_dir: folder.join("state"),
         ..Config::default()
     };
-    expected.github.token = Some("a-token".into());
-    expected.github.repositories = vec!["owner/repo".to_owned()];
+    expected.github.entries[0].token = Some("a-token".into());
+    expected.github.entries[0].repositories = vec!["owner/repo".to_owned()];
     expected.logs.directory = folder.join("logs");
     // Built images name their Dockerfiles relative to the file.
     for environment in expected.command_executor.environments.values_mut() {

@@ -4,6 +4,7 @@
 
 mod example;
 mod faults;
+mod hosts;
 mod signing;
 mod values;
 

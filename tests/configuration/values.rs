@@ -31,7 +31,10 @@ fn a_secret_made_of_digits_stays_text() {
     let config = Given::file("task_sources: [github]\ngithub: {token: '${T}', repositories: [a/b]}\n")
         .with("T", "0123456789\n")
         .loads();
-    assert_eq!(config.github.token.unwrap().expose_secret(), "0123456789");
+    assert_eq!(
+        config.github.entries[0].token.as_ref().unwrap().expose_secret(),
+        "0123456789"
+    );
 }
 
 #[test]
@@ -59,7 +62,7 @@ fn an_app_and_a_token_exclude_each_other_and_the_key_must_be_there() {
     );
     insta::assert_snapshot!(given.faults(), @"config.yaml:4:16: github.app.private_key_file: the file k.pem is not there");
     let given = given.and("k.pem", "key");
-    let app = given.loads().github.app.unwrap();
+    let app = given.loads().github.entries.remove(0).app.unwrap();
     assert_eq!(app.private_key_file, given.folder.path().join("k.pem"));
 }
 

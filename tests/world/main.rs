@@ -64,6 +64,7 @@ mod retention;
 mod rules;
 mod side_by_side;
 mod services;
+mod several_hosts;
 mod signing;
 mod sources;
 mod steering;

@@ -8,13 +8,20 @@ use secrecy::SecretString;
 
 use super::check_address;
 use crate::config::Config;
+use crate::config::Hosts;
 use crate::config::TaskSource;
 use crate::config::fault::Faults;
+use crate::config::fault::written;
 use crate::forge::allowed_users::Entry;
+use crate::forge::github;
+use crate::forge::gitlab;
+use crate::task::id::HostName;
 use crate::task::labels::Labels;
 
 /// Longest name of a label that GitHub accepts.
 const LONGEST_LABEL: usize = 50;
+/// The names of hosts that were given none, now and in the future of a single section.
+const PLATFORMS: [&str; 2] = ["github", "gitlab"];
 
 pub(super) fn check(config: &Config, folder: &Path, faults: &mut Faults) {
     for (index, source) in config.task_sources.iter().enumerate() {
@@ -26,41 +33,109 @@ pub(super) fn check(config: &Config, folder: &Path, faults: &mut Faults) {
             continue;
         }
         match source {
-            TaskSource::Github => check_github(config, folder, faults),
-            TaskSource::Gitlab => check_gitlab(config, faults),
+            TaskSource::Github => {
+                for (key, host) in config.github.with_keys("github") {
+                    check_github(&key, host, folder, faults);
+                }
+            }
+            TaskSource::Gitlab => {
+                for (key, host) in config.gitlab.with_keys("gitlab") {
+                    check_gitlab(&key, host, faults);
+                }
+            }
+        }
+    }
+    check_names(config, faults);
+}
+
+/// The ids of tasks begin with the names: each host that is used has to have its own.
+fn check_names(config: &Config, faults: &mut Faults) {
+    let mut known: Vec<(String, &str)> = Vec::new();
+    for source in &config.task_sources {
+        let (section, names) = match source {
+            TaskSource::Github => ("github", names(&config.github, "github", |host| host.name.as_deref())),
+            TaskSource::Gitlab => ("gitlab", names(&config.gitlab, "gitlab", |host| host.name.as_deref())),
+        };
+        if names.is_empty() {
+            faults.at(
+                section,
+                "is an empty list; describe a host, or take it out of task_sources",
+            );
+        }
+        for (index, (key, name)) in names.into_iter().enumerate() {
+            let place = format!("{key}.name");
+            match name {
+                None if index > 0 => faults.at(
+                    &place,
+                    "is missing; every entry but the first needs one, for the ids of its tasks",
+                ),
+                None => {}
+                Some(name) if PLATFORMS.contains(&name) => {
+                    faults.at(
+                        &place,
+                        format!("'{name}' is the name of a platform; give the host another"),
+                    );
+                }
+                Some(name) if HostName::parse(name).is_none() => faults.at(
+                    &place,
+                    format!("'{name}' cannot stand in the id of a task; write small letters, digits and `-`"),
+                ),
+                Some(name) => match known.iter().find(|(_, other)| *other == name) {
+                    Some((other, _)) => faults.at(&place, format!("'{name}' is given to {other} too")),
+                    None => known.push((key, name)),
+                },
+            }
         }
     }
 }
 
-pub(super) fn addresses_with_secret(config: &Config) -> Vec<(&'static str, &str)> {
-    let of = |source: &TaskSource| match source {
-        TaskSource::Github => ("github.api_url", config.github.api_url.as_str()),
-        TaskSource::Gitlab => ("gitlab.api_url", config.gitlab.api_url.as_str()),
-    };
-    config.task_sources.iter().map(of).collect()
+fn names<'a, T>(
+    hosts: &'a Hosts<T>,
+    section: &str,
+    name: impl Fn(&'a T) -> Option<&'a str>,
+) -> Vec<(String, Option<&'a str>)> {
+    hosts.with_keys(section).map(|(key, host)| (key, name(host))).collect()
 }
 
-fn check_github(config: &Config, folder: &Path, faults: &mut Faults) {
-    let github = &config.github;
-    check_address("github.api_url", &github.api_url, faults);
+pub(super) fn addresses_with_secret(config: &Config) -> Vec<(String, &str)> {
+    let mut addresses = Vec::new();
+    for source in &config.task_sources {
+        match source {
+            TaskSource::Github => {
+                let hosts = config.github.with_keys("github");
+                addresses.extend(hosts.map(|(key, host)| (key, host.api_url.as_str())));
+            }
+            TaskSource::Gitlab => {
+                let hosts = config.gitlab.with_keys("gitlab");
+                addresses.extend(hosts.map(|(key, host)| (key, host.api_url.as_str())));
+            }
+        }
+    }
+    let of_host = |(key, address)| (written(&format!("{key}.api_url")), address);
+    addresses.into_iter().map(of_host).collect()
+}
+
+fn check_github(key: &str, github: &github::Config, folder: &Path, faults: &mut Faults) {
+    let at = |part: &str| format!("{key}.{part}");
+    check_address(&at("api_url"), &github.api_url, faults);
     match (&github.token, &github.app) {
-        (Some(token), None) => check_token("github.token", token, faults),
+        (Some(token), None) => check_token(&at("token"), token, faults),
         (None, Some(app)) => {
             let file = folder.join(&app.private_key_file);
             if !file.is_file() {
                 let reason = format!("the file {} is not there", file.display());
-                faults.at("github.app.private_key_file", reason);
+                faults.at(&at("app.private_key_file"), reason);
             }
         }
-        (Some(_), Some(_)) => faults.at("github.app", "`token` is given too; leave one of them out"),
+        (Some(_), Some(_)) => faults.at(&at("app"), "`token` is given too; leave one of them out"),
         (None, None) => faults.at(
-            "github.token",
+            &at("token"),
             "is missing; give `token`, `token_file` or `app`, or take github out of task_sources",
         ),
     }
     if github.repositories.is_empty() {
         let reason = "names no repository; write [\"owner/repo\"] or [\"owner/*\"]";
-        faults.at("github.repositories", reason);
+        faults.at(&at("repositories"), reason);
     }
     for (index, repository) in github.repositories.iter().enumerate() {
         let is_pattern = repository
@@ -68,26 +143,26 @@ fn check_github(config: &Config, folder: &Path, faults: &mut Faults) {
             .is_some_and(|(owner, name)| is_name(owner) && (name == "*" || is_name(name)));
         if !is_pattern {
             let reason = format!("'{repository}' is not a repository; write owner/repo or owner/*");
-            faults.at(&format!("github.repositories.{index}"), reason);
+            faults.at(&at(&format!("repositories.{index}")), reason);
         }
     }
-    check_allowed_users("github", &github.allowed_users, faults);
-    check_labels("github.labels", &github.labels, faults);
+    check_allowed_users(key, &github.allowed_users, faults);
+    check_labels(&at("labels"), &github.labels, faults);
 }
 
-fn check_gitlab(config: &Config, faults: &mut Faults) {
-    let gitlab = &config.gitlab;
-    check_address("gitlab.api_url", &gitlab.api_url, faults);
+fn check_gitlab(key: &str, gitlab: &gitlab::Config, faults: &mut Faults) {
+    let at = |part: &str| format!("{key}.{part}");
+    check_address(&at("api_url"), &gitlab.api_url, faults);
     match &gitlab.token {
-        Some(token) => check_token("gitlab.token", token, faults),
+        Some(token) => check_token(&at("token"), token, faults),
         None => faults.at(
-            "gitlab.token",
+            &at("token"),
             "is missing; give `token` or `token_file`, or take gitlab out of task_sources",
         ),
     }
     if gitlab.projects.is_empty() {
         let reason = "names no project; write [\"group/project\"] or [\"group/*\"]";
-        faults.at("gitlab.projects", reason);
+        faults.at(&at("projects"), reason);
     }
     for (index, project) in gitlab.projects.iter().enumerate() {
         let is_pattern = project
@@ -95,11 +170,11 @@ fn check_gitlab(config: &Config, faults: &mut Faults) {
             .is_some_and(|(group, name)| group.split('/').all(is_name) && (name == "*" || is_name(name)));
         if !is_pattern {
             let reason = format!("'{project}' is not a project; write group/project or group/*");
-            faults.at(&format!("gitlab.projects.{index}"), reason);
+            faults.at(&at(&format!("projects.{index}")), reason);
         }
     }
-    check_allowed_users("gitlab", &gitlab.allowed_users, faults);
-    check_labels("gitlab.labels", &gitlab.labels, faults);
+    check_allowed_users(key, &gitlab.allowed_users, faults);
+    check_labels(&at("labels"), &gitlab.labels, faults);
 }
 
 fn check_allowed_users(section: &str, entries: &[String], faults: &mut Faults) {
