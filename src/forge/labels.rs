@@ -1,43 +1,6 @@
-//! The labels of the program on a forge: made on first use, with a colour and a line that says what
-//! the label means.
+//! How the program's labels look on a forge: a colour and a line that says what the label means.
 
-use std::collections::BTreeSet;
-use std::sync::Arc;
-
-use super::address::Address;
-use super::failure::Failure;
-use super::host::Host;
-use super::platform::Platform;
 use crate::task::labels::Labels;
-
-impl<P: Platform> Host<P> {
-    /// Puts a label on an item, and makes it first if the repository does not have it. A forge
-    /// would make it by itself, but without colour and description; one list of the labels serves
-    /// all of them for a while.
-    pub(super) async fn put_label(&self, at: Address<'_>, label: &str) -> Result<(), Failure> {
-        let known = self.known_labels(at.repository).await?;
-        let key = P::label_key(label);
-        if !known.contains(&key) {
-            let look = Look::of(label, &self.platform.settings().labels);
-            self.platform.make_label(at.repository, label, look).await?;
-            let mut names = BTreeSet::clone(&known);
-            names.insert(key);
-            self.known_labels.learn(at.repository, names);
-        }
-        self.platform.put_label(at, label).await
-    }
-
-    /// Returns the labels that items of the repository can carry, in the form in which the platform
-    /// compares their names.
-    pub(super) async fn known_labels(&self, repository: &str) -> Result<Arc<BTreeSet<String>>, Failure> {
-        if let Some(known) = self.known_labels.fact(repository) {
-            return Ok(known);
-        }
-        let names = self.platform.label_names(repository).await?;
-        let names = names.iter().map(|name| P::label_key(name)).collect();
-        Ok(self.known_labels.learn(repository, names))
-    }
-}
 
 /// What a missing label is made with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

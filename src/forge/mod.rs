@@ -13,7 +13,6 @@ mod comment_key;
 mod doubts;
 mod edit;
 mod error;
-mod examine;
 mod failure;
 pub mod github;
 pub mod gitlab;
@@ -23,7 +22,6 @@ mod labels;
 mod listing;
 mod platform;
 mod retry;
-mod search;
 mod source;
 #[cfg(test)]
 mod test_server;

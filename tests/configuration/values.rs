@@ -45,7 +45,10 @@ fn secrets_are_read_from_files_beside_the_configuration() {
     )
     .and("token.txt", "  a-token\n")
     .loads();
-    assert_eq!(config.gitlab.token.as_ref().unwrap().expose_secret(), "a-token");
+    assert_eq!(
+        config.gitlab.entries[0].token.as_ref().unwrap().expose_secret(),
+        "a-token"
+    );
     assert_eq!(config.mcp_servers[0].env["API_KEY"].expose_secret(), "a-token");
     let secrets: Vec<_> = config
         .secrets()

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use super::failure::Failure;
-use super::host::Host;
-use super::platform::{Platform, Right};
-use super::source::Source;
-use super::{Search, TriggeredItem};
+use super::Host;
+use crate::forge::failure::Failure;
+use crate::forge::platform::{Platform, Right};
+use crate::forge::source::Source;
+use crate::forge::{Search, TriggeredItem};
 
 impl<P: Platform> Host<P> {
     /// Searches each source. Every item is found once, and a source that cannot be read does not

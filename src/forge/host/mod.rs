@@ -1,35 +1,39 @@
 //! A configured forge of any platform: failures become errors that say who must act, and what every
 //! platform does in the same way is done here.
 
+mod examine;
+mod labels;
+mod search;
+
 use std::collections::BTreeSet;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use http::StatusCode;
 
-use super::address::Address;
-use super::cache::Cache;
-use super::failure::{Attempt, Failure};
-use super::platform::{Platform, Right};
-use super::watched::{Checks, OpenChange};
-use super::who::Who;
-use super::{
+use crate::finding::Finding;
+use crate::forge::address::Address;
+use crate::forge::cache::Cache;
+use crate::forge::failure::{Attempt, Failure};
+use crate::forge::platform::{Platform, Right};
+use crate::forge::watched::{Checks, OpenChange};
+use crate::forge::who::Who;
+use crate::forge::{
     AnswerMemory, Change, CodeHost, Comment, CommentId, CommentKey, CommentKind, Deed, Diagnostics, Edit, Forge,
     ForgeError, GitCredentials, Item, KnownAnswer, NewChange, Permissions, Post, Reaction, Search, TaskSource,
 };
-use crate::finding::Finding;
 use crate::task::id::{HostName, ItemId, ItemKind, TaskId};
 use crate::task::labels::Labels;
 
 /// A forge, reached through the API of its platform.
 pub struct Host<P> {
-    pub(super) platform: P,
+    pub(in crate::forge) platform: P,
     /// The labels of each repository, in the form in which the platform compares their names.
-    pub(super) known_labels: Cache<BTreeSet<String>>,
+    known_labels: Cache<BTreeSet<String>>,
 }
 
 impl<P: Platform> Host<P> {
-    pub(super) fn new(platform: P) -> Self {
+    pub(in crate::forge) fn new(platform: P) -> Self {
         Self {
             platform,
             known_labels: Cache::new(),
@@ -51,7 +55,7 @@ impl<P: Platform> Host<P> {
     }
 
     /// Returns the error for the failure of `what`, which needs `right` on `place`.
-    pub(super) fn refused(&self, failure: Failure, what: &str, right: Right, place: &str) -> ForgeError {
+    fn refused(&self, failure: Failure, what: &str, right: Right, place: &str) -> ForgeError {
         let attempt = Attempt {
             platform: &self.platform.settings().title,
             what,

@@ -1,10 +1,10 @@
 //! What `doctor` says about a host: what proves who the program is, each repository, its labels.
 
-use super::failure::Failure;
-use super::host::Host;
-use super::platform::{Platform, Right};
-use super::source::Source;
+use super::Host;
 use crate::finding::{Finding, Verdict};
+use crate::forge::failure::Failure;
+use crate::forge::platform::{Platform, Right};
+use crate::forge::source::Source;
 
 impl<P: Platform> Host<P> {
     pub(super) async fn examine_all(&self) -> Vec<Finding> {
