@@ -51,7 +51,15 @@ gitlab:
     projects: [g]
 ",
     );
-    insta::assert_snapshot!(given.faults(), @"");
+    insta::assert_snapshot!(given.faults(), @r"
+    config.yaml:4:5: github[1].name: is missing; every entry but the first needs one, for the ids of its tasks
+    config.yaml:5:6: github[2].name: 'Big_Hub' cannot stand in the id of a task; write small letters, digits and `-`
+    config.yaml:6:6: github[3].name: 'gitlab' is the name of a platform; give the host another
+    config.yaml:9:6: gitlab[0].name: 'own' is given to github[4] too
+    config.yaml:10:5: gitlab[1].token: is missing; give `token` or `token_file`, or take gitlab out of task_sources
+    config.yaml:11:5: gitlab[1].tokn: unknown key; did you mean `token`?
+    config.yaml:12:16: gitlab[1].projects[0]: 'g' is not a project; write group/project or group/*
+    ");
 }
 
 #[test]
@@ -70,5 +78,5 @@ fn an_address_without_encryption_is_told_with_the_host_it_is_of() {
 #[test]
 fn a_list_without_hosts_is_no_source() {
     let given = Given::file("task_sources: [github]\ngithub: []\n");
-    insta::assert_snapshot!(given.faults(), @"");
+    insta::assert_snapshot!(given.faults(), @"config.yaml:2:1: github: is an empty list; describe a host, or take it out of task_sources");
 }

@@ -81,7 +81,7 @@ fn check_names(config: &Config, faults: &mut Faults) {
                     format!("'{name}' cannot stand in the id of a task; write small letters, digits and `-`"),
                 ),
                 Some(name) => match known.iter().find(|(_, other)| *other == name) {
-                    Some((other, _)) => faults.at(&place, format!("'{name}' is given to {other} too")),
+                    Some((other, _)) => faults.at(&place, format!("'{name}' is given to {} too", written(other))),
                     None => known.push((key, name)),
                 },
             }
