@@ -141,9 +141,9 @@ where
     MakeFuture: Future<Output = Result<T, Failure>>,
 {
     let outcome = retry(PUSH, "a request that needs what was just pushed", || {
-        let made = make();
+        let attempt = make();
         async {
-            made.await.map_err(|error| {
+            attempt.await.map_err(|error| {
                 if is_early(&error) {
                     let wait = Duration::ZERO;
                     AttemptError::Transient { error, wait }

@@ -47,10 +47,8 @@ impl ChangeApi for Api {
     /// at one per head.
     async fn make_change(&self, repository: &str, new: &NewChange) -> Result<Change, Failure> {
         let find = || self.find_change(repository, &new.head);
-        until_seen(does_not_see_branch, || {
-            once(true, find, || self.post_pull_request(repository, new))
-        })
-        .await
+        let post = || once(true, find, || self.post_pull_request(repository, new));
+        Box::pin(until_seen(does_not_see_branch, post)).await
     }
 
     /// One list of the repository instead of a request for each: it is confirmed by its tag while

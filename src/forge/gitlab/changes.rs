@@ -39,10 +39,8 @@ impl ChangeApi for Api {
     /// keeps it at one per source branch.
     async fn make_change(&self, repository: &str, new: &NewChange) -> Result<Change, Failure> {
         let find = || self.find_change(repository, &new.head);
-        until_seen(does_not_see_branch, || {
-            once(true, find, || self.post_merge_request(repository, new))
-        })
-        .await
+        let post = || once(true, find, || self.post_merge_request(repository, new));
+        Box::pin(until_seen(does_not_see_branch, post)).await
     }
 
     /// One list of just these, however many there are in the project.

@@ -53,6 +53,7 @@ impl<'a> OfItem<'a> {
 
     /// Returns the endpoint as a builder of the crate does, for the client's calls. Nothing can be
     /// missing.
+    #[expect(clippy::unnecessary_wraps, reason = "the client's calls take what builders return")]
     pub(super) fn build(self) -> Result<Self, Infallible> {
         Ok(self)
     }
