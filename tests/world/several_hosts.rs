@@ -72,12 +72,12 @@ async fn each_of_two_githubs_and_a_gitlab_has_its_task_done() {
     assert_eq!(enterprise.pulls().len(), 1);
     assert_eq!(enterprise.pulls()[0].file(readme).as_deref(), Some("second"));
     assert_eq!(world.gitlab.merge_requests()[0].file(readme).as_deref(), Some("third"));
-    // Only the first one was looked after when the others were asked for the first time.
+    // The change that the first one's task became is still followed.
+    let requests = world.github.requests();
     assert!(
-        world
-            .github
-            .count("GET /repos/acme/widgets/pulls?state=open&per_page=100")
-            > 0
+        requests
+            .iter()
+            .any(|request| request.to_string().contains("/pulls?state=open"))
     );
 
     let status = world.command(&["status", "--json"]).await;
@@ -113,6 +113,17 @@ async fn doctor_examines_each_host_under_its_name() {
 
     let said = said(&world, &ended);
     let of_forges: Vec<&str> = said.lines().filter(|line| line.contains("Git")).collect();
-    insta::assert_snapshot!(of_forges.join("\n"), @"");
+    insta::assert_snapshot!(of_forges.join("\n"), @"
+    ok    GitHub token                         works, as coding-agent-bot
+    ok    GitHub repository acme/widgets       can be read and pushed to
+    ok    GitHub labels in acme/widgets        will be made when they are needed
+    ok    GitHub ghes token                    works, as coding-agent-bot
+    ok    GitHub ghes repository acme/widgets  can be read and pushed to
+    ok    GitHub ghes labels in acme/widgets   will be made when they are needed
+    BAD   GitHub ghes repository acme/none     the answer was 404 Not Found: Not Found
+    ok    GitLab token                         works, as coding-agent-bot
+    ok    GitLab project acme/widgets          can be read and pushed to
+    ok    GitLab labels in acme/widgets        will be made when they are needed
+    ");
     world.finish().await;
 }
