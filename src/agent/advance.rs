@@ -71,9 +71,10 @@ async fn stage(run: &mut Run) -> Result<Signal, Interruption> {
             signal => Ok(signal),
         },
         State::Delivering => delivering::deliver(run).await,
-        // Nobody reviews plans yet.
-        State::Reviewing => Ok(Signal::Finished),
-        State::Queued
+        // Nothing leads to a review yet, so a run that stands there was not left by this program: it
+        // fails visibly instead of passing unjudged.
+        State::Reviewing(_)
+        | State::Queued
         | State::AwaitingApproval(_)
         | State::AwaitingAnswer
         | State::Paused(_)

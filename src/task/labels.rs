@@ -46,7 +46,7 @@ impl Labels {
         match state {
             State::Queued
             | State::Planning
-            | State::Reviewing
+            | State::Reviewing(_)
             | State::Preparing
             | State::Working
             | State::Verifying

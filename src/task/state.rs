@@ -3,15 +3,39 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Deserialize, Serialize};
+/// A product of the run that is judged before the stage that uses it begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Judged {
+    /// The plan, before it is carried out.
+    Plan,
+    /// The result, before it is delivered.
+    Result,
+}
+
+impl Judged {
+    /// Returns the stage that follows once it has passed.
+    fn next(self) -> Stage {
+        match self {
+            Self::Plan => Stage::Preparing,
+            Self::Result => Stage::Delivering,
+        }
+    }
+
+    /// Returns the stage that makes a better one.
+    fn made_in(self) -> Stage {
+        match self {
+            Self::Plan => Stage::Planning,
+            Self::Result => Stage::Working,
+        }
+    }
+}
 
 /// A stage in which the program works on the run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Stage {
     Planning,
-    /// A second model judges the plan.
-    Reviewing,
+    /// A second model judges the plan or the result.
+    Reviewing(Judged),
     Preparing,
     Working,
     Verifying,
@@ -23,10 +47,12 @@ pub enum Stage {
 pub enum State {
     Queued,
     Planning,
-    Reviewing,
+    /// A second model judges the plan or the result; the stage that follows is the one that uses
+    /// it.
+    Reviewing(Judged),
     /// A person must allow the plan, or the delivery of what the program does not deliver by
-    /// itself; goes on at that stage.
-    AwaitingApproval(Stage),
+    /// itself.
+    AwaitingApproval(Judged),
     Preparing,
     Working,
     /// A person must answer a question of the model.
@@ -47,8 +73,10 @@ pub enum Signal {
     Claimed,
     /// The stage's work is finished and its result saved.
     Finished,
-    /// A second model is to judge the plan.
+    /// A second model is to judge the plan, or the result.
     ReviewNeeded,
+    /// What was judged is not good enough: the stage that made it makes a better one.
+    RevisionNeeded,
     /// A person is to judge the plan, or the result.
     ApprovalNeeded,
     /// A person allowed it.
@@ -96,7 +124,8 @@ impl State {
                 _ => refused,
             },
             Signal::Finished => match self {
-                Self::Planning | Self::Reviewing => Ok(Self::Preparing),
+                Self::Planning => Ok(Self::Preparing),
+                Self::Reviewing(judged) => Ok(judged.next().into()),
                 Self::Preparing => Ok(Self::Working),
                 Self::Working => Ok(Self::Verifying),
                 Self::Verifying => Ok(Self::Delivering),
@@ -104,16 +133,22 @@ impl State {
                 _ => refused,
             },
             Signal::ReviewNeeded => match self {
-                Self::Planning => Ok(Self::Reviewing),
+                Self::Planning => Ok(Self::Reviewing(Judged::Plan)),
+                Self::Verifying => Ok(Self::Reviewing(Judged::Result)),
+                _ => refused,
+            },
+            Signal::RevisionNeeded => match self {
+                Self::Reviewing(judged) | Self::AwaitingApproval(judged) => Ok(judged.made_in().into()),
                 _ => refused,
             },
             Signal::ApprovalNeeded => match self {
-                Self::Planning | Self::Reviewing => Ok(Self::AwaitingApproval(Stage::Preparing)),
-                Self::Delivering => Ok(Self::AwaitingApproval(Stage::Delivering)),
+                Self::Planning => Ok(Self::AwaitingApproval(Judged::Plan)),
+                Self::Reviewing(judged) => Ok(Self::AwaitingApproval(judged)),
+                Self::Delivering => Ok(Self::AwaitingApproval(Judged::Result)),
                 _ => refused,
             },
             Signal::Approved => match self {
-                Self::AwaitingApproval(stage) => Ok(stage.into()),
+                Self::AwaitingApproval(judged) => Ok(judged.next().into()),
                 _ => refused,
             },
             Signal::RepairNeeded => match self {
@@ -150,7 +185,7 @@ impl State {
     pub fn stage(self) -> Option<Stage> {
         match self {
             Self::Planning => Some(Stage::Planning),
-            Self::Reviewing => Some(Stage::Reviewing),
+            Self::Reviewing(judged) => Some(Stage::Reviewing(judged)),
             Self::Preparing => Some(Stage::Preparing),
             Self::Working => Some(Stage::Working),
             Self::Verifying => Some(Stage::Verifying),
@@ -170,7 +205,7 @@ impl From<Stage> for State {
     fn from(stage: Stage) -> Self {
         match stage {
             Stage::Planning => Self::Planning,
-            Stage::Reviewing => Self::Reviewing,
+            Stage::Reviewing(judged) => Self::Reviewing(judged),
             Stage::Preparing => Self::Preparing,
             Stage::Working => Self::Working,
             Stage::Verifying => Self::Verifying,
@@ -179,22 +214,29 @@ impl From<Stage> for State {
     }
 }
 
-const NAMES: [(State, &str); 19] = [
+/// The words of all states. A state that carries what is judged is named after the stage that
+/// follows.
+const NAMES: [(State, &str); 21] = [
     (State::Queued, "queued"),
     (State::Planning, "planning"),
-    (State::Reviewing, "reviewing"),
-    (State::AwaitingApproval(Stage::Preparing), "awaiting_approval"),
-    (
-        State::AwaitingApproval(Stage::Delivering),
-        "awaiting_approval:delivering",
-    ),
+    (State::Reviewing(Judged::Plan), "reviewing:preparing"),
+    (State::Reviewing(Judged::Result), "reviewing:delivering"),
+    (State::AwaitingApproval(Judged::Plan), "awaiting_approval:preparing"),
+    (State::AwaitingApproval(Judged::Result), "awaiting_approval:delivering"),
     (State::Preparing, "preparing"),
     (State::Working, "working"),
     (State::AwaitingAnswer, "awaiting_answer"),
     (State::Verifying, "verifying"),
     (State::Delivering, "delivering"),
     (State::Paused(Stage::Planning), "paused:planning"),
-    (State::Paused(Stage::Reviewing), "paused:reviewing"),
+    (
+        State::Paused(Stage::Reviewing(Judged::Plan)),
+        "paused:reviewing:preparing",
+    ),
+    (
+        State::Paused(Stage::Reviewing(Judged::Result)),
+        "paused:reviewing:delivering",
+    ),
     (State::Paused(Stage::Preparing), "paused:preparing"),
     (State::Paused(Stage::Working), "paused:working"),
     (State::Paused(Stage::Verifying), "paused:verifying"),
@@ -231,10 +273,11 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const SIGNALS: [Signal; 12] = [
+    const SIGNALS: [Signal; 13] = [
         Signal::Claimed,
         Signal::Finished,
         Signal::ReviewNeeded,
+        Signal::RevisionNeeded,
         Signal::ApprovalNeeded,
         Signal::Approved,
         Signal::RepairNeeded,
@@ -273,6 +316,24 @@ mod tests {
     }
 
     #[test]
+    fn what_is_judged_passes_or_goes_back_to_where_it_was_made() {
+        for (made, judged, used, better) in [
+            (State::Planning, Judged::Plan, State::Preparing, State::Planning),
+            (State::Verifying, Judged::Result, State::Delivering, State::Working),
+        ] {
+            let reviewed = made.on(Signal::ReviewNeeded).unwrap();
+            assert_eq!(reviewed, State::Reviewing(judged));
+            assert_eq!(reviewed.on(Signal::Finished), Ok(used));
+            let asked = reviewed.on(Signal::ApprovalNeeded).unwrap();
+            assert_eq!(asked, State::AwaitingApproval(judged));
+            assert_eq!(asked.on(Signal::Approved), Ok(used));
+            for state in [reviewed, asked] {
+                assert_eq!(state.on(Signal::RevisionNeeded), Ok(better));
+            }
+        }
+    }
+
+    #[test]
     fn every_state_has_a_name_that_is_read_back() {
         for (state, name) in NAMES {
             assert_eq!(state.to_string(), name);
@@ -302,7 +363,13 @@ mod tests {
                 if let (State::Paused(stage), Signal::Resumed) = (state, signal) {
                     prop_assert_eq!(next, Ok(State::from(stage)));
                 }
+                if signal == Signal::RevisionNeeded {
+                    let is_judged = matches!(state, State::Reviewing(_) | State::AwaitingApproval(_));
+                    prop_assert_eq!(next.is_ok(), is_judged);
+                }
                 if let Ok(next) = next {
+                    // Whoever knows the name of a state only goes on exactly there.
+                    prop_assert_eq!(next.to_string().parse(), Ok(next));
                     prop_assert!(NAMES.iter().any(|(known, _)| *known == next));
                     state = next;
                 }

@@ -20,7 +20,7 @@ use crate::markdown::visible;
 use crate::plan::{Plan, Subtask};
 use crate::task::id::RunId;
 use crate::task::labels::Labels;
-use crate::task::state::State;
+use crate::task::state::{Judged, State};
 
 /// Most characters of what the model says it is doing.
 const LONGEST_DOING: usize = 200;
@@ -133,7 +133,8 @@ pub fn headline(state: State) -> &'static str {
     match state {
         State::Queued => "Waiting for a free worker",
         State::Planning => "Planning",
-        State::Reviewing => "Reviewing the plan",
+        State::Reviewing(Judged::Plan) => "Reviewing the plan",
+        State::Reviewing(Judged::Result) => "Reviewing the result",
         State::AwaitingApproval(_) => "Waiting for approval",
         State::Preparing => "Preparing the environment",
         State::Working => "Working",
