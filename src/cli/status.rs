@@ -44,7 +44,7 @@ pub async fn show(config: Option<&Path>, status: &Status) -> ExitCode {
 
 async fn read(config: &Config) -> Result<(Vec<Run>, bool), StoreError> {
     let store = Store::open(&config.state_dir).await?;
-    Ok((store.runs(None, MOST_RUNS).await?, store.has_other_workers()?))
+    Ok((store.runs(None, MOST_RUNS).await?, store.has_other_workers().await?))
 }
 
 fn as_json(runs: &[Run], is_served: bool) -> serde_json::Value {

@@ -41,8 +41,13 @@ impl Service {
                 // A living worker's containers stay, however old.
                 let held = self.workshop.store.held_elsewhere().await?;
                 left.retain(|container| container.run().is_none_or(|run| !held.contains(&run)));
-                left.retain(|container| !self.is_kept_waiting(container));
-                docker.sweep(left, &keep).await
+                let mut unclaimed = Vec::new();
+                for container in left {
+                    if !self.is_kept_waiting(&container).await {
+                        unclaimed.push(container);
+                    }
+                }
+                docker.sweep(unclaimed, &keep).await
             }
             Err(error) => Err(error),
         };
@@ -58,15 +63,13 @@ impl Service {
     }
 
     /// True if a container is in the warm pool of this or another living process.
-    fn is_kept_waiting(&self, container: &Found) -> bool {
+    async fn is_kept_waiting(&self, container: &Found) -> bool {
         let (store, pool) = (&self.workshop.store, &self.workshop.containers.pool);
-        container.waits_with().is_some_and(|worker| {
-            if worker == store.worker() {
-                pool.has(container.name())
-            } else {
-                store.is_at_work(worker)
-            }
-        })
+        match container.waits_with() {
+            Some(worker) if worker == store.worker() => pool.has(container.name()),
+            Some(worker) => store.is_at_work(worker).await,
+            None => false,
+        }
     }
 
     /// Keeps the warm pool filled as configured, until the program is asked to stop.

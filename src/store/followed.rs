@@ -4,8 +4,8 @@
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 
-use super::row::micros;
-use super::{Store, StoreError, origin};
+use super::sql::{Row, Statement};
+use super::{Store, StoreError, run_ids};
 use crate::task::id::{RunId, TaskId};
 
 /// A pull/merge request that is looked after.
@@ -15,22 +15,41 @@ pub struct Followed {
     pub notes: Value,
 }
 
+/// The task whose branch runs of a task work on, as SQL: that which a pull/merge request was opened
+/// for, else the task itself.
+macro_rules! origin {
+    ($task:literal) => {
+        concat!(
+            "COALESCE((SELECT followed.origin FROM followed WHERE followed.task = ",
+            $task,
+            "), ",
+            $task,
+            ")"
+        )
+    };
+}
+pub(super) use origin;
+
+impl Followed {
+    fn read(row: &Row) -> Result<Self, StoreError> {
+        Ok(Self {
+            task: row.parsed(0)?,
+            notes: row.document(1)?,
+        })
+    }
+}
+
 impl Store {
     /// Looks after `task`, which was opened for `origin`, from now on, anew if that had ended. From
     /// here on runs of the two take turns.
     pub async fn follow(&self, task: &TaskId, origin: &TaskId, notes: &Value) -> Result<(), StoreError> {
-        sqlx::query(
+        let set = Statement::new(
             "INSERT INTO followed (task, origin, notes, active_at) VALUES ($1, $2, $3, $4)
              ON CONFLICT (task) DO UPDATE SET origin = excluded.origin, notes = excluded.notes,
                  active_at = excluded.active_at, ended_at = NULL",
-        )
-        .bind(task.to_string())
-        .bind(origin.to_string())
-        .bind(notes.to_string())
-        .bind(micros(Utc::now()))
-        .execute(&self.pool)
-        .await
-        .map_err(|error| self.failed(error))?;
+        );
+        self.execute(set.with(task).with(origin).with(notes.to_string()).with(Utc::now()))
+            .await?;
         Ok(())
     }
 
@@ -38,74 +57,43 @@ impl Store {
     pub async fn followed_since(&self, since: DateTime<Utc>) -> Result<Vec<Followed>, StoreError> {
         // Sorted here: to have them in order the database would walk through everything that was
         // ever followed, by name.
-        let mut rows: Vec<(String, String)> =
-            sqlx::query_as("SELECT task, notes FROM followed WHERE ended_at IS NULL AND active_at >= $1")
-                .bind(micros(since))
-                .fetch_all(&self.pool)
-                .await
-                .map_err(|error| self.failed(error))?;
-        rows.sort();
-        rows.into_iter()
-            .map(|(task, notes)| self.read_followed(&task, &notes))
-            .collect()
+        let query = Statement::new("SELECT task, notes FROM followed WHERE ended_at IS NULL AND active_at >= $1");
+        let rows = self.fetch(query.with(since)).await?;
+        let mut followed: Vec<_> = rows.iter().map(Followed::read).collect::<Result<_, _>>()?;
+        followed.sort_by_cached_key(|one| one.task.to_string());
+        Ok(followed)
     }
 
     /// Returns `task` if it is or was looked after.
     pub async fn followed(&self, task: &TaskId) -> Result<Option<Followed>, StoreError> {
-        let notes: Option<String> = sqlx::query_scalar("SELECT notes FROM followed WHERE task = $1")
-            .bind(task.to_string())
-            .fetch_optional(&self.pool)
-            .await
-            .map_err(|error| self.failed(error))?;
-        notes
-            .map(|notes| self.read_followed(&task.to_string(), &notes))
-            .transpose()
+        let query = Statement::new("SELECT task, notes FROM followed WHERE task = $1").with(task);
+        self.fetch_first(query).await?.as_ref().map(Followed::read).transpose()
     }
 
     /// Replaces the notes.
     pub async fn note_followed(&self, task: &TaskId, notes: &Value) -> Result<(), StoreError> {
-        sqlx::query("UPDATE followed SET notes = $2 WHERE task = $1")
-            .bind(task.to_string())
-            .bind(notes.to_string())
-            .execute(&self.pool)
-            .await
-            .map_err(|error| self.failed(error))?;
+        let update = Statement::new("UPDATE followed SET notes = $2 WHERE task = $1");
+        self.execute(update.with(task).with(notes.to_string())).await?;
         Ok(())
     }
 
     /// Looks after `task` no longer: it costs nothing from here on.
     pub async fn unfollow(&self, task: &TaskId) -> Result<(), StoreError> {
-        sqlx::query("UPDATE followed SET ended_at = $2 WHERE task = $1 AND ended_at IS NULL")
-            .bind(task.to_string())
-            .bind(micros(Utc::now()))
-            .execute(&self.pool)
-            .await
-            .map_err(|error| self.failed(error))?;
+        let update = Statement::new("UPDATE followed SET ended_at = $2 WHERE task = $1 AND ended_at IS NULL");
+        self.execute(update.with(task).with(Utc::now())).await?;
         Ok(())
     }
 
     /// Returns the unfinished runs of other tasks that work on the same branch as runs of `task`
     /// do.
     pub async fn beside(&self, task: &TaskId) -> Result<Vec<RunId>, StoreError> {
-        let query = concat!(
+        let query = Statement::new(concat!(
             "SELECT runs.id FROM runs WHERE runs.finished_at IS NULL AND runs.task <> $1 AND ",
             origin!("runs.task"),
             " = ",
             origin!("$1"),
             " ORDER BY runs.id"
-        );
-        let rows: Vec<String> = sqlx::query_scalar(query)
-            .bind(task.to_string())
-            .fetch_all(&self.pool)
-            .await
-            .map_err(|error| self.failed(error))?;
-        rows.iter().map(|id| self.run_id(id)).collect()
-    }
-
-    fn read_followed(&self, task: &str, notes: &str) -> Result<Followed, StoreError> {
-        Ok(Followed {
-            task: task.parse().map_err(|error| self.unreadable(task, &error))?,
-            notes: serde_json::from_str(notes).map_err(|error| self.unreadable(task, &error))?,
-        })
+        ));
+        run_ids(&self.fetch(query.with(task)).await?)
     }
 }

@@ -4,12 +4,14 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use serde_json::Value;
-use sqlx::sqlite::SqliteConnection;
 use uuid::Uuid;
 
-use super::row::micros;
-use super::worker::{Holding, Liveness};
-use super::{Run, Store, StoreError, origin, set_aside};
+use super::engine::{Alive, Purpose, Transaction};
+use super::followed::origin;
+use super::holding::Holding;
+use super::runs::{select_runs, set_aside};
+use super::sql::{Statement, micros};
+use super::{Run, Store, StoreError};
 use crate::conversation::Message;
 use crate::task::id::{RunId, TaskId};
 use crate::task::state::State;
@@ -63,35 +65,33 @@ impl Store {
     }
 
     async fn claim_wanted(&self, wanted: &Wanted, ttl: Duration) -> Result<Option<(Lease, Run)>, StoreError> {
-        let now = Utc::now();
-        let mut transaction = self.begin().await?;
-        let dead = self.free_abandoned(&mut transaction, now).await?;
+        let now = self.engine.now().await?;
+        let mut transaction = self.engine.begin(Purpose::Claim).await?;
+        let dead = self.free_abandoned(&mut *transaction, now).await?;
         let query = match wanted {
-            Wanted::Next => sqlx::query(concat!(
-                "SELECT * FROM runs
-                 WHERE finished_at IS NULL AND lease_token IS NULL AND task NOT LIKE 'local:%' AND NOT ",
+            Wanted::Next => Statement::new(concat!(
+                select_runs!(
+                    "WHERE finished_at IS NULL AND lease_token IS NULL AND task NOT LIKE 'local:%'
+                     AND (not_before IS NULL OR not_before <= $1) AND NOT "
+                ),
                 set_aside!(),
-                " AND (not_before IS NULL OR not_before <= $1) AND NOT EXISTS (",
+                " AND NOT EXISTS (",
                 before_it!(),
                 ") ORDER BY id LIMIT 1",
             ))
-            .bind(micros(now)),
-            Wanted::This(run) => {
-                sqlx::query("SELECT * FROM runs WHERE id = $1 AND finished_at IS NULL AND lease_token IS NULL")
-                    .bind(run.to_string())
-            }
+            .with(now),
+            Wanted::This(run) => Statement::new(select_runs!(
+                "WHERE id = $1 AND finished_at IS NULL AND lease_token IS NULL"
+            ))
+            .with(*run),
         };
-        let row = query
-            .fetch_optional(&mut *transaction)
-            .await
-            .map_err(|error| self.failed(error))?;
-        let claimed = match row {
-            Some(row) => Some(self.take(&mut transaction, self.read(&row)?, now + ttl).await?),
+        let claimed = match transaction.fetch(query).await?.first() {
+            Some(row) => Some(self.take(&mut *transaction, Run::read(row)?, now + ttl).await?),
             None => None,
         };
-        transaction.commit().await.map_err(|error| self.failed(error))?;
+        transaction.commit().await?;
         for worker in dead {
-            self.worker.bury(worker);
+            self.engine.liveness().bury(worker).await;
         }
         Ok(claimed)
     }
@@ -99,23 +99,22 @@ impl Store {
     /// The run is returned as it was before.
     async fn take(
         &self,
-        connection: &mut SqliteConnection,
+        transaction: &mut dyn Transaction,
         run: Run,
         expires_at: DateTime<Utc>,
     ) -> Result<(Lease, Run), StoreError> {
-        let holding = self.worker.held.take_up();
-        sqlx::query(
+        let holding = self.held.take_up();
+        let update = Statement::new(
             "UPDATE runs SET lease_token = $2, lease_worker = $3, lease_host = $4, lease_expires_at = $5, not_before = NULL
              WHERE id = $1",
-        )
-        .bind(run.id.to_string())
-        .bind(holding.token.to_string())
-        .bind(self.worker.id.to_string())
-        .bind(&self.worker.host)
-        .bind(micros(expires_at))
-        .execute(connection)
-        .await
-        .map_err(|error| self.failed(error))?;
+        );
+        let update = update
+            .with(run.id)
+            .with(holding.token)
+            .with(self.worker())
+            .with(self.engine.liveness().host())
+            .with(expires_at);
+        transaction.execute(update).await?;
         let lease = Lease {
             run: run.id,
             task: run.task.clone(),
@@ -128,49 +127,38 @@ impl Store {
     pub async fn heartbeat(&self, lease: &Lease, ttl: Duration) -> Result<(), StoreError> {
         // A finished run still answers to its last token: a heartbeat that comes late is no lost
         // lease.
-        let updated = sqlx::query("UPDATE runs SET lease_expires_at = $3 WHERE id = $1 AND lease_token = $2")
-            .bind(lease.run.to_string())
-            .bind(lease.holding.token.to_string())
-            .bind(micros(Utc::now() + ttl))
-            .execute(&self.pool)
-            .await
-            .map_err(|error| self.failed(error))?;
-        still_held(lease, updated.rows_affected())
+        let expires_at = self.engine.now().await? + ttl;
+        let update =
+            Statement::new("UPDATE runs SET lease_expires_at = $3 WHERE id = $1 AND lease_token = $2").held_by(lease);
+        let updated = self.execute(update.with(expires_at)).await?;
+        still_held(lease, updated)
     }
 
     /// Saves where the run stands. A final state ends the lease as well.
     pub async fn save(&self, lease: &Lease, state: State, record: &Value) -> Result<(), StoreError> {
-        let now = micros(Utc::now());
-        let updated = sqlx::query(
+        let now = Utc::now();
+        let update = Statement::new(
             "UPDATE runs SET state = $3, record = $4, updated_at = $5, finished_at = $6
              WHERE id = $1 AND lease_token = $2 AND finished_at IS NULL",
-        )
-        .bind(lease.run.to_string())
-        .bind(lease.holding.token.to_string())
-        .bind(state.to_string())
-        .bind(record.to_string())
-        .bind(now)
-        .bind(state.is_final().then_some(now))
-        .execute(&self.pool)
-        .await
-        .map_err(|error| self.failed(error))?;
-        still_held(lease, updated.rows_affected())
+        );
+        let update = update
+            .held_by(lease)
+            .with(state)
+            .with(record.to_string())
+            .with(now)
+            .with(state.is_final().then_some(now));
+        still_held(lease, self.execute(update).await?)
     }
 
     /// Gives the run back, unfinished, to be claimed again not before `not_before`. A finished run
     /// stays as it is.
     pub async fn release(&self, lease: &Lease, not_before: Option<DateTime<Utc>>) -> Result<(), StoreError> {
         let mut transaction = self.begin().await?;
-        let held = sqlx::query("UPDATE runs SET not_before = $3 WHERE id = $1 AND lease_token = $2")
-            .bind(lease.run.to_string())
-            .bind(lease.holding.token.to_string())
-            .bind(not_before.map(micros))
-            .execute(&mut *transaction)
-            .await
-            .map_err(|error| self.failed(error))?;
-        self.free(&mut transaction, lease.holding.token).await?;
-        transaction.commit().await.map_err(|error| self.failed(error))?;
-        still_held(lease, held.rows_affected())
+        let update = Statement::new("UPDATE runs SET not_before = $3 WHERE id = $1 AND lease_token = $2");
+        let held = transaction.execute(update.held_by(lease).with(not_before)).await?;
+        free(&mut *transaction, lease.holding.token).await?;
+        transaction.commit().await?;
+        still_held(lease, held)
     }
 
     /// Appends to the run's conversation and saves the record that goes with it, in one
@@ -178,48 +166,37 @@ impl Store {
     /// Costs the same whatever the length of the conversation.
     pub async fn append(&self, lease: &Lease, record: &Value, messages: &[Message]) -> Result<(), StoreError> {
         let mut transaction = self.begin().await?;
-        let held = sqlx::query(
+        let update = Statement::new(
             "UPDATE runs SET record = $3, updated_at = $4 WHERE id = $1 AND lease_token = $2 AND finished_at IS NULL",
-        )
-        .bind(lease.run.to_string())
-        .bind(lease.holding.token.to_string())
-        .bind(record.to_string())
-        .bind(micros(Utc::now()))
-        .execute(&mut *transaction)
-        .await
-        .map_err(|error| self.failed(error))?;
-        still_held(lease, held.rows_affected())?;
+        );
+        let update = update.held_by(lease).with(record.to_string()).with(Utc::now());
+        still_held(lease, transaction.execute(update).await?)?;
         for message in messages {
-            let text =
-                serde_json::to_string(message).map_err(|error| self.failed(sqlx::Error::Encode(Box::new(error))))?;
-            sqlx::query(
+            let text = serde_json::to_string(message).map_err(|error| StoreError::Database {
+                store: format!("a message of run {}", lease.run),
+                source: error.into(),
+            })?;
+            let insert = Statement::new(
                 "INSERT INTO messages (run, position, message)
                  SELECT $1, COALESCE(MAX(position), -1) + 1, $2 FROM messages WHERE run = $1",
-            )
-            .bind(lease.run.to_string())
-            .bind(text)
-            .execute(&mut *transaction)
-            .await
-            .map_err(|error| self.failed(error))?;
+            );
+            transaction.execute(insert.with(lease.run).with(text)).await?;
         }
-        transaction.commit().await.map_err(|error| self.failed(error))
+        transaction.commit().await
     }
 
     /// Returns the unfinished runs that another, living worker holds: hands off their containers.
     pub async fn held_elsewhere(&self) -> Result<Vec<RunId>, StoreError> {
-        let rows: Vec<(String, String, String, i64)> = sqlx::query_as(
+        let query = Statement::new(
             "SELECT id, lease_worker, lease_host, lease_expires_at FROM runs
              WHERE finished_at IS NULL AND lease_token IS NOT NULL AND lease_worker <> $1 ORDER BY id",
-        )
-        .bind(self.worker.id.to_string())
-        .fetch_all(&self.pool)
-        .await
-        .map_err(|error| self.failed(error))?;
-        let now = micros(Utc::now());
+        );
+        let rows = self.fetch(query.with(self.worker())).await?;
+        let now = self.engine.now().await?;
         let mut held = Vec::new();
-        for (run, worker, host, expires_at) in rows {
-            if !self.is_abandoned(&worker, &host, expires_at, now) {
-                held.push(self.run_id(&run)?);
+        for row in &rows {
+            if !self.is_abandoned(row.text(1)?, row.text(2)?, row.number(3)?, now).await {
+                held.push(row.parsed(0)?);
             }
         }
         Ok(held)
@@ -229,24 +206,24 @@ impl Store {
     /// dropped it. Returns the dead workers, to be buried once this is committed.
     async fn free_abandoned(
         &self,
-        connection: &mut SqliteConnection,
+        transaction: &mut dyn Transaction,
         now: DateTime<Utc>,
     ) -> Result<Vec<Uuid>, StoreError> {
-        let leases: Vec<(String, String, String, i64)> = sqlx::query_as(
-            "SELECT lease_token, lease_worker, lease_host, lease_expires_at FROM runs
-             WHERE finished_at IS NULL AND lease_worker IS NOT NULL",
-        )
-        .fetch_all(&mut *connection)
-        .await
-        .map_err(|error| self.failed(error))?;
+        let leases = transaction
+            .fetch(Statement::new(
+                "SELECT lease_token, lease_worker, lease_host, lease_expires_at FROM runs
+                 WHERE finished_at IS NULL AND lease_worker IS NOT NULL",
+            ))
+            .await?;
+        let own = self.worker().to_string();
         let mut dead = Vec::new();
-        for (token, worker, host, expires_at) in leases {
-            let token: Uuid = token.parse().map_err(|error| self.unreadable(&token, &error))?;
-            let dropped = worker == self.worker.id.to_string() && !self.worker.held.contains(&token);
-            if !dropped && !self.is_abandoned(&worker, &host, expires_at, micros(now)) {
+        for row in &leases {
+            let (token, worker): (Uuid, &str) = (row.parsed(0)?, row.text(1)?);
+            let dropped = worker == own && !self.held.contains(&token);
+            if !dropped && !self.is_abandoned(worker, row.text(2)?, row.number(3)?, now).await {
                 continue;
             }
-            self.free(connection, token).await?;
+            free(transaction, token).await?;
             if !dropped {
                 dead.extend(worker.parse::<Uuid>().ok());
             }
@@ -254,27 +231,34 @@ impl Store {
         Ok(dead)
     }
 
-    /// Decides from the lock file, and from the expiry only for a worker of another machine.
-    fn is_abandoned(&self, worker: &str, host: &str, expires_at: i64, now: i64) -> bool {
+    /// Decides by what is seen of the worker, and by the expiry only for one that cannot be seen.
+    /// The clock alone would take a run from a living worker when it jumps or a laptop sleeps.
+    async fn is_abandoned(&self, worker: &str, host: &str, expires_at: i64, now: DateTime<Utc>) -> bool {
         let Ok(id) = worker.parse() else { return true };
-        match self.worker.liveness(id) {
-            Liveness::Alive => false,
-            Liveness::Dead => true,
-            Liveness::Unseen => host == self.worker.host || expires_at < now,
+        let liveness = self.engine.liveness();
+        match liveness.of(id).await {
+            Alive::Yes => false,
+            Alive::No => true,
+            Alive::Unseen => host == liveness.host() || expires_at < micros(now),
         }
     }
+}
 
-    async fn free(&self, connection: &mut SqliteConnection, token: Uuid) -> Result<(), StoreError> {
-        sqlx::query(
-            "UPDATE runs SET lease_token = NULL, lease_worker = NULL, lease_host = NULL, lease_expires_at = NULL
-             WHERE lease_token = $1 AND finished_at IS NULL",
-        )
-        .bind(token.to_string())
-        .execute(connection)
-        .await
-        .map_err(|error| self.failed(error))?;
-        Ok(())
+impl Statement {
+    /// Adds the run and the token of its lease, which every statement that writes with the right to
+    /// asks for.
+    fn held_by(self, lease: &Lease) -> Self {
+        self.with(lease.run).with(lease.holding.token)
     }
+}
+
+async fn free(transaction: &mut dyn Transaction, token: Uuid) -> Result<(), StoreError> {
+    let update = Statement::new(
+        "UPDATE runs SET lease_token = NULL, lease_worker = NULL, lease_host = NULL, lease_expires_at = NULL
+         WHERE lease_token = $1 AND finished_at IS NULL",
+    );
+    transaction.execute(update.with(token)).await?;
+    Ok(())
 }
 
 fn still_held(lease: &Lease, rows: u64) -> Result<(), StoreError> {

@@ -10,8 +10,8 @@ use chrono::{DateTime, Utc};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::row::micros;
-use super::{Store, StoreError};
+use super::sql::Statement;
+use super::{Store, StoreError, run_ids};
 use crate::task::id::{RunId, TaskId};
 
 /// How long what is stored of finished work is kept.
@@ -48,142 +48,97 @@ macro_rules! is_followed {
 impl Store {
     /// Returns finished runs that ended before then, oldest first, at most so many.
     pub async fn expired_runs(&self, before: DateTime<Utc>, most: u32) -> Result<Vec<RunId>, StoreError> {
-        let query = concat!(
+        let query = Statement::new(concat!(
             "SELECT id FROM runs WHERE finished_at < $1 AND NOT ",
             is_followed!(),
             " ORDER BY finished_at LIMIT $2"
-        );
-        self.run_ids(query, before, most).await
+        ));
+        run_ids(&self.fetch(query.with(before).with(most)).await?)
     }
 
     /// Returns finished runs that ended before then and whose conversation is still there, at most
     /// so many.
     pub async fn expired_conversations(&self, before: DateTime<Utc>, most: u32) -> Result<Vec<RunId>, StoreError> {
-        let query = concat!(
+        let query = Statement::new(concat!(
             "SELECT id FROM runs WHERE finished_at < $1 AND EXISTS (SELECT 1 FROM messages WHERE messages.run = runs.id)
              AND NOT ",
             is_followed!(),
             " ORDER BY finished_at LIMIT $2"
-        );
-        self.run_ids(query, before, most).await
+        ));
+        run_ids(&self.fetch(query.with(before).with(most)).await?)
     }
 
     /// Returns the pull/merge requests that were looked after and without any work since before
     /// then, at most so many.
     pub async fn quiet_since(&self, before: DateTime<Utc>, most: u32) -> Result<Vec<TaskId>, StoreError> {
-        let tasks: Vec<String> = sqlx::query_scalar(
+        let query = Statement::new(
             "SELECT task FROM followed WHERE ended_at IS NULL AND active_at < $1 ORDER BY active_at LIMIT $2",
-        )
-        .bind(micros(before))
-        .bind(i64::from(most))
-        .fetch_all(&self.pool)
-        .await
-        .map_err(|error| self.failed(error))?;
-        self.tasks(&tasks)
+        );
+        let rows = self.fetch(query.with(before).with(most)).await?;
+        rows.iter().map(|row| row.parsed(0)).collect()
     }
 
     /// Returns the pull/merge requests that were opened for a task.
     pub async fn opened_for(&self, task: &TaskId) -> Result<Vec<TaskId>, StoreError> {
-        let tasks: Vec<String> =
-            sqlx::query_scalar("SELECT task FROM followed WHERE origin = $1 AND task <> $1 ORDER BY task")
-                .bind(task.to_string())
-                .fetch_all(&self.pool)
-                .await
-                .map_err(|error| self.failed(error))?;
-        self.tasks(&tasks)
+        let query = Statement::new("SELECT task FROM followed WHERE origin = $1 AND task <> $1 ORDER BY task");
+        let rows = self.fetch(query.with(task)).await?;
+        rows.iter().map(|row| row.parsed(0)).collect()
     }
 
     /// Deletes the conversations of these runs.
     pub async fn drop_conversations(&self, runs: &[RunId]) -> Result<(), StoreError> {
         let mut transaction = self.begin().await?;
         for run in runs {
-            sqlx::query("DELETE FROM messages WHERE run = $1")
-                .bind(run.to_string())
-                .execute(&mut *transaction)
-                .await
-                .map_err(|error| self.failed(error))?;
+            let delete = Statement::new("DELETE FROM messages WHERE run = $1");
+            transaction.execute(delete.with(*run)).await?;
         }
-        transaction.commit().await.map_err(|error| self.failed(error))
+        transaction.commit().await
     }
 
-    /// Deletes those of these runs that are finished, with their conversations and requests.
-    /// Returns how many they were.
+    /// Deletes those of these runs that are finished, with all that is stored of them. Returns how
+    /// many they were.
     pub async fn erase_runs(&self, runs: &[RunId]) -> Result<u64, StoreError> {
         let mut transaction = self.begin().await?;
         let mut erased = 0;
         for run in runs {
-            for query in [
+            for belongings in [
                 "DELETE FROM messages WHERE run IN (SELECT id FROM runs WHERE id = $1 AND finished_at IS NOT NULL)",
                 "DELETE FROM requests WHERE run IN (SELECT id FROM runs WHERE id = $1 AND finished_at IS NOT NULL)",
-                "DELETE FROM runs WHERE id = $1 AND finished_at IS NOT NULL",
             ] {
-                let deleted = sqlx::query(query)
-                    .bind(run.to_string())
-                    .execute(&mut *transaction)
-                    .await
-                    .map_err(|error| self.failed(error))?;
-                if query.starts_with("DELETE FROM runs") {
-                    erased += deleted.rows_affected();
-                }
+                transaction.execute(Statement::new(belongings).with(*run)).await?;
             }
+            let delete = Statement::new("DELETE FROM runs WHERE id = $1 AND finished_at IS NOT NULL");
+            erased += transaction.execute(delete.with(*run)).await?;
         }
-        transaction.commit().await.map_err(|error| self.failed(error))?;
+        transaction.commit().await?;
         Ok(erased)
     }
 
     /// Deletes what is known of requests that are not looked after any more since then.
     pub async fn erase_unfollowed(&self, before: DateTime<Utc>) -> Result<(), StoreError> {
-        sqlx::query("DELETE FROM followed WHERE ended_at < $1")
-            .bind(micros(before))
-            .execute(&self.pool)
-            .await
-            .map_err(|error| self.failed(error))?;
+        self.execute(Statement::new("DELETE FROM followed WHERE ended_at < $1").with(before))
+            .await?;
         Ok(())
     }
 
     /// Deletes what is known of a request, looked after or not.
     pub async fn erase_followed(&self, task: &TaskId) -> Result<(), StoreError> {
-        sqlx::query("DELETE FROM followed WHERE task = $1")
-            .bind(task.to_string())
-            .execute(&self.pool)
-            .await
-            .map_err(|error| self.failed(error))?;
+        self.execute(Statement::new("DELETE FROM followed WHERE task = $1").with(task))
+            .await?;
         Ok(())
     }
 
     /// Deletes what was stored for later processes under names that begin so; they do without it.
     pub async fn erase_remembered(&self, beginning: &str) -> Result<(), StoreError> {
-        sqlx::query("DELETE FROM remembered WHERE SUBSTR(name, 1, LENGTH($1)) = $1")
-            .bind(beginning)
-            .execute(&self.pool)
-            .await
-            .map_err(|error| self.failed(error))?;
+        let delete = Statement::new("DELETE FROM remembered WHERE SUBSTR(name, 1, LENGTH($1)) = $1");
+        self.execute(delete.with(beginning)).await?;
         Ok(())
     }
 
-    /// Writes everything into the file itself and empties the log beside it. Where another process
-    /// reads at this moment the log stays, and is emptied by whoever closes the store last; returns
-    /// whether it is empty.
+    /// Takes what was deleted out of all files of the store. Where another process reads at this
+    /// moment something may stay until the store is closed by whoever closes it last; returns
+    /// whether nothing is left.
     pub async fn settle(&self) -> Result<bool, StoreError> {
-        let (busy, _, _): (i64, i64, i64) = sqlx::query_as("PRAGMA wal_checkpoint(TRUNCATE)")
-            .fetch_one(&self.pool)
-            .await
-            .map_err(|error| self.failed(error))?;
-        Ok(busy == 0)
-    }
-
-    async fn run_ids(&self, query: &'static str, before: DateTime<Utc>, most: u32) -> Result<Vec<RunId>, StoreError> {
-        let ids: Vec<String> = sqlx::query_scalar(query)
-            .bind(micros(before))
-            .bind(i64::from(most))
-            .fetch_all(&self.pool)
-            .await
-            .map_err(|error| self.failed(error))?;
-        ids.iter().map(|id| self.run_id(id)).collect()
-    }
-
-    fn tasks(&self, names: &[String]) -> Result<Vec<TaskId>, StoreError> {
-        let read = |name: &String| name.parse::<TaskId>().map_err(|error| self.unreadable(name, &error));
-        names.iter().map(read).collect()
+        self.engine.settle().await
     }
 }

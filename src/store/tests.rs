@@ -1,40 +1,56 @@
-//! Real files, several workers. Each opened store is a worker of its own, as each process is.
+//! The suite that every engine passes, through the store's public interface.
+//!
+//! Each opened store is a worker of its own, as each process is. What only one engine has (its
+//! files, its locks, its errors) is tested in that engine's folder.
 
-mod growth;
 mod history;
-mod opening;
-mod retention;
+pub(super) mod retention;
 mod turns;
 
-use std::io::{Read, Write};
-use std::path::Path;
-use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use async_trait::async_trait;
 use chrono::{TimeDelta, Utc};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::{Admission, Lease, Store, StoreError, try_exclusive};
+use super::sql::Statement;
+use super::{Admission, Lease, Store, StoreError, sqlite, try_exclusive};
 use crate::conversation::Message;
 use crate::task::id::{RunId, TaskId};
 use crate::task::state::{Stage, State};
 
-const TTL: Duration = Duration::from_mins(1);
+pub(super) const TTL: Duration = Duration::from_mins(1);
 
-fn folder() -> tempfile::TempDir {
-    tempfile::tempdir().unwrap()
+/// What several workers share, a folder say. Everything in it goes with it.
+#[async_trait]
+pub(super) trait Place: Send + Sync {
+    /// Opens the store, as another process does.
+    async fn open(&self) -> Store;
+
+    /// Leaves what a killed process leaves.
+    fn kill(&self, store: Store);
 }
 
-async fn open(folder: &tempfile::TempDir) -> Store {
-    Store::open(folder.path()).await.unwrap()
+/// Returns a place of the engine that is tested; another engine is another line.
+fn place() -> Box<dyn Place> {
+    Box::new(sqlite::tests::Folder::new())
 }
 
-fn issue(number: u64) -> TaskId {
+/// Has a worker that cannot be seen from here hold every run, until then.
+async fn lend(store: &Store, expires_at: i64) {
+    let update = Statement::new(
+        "UPDATE runs SET lease_token = $1, lease_worker = $2, lease_host = 'another', lease_expires_at = $3",
+    );
+    let update = update.with(Uuid::new_v4()).with(Uuid::new_v4()).with(expires_at);
+    store.execute(update).await.unwrap();
+}
+
+pub(super) fn issue(number: u64) -> TaskId {
     format!("github:owner/repo#{number}").parse().unwrap()
 }
 
-async fn admit(store: &Store, number: u64) -> RunId {
+pub(super) async fn admit(store: &Store, number: u64) -> RunId {
     match store
         .admit(&issue(number), "Greet the reader", &Value::Null)
         .await
@@ -45,21 +61,14 @@ async fn admit(store: &Store, number: u64) -> RunId {
     }
 }
 
-async fn claim(store: &Store) -> Lease {
+pub(super) async fn claim(store: &Store) -> Lease {
     store.claim(TTL).await.unwrap().expect("a run to claim").0
-}
-
-/// What a killed process leaves behind: its file, unlocked.
-fn kill(store: Store, folder: &Path) {
-    let file = folder.join("workers").join(format!("{}.lock", store.worker.id));
-    drop(store);
-    std::fs::write(file, "").unwrap();
 }
 
 #[tokio::test]
 async fn a_task_has_one_unfinished_run_and_a_new_one_afterwards() {
-    let folder = folder();
-    let store = open(&folder).await;
+    let place = place();
+    let store = place.open().await;
     let first = admit(&store, 1).await;
     let again = store.admit(&issue(1), "Greet the reader", &Value::Null).await.unwrap();
     assert_eq!(again, Admission::Known(first));
@@ -84,8 +93,8 @@ async fn a_task_has_one_unfinished_run_and_a_new_one_afterwards() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn two_workers_share_two_hundred_runs_and_work_on_each_once() {
-    let folder = folder();
-    let stores = [open(&folder).await, open(&folder).await];
+    let place = place();
+    let stores = [place.open().await, place.open().await];
     for number in 0..200 {
         admit(&stores[0], number).await;
     }
@@ -108,24 +117,11 @@ async fn two_workers_share_two_hundred_runs_and_work_on_each_once() {
     assert_eq!((total, worked.len()), (200, 200));
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn first_starts_at_the_same_moment_make_the_tables_once() {
-    let folder = folder();
-    let mut starts = tokio::task::JoinSet::new();
-    for _ in 0..8 {
-        let path = folder.path().to_owned();
-        starts.spawn(async move { Store::open(&path).await.map(drop) });
-    }
-    for start in starts.join_all().await {
-        start.unwrap();
-    }
-}
-
 #[tokio::test]
 async fn the_run_of_a_killed_worker_is_claimed_at_once() {
-    let folder = folder();
-    let killed = open(&folder).await;
-    let survivor = open(&folder).await;
+    let place = place();
+    let killed = place.open().await;
+    let survivor = place.open().await;
     let run = admit(&killed, 1).await;
     let orphan = killed
         .claim(Duration::from_hours(24 * 365 * 100))
@@ -134,67 +130,27 @@ async fn the_run_of_a_killed_worker_is_claimed_at_once() {
         .unwrap()
         .0;
     assert_eq!(survivor.held_elsewhere().await.unwrap(), [run]);
-    kill(killed, folder.path());
+    place.kill(killed);
 
     assert!(survivor.held_elsewhere().await.unwrap().is_empty());
     assert_eq!(claim(&survivor).await.run, run);
-    let workers = std::fs::read_dir(folder.path().join("workers")).unwrap();
-    let locks = workers.filter(|file| {
-        let name = file.as_ref().unwrap().file_name();
-        Path::new(&name)
-            .extension()
-            .is_some_and(|extension| extension == "lock")
-    });
-    assert_eq!(locks.count(), 1, "the dead worker's file is removed");
     drop(orphan);
 }
 
 #[tokio::test]
-async fn a_worker_in_another_process_holds_its_run_until_the_process_is_killed() {
-    let folder = folder();
-    let store = open(&folder).await;
-    let run = admit(&store, 1).await;
-    let other = Uuid::new_v4();
-    // `cat` starts when `flock` has the lock, and answers then.
-    let mut process = Command::new("flock")
-        .arg("--no-fork")
-        .arg(folder.path().join("workers").join(format!("{other}.lock")))
-        .arg("cat")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    process.stdin.as_mut().unwrap().write_all(b"?").unwrap();
-    process.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
-    sqlx::query("UPDATE runs SET lease_token = $1, lease_worker = $2, lease_host = $3, lease_expires_at = 0")
-        .bind(Uuid::new_v4().to_string())
-        .bind(other.to_string())
-        .bind(&store.worker.host)
-        .execute(&store.pool)
-        .await
-        .unwrap();
-    assert!(store.claim(TTL).await.unwrap().is_none());
-    assert_eq!(store.held_elsewhere().await.unwrap(), [run]);
-
-    process.kill().unwrap();
-    process.wait().unwrap();
-    assert_eq!(claim(&store).await.run, run);
-}
-
-#[tokio::test]
 async fn a_worker_that_ended_in_order_leaves_its_run_to_the_next() {
-    let folder = folder();
-    let first = open(&folder).await;
+    let place = place();
+    let first = place.open().await;
     let run = admit(&first, 1).await;
     let _lease = claim(&first).await;
     drop(first);
-    assert_eq!(claim(&open(&folder).await).await.run, run);
+    assert_eq!(claim(&place.open().await).await.run, run);
 }
 
 #[tokio::test]
 async fn a_living_worker_keeps_its_run_whatever_the_clock_says() {
-    let folder = folder();
-    let (slow, other) = (open(&folder).await, open(&folder).await);
+    let place = place();
+    let (slow, other) = (place.open().await, place.open().await);
     admit(&slow, 1).await;
     let lease = slow.claim(Duration::ZERO).await.unwrap().unwrap().0;
     assert!(other.claim(TTL).await.unwrap().is_none());
@@ -204,32 +160,23 @@ async fn a_living_worker_keeps_its_run_whatever_the_clock_says() {
 
 #[tokio::test]
 async fn a_worker_on_another_machine_is_believed_until_its_lease_expires() {
-    let folder = folder();
-    let store = open(&folder).await;
+    let place = place();
+    let store = place.open().await;
     let run = admit(&store, 1).await;
-    let elsewhere = |expires_at: i64| {
-        sqlx::query(
-            "UPDATE runs SET lease_token = $1, lease_worker = $2, lease_host = 'another', lease_expires_at = $3",
-        )
-        .bind(Uuid::new_v4().to_string())
-        .bind(Uuid::new_v4().to_string())
-        .bind(expires_at)
-        .execute(&store.pool)
-    };
-    elsewhere(i64::MAX).await.unwrap();
+    lend(&store, i64::MAX).await;
     assert!(store.claim(TTL).await.unwrap().is_none());
     assert_eq!(store.held_elsewhere().await.unwrap(), [run]);
-    elsewhere(0).await.unwrap();
+    lend(&store, 0).await;
     assert_eq!(claim(&store).await.run, run);
 }
 
 #[tokio::test]
 async fn a_lost_lease_saves_nothing() {
-    let folder = folder();
-    let (lost, winner) = (open(&folder).await, open(&folder).await);
+    let place = place();
+    let (lost, winner) = (place.open().await, place.open().await);
     let run = admit(&lost, 1).await;
     let old = claim(&lost).await;
-    kill(lost, folder.path());
+    place.kill(lost);
     let new = claim(&winner).await;
 
     let message = [Message::User {
@@ -252,8 +199,8 @@ async fn a_lost_lease_saves_nothing() {
 
 #[tokio::test]
 async fn a_lease_dropped_by_a_panic_comes_back_in_the_same_process() {
-    let folder = folder();
-    let store = open(&folder).await;
+    let place = place();
+    let store = place.open().await;
     let run = admit(&store, 1).await;
     let consumer = store.clone();
     let panicked = tokio::spawn(async move {
@@ -266,8 +213,8 @@ async fn a_lease_dropped_by_a_panic_comes_back_in_the_same_process() {
 
 #[tokio::test]
 async fn a_paused_run_waits_for_a_person_and_a_parked_one_for_its_time() {
-    let folder = folder();
-    let store = open(&folder).await;
+    let place = place();
+    let store = place.open().await;
     let run = admit(&store, 1).await;
     let lease = claim(&store).await;
     store
@@ -315,8 +262,8 @@ async fn a_paused_run_waits_for_a_person_and_a_parked_one_for_its_time() {
 
 #[tokio::test]
 async fn the_end_of_a_run_ends_its_lease_and_a_late_heartbeat_is_no_fault() {
-    let folder = folder();
-    let store = open(&folder).await;
+    let place = place();
+    let store = place.open().await;
     let run = admit(&store, 1).await;
     let lease = claim(&store).await;
     store.save(&lease, State::Stopped, &Value::Null).await.unwrap();
@@ -334,8 +281,8 @@ async fn the_end_of_a_run_ends_its_lease_and_a_late_heartbeat_is_no_fault() {
 
 #[tokio::test]
 async fn a_long_conversation_is_read_back_in_its_order() {
-    let folder = folder();
-    let store = open(&folder).await;
+    let place = place();
+    let store = place.open().await;
     let run = admit(&store, 1).await;
     let lease = claim(&store).await;
     let said: Vec<_> = (0..2_000)
@@ -353,8 +300,8 @@ async fn a_long_conversation_is_read_back_in_its_order() {
 
 #[tokio::test]
 async fn a_request_stays_until_it_was_acted_on() {
-    let folder = folder();
-    let (worker, command_line) = (open(&folder).await, open(&folder).await);
+    let place = place();
+    let (worker, command_line) = (place.open().await, place.open().await);
     let run = admit(&worker, 1).await;
     command_line.ask(run, "pause").await.unwrap();
     command_line.ask(run, "stop").await.unwrap();
@@ -367,8 +314,8 @@ async fn a_request_stays_until_it_was_acted_on() {
 
 #[tokio::test]
 async fn what_is_remembered_can_be_replaced() {
-    let folder = folder();
-    let store = open(&folder).await;
+    let place = place();
+    let store = place.open().await;
     assert_eq!(store.remembered("issues").await.unwrap(), None);
     store.remember("issues", "old").await.unwrap();
     store.remember("issues", "new").await.unwrap();
@@ -377,7 +324,7 @@ async fn what_is_remembered_can_be_replaced() {
 
 #[test]
 fn a_second_run_on_the_same_folder_finds_it_taken() {
-    let folder = folder();
+    let folder = tempfile::tempdir().unwrap();
     let first = try_exclusive(folder.path()).unwrap();
     assert!(first.is_some());
     assert!(try_exclusive(folder.path()).unwrap().is_none());

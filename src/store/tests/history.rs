@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use proptest::prelude::*;
 use serde_json::Value;
 
-use super::{TTL, admit, folder, kill, open};
+use super::{TTL, admit, place};
 use crate::store::{Lease, StoreError};
 use crate::task::state::State;
 
@@ -39,8 +39,8 @@ struct Hands {
 }
 
 async fn history(steps: Vec<Step>) {
-    let folder = folder();
-    let mut stores = [open(&folder).await, open(&folder).await, open(&folder).await];
+    let place = place();
+    let mut stores = [place.open().await, place.open().await, place.open().await];
     for number in 0..4 {
         admit(&stores[0], number).await;
     }
@@ -71,8 +71,8 @@ async fn history(steps: Vec<Step>) {
                 stores[worker].save(&lease, State::Done, &Value::Null).await.unwrap();
             }
             Step::Kill(worker) => {
-                let fresh = open(&folder).await;
-                kill(std::mem::replace(&mut stores[worker], fresh), folder.path());
+                let fresh = place.open().await;
+                place.kill(std::mem::replace(&mut stores[worker], fresh));
                 let (dead, living) = hands.living.into_iter().partition(|(owner, _)| *owner == worker);
                 let dead: Vec<(usize, Lease)> = dead;
                 hands.living = living;

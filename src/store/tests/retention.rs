@@ -3,14 +3,14 @@
 use chrono::{TimeDelta, Utc};
 use serde_json::{Value, json};
 
-use super::{TTL, admit, claim, folder, issue, open};
+use super::{TTL, admit, claim, issue, place};
 use crate::conversation::Message;
 use crate::store::Store;
 use crate::task::id::{RunId, TaskId};
 use crate::task::state::State;
 
 /// Admits a run, lets it say something and ends it.
-async fn finished(store: &Store, number: u64, word: &str) -> RunId {
+pub(in crate::store) async fn finished(store: &Store, number: u64, word: &str) -> RunId {
     let run = admit(store, number).await;
     let lease = claim(store).await;
     let said = [Message::User {
@@ -23,8 +23,8 @@ async fn finished(store: &Store, number: u64, word: &str) -> RunId {
 
 #[tokio::test]
 async fn runs_expire_by_their_end_and_not_while_their_request_is_looked_after() {
-    let folder = folder();
-    let store = open(&folder).await;
+    let place = place();
+    let store = place.open().await;
     let old = finished(&store, 1, "x").await;
     let shown = finished(&store, 2, "x").await;
     let waiting = admit(&store, 3).await;
@@ -50,23 +50,4 @@ async fn runs_expire_by_their_end_and_not_while_their_request_is_looked_after() 
     store.erase_unfollowed(now).await.unwrap();
     assert!(store.followed(&request).await.unwrap().is_none());
     assert!(store.claim_run(waiting, TTL).await.unwrap().is_some());
-}
-
-#[tokio::test]
-async fn what_is_erased_is_in_none_of_the_store_s_files() {
-    let folder = folder();
-    let (store, other) = (open(&folder).await, open(&folder).await);
-    let run = finished(&store, 1, "whisper").await;
-    other.ask(run, "stop whisper").await.unwrap();
-    let holds = || {
-        let files = std::fs::read_dir(folder.path()).unwrap();
-        let is_there = |path: std::path::PathBuf| {
-            path.is_file() && String::from_utf8_lossy(&std::fs::read(&path).unwrap()).contains("whisper")
-        };
-        files.map(|file| file.unwrap().path()).any(is_there)
-    };
-    assert!(holds());
-    store.erase_runs(&[run]).await.unwrap();
-    assert!(store.settle().await.unwrap());
-    assert!(!holds());
 }

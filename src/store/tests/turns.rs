@@ -3,13 +3,13 @@
 use chrono::{TimeDelta, Utc};
 use serde_json::Value;
 
-use super::{TTL, admit, claim, folder, issue, open};
+use super::{TTL, admit, claim, issue, place};
 use crate::task::state::{Stage, State};
 
 #[tokio::test]
 async fn runs_on_one_branch_take_turns() {
-    let folder = folder();
-    let store = open(&folder).await;
+    let place = place();
+    let store = place.open().await;
     let origin = admit(&store, 1).await;
     let lease = claim(&store).await;
     store.follow(&issue(2), &issue(1), &Value::Null).await.unwrap();

@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use super::{folder, open};
+use super::Folder;
+use crate::store::sql::Statement;
+use crate::store::tests::Place as _;
 use crate::store::{Store, StoreError};
 
 async fn sentence(path: &Path) -> String {
@@ -21,7 +23,7 @@ async fn a_folder_that_cannot_be_made_is_said_with_the_setting_to_change() {
 
 #[tokio::test]
 async fn a_damaged_file_is_said_with_what_to_do() {
-    let folder = folder();
+    let folder = Folder::new();
     std::fs::write(
         folder.path().join("coding-agent.db"),
         "not a database at all".repeat(100),
@@ -33,15 +35,13 @@ async fn a_damaged_file_is_said_with_what_to_do() {
 
 #[tokio::test]
 async fn a_file_of_a_newer_version_is_refused() {
-    let folder = folder();
-    let store = open(&folder).await;
-    sqlx::query(
+    let folder = Folder::new();
+    let store = folder.open().await;
+    let step = Statement::new(
         "INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time)
          VALUES (99, 'from the future', TRUE, x'00', 0)",
-    )
-    .execute(&store.pool)
-    .await
-    .unwrap();
+    );
+    store.execute(step).await.unwrap();
     drop(store);
     let said = sentence(folder.path()).await;
     assert!(said.contains("newer version"), "{said}");

@@ -11,17 +11,21 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use chrono::{TimeDelta, Utc};
 use serde_json::{Value, json};
 
-use super::{TTL, admit, claim, folder, issue, open};
+use super::super::open;
+use super::Folder;
 use crate::conversation::Message;
+use crate::store::holding::Held;
+use crate::store::sql::Statement;
+use crate::store::tests::{TTL, admit, claim, issue};
 use crate::store::{Lease, Store};
 use crate::task::state::{Stage, State};
 
-/// Counts the steps from here on.
-async fn counted(store: &Store) -> Arc<AtomicU64> {
+/// Opens the store with a counter on its one connection, so that whatever it does is counted.
+async fn counted(folder: &Folder) -> (Store, Arc<AtomicU64>) {
+    let engine = open(folder.path()).await.unwrap();
     let steps = Arc::new(AtomicU64::new(0));
-    // There is one connection, so the counter is on whatever the store does.
-    let mut connection = store.pool.acquire().await.unwrap();
     let counter = Arc::clone(&steps);
+    let mut connection = engine.pool.acquire().await.unwrap();
     connection
         .lock_handle()
         .await
@@ -30,7 +34,12 @@ async fn counted(store: &Store) -> Arc<AtomicU64> {
             counter.fetch_add(1, Ordering::Relaxed);
             true
         });
-    steps
+    drop(connection);
+    let store = Store {
+        engine: Arc::new(engine),
+        held: Held::default(),
+    };
+    (store, steps)
 }
 
 /// Adds runs that are over, each with its conversation and a pull request that nobody looks after
@@ -48,10 +57,8 @@ async fn bury(store: &Store, numbers: std::ops::Range<u64>) {
             store.unfollow(&change).await.unwrap();
         }
     }
-    sqlx::query("UPDATE followed SET active_at = 1")
-        .execute(&store.pool)
-        .await
-        .unwrap();
+    let age = Statement::new("UPDATE followed SET active_at = 1");
+    store.execute(age).await.unwrap();
 }
 
 fn said(text: &str) -> Message {
@@ -60,8 +67,8 @@ fn said(text: &str) -> Message {
 
 /// Goes once through everything that a service asks of its store, and returns the steps of each
 /// question.
-async fn steps_of_a_round(store: &Store, number: u64) -> Vec<(&'static str, u64)> {
-    let steps = counted(store).await;
+async fn steps_of_a_round(store: &Store, steps: &AtomicU64, number: u64) -> Vec<(&'static str, u64)> {
+    steps.store(0, Ordering::Relaxed);
     let mut taken = Vec::new();
     let mut note = |question: &'static str| taken.push((question, steps.swap(0, Ordering::Relaxed)));
     let now = Utc::now();
@@ -129,25 +136,25 @@ async fn append(store: &Store, lease: &Lease) {
 
 #[tokio::test]
 async fn runs_that_are_over_cost_the_others_nothing() {
-    let folder = folder();
-    let store = open(&folder).await;
+    let folder = Folder::new();
+    let (store, steps) = counted(&folder).await;
     bury(&store, 0..10).await;
     // The first time the queries are translated as well.
-    steps_of_a_round(&store, 10_000).await;
-    let among_few = steps_of_a_round(&store, 10_001).await;
+    steps_of_a_round(&store, &steps, 10_000).await;
+    let among_few = steps_of_a_round(&store, &steps, 10_001).await;
     bury(&store, 10..400).await;
-    let among_many = steps_of_a_round(&store, 10_002).await;
+    let among_many = steps_of_a_round(&store, &steps, 10_002).await;
     assert_eq!(among_many, among_few);
 }
 
 #[tokio::test]
 async fn a_message_behind_a_thousand_others_costs_what_the_first_did() {
-    let folder = folder();
-    let store = open(&folder).await;
+    let folder = Folder::new();
+    let (store, steps) = counted(&folder).await;
     admit(&store, 1).await;
     let lease = claim(&store).await;
     append(&store, &lease).await;
-    let steps = counted(&store).await;
+    steps.store(0, Ordering::Relaxed);
     append(&store, &lease).await;
     let early = steps.swap(0, Ordering::Relaxed);
     let record = json!({ "turns": 1 });

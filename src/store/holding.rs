@@ -1,0 +1,45 @@
+//! The leases that are in somebody's hands in this process.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use uuid::Uuid;
+
+/// The tokens of living leases. Shared with each [`Holding`], which outlives the store without
+/// keeping it open.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Held(Arc<Mutex<HashSet<Uuid>>>);
+
+/// One entry of [`Held`]; goes when it is dropped, so that a panicked task frees its run.
+#[derive(Debug)]
+pub(super) struct Holding {
+    pub(super) token: Uuid,
+    held: Held,
+}
+
+impl Held {
+    /// Takes up a new lease, before it is written: a claim in another task must not take it for an
+    /// orphan.
+    pub(super) fn take_up(&self) -> Holding {
+        let token = Uuid::new_v4();
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(token);
+        Holding {
+            token,
+            held: self.clone(),
+        }
+    }
+
+    pub(super) fn contains(&self, token: &Uuid) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).contains(token)
+    }
+}
+
+impl Drop for Holding {
+    fn drop(&mut self) {
+        self.held
+            .0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .remove(&self.token);
+    }
+}

@@ -1,0 +1,159 @@
+//! The rows of the book: admitting a task, and finding its runs again.
+
+use chrono::{DateTime, Utc};
+use serde_json::Value;
+
+use super::sql::{Row, Statement};
+use super::{Store, StoreError, run_ids};
+use crate::conversation::Message;
+use crate::task::id::{RunId, TaskId};
+use crate::task::state::State;
+
+/// A row of the book.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Run {
+    pub id: RunId,
+    pub task: TaskId,
+    pub title: String,
+    pub state: State,
+    /// What the stages have produced so far; the agent's own document.
+    pub record: Value,
+    pub created_at: DateTime<Utc>,
+    pub updated_at: DateTime<Utc>,
+    /// Not to be claimed before, in a parked run.
+    pub not_before: Option<DateTime<Utc>>,
+}
+
+/// What admitting a task led to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Admission {
+    /// A new run was written.
+    New(RunId),
+    /// An unfinished run of the task exists, and is due from now on.
+    Known(RunId),
+}
+
+/// The states that `State::is_set_aside` tells of, as SQL; a macro, because queries are put
+/// together at compile time.
+macro_rules! set_aside {
+    () => {
+        "(state LIKE 'paused:%' OR state LIKE 'awaiting%')"
+    };
+}
+pub(super) use set_aside;
+
+/// The columns that [`Run::read`] reads, in its order.
+macro_rules! select_runs {
+    ($rest:literal) => {
+        concat!(
+            "SELECT id, task, title, state, record, created_at, updated_at, not_before FROM runs ",
+            $rest
+        )
+    };
+}
+pub(super) use select_runs;
+
+impl Run {
+    pub(super) fn read(row: &Row) -> Result<Self, StoreError> {
+        Ok(Self {
+            id: row.parsed(0)?,
+            task: row.parsed(1)?,
+            title: row.text(2)?.to_owned(),
+            state: row.parsed(3)?,
+            record: row.document(4)?,
+            created_at: row.time(5)?.unwrap_or_default(),
+            updated_at: row.time(6)?.unwrap_or_default(),
+            not_before: row.time(7)?,
+        })
+    }
+}
+
+impl Store {
+    /// Writes a new run for `task` in state `Queued`, unless an unfinished one exists; that one
+    /// becomes due, should it have been put back: whoever asks again does not want to wait. Atomic
+    /// between processes.
+    pub async fn admit(&self, task: &TaskId, title: &str, record: &Value) -> Result<Admission, StoreError> {
+        let run = RunId::new();
+        let mut transaction = self.begin().await?;
+        let admission = loop {
+            let insert = Statement::new(
+                "INSERT INTO runs (id, task, title, state, record, created_at, updated_at)
+                 VALUES ($1, $2, $3, $4, $5, $6, $6)
+                 ON CONFLICT (task) WHERE finished_at IS NULL DO NOTHING",
+            );
+            let row = insert.with(run).with(task).with(title).with(State::Queued);
+            if transaction
+                .execute(row.with(record.to_string()).with(Utc::now()))
+                .await?
+                == 1
+            {
+                break Admission::New(run);
+            }
+            let due = Statement::new(
+                "UPDATE runs SET not_before = NULL WHERE task = $1 AND finished_at IS NULL RETURNING id",
+            );
+            // None where it ended between the two statements, and the next round writes a new one.
+            if let Some(row) = transaction.fetch(due.with(task)).await?.first() {
+                break Admission::Known(row.parsed(0)?);
+            }
+        };
+        transaction.commit().await?;
+        Ok(admission)
+    }
+
+    /// Returns the run's conversation in order.
+    pub async fn messages(&self, run: RunId) -> Result<Vec<Message>, StoreError> {
+        let query = Statement::new("SELECT run, message FROM messages WHERE run = $1 ORDER BY position").with(run);
+        self.fetch(query).await?.iter().map(|row| row.document(1)).collect()
+    }
+
+    /// Returns one run.
+    pub async fn run(&self, run: RunId) -> Result<Option<Run>, StoreError> {
+        let query = Statement::new(select_runs!("WHERE id = $1")).with(run);
+        self.fetch_first(query).await?.as_ref().map(Run::read).transpose()
+    }
+
+    /// Returns the newest runs first: of one task or of all, at most `limit`.
+    pub async fn runs(&self, task: Option<&TaskId>, limit: u32) -> Result<Vec<Run>, StoreError> {
+        let query = match task {
+            Some(task) => Statement::new(select_runs!("WHERE task = $2 ORDER BY id DESC LIMIT $1"))
+                .with(limit)
+                .with(task),
+            None => Statement::new(select_runs!("ORDER BY id DESC LIMIT $1")).with(limit),
+        };
+        self.fetch(query).await?.iter().map(Run::read).collect()
+    }
+
+    /// Returns the runs that wait for people, oldest first.
+    pub async fn set_aside(&self) -> Result<Vec<RunId>, StoreError> {
+        let query = Statement::new(concat!(
+            "SELECT id FROM runs WHERE finished_at IS NULL AND lease_token IS NULL AND ",
+            set_aside!(),
+            " ORDER BY id"
+        ));
+        run_ids(&self.fetch(query).await?)
+    }
+
+    /// Returns the runs that are put back until later than `now`, oldest first.
+    pub async fn parked(&self, now: DateTime<Utc>) -> Result<Vec<RunId>, StoreError> {
+        let query = Statement::new(concat!(
+            "SELECT id FROM runs WHERE finished_at IS NULL AND lease_token IS NULL AND task NOT LIKE 'local:%'
+             AND not_before > $1 AND NOT ",
+            set_aside!(),
+            " ORDER BY id"
+        ));
+        run_ids(&self.fetch(query.with(now)).await?)
+    }
+
+    /// Returns the newest unfinished run of a task.
+    pub async fn unfinished_of(&self, task: &TaskId) -> Result<Option<Run>, StoreError> {
+        let query = Statement::new(select_runs!("WHERE task = $1 AND finished_at IS NULL")).with(task);
+        self.fetch_first(query).await?.as_ref().map(Run::read).transpose()
+    }
+
+    /// Returns all unfinished runs, oldest first.
+    pub async fn unfinished(&self) -> Result<Vec<Run>, StoreError> {
+        let query = Statement::new(select_runs!("WHERE finished_at IS NULL ORDER BY id"));
+        self.fetch(query).await?.iter().map(Run::read).collect()
+    }
+}
