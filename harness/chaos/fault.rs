@@ -125,7 +125,7 @@ impl Fault {
             }
             Self::ClockSet(seconds) => site.clock.as_ref().context("the site has no clock")?.set(seconds)?,
             Self::PauseComment => job.comment("/agent pause"),
-            Self::PauseFile => std::fs::write(site.state_dir().join("pause"), "")?,
+            Self::PauseFile => _ = site.start(&["pause", "--all"])?.wait().await?,
         }
         Ok(())
     }

@@ -149,10 +149,7 @@ async fn played(site: &Site, plan: &Plan, outcome: &mut Outcome) -> anyhow::Resu
 
 /// Does what time and people would do: lets pass what a run waits for, and resumes what is paused.
 async fn go_on(site: &Site, job: &Job) -> anyhow::Result<()> {
-    let file = site.state_dir().join("pause");
-    if file.exists() {
-        std::fs::remove_file(file)?;
-    }
+    site.start(&["resume", "--all"])?.wait().await?;
     let Ok(book) = Book::open(site).await else {
         return Ok(());
     };

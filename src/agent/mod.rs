@@ -11,7 +11,7 @@ pub mod prompt; // what the model reads
 mod tool_outputs; // tool outputs that are too long for the model, kept whole
 mod claim; // lease, state and record of a run, and saving them
 pub mod reporter; // tells people: comments and labels on the item, or the terminal
-pub mod inbox; // hears people: comments, commands, the pause file
+pub mod inbox; // hears people: comments, commands, a pause of all runs
 mod dialogue; // the conversation with the model, and the tool calls of its replies
 mod open_workspace; // repository, container and tools that are open for a run
 pub mod run; // a claimed run: the parts above together

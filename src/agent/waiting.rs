@@ -8,7 +8,6 @@ use crate::agent::run::Run;
 use crate::agent::workspace::open;
 use chrono::{DateTime, TimeDelta, Utc};
 
-use crate::agent::inbox::control_watcher::pause_file;
 use crate::agent::inbox::mailbox::Messages;
 use crate::agent::record::PausedBy;
 use crate::agent::record::interruption::Interruption;
@@ -41,7 +40,7 @@ pub async fn attend(mut run: Run, not_before: Option<DateTime<Utc>>) -> Visited 
         .open(run.claim.record.heard.clone());
     run.inbox.listen_now().await;
     match run.inbox.mailbox.verdict() {
-        // It is set aside already; a person is told so, the pause file needs no answer.
+        // It is set aside already; a person is told so, a pause of all runs needs no answer.
         Some(Interruption::Paused { order: None, .. }) if run.claim.state.is_set_aside() => {}
         Some(Interruption::Paused { order: Some(order), .. }) if run.claim.state.is_set_aside() => {
             let answered = commands::answer(
@@ -99,19 +98,19 @@ async fn follow(run: &mut Run, is_put_back: bool) -> Result<bool, Interruption> 
     // What people wrote is heard again, and read, by the worker that takes the run up.
     goes_on |= run.claim.state == State::AwaitingAnswer && words.iter().any(UserMessage::is_answer);
     let was_for_file = matches!(&run.claim.record.paused, Some(paused) if paused.by == PausedBy::File);
-    let has_file = pause_file(&run.claim.services.settings.state_dir).exists();
-    goes_on |= was_for_file && !has_file;
-    if goes_on && !has_file && run.claim.state.is_set_aside() {
+    let is_held = run.claim.services.store.is_paused().await?;
+    goes_on |= was_for_file && !is_held;
+    if goes_on && !is_held && run.claim.state.is_set_aside() {
         go_on(&mut run.claim, &mut run.reporter).await?;
         return Ok(true);
     }
-    Ok(goes_on && !has_file)
+    Ok(goes_on && !is_held)
 }
 
 async fn follow_order(claim: &mut Claim, reporter: &mut Reporter, order: &Order) -> Result<bool, Interruption> {
     let is_limited = matches!(&claim.record.paused, Some(paused) if matches!(paused.by, PausedBy::Limit(_)));
     let is_for_approval = matches!(claim.state, State::AwaitingApproval(_));
-    let is_held = pause_file(&claim.services.settings.state_dir).exists();
+    let is_held = claim.services.store.is_paused().await?;
     let (goes_on, answer) = match &order.command {
         Command::Resume | Command::Approve(_) if is_held => (false, replies::ALL_PAUSED.into()),
         // The budget that stopped it would stop it again at once.

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use super::exit;
 use super::session::{Session, complain, forge_configuration, print};
-use crate::agent::inbox::control_watcher::pause_file;
 use crate::agent::waiting::Visited;
 use crate::service::Service;
 use crate::service::attending::Told;
+use crate::store::Store;
 use crate::task::command::Command;
 use crate::task::id::{RunId, TaskId};
 
@@ -92,26 +92,22 @@ async fn through_worker(service: &Service, run: RunId, command: &Command) -> Str
 }
 
 /// Pauses all runs of the installation, or lifts that pause.
-pub fn all(config: Option<&Path>, is_pause: bool) -> ExitCode {
+pub async fn all(config: Option<&Path>, is_pause: bool) -> ExitCode {
     let config = match forge_configuration(config) {
         Ok(config) => config,
         Err(code) => return code,
     };
-    let file = pause_file(&config.state_dir);
-    let done = if is_pause {
-        std::fs::create_dir_all(&config.state_dir).and_then(|()| std::fs::write(&file, ""))
-    } else {
-        match std::fs::remove_file(&file) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
-            removed => removed,
+    let done = async {
+        let store = Store::open(&config.state_dir).await?;
+        if is_pause {
+            store.pause_all().await
+        } else {
+            store.resume_all().await
         }
     };
-    match done {
+    match done.await {
         Ok(()) if is_pause => {
-            print(format_args!(
-                "all runs pause at their next safe point, while {} exists",
-                file.display()
-            ));
+            print("all runs pause at their next safe point, until `coding-agent resume --all`");
             exit::SUCCESS.into()
         }
         Ok(()) => {
@@ -119,7 +115,7 @@ pub fn all(config: Option<&Path>, is_pause: bool) -> ExitCode {
             exit::SUCCESS.into()
         }
         Err(error) => {
-            complain(format_args!("{}: {error}", file.display()));
+            complain(error);
             exit::FAILED.into()
         }
     }

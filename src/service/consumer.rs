@@ -10,7 +10,6 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::Service;
 use crate::agent::advance::advance;
-use crate::agent::inbox::control_watcher::pause_file;
 use crate::agent::record::outcome::RunOutcome;
 use crate::agent::reporter::destination::ReportTarget;
 use crate::agent::run::Run;
@@ -92,7 +91,9 @@ impl Service {
 
     /// Claims the next due run and works on it; `None` if there is none.
     async fn work_on_next(&self) -> Option<Outcome> {
-        if self.stop.asked.is_cancelled() || pause_file(&self.workshop.settings.state_dir).exists() {
+        // A store that does not say whether all runs pause gives no run either.
+        let is_paused = self.workshop.store.is_paused().await;
+        if self.stop.asked.is_cancelled() || matches!(is_paused, Ok(true)) {
             return None;
         }
         let claimed = match self.workshop.store.claim(LEASE).await {

@@ -25,6 +25,7 @@ pub mod retention;
 mod runs;
 mod sql;
 mod sqlite;
+mod switches;
 #[cfg(test)]
 mod tests;
 
@@ -81,10 +82,12 @@ impl Store {
     /// Opens the book of an installation, and makes or migrates it where that is needed. This
     /// process is a worker from now on.
     pub async fn open(state_dir: &Path) -> Result<Self, StoreError> {
-        Ok(Self {
+        let store = Self {
             engine: Arc::new(sqlite::open(state_dir).await?),
             held: Held::default(),
-        })
+        };
+        store.take_over_pause_file(state_dir).await?;
+        Ok(store)
     }
 
     /// Returns the name of this process among those that share the store.

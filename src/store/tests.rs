@@ -5,6 +5,7 @@
 
 mod history;
 pub(super) mod retention;
+mod switches;
 mod turns;
 
 use std::time::Duration;

@@ -1,7 +1,6 @@
-//! Listens to the operator: requests in the store, and the pause file.
+//! Listens to the operator: requests in the store, and a pause of all runs.
 
 use std::collections::HashSet;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,17 +15,12 @@ use crate::agent::services::Services;
 use crate::task::command::Command;
 use crate::task::id::RunId;
 
-/// How often the store and the pause file are looked at.
+/// Interval between looks at the store.
 const TICK: Duration = Duration::from_secs(1);
 /// Who asks through the command line, for people.
 const OPERATOR: &str = "the operator";
 
-/// Returns the file that pauses all runs of an installation while it exists.
-pub fn pause_file(state_dir: &Path) -> PathBuf {
-    state_dir.join("pause")
-}
-
-/// Listens to what is near: requests in the store, and the pause file. Apart from
+/// Listens to what is near: requests in the store, and a pause of all runs. Apart from
 /// [`ThreadWatcher`], so that a forge that hangs does not keep the operator from being heard.
 pub struct ControlWatcher {
     workshop: Arc<Services>,
@@ -73,7 +67,8 @@ impl ControlWatcher {
             }
             Err(error) => tracing::warn!(run = %self.run, "the store could not be asked for requests: {error}"),
         }
-        if self.may_pause && pause_file(&self.workshop.settings.state_dir).exists() {
+        // An error was just said: the store that does not tell of requests tells of no pause.
+        if self.may_pause && matches!(self.workshop.store.is_paused().await, Ok(true)) {
             self.mailbox.interrupt_soon(Interruption::Paused {
                 by: PausedBy::File,
                 order: None,

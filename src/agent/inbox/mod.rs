@@ -3,7 +3,7 @@
 pub mod authority; // whose words count
 pub mod mailbox; // what has come in and was not taken yet
 pub mod thread_watcher; // looks at the item and its comments
-pub mod control_watcher; // looks at the store and the pause file
+pub mod control_watcher; // looks at the store: requests, and a pause of all runs
 
 use std::sync::Arc;
 

@@ -1,5 +1,4 @@
-//! Listens for a run while it works: to its thread on the forge, to the store, and to the pause
-//! file.
+//! Listens for a run while it works: to its thread on the forge, and to the store.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -23,7 +22,7 @@ use crate::task::command::{Command, Said};
 use crate::task::id::{RunId, TaskId};
 use crate::task::labels::Labels;
 
-/// How often the store and the pause file are looked at.
+/// How often the store is looked at.
 const TICK: Duration = Duration::from_secs(1);
 /// Longest time for one look at the forge.
 const LOOK_TIME: Duration = Duration::from_mins(2);

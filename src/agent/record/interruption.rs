@@ -25,7 +25,7 @@ pub enum Interruption {
     Withdrawn { reason: String, item_exists: bool },
     /// A person ended the run.
     Stopped { order: Order },
-    /// A person, the pause file or a used-up budget sets the run aside.
+    /// A person, a pause of all runs or a used-up budget sets the run aside.
     Paused { by: PausedBy, order: Option<Box<Order>> },
     /// The container is gone: another one can take its place.
     WorkspaceLost(String),

@@ -195,7 +195,7 @@ pub enum KeptWork {
 pub enum PausedBy {
     /// Named for people.
     Person(String),
-    /// The pause file of the installation.
+    /// All runs of the installation are paused.
     File,
     /// A budget that is used up, as a sentence.
     Limit(String),

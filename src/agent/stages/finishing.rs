@@ -131,7 +131,7 @@ async fn postpone(run: &mut Run, until: DateTime<Utc>, reason: &str) -> RunOutco
     RunOutcome::Postponed(until)
 }
 
-/// Sets the run aside until a person, the pause file or the clock lets it go on.
+/// Sets the run aside until a person, the end of a pause of all runs or the clock lets it go on.
 async fn pause(run: &mut Run, by: PausedBy, order: Option<Box<Order>>) -> RunOutcome {
     let by_limit = match &by {
         PausedBy::Limit(text) if run.claim.record.local.is_some() => {

@@ -29,7 +29,7 @@ pub const NEEDS_BUDGET: &str =
 pub const NEEDS_APPROVAL: &str = "It waits for a decision: `/agent approve` or `/agent deny <reason>`.";
 /// To `approve` and `deny` where nothing waits.
 pub const NOTHING_TO_APPROVE: &str = "Nothing waits for approval.";
-/// To `resume` while the pause file is there.
+/// To `resume` while all runs are paused.
 pub const ALL_PAUSED: &str = "All work is paused by the operator; it goes on when that ends.";
 
 /// Answers an `approve` that counts. Words below it change nothing of what is delivered, and that

@@ -125,3 +125,14 @@ async fn what_is_erased_is_in_none_of_the_store_s_files() {
     assert!(store.settle().await.unwrap());
     assert!(!holds());
 }
+
+#[tokio::test]
+async fn a_pause_file_of_an_earlier_version_counts_once() {
+    let folder = Folder::new();
+    let file = folder.path().join("pause");
+    std::fs::write(&file, "").unwrap();
+    let store = folder.open().await;
+    assert!(store.is_paused().await.unwrap() && !file.exists());
+    store.resume_all().await.unwrap();
+    assert!(!folder.open().await.is_paused().await.unwrap());
+}

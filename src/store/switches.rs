@@ -1,0 +1,47 @@
+//! What holds for the whole installation, whichever machine its workers are on.
+
+use std::path::Path;
+
+use super::sql::Statement;
+use super::{Store, StoreError};
+
+/// All runs are set aside, and none is begun.
+const PAUSED: &str = "paused";
+/// The file that said so in version 0.1.0, below the state folder.
+const PAUSE_FILE: &str = "pause";
+
+impl Store {
+    /// Tells whether all runs are to pause.
+    pub async fn is_paused(&self) -> Result<bool, StoreError> {
+        let query = Statement::new("SELECT name FROM switches WHERE name = $1").with(PAUSED);
+        Ok(self.fetch_first(query).await?.is_some())
+    }
+
+    /// Has all runs pause, until [`Self::resume_all`].
+    pub async fn pause_all(&self) -> Result<(), StoreError> {
+        let set = Statement::new("INSERT INTO switches (name) VALUES ($1) ON CONFLICT (name) DO NOTHING");
+        self.execute(set.with(PAUSED)).await?;
+        Ok(())
+    }
+
+    /// Lets all runs go on.
+    pub async fn resume_all(&self) -> Result<(), StoreError> {
+        self.execute(Statement::new("DELETE FROM switches WHERE name = $1").with(PAUSED))
+            .await?;
+        Ok(())
+    }
+
+    /// Takes over what a pause file says, and removes the file: a file of one machine would be
+    /// unknown to the others, and its end would not be the end of the pause.
+    pub(super) async fn take_over_pause_file(&self, state_dir: &Path) -> Result<(), StoreError> {
+        let file = state_dir.join(PAUSE_FILE);
+        if !file.exists() {
+            return Ok(());
+        }
+        self.pause_all().await?;
+        match std::fs::remove_file(&file) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(StoreError::unwritable(&file, &error)),
+            Ok(()) | Err(_) => Ok(()),
+        }
+    }
+}
