@@ -27,12 +27,14 @@ pub mod environment; // containers, through Docker
 pub mod executor; // the program inside the container
 pub mod gateway; // the way out of a container
 pub mod forge; // GitHub and GitLab
-pub mod journal; // every fact once, and the log files
 pub mod llm; // language models
 pub mod queue; // the doorbell
 pub mod repository; // the bare mirror, what goes in and what comes out
 pub mod store; // the book: who works on what
 pub mod tool; // MCP servers
+
+// What is told of the work.
+pub mod journal; // every fact once, in the store and in a file; and the log files
 
 // The workspace.
 pub mod workspace; // where a run works: the project in a container, with tools

@@ -109,6 +109,14 @@ impl Claim {
         self.services.journal.record(&self.subject, fact);
     }
 
+    /// Records the current plan in the journal.
+    pub(crate) fn note_plan(&self) {
+        let plan = self.record.plan.as_ref();
+        if let Some(plan) = plan.and_then(|plan| serde_json::to_value(plan).ok()) {
+            self.note(Fact::PlanMade { plan });
+        }
+    }
+
     /// Notes something people should know, in the journal and for the comments.
     pub(crate) fn warn(&mut self, text: impl Into<String>) {
         // Cleaned before it is stored: comments escape it, and an escaped secret would no longer

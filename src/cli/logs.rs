@@ -74,7 +74,8 @@ fn line(entry: &Entry) -> String {
         .as_object()
         .into_iter()
         .flatten()
-        .filter(|(name, _)| *name != "fact")
+        // The whole of a plan or a difference is for programs: `--raw` has it.
+        .filter(|(name, _)| !["fact", "plan", "difference"].contains(&name.as_str()))
     {
         match field {
             Value::Null => {}

@@ -33,7 +33,7 @@ impl Names {
     }
 
     /// Tells whether a line mentions one of them; `…#1` is not mentioned by `…#12`.
-    fn are_in(&self, line: &str) -> bool {
+    pub fn are_in(&self, line: &str) -> bool {
         self.0.iter().any(|name| {
             let mut places = line.match_indices(name.as_str());
             places.any(|(at, _)| !line[at + name.len()..].starts_with(|next: char| next.is_alphanumeric()))

@@ -65,6 +65,10 @@ pub enum Fact {
         environment: String,
         subtasks: usize,
     },
+    /// The plan that the work goes by from now on, whole; one that is too long is a text, cut.
+    PlanMade {
+        plan: Value,
+    },
     EnvironmentStarted {
         environment: String,
         image: String,
@@ -187,6 +191,13 @@ pub enum Fact {
     RepairEnded {
         reason: String,
     },
+    /// A result is about to be delivered, or people are about to be asked for it. `difference` is
+    /// what it changes, cut where it is long.
+    DifferenceMade {
+        commit: String,
+        difference: String,
+        is_cut: bool,
+    },
     Pushed {
         branch: String,
         commit: String,
@@ -262,6 +273,8 @@ pub enum Fact {
 
 /// The journal is an index; whole outputs are kept elsewhere.
 const LONGEST_TEXT: usize = 4_000;
+/// Plans and differences are whole, within reason.
+pub const LONGEST_DOCUMENT: usize = 64 * 1024;
 
 impl Fact {
     /// Returns the fact without secrets, long texts cut.
@@ -271,9 +284,13 @@ impl Fact {
     pub(super) fn cleaned(&self, redactor: &Redactor) -> Self {
         let cleaned = serde_json::to_value(self).and_then(|mut value| {
             for (name, field) in value.as_object_mut().into_iter().flatten() {
-                match field {
-                    Value::String(text) if name != "fact" => *text = cut(redactor.clean(text).into_string()),
-                    _ => {}
+                match name.as_str() {
+                    "fact" => {}
+                    "difference" => clean(field, redactor, LONGEST_DOCUMENT),
+                    _ => clean(field, redactor, LONGEST_TEXT),
+                }
+                if name == "plan" && field.to_string().len() > LONGEST_DOCUMENT {
+                    *field = cut(field.to_string(), LONGEST_DOCUMENT).into();
                 }
             }
             serde_json::from_value(value)
@@ -284,9 +301,19 @@ impl Fact {
     }
 }
 
-fn cut(mut text: String) -> String {
-    if text.len() > LONGEST_TEXT {
-        text.truncate(text.floor_char_boundary(LONGEST_TEXT));
+/// Cleans and cuts every text in `value`.
+fn clean(value: &mut Value, redactor: &Redactor, longest: usize) {
+    match value {
+        Value::String(text) => *text = cut(redactor.clean(text).into_string(), longest),
+        Value::Array(values) => values.iter_mut().for_each(|value| clean(value, redactor, longest)),
+        Value::Object(fields) => fields.values_mut().for_each(|value| clean(value, redactor, longest)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+fn cut(mut text: String, longest: usize) -> String {
+    if text.len() > longest {
+        text.truncate(text.floor_char_boundary(longest));
         text.push('…');
     }
     text
@@ -345,5 +372,19 @@ mod tests {
             panic!("another fact");
         };
         assert!(reason.len() < 4_010 && !reason.contains("s3cret"), "{reason}");
+    }
+
+    #[test]
+    fn a_plan_is_cleaned_in_its_depth_and_a_huge_one_is_cut() {
+        let redactor = Redactor::new(&["s3cret-s3cret".into()]);
+        let made = |plan: Value| (Fact::PlanMade { plan }).cleaned(&redactor);
+        let plan = serde_json::json!({ "steps": [{ "command": "echo s3cret-s3cret" }] });
+        let clean = serde_json::json!({ "steps": [{ "command": "echo [redacted]" }] });
+        assert_eq!(made(plan), Fact::PlanMade { plan: clean });
+        let Fact::PlanMade { plan } = made(vec!["step"; LONGEST_DOCUMENT].into()) else {
+            panic!("another fact");
+        };
+        let text = plan.as_str().map(str::len);
+        assert!(text.is_some_and(|bytes| bytes < LONGEST_DOCUMENT + 4), "{text:?}");
     }
 }

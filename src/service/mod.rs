@@ -60,6 +60,7 @@ impl Service {
         stop: Stop,
     ) -> anyhow::Result<Self> {
         let store = Store::open(&config.state_dir).await?;
+        journal.keep_in(&store);
         let model = Model::new(&config.llm)?;
         let forges = Forges::connect(&config).await?;
         for connected in forges.all() {

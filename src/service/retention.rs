@@ -11,7 +11,7 @@ use crate::forge::ForgeError;
 use crate::journal::erasing::{self, Names};
 use crate::repository::forgetting::Prune;
 use crate::repository::mirror::Mirror;
-use crate::store::StoreError;
+use crate::store::{FactFilter, StoreError};
 use crate::task::id::{RunId, TaskId};
 use crate::task::state::State;
 
@@ -19,6 +19,8 @@ use crate::task::state::State;
 const EVERY: TimeDelta = TimeDelta::hours(1);
 /// Runs that are deleted in one transaction: nobody else can write meanwhile.
 const BATCH: u32 = 50;
+/// Facts that are looked through at once.
+const MOST_FACTS: u32 = 500;
 /// Batches of one round; the rest has time until the next.
 const MOST_BATCHES: usize = 20;
 /// Requests of which the forge is asked in one round whether they are still open.
@@ -77,6 +79,7 @@ impl Service {
         let conversations = self.delete_conversations(before(retention.conversations_days)).await?;
         let runs = self.delete_runs(before(retention.runs_days)).await?;
         store.erase_unfollowed(before(retention.runs_days)).await?;
+        store.erase_old_facts(before(retention.runs_days)).await?;
         let mirrors = self.tidy_mirrors().await?;
         if conversations + runs > 0 {
             store.settle().await?;
@@ -183,6 +186,7 @@ impl Service {
         }
         let names = tasks.iter().map(ToString::to_string);
         let names = Names::new(names.chain(runs.iter().map(ToString::to_string)));
+        self.erase_facts(&names).await?;
         let lines = self.erase_lines(names).await?;
         let outputs = self.erase_outputs(&runs).await?;
         let (kept, is_pruned) = self.forget_commits(task, &runs).await?;
@@ -199,6 +203,21 @@ impl Service {
             kept,
             is_rest_left: !(is_pruned && is_settled),
         }))
+    }
+
+    /// Erases the facts that mention what is forgotten, its own and others'.
+    async fn erase_facts(&self, names: &Names) -> anyhow::Result<()> {
+        let (store, mut after) = (&self.workshop.store, 0);
+        loop {
+            let facts = store.facts(after, &FactFilter::All, MOST_FACTS).await?;
+            let Some(last) = facts.last() else { return Ok(()) };
+            after = last.sequence;
+            let named = facts.iter().filter(|fact| names.are_in(&fact.document));
+            let named: Vec<u64> = named.map(|fact| fact.sequence).collect();
+            if !named.is_empty() {
+                store.erase_facts(&named).await?;
+            }
+        }
     }
 
     async fn erase_lines(&self, names: Names) -> anyhow::Result<u64> {

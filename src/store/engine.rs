@@ -41,6 +41,9 @@ pub(super) enum Purpose {
     Write,
     /// To find a run that nobody works on: one at a time among all workers.
     Claim,
+    /// To number facts: one at a time among all workers, or a reader could see a number before a
+    /// smaller one is there.
+    Number,
 }
 
 /// Several statements that count together.

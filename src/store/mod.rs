@@ -16,6 +16,7 @@
 
 mod engine;
 mod exclusive;
+mod facts;
 mod followed;
 mod holding;
 mod lease;
@@ -35,6 +36,7 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 pub use exclusive::{ExclusiveRun, try_exclusive};
+pub use facts::{FactFilter, NewFact, NumberedFact};
 pub use followed::Followed;
 pub use lease::Lease;
 pub use requests::Request;

@@ -104,6 +104,7 @@ impl Store {
             for belongings in [
                 "DELETE FROM messages WHERE run IN (SELECT id FROM runs WHERE id = $1 AND finished_at IS NOT NULL)",
                 "DELETE FROM requests WHERE run IN (SELECT id FROM runs WHERE id = $1 AND finished_at IS NOT NULL)",
+                "DELETE FROM facts WHERE run IN (SELECT id FROM runs WHERE id = $1 AND finished_at IS NOT NULL)",
             ] {
                 transaction.execute(Statement::new(belongings).with(*run)).await?;
             }

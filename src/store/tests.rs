@@ -3,6 +3,7 @@
 //! Each opened store is a worker of its own, as each process is. What only one engine has (its
 //! files, its locks, its errors) is tested in that engine's folder.
 
+mod facts;
 mod history;
 pub(super) mod retention;
 mod switches;

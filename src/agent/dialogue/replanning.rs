@@ -80,6 +80,7 @@ pub(crate) async fn revise_plan(
         ..new
     });
     claim.record.former_plans.push(old);
+    claim.note_plan();
     dialogue::save(claim, chat).await?;
     reporter.show_progress(claim).await
 }

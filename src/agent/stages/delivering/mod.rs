@@ -16,7 +16,7 @@ use crate::agent::reporter::destination::ReportTarget;
 use crate::agent::stages::rescue::put;
 use crate::agent::text::comments;
 use crate::forge::{Item, NewChange};
-use crate::journal::fact::Fact;
+use crate::journal::fact::{Fact, LONGEST_DOCUMENT};
 use crate::repository::{RepositoryError, message};
 use crate::task::state::{Signal, State};
 
@@ -27,6 +27,7 @@ pub(crate) async fn deliver(run: &mut Run) -> Result<Signal, Interruption> {
     if run.claim.record.head.is_none() {
         snapshots::commit_result(run).await?;
     }
+    note_difference(run).await;
     if result_guard::needs_approval(run).await? {
         return Ok(Signal::ApprovalNeeded);
     }
@@ -51,6 +52,30 @@ pub(crate) async fn deliver(run: &mut Run) -> Result<Signal, Interruption> {
         .await?;
     follow_up::register_follow_up(&run.claim, &run.reporter).await?;
     Ok(Signal::Finished)
+}
+
+/// Records in the journal what the result changes. The delivery does not depend on it.
+async fn note_difference(run: &mut Run) {
+    let (Some(base), Some(head)) = (run.claim.record.base.clone(), run.claim.record.head.clone()) else {
+        return;
+    };
+    if base.commit == head {
+        return;
+    }
+    let told = async {
+        let mirror = source::mirror_at_hand(run).await?;
+        Ok::<_, Interruption>(mirror.diff(&base.commit, &head, LONGEST_DOCUMENT).await?)
+    };
+    match told.await {
+        Ok((difference, is_cut)) => run.claim.note(Fact::DifferenceMade {
+            commit: head.as_str().to_owned(),
+            difference,
+            is_cut,
+        }),
+        Err(error) => {
+            tracing::warn!(task = %run.claim.lease.task, "the difference could not be recorded: {error:?}");
+        }
+    }
 }
 
 async fn push(run: &mut Run, item: &Item) -> Result<(), Interruption> {

@@ -74,6 +74,7 @@ pub(crate) async fn plan(run: &mut Run) -> Result<Signal, Interruption> {
             .as_ref()
             .map_or(0, |plan| plan.task_decomposition.subtasks.len()),
     });
+    run.claim.note_plan();
     Ok(Signal::Finished)
 }
 

@@ -17,7 +17,8 @@ use crate::conversation::Message;
 use crate::store::holding::Held;
 use crate::store::sql::Statement;
 use crate::store::tests::{TTL, admit, claim, issue};
-use crate::store::{Lease, Store};
+use crate::store::{FactFilter, Lease, NewFact, Store};
+use crate::task::id::RunId;
 use crate::task::state::{Stage, State};
 
 /// Opens the store with a counter on its one connection, so that whatever it does is counted.
@@ -50,6 +51,7 @@ async fn bury(store: &Store, numbers: std::ops::Range<u64>) {
         store.admit(&task, "Long ago", &Value::Null).await.unwrap();
         let lease = claim(store).await;
         store.append(&lease, &Value::Null, &[said("long ago")]).await.unwrap();
+        fact(store, lease.run).await;
         store.save(&lease, State::Done, &Value::Null).await.unwrap();
         let change = issue(number + 1_000_000);
         store.follow(&change, &task, &Value::Null).await.unwrap();
@@ -59,6 +61,16 @@ async fn bury(store: &Store, numbers: std::ops::Range<u64>) {
     }
     let age = Statement::new("UPDATE followed SET active_at = 1");
     store.execute(age).await.unwrap();
+}
+
+async fn fact(store: &Store, run: RunId) {
+    let fact = NewFact {
+        at: Utc::now(),
+        run: Some(run),
+        task: None,
+        document: "{}".to_owned(),
+    };
+    store.add_facts(&[fact]).await.unwrap();
 }
 
 fn said(text: &str) -> Message {
@@ -120,6 +132,12 @@ async fn steps_of_a_round(store: &Store, steps: &AtomicU64, number: u64) -> Vec<
     assert_eq!(living.len(), 1);
     note("what is looked after");
     store.unfollow(&issue(number + 1_000_000)).await.unwrap();
+    fact(store, run).await;
+    note("a fact");
+    store.facts(0, &FactFilter::OfRun(run), 10).await.unwrap();
+    store.newest_fact().await.unwrap();
+    assert!(!store.is_paused().await.unwrap());
+    note("what happened");
     store.save(&lease, State::Done, &Value::Null).await.unwrap();
     note("the end");
     taken

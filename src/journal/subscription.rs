@@ -1,0 +1,99 @@
+//! Facts as they come, from any number on.
+//!
+//! A subscriber reads the store; what this process writes only wakes it. So it misses nothing that
+//! it was too slow for, goes on after a restart where it was, and is told of what other processes
+//! write, a moment later.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use tokio::sync::watch;
+
+use super::fact::Entry;
+use crate::store::{FactFilter, Store};
+
+/// How often the store is looked at for what other processes wrote.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// Facts that are read at once.
+const PAGE: u32 = 256;
+
+/// A fact with its number.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Numbered {
+    pub sequence: u64,
+    pub entry: Entry,
+}
+
+/// The facts behind a number, in their order.
+#[derive(Debug)]
+pub struct Subscription {
+    store: Store,
+    news: watch::Receiver<u64>,
+    filter: FactFilter,
+    /// The number up to which the store was read.
+    read: u64,
+    ready: VecDeque<Numbered>,
+}
+
+impl Subscription {
+    pub(super) fn new(store: Store, news: watch::Receiver<u64>, filter: FactFilter, after: u64) -> Self {
+        Self {
+            store,
+            news,
+            filter,
+            read: after,
+            ready: VecDeque::new(),
+        }
+    }
+
+    /// Waits for the next fact, for ever if need be. A store that cannot be read is asked again
+    /// later. Nothing is missed when the wait is given up.
+    pub async fn next(&mut self) -> Numbered {
+        loop {
+            if let Some(fact) = self.ready.pop_front() {
+                return fact;
+            }
+            // Before the look: what is written behind it wakes the wait.
+            self.news.mark_unchanged();
+            if self.look().await {
+                continue;
+            }
+            let writer_is_gone = tokio::select! {
+                woken = self.news.changed() => woken.is_err(),
+                () = tokio::time::sleep(LOOK_EVERY) => false,
+            };
+            if writer_is_gone {
+                tokio::time::sleep(LOOK_EVERY).await;
+            }
+        }
+    }
+
+    /// Returns what is there now without waiting, oldest first, at most a page of it.
+    pub async fn take(&mut self) -> Vec<Numbered> {
+        if self.ready.is_empty() {
+            self.look().await;
+        }
+        self.ready.drain(..).collect()
+    }
+
+    /// Reads a page; returns whether there was anything.
+    async fn look(&mut self) -> bool {
+        let facts = match self.store.facts(self.read, &self.filter, PAGE).await {
+            Ok(facts) => facts,
+            Err(error) => {
+                tracing::warn!("facts could not be read: {error}");
+                return false;
+            }
+        };
+        let Some(last) = facts.last() else { return false };
+        self.read = last.sequence;
+        // One that a newer program wrote is passed over.
+        let read = facts.into_iter().filter_map(|fact| {
+            let entry = serde_json::from_str(&fact.document).ok()?;
+            let sequence = fact.sequence;
+            Some(Numbered { sequence, entry })
+        });
+        self.ready.extend(read);
+        true
+    }
+}
