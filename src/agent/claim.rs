@@ -89,7 +89,10 @@ impl Claim {
 
     /// Returns the record as it is saved: without secrets, and with the time worked until now.
     pub(crate) fn written_record(&self) -> Result<serde_json::Value, Interruption> {
-        let mut record = serde_json::to_value(&self.record).map_err(|error| Interruption::failed(error.to_string()))?;
+        let mut record = self
+            .record
+            .to_saved()
+            .map_err(|error| Interruption::failed(error.to_string()))?;
         record["worked_seconds"] = self.spent().seconds.into();
         redaction::clean_record(&self.services.redactor, &mut record);
         Ok(record)

@@ -12,6 +12,7 @@ use crate::agent::inbox::control_watcher::ControlWatcher;
 use crate::agent::inbox::mailbox::Mailbox;
 use crate::agent::inbox::thread_watcher::ThreadWatcher;
 use crate::agent::open_workspace::RunWorkspace;
+use crate::agent::record::saved::Unreadable;
 use crate::agent::record::stop::Stop;
 use crate::agent::record::{Failure, FailureKind, Record};
 use crate::agent::reporter::Reporter;
@@ -48,7 +49,7 @@ impl Run {
         thread: ReportTarget,
         stop: &Stop,
     ) -> Self {
-        let record = serde_json::from_value(stored.record.clone()).unwrap_or_else(|error| unreadable(stored, &error));
+        let record = Record::read(stored).unwrap_or_else(|error| unreadable(stored, &error));
         let outputs = ToolOutputs::new(services.settings.outputs_dir.join(lease.run.to_string()));
         let subject = Subject {
             task: Some(lease.task.clone()),
@@ -115,13 +116,14 @@ impl Run {
 
 /// Returns the record of a run whose own cannot be read: one that only fails, visibly. To begin
 /// anew would comment, pay and perhaps push a second time.
-fn unreadable(stored: &StoredRun, error: &serde_json::Error) -> Record {
+fn unreadable(stored: &StoredRun, error: &Unreadable) -> Record {
     Record {
         title: stored.title.clone(),
         failure: Some(Failure {
             kind: FailureKind::Task,
             text: format!(
-                "what was saved of the run cannot be read ({error}); was it written by a newer version of the program?"
+                "what was saved of the run cannot be read at `{}` ({}); was it written by a newer version of the program?",
+                error.field, error.reason
             ),
         }),
         ..Record::default()

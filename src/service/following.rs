@@ -243,15 +243,14 @@ impl Service {
     }
 
     /// Returns which round would be the next of its kind; `None` where the most were worked on.
-    async fn next_round(&self, change: &OpenChange, notes: &Notes, kind: Kind) -> Result<Option<u32>, StoreError> {
+    async fn next_round(&self, change: &OpenChange, notes: &Notes, kind: Kind) -> Result<Option<u32>, AdmitError> {
         let runs = self.runs_since(&change.task, notes.since).await?;
-        let records = runs
-            .into_iter()
-            .filter_map(|run| serde_json::from_value::<Record>(run.record).ok());
-        let rounds = records
-            .filter_map(|record| record.round)
-            .filter(|round| round.kind == kind);
-        let number = u32::try_from(rounds.count()).unwrap_or(u32::MAX).saturating_add(1);
+        let mut rounds = 0_u32;
+        for run in &runs {
+            let round = Record::read(run)?.round;
+            rounds += u32::from(round.is_some_and(|round| round.kind == kind));
+        }
+        let number = rounds.saturating_add(1);
         Ok((number <= self.config.follow_up.most(kind)).then_some(number))
     }
 
@@ -275,7 +274,7 @@ impl Service {
             round: Some(round),
             ..Record::default()
         };
-        let record = serde_json::to_value(record).map_err(AdmitError::record)?;
+        let record = record.to_saved().map_err(AdmitError::record)?;
         connected
             .forge
             .add_label(&change.task, &connected.labels.processing)

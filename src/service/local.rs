@@ -48,7 +48,7 @@ impl Service {
             local: Some(local),
             ..Record::default()
         };
-        let record = serde_json::to_value(record)?;
+        let record = record.to_saved()?;
         let (Admission::New(run) | Admission::Known(run)) = self.workshop.store.admit(&task, &title, &record).await?;
         let claimed = self.workshop.store.claim_run(run, LEASE).await?;
         let (lease, stored) = claimed.ok_or_else(|| anyhow!("the task was taken by another worker"))?;
@@ -59,7 +59,7 @@ impl Service {
     async fn outcome(&self, run: RunId, ending: RunOutcome) -> anyhow::Result<LocalOutcome> {
         let stored = self.workshop.store.run(run).await?;
         let stored = stored.ok_or_else(|| anyhow!("the run is not in the store any more"))?;
-        let record: Record = serde_json::from_value(stored.record).context("reading the run's record")?;
+        let record: Record = Record::read(&stored)?;
         let settings = &self.workshop.settings;
         let mirror = Mirror::local(&settings.repository, &settings.state_dir, &run.to_string()).await?;
         let (mut changed, mut kept) = (Vec::new(), None);

@@ -15,6 +15,7 @@ pub mod shutdown;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::agent::record::saved;
 use crate::agent::record::stop::Stop;
 use crate::agent::services::{Services, Settings};
 use crate::config::Config;
@@ -61,6 +62,7 @@ impl Service {
     ) -> anyhow::Result<Self> {
         let store = Store::open(&config.state_dir).await?;
         journal.keep_in(&store);
+        saved::bring_all_up_to_date(&store).await?;
         let model = Model::new(&config.llm)?;
         let forges = Forges::connect(&config).await?;
         for connected in forges.all() {

@@ -7,6 +7,7 @@ use uuid::Uuid;
 use super::Service;
 use super::forges::Connected;
 use crate::agent::record::follow_up::Notes;
+use crate::agent::record::saved::Unreadable;
 use crate::agent::record::vouched::VouchedItem;
 use crate::agent::record::{PausedBy, Record};
 use crate::agent::workspace::confidentiality::neutral_title;
@@ -88,7 +89,7 @@ impl Service {
             heard: self.heard_before(&item.task).await?,
             ..Record::default()
         };
-        let record = serde_json::to_value(record).map_err(AdmitError::record)?;
+        let record = record.to_saved().map_err(AdmitError::record)?;
         let forge = &connected.forge;
         forge.add_label(&item.task, &connected.labels.processing).await?;
         let admission = self.workshop.store.admit(&item.task, &title, &record).await?;
@@ -123,9 +124,9 @@ impl Service {
     }
 
     /// What was said to the run before was said to that one: a command in it is not obeyed again.
-    pub(super) async fn heard_before(&self, task: &TaskId) -> Result<BTreeMap<CommentKey, Uuid>, StoreError> {
+    pub(super) async fn heard_before(&self, task: &TaskId) -> Result<BTreeMap<CommentKey, Uuid>, AdmitError> {
         let before = self.workshop.store.runs(Some(task), 1).await?.pop();
-        let record = before.and_then(|run| serde_json::from_value::<Record>(run.record).ok());
+        let record = before.map(|run| Record::read(&run)).transpose()?;
         let mut heard = record.map(|record| record.heard).unwrap_or_default();
         // Or while nobody worked on it.
         let followed = self.workshop.store.followed(task).await?;
@@ -139,20 +140,18 @@ impl Service {
         Ok(run.is_none_or(|run| run.state.is_final()))
     }
 
-    async fn let_go_on(&self, run: RunId) -> Result<(), StoreError> {
+    async fn let_go_on(&self, run: RunId) -> Result<(), AdmitError> {
         let store = &self.workshop.store;
         let Some(stored) = store.run(run).await?.filter(|run| run.state.is_set_aside()) else {
             return Ok(());
         };
-        let paused = serde_json::from_value::<Record>(stored.record)
-            .unwrap_or_default()
-            .paused;
+        let paused = Record::read(&stored)?.paused;
         let command = match paused.map(|paused| paused.by) {
             // Asked for anew, it gets its budget anew.
             Some(PausedBy::Limit(_)) => Command::Budget(self.config.budget.tokens.unwrap_or(u64::MAX)),
             _ => Command::Resume,
         };
-        store.ask(run, &command.to_string()).await
+        Ok(store.ask(run, &command.to_string()).await?)
     }
 
     /// Lists of items may be older than their labels. An item that was worked on before is looked
@@ -172,6 +171,8 @@ pub(super) enum AdmitError {
     Forge(#[from] ForgeError),
     #[error(transparent)]
     Store(#[from] StoreError),
+    #[error(transparent)]
+    Unreadable(#[from] Unreadable),
     #[error("the forge does not tell yet who put the label on; the next search asks again")]
     Untold,
     #[error("the run could not be written down: {0}")]

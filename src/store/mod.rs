@@ -20,6 +20,7 @@ mod facts;
 mod followed;
 mod holding;
 mod lease;
+mod records;
 mod remembered;
 mod requests;
 pub mod retention;

@@ -5,6 +5,7 @@
 
 mod facts;
 mod history;
+mod records;
 pub(super) mod retention;
 mod switches;
 mod turns;

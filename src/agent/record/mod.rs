@@ -8,6 +8,7 @@ pub mod message; // what people say to a run
 pub mod stop; // how work is told to stop
 pub mod interruption; // why a stage ended without its result
 pub mod outcome; // how the work on a run ended
+pub mod saved; // reads and writes saved records of every version
 pub(crate) mod redaction; // takes secrets out of what is saved
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -6,6 +6,7 @@ use crate::agent::run::Run;
 use crate::agent::workspace::confidentiality;
 use std::time::Duration;
 
+use crate::agent::record::Record;
 use crate::agent::record::interruption::Interruption;
 use crate::agent::reporter::destination::ReportTarget;
 use crate::forge::Item;
@@ -300,9 +301,11 @@ async fn choose_branch(
 async fn earlier_run_was_cut_short(claim: &Claim, branch: &str) -> Result<bool, Interruption> {
     let runs = claim.services.store.runs(Some(&claim.lease.task), 20).await?;
     let earlier: Option<&StoredRun> = runs.iter().find(|run| run.id != claim.lease.run);
-    Ok(earlier.is_some_and(|run| {
-        matches!(run.state, State::Failed | State::Stopped) && run.record["base"]["head_branch"] == branch
-    }))
+    let Some(earlier) = earlier.filter(|run| matches!(run.state, State::Failed | State::Stopped)) else {
+        return Ok(false);
+    };
+    let record = Record::read(earlier).map_err(|error| Interruption::failed(error.to_string()))?;
+    Ok(record.base.is_some_and(|base| base.head_branch == branch))
 }
 
 /// Returns the clone address of the fork that the item's branch is in; `None` where the branch is

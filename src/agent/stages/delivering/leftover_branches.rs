@@ -37,7 +37,13 @@ pub(crate) async fn clear_unfinished(claim: &mut Claim, item: &Item, source: &So
             .runs(Some(&claim.lease.task), LOOKED_THROUGH)
             .await?
         {
-            let record = serde_json::from_value::<Record>(earlier.record).unwrap_or_default();
+            let record = match Record::read(&earlier) {
+                Ok(record) => record,
+                Err(error) => {
+                    tracing::warn!(task = %claim.lease.task, "branches of an earlier run stay: {error}");
+                    continue;
+                }
+            };
             let (Some(base), Some(head)) = (&record.base, &delivered) else {
                 continue;
             };

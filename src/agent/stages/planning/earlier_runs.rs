@@ -88,7 +88,7 @@ fn story(run: &StoredRun) -> String {
         _ => "failed",
     };
     let mut text = format!("--- Run that ended at {ended}: {how}\n");
-    let Ok(record) = serde_json::from_value::<Record>(run.record.clone()) else {
+    let Ok(record) = Record::read(run) else {
         text.push_str("What it did cannot be read any more.\n");
         return text;
     };
