@@ -2,10 +2,15 @@
 
 use std::path::Path;
 
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Executor};
+
 use super::Folder;
 use crate::store::sql::Statement;
-use crate::store::tests::Place as _;
+use crate::store::tests::{Place as _, issue};
 use crate::store::{Store, StoreError};
+use crate::task::id::RunId;
+use crate::task::state::{Judged, Stage, State};
 
 async fn sentence(path: &Path) -> String {
     match Store::open(path).await {
@@ -45,4 +50,41 @@ async fn a_file_of_a_newer_version_is_refused() {
     drop(store);
     let said = sentence(folder.path()).await;
     assert!(said.contains("newer version"), "{said}");
+}
+
+/// What version 0.1.0 left, as far as the tables.
+const OLD: &str = include_str!("../../../../tests/data/store-0.1.0.sql");
+
+#[tokio::test]
+async fn the_states_of_an_earlier_version_are_read() {
+    let folder = Folder::new();
+    let tables = OLD.split("-- left: ").next().unwrap();
+    let file = SqliteConnectOptions::new().filename(folder.path().join("coding-agent.db"));
+    let mut old = file.create_if_missing(true).connect().await.unwrap();
+    old.execute(AssertSqlSafe(tables.to_owned())).await.unwrap();
+    let states = [
+        "reviewing",
+        "awaiting_approval",
+        "awaiting_approval:delivering",
+        "paused:reviewing",
+    ];
+    for (number, state) in states.iter().enumerate() {
+        let task = issue(number as u64).to_string();
+        let insert =
+            sqlx::query("INSERT INTO runs VALUES ($1, $2, 'Old', $3, '{}', 0, 0, NULL, NULL, NULL, NULL, NULL, NULL)");
+        let insert = insert.bind(RunId::new().to_string()).bind(task).bind(*state);
+        insert.execute(&mut old).await.unwrap();
+    }
+    old.close().await.unwrap();
+
+    let mut runs = folder.open().await.unfinished().await.unwrap();
+    runs.sort_by_key(|run| run.task.number());
+    let read: Vec<State> = runs.into_iter().map(|run| run.state).collect();
+    let expected = [
+        State::Reviewing(Judged::Plan),
+        State::AwaitingApproval(Judged::Plan),
+        State::AwaitingApproval(Judged::Result),
+        State::Paused(Stage::Reviewing(Judged::Plan)),
+    ];
+    assert_eq!(read, expected);
 }
