@@ -61,6 +61,7 @@ async fn logs_and_status_tell_the_story_of_a_run() {
         [time]  stage changed  from: queued  to: planning
         [time]  model called  cached: [n]  input: [n]  milliseconds: [n]  output: [n]  turn: 1
         [time]  planned  environment: python  subtasks: 1
+        [time]  plan made
         [time]  stage changed  from: planning  to: preparing
         [time]  commented  marker: [run]:progress
         [time]  environment started  container: [id]  digest: sha256:[id]  environment: python  has_waited: false  image: coding-agent-executor-python:latest  is_set_up: false  milliseconds: [n]
@@ -74,6 +75,7 @@ async fn logs_and_status_tell_the_story_of_a_run() {
         [time]  verified  command: grep -q Hello README.md  exit_code: 0  passed: true
         [time]  environment removed  container: [id]
         [time]  stage changed  from: verifying  to: delivering
+        [time]  difference made  commit: [id]  is_cut: false
         [time]  pushed  branch: coding-agent/1-greet-the-reader  commit: [id]
         [time]  change opened  number: 2  url: http://[forge]/acme/widgets/pull/2
         [time]  commented  marker: [run]:final

@@ -49,6 +49,7 @@ mod mcp_servers;
 mod marks;
 mod memory;
 mod modes;
+mod old_store;
 mod orphans;
 mod parking;
 mod passing;

@@ -194,6 +194,11 @@ impl Model {
         self.lock().rules.restarts_allowed = true;
     }
 
+    /// From now on conversations may go on that were begun elsewhere.
+    pub fn goes_on_for_another(&self) {
+        self.lock().sessions.know_of_another();
+    }
+
     /// Refuses every request that offers tools, as a model does that was not trained for them.
     pub fn takes_no_tools(&self) {
         self.lock().takes_no_tools = true;

@@ -141,6 +141,11 @@ fn form(request: &Request, faults: &mut Vec<String>) {
 }
 
 impl Sessions {
+    /// Lets a conversation go on whose beginning was said to somebody else.
+    pub fn know_of_another(&mut self) {
+        self.0.push(vec![Vec::new()]);
+    }
+
     /// Tells whether the conversation is new or goes on where one ended, and takes it up.
     fn extended_by(&mut self, messages: &[Said], restarts_allowed: bool) -> bool {
         let is_new = !messages.iter().any(|said| matches!(said, Said::Assistant(..)));
