@@ -10,6 +10,7 @@
 mod fake;
 
 mod git;
+mod markdown;
 mod octocrab;
 mod python;
 mod trouble;

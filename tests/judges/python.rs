@@ -10,7 +10,7 @@ use crate::fake::gitlab::Access;
 use crate::fake::gitlab::GitLab;
 
 /// Runs a script of this folder, and fails with what it wrote.
-fn judge(script: &str, environment: &[(&str, &str)]) {
+pub(crate) fn judge(script: &str, environment: &[(&str, &str)]) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let installed = Path::new(env!("CARGO_TARGET_TMPDIR"))
         .with_file_name("judges")
