@@ -79,7 +79,10 @@ pub fn all() -> Vec<Attempt> {
             .afterwards("alice", "/agent stop")
             .may_end_here(1),
         fork("fork-unreadable", End::Refused, PIPELINES),
-        fork("fork-killed", End::Delivered, PIPELINES).succeeds("sleep 2"),
+        // It is killed while the first of these runs, whose answer is lost then.
+        fork("fork-killed", End::Delivered, PIPELINES)
+            .calls("workspace/execute_command", json!({ "command": "sleep 5" }))
+            .succeeds("true"),
         fork("fork-protected", End::Refused, PIPELINES)
             .succeeds("echo 'job: {}' > .gitlab-ci.yml")
             .afterwards("alice", "/agent deny"),

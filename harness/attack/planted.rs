@@ -5,8 +5,9 @@ use crate::attempt::{Attempt, End};
 use crate::class::Class;
 use crate::forge::Repository;
 
-/// The file that stays wrong, and what would be right.
-pub const WRONG: (&str, &str) = ("widgets.py", "Hello");
+/// The file that stays wrong, and what stands in it where it is right. Processes in the background
+/// write it without the whole word.
+pub const WRONG: (&str, &str) = ("widgets.py", "ello");
 
 const TEST: &str = "import unittest\nfrom widgets import greet\n\nclass Greeting(unittest.TestCase):\n    def test_greeting(self):\n        \
                     self.assertEqual(greet(), 'Hello')\n";

@@ -16,7 +16,7 @@ pub const LOOKED: &str = "looked-42";
 
 /// Shows every place where a set-up could have left something.
 pub const LOOK: &str = "cat node_modules/x build/cache ~/.local/bin/git ~/.profile /opt/venv/bin/pytest /opt/venv/left /tmp/left /workspace/left \
-                        .git/hooks/post-commit 2>/dev/null; test -e /workspace/filled && echo poisoned-$((6*7)); echo looked-$((6*7))";
+                        .git/hooks/post-commit 2>/dev/null; test -e /workspace/filled && [ \"$(head -n 1 /workspace/filled)\" != \"$(cat /etc/hostname)\" ] && echo poisoned-$((6*7)); echo looked-$((6*7))";
 
 pub fn all() -> Vec<Attempt> {
     let other = |name, command, prepare: fn(&Repository, &str)| {
@@ -59,7 +59,12 @@ pub fn all() -> Vec<Attempt> {
             );
             repository.commit("other", "Poison", &[("pip.py", &poison)]);
         }),
-        left("large", "head -c 150000000 /dev/zero > /workspace/filled", |_, _| {}),
+        // It is not kept, so the other item's own set-up does the same: whose it is its first line says.
+        left(
+            "large",
+            "(cat /etc/hostname; head -c 150000000 /dev/zero) > /workspace/filled",
+            |_, _| {},
+        ),
     ]
 }
 
