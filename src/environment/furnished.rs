@@ -16,7 +16,7 @@ use tokio_util::io::ReaderStream;
 use super::EnvironmentError;
 use super::container;
 use super::docker::{Docker, Said};
-use super::furniture::{first_file, furniture};
+use super::furniture::{EXECUTOR_MODE, first_file, furniture};
 use super::specification::LABEL_INSTANCE;
 use super::user::{Owner, User};
 
@@ -53,7 +53,7 @@ impl Docker {
     ) -> Result<Furnished, EnvironmentError> {
         let fingerprint = self.fingerprints().of(executor).await;
         let executors = fingerprint.map_err(|error| unreadable(executor, &error))?;
-        let content = format!("{}/{}/{executors:016x}", said.id, said.user.name);
+        let content = format!("{}/{}/{executors:016x}/{EXECUTOR_MODE:o}", said.id, said.user.name);
         // Held while the image is made, so that concurrent callers wait instead of making another.
         let mut known = self.furnished_images().lock().await;
         let Some(images) = known.as_mut() else {

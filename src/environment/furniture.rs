@@ -9,6 +9,12 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use super::specification::{EXECUTOR, WORKSPACE};
 use super::user::Owner;
 
+/// Mode of the executor: its users run it and do not read it. The kernel lets nobody but root trace
+/// a program that its user may not read, or open its streams, from its first instruction on; the
+/// executor itself can ask for that only some instructions later.
+pub(super) const EXECUTOR_MODE: u32 = 0o711;
+const FOLDER_MODE: u32 = 0o755;
+
 /// Size of a tar block; entries are padded to it, and two empty blocks end the archive.
 const BLOCK: u64 = 512;
 
@@ -22,21 +28,21 @@ pub(super) fn furniture(
     let mut archive = Vec::new();
     for folder in [WORKSPACE.to_owned(), format!("{WORKSPACE}/project")] {
         let path = format!("{}/", folder.trim_start_matches('/'));
-        archive.extend(header(EntryType::Directory, &path, 0, owner)?.as_bytes());
+        archive.extend(header(EntryType::Directory, &path, (0, FOLDER_MODE), owner)?.as_bytes());
     }
     let root = Owner { uid: 0, gid: 0 };
     let path = EXECUTOR.trim_start_matches('/');
-    archive.extend(header(EntryType::Regular, path, size, root)?.as_bytes());
+    archive.extend(header(EntryType::Regular, path, (size, EXECUTOR_MODE), root)?.as_bytes());
     let filling = size.next_multiple_of(BLOCK) - size;
     let body = AsyncReadExt::chain(io::Cursor::new(archive), executor.take(size));
     Ok(body.chain(tokio::io::repeat(0).take(filling + 2 * BLOCK)))
 }
 
-fn header(kind: EntryType, path: &str, size: u64, owner: Owner) -> io::Result<Header> {
+fn header(kind: EntryType, path: &str, (size, mode): (u64, u32), owner: Owner) -> io::Result<Header> {
     let mut header = Header::new_gnu();
     header.set_entry_type(kind);
     header.set_path(path)?;
-    header.set_mode(0o755);
+    header.set_mode(mode);
     header.set_uid(owner.uid);
     header.set_gid(owner.gid);
     header.set_size(size);
@@ -89,7 +95,7 @@ mod tests {
             [
                 "workspace/ 7:8 755 \"\"",
                 "workspace/project/ 7:8 755 \"\"",
-                "usr/local/bin/coding-agent-executor 0:0 755 \"program\""
+                "usr/local/bin/coding-agent-executor 0:0 711 \"program\""
             ]
         );
     }
