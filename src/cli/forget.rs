@@ -1,5 +1,6 @@
 //! `forget`: erases what is stored of a task.
 
+use std::fmt::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -52,6 +53,7 @@ pub async fn run(config: Option<&Path>, task: &str) -> ExitCode {
 fn told(erased: &Erased) -> String {
     let mut text = if *erased
         == (Erased {
+            broken: erased.broken,
             is_rest_left: erased.is_rest_left,
             ..Erased::default()
         }) {
@@ -65,6 +67,17 @@ fn told(erased: &Erased) -> String {
             count(erased.kept as u64, "run"),
         )
     };
+    if erased.broken > 0 {
+        let (are, them) = match erased.broken {
+            1 => ("is broken and was left as it is", "it, and it is"),
+            _ => ("are broken and were left as they are", "them, and each is"),
+        };
+        let mirrors = count(erased.broken as u64, "mirror");
+        let _ = write!(
+            text,
+            "; {mirrors} {are}: the log names {them} made anew at its next use"
+        );
+    }
     if erased.is_rest_left {
         text.push_str(
             "; other processes are at work, so deleted parts of the store and of mirrors may be on the disk yet: call this again \

@@ -154,8 +154,9 @@ impl Incoming {
             Some(links) => writer.chain(&links, &acceptance.head).await?,
             None => writer.squashed(base, &acceptance.head).await?,
         };
+        let lock = self.mirror.lock().await?;
         self.take_in(base, &head).await?;
-        self.mirror.point(&name, &head).await?;
+        self.mirror.point(&lock, &name, &head).await?;
         Ok(Accepted {
             head,
             commits,
@@ -168,8 +169,9 @@ impl Incoming {
     pub async fn keep_as_is(self, acceptance: &Acceptance) -> Result<CommitId, RepositoryError> {
         let name = wip_ref(&acceptance.run)?;
         self.judged(acceptance).await?;
+        let lock = self.mirror.lock().await?;
         self.take_in(acceptance.base.as_ref(), &acceptance.head).await?;
-        self.mirror.point(&name, &acceptance.head).await?;
+        self.mirror.point(&lock, &name, &acceptance.head).await?;
         Ok(acceptance.head.clone())
     }
 

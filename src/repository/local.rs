@@ -61,7 +61,8 @@ impl Mirror {
             };
             written.await.map_err(|error| lock::at(&alternates, &error))?;
         }
-        mirror.point("refs/heads/main", &commit).await?;
+        let lock = mirror.lock().await?;
+        mirror.point(&lock, "refs/heads/main", &commit).await?;
         Ok((mirror, commit))
     }
 

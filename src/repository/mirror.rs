@@ -146,10 +146,12 @@ impl Mirror {
         Ok(())
     }
 
-    /// Points one of the run's refs to `commit`. Refs change under the lock only, so that a lock
-    /// file found under it must be stale.
-    pub(super) async fn point(&self, name: &str, commit: &CommitId) -> Result<(), RepositoryError> {
-        let _lock = self.lock().await?;
+    /// Points one of the run's refs to `commit`. Refs change under the lock only, so that left-over
+    /// lock files can be told from living ones.
+    ///
+    /// Whoever writes the commit's objects holds the lock from then on: nothing refers to them
+    /// before, so that a pruning in between would take them away.
+    pub(super) async fn point(&self, _lock: &File, name: &str, commit: &CommitId) -> Result<(), RepositoryError> {
         self.git("keeping a run's commits")
             .args(["update-ref", name, commit.as_str()])
             .bytes()
@@ -275,7 +277,8 @@ impl Mirror {
         }
     }
 
-    async fn is_sound(&self) -> bool {
+    /// Tells whether git finds nothing broken in it.
+    pub async fn is_sound(&self) -> bool {
         let checked = self
             .git("checking the mirror")
             .with(Effort::Transfer, &self.config)

@@ -159,8 +159,9 @@ impl Mirror {
             key: SigningKey::of(self.config())?,
             run,
         };
+        let lock = self.lock().await?;
         let one = writer.as_one(base, head, message).await?;
-        self.point(&accepted_ref(run)?, &one).await?;
+        self.point(&lock, &accepted_ref(run)?, &one).await?;
         Ok(one)
     }
 }

@@ -51,6 +51,8 @@ pub struct Erased {
     pub outputs: usize,
     /// Runs whose commits were kept in mirrors.
     pub kept: usize,
+    /// Mirrors that nothing could be asked of.
+    pub broken: usize,
     /// Something may be there yet, because other processes are at work: another call erases it.
     pub is_rest_left: bool,
 }
@@ -189,7 +191,9 @@ impl Service {
         self.erase_facts(&names).await?;
         let lines = self.erase_lines(names).await?;
         let outputs = self.erase_outputs(&runs).await?;
-        let (kept, is_pruned) = self.forget_commits(task, &runs).await?;
+        let is_quiet = store.held_elsewhere().await?.is_empty();
+        let prune = if is_quiet { Prune::Now } else { Prune::Old };
+        let (kept, broken) = self.forget_commits(task, &runs, prune).await?;
         let erased = store.erase_runs(&runs).await?;
         for task in &tasks {
             store.erase_followed(task).await?;
@@ -201,7 +205,8 @@ impl Service {
             lines,
             outputs,
             kept,
-            is_rest_left: !(is_pruned && is_settled),
+            broken,
+            is_rest_left: !(is_quiet && is_settled),
         }))
     }
 
@@ -236,18 +241,24 @@ impl Service {
         erasing.await?.context("removing the outputs of runs")
     }
 
-    /// Forgets the commits of runs in all mirrors. Returns of how many there were any, and whether
-    /// no object is left.
-    async fn forget_commits(&self, task: &TaskId, runs: &[RunId]) -> anyhow::Result<(usize, bool)> {
+    /// Forgets the commits of runs in all mirrors. Returns of how many there were any, and how many
+    /// mirrors are broken.
+    async fn forget_commits(&self, task: &TaskId, runs: &[RunId], prune: Prune) -> anyhow::Result<(usize, usize)> {
         let settings = &self.workshop.settings;
-        let is_quiet = self.workshop.store.held_elsewhere().await?.is_empty();
-        let prune = if is_quiet { Prune::Now } else { Prune::Old };
         let runs: Vec<String> = runs.iter().map(ToString::to_string).collect();
-        let mut kept = 0;
+        let (mut kept, mut broken) = (0, 0);
         for mirror in Mirror::all(&settings.repository, &settings.state_dir) {
             let is_own = task.repository().is_some_and(|name| mirror.is_called(name));
-            kept += mirror.forget_all(&runs, is_own, prune).await?;
+            match mirror.forget_all(&runs, is_own, prune).await {
+                Ok(count) => kept += count,
+                // One broken mirror must not keep the rest from being erased.
+                Err(error) if !mirror.is_sound().await => {
+                    tracing::warn!(mirror = %mirror.path().display(), "it is broken and was left as it is: {error}");
+                    broken += 1;
+                }
+                Err(error) => return Err(error.into()),
+            }
         }
-        Ok((kept, is_quiet))
+        Ok((kept, broken))
     }
 }

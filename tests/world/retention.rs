@@ -205,3 +205,49 @@ async fn a_conversation_goes_before_its_run_and_a_mirror_when_nobody_uses_it() {
     assert!(host.join("acme/widgets.git").exists(), "it is made again");
     world.finish().await;
 }
+
+/// Lays a mirror without a `HEAD` and one that was never finished where they are looked at first.
+fn break_mirrors(world: &World) -> Vec<std::path::PathBuf> {
+    let host = world.state_dir().join("mirrors/a.example/acme");
+    let places = ["broken.git", "half.git"].map(|name| host.join(name));
+    std::fs::create_dir_all(places[0].join("info")).unwrap();
+    std::fs::create_dir_all(&places[1]).unwrap();
+    std::fs::write(places[0].join("info/attributes"), "").unwrap();
+    places.into()
+}
+
+#[tokio::test]
+async fn a_broken_mirror_stops_neither_forgetting_nor_tidying() {
+    let world = World::start().await;
+    works(&world, WORD);
+    issue(&world, WORD);
+    assert_eq!(world.run().await.code, Some(0), "{}", world.story());
+    let broken = break_mirrors(&world);
+    let mirrors = world.state_dir().join("mirrors");
+    let own = std::fs::read_dir(&mirrors)
+        .unwrap()
+        .map(|entry| entry.unwrap().path().join("acme/widgets.git"))
+        .find(|path| path.exists())
+        .unwrap();
+
+    let ended = world.command(&["forget", "github:acme/widgets#1"]).await;
+
+    assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
+    let said = "; 1 mirror is broken and was left as it is: the log names it, and it is made anew at its next use";
+    assert!(ended.stdout.contains(said), "{ended:?}");
+    assert_eq!(files_with(&world, WORD), "", "{ended:?}");
+
+    let mut store = store(&world).await;
+    store
+        .execute("DELETE FROM remembered WHERE name = 'retention was kept'")
+        .await
+        .unwrap();
+    drop(store);
+    let lock = std::fs::File::open(own.with_added_extension("lock")).unwrap();
+    lock.set_modified(SystemTime::now() - Duration::from_hours(61 * 24))
+        .unwrap();
+    assert_eq!(world.run().await.code, Some(0), "{}", world.story());
+    assert!(!own.exists(), "{}", world.story());
+    assert!(broken.iter().all(|path| path.exists()));
+    world.finish().await;
+}

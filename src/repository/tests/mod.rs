@@ -6,6 +6,7 @@ mod folder;
 mod forks;
 mod hostile;
 mod mirroring;
+mod pruning;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
