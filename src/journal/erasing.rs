@@ -5,14 +5,17 @@
 //! which moves nothing. Readers pass over such lines. Compressed files are nobody's any more and
 //! are written anew beside the old one, which the new one replaces in one step.
 
+use std::borrow::Cow;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
+use std::ops::Range;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use flate2::Compression;
 use flate2::read::MultiGzDecoder;
 use flate2::write::GzEncoder;
+use serde::Deserialize;
 
 use super::LogConfig;
 use super::old_file::{self, OldFile};
@@ -32,17 +35,27 @@ impl Names {
         Self(names.into_iter().filter(|name| !name.is_empty()).collect())
     }
 
-    /// Tells whether a line mentions one of them; `…#1` is not mentioned by `…#12`.
+    /// Tells whether a line mentions one of them.
     pub fn are_in(&self, line: &str) -> bool {
-        self.0.iter().any(|name| {
-            let mut places = line.match_indices(name.as_str());
-            places.any(|(at, _)| !line[at + name.len()..].starts_with(|next: char| next.is_alphanumeric()))
-        })
+        !self.places(line).is_empty()
+    }
+
+    /// Returns where a line mentions them; `…#1` is not mentioned by `…#12`.
+    fn places(&self, line: &str) -> Vec<Range<usize>> {
+        let mentions = self.0.iter().flat_map(|name| line.match_indices(name.as_str()));
+        let places = mentions.map(|(at, name)| at..at + name.len());
+        places
+            .filter(|place| !line[place.end..].starts_with(|next: char| next.is_alphanumeric()))
+            .collect()
+    }
+
+    fn have(&self, name: &str) -> bool {
+        self.0.iter().any(|own| own == name)
     }
 }
 
-/// Erases the lines that mention one of `names`, and returns how many they were. What a crash
-/// leaves undone the next call does.
+/// Erases the lines about `names`, and the names in lines about other tasks; returns how many lines
+/// they were. What a crash leaves undone the next call does.
 pub fn erase(config: &LogConfig, names: &Names) -> io::Result<u64> {
     // Two at once would write the same new file and put a mixture of both in the old one's place.
     fs::create_dir_all(&config.directory)?;
@@ -75,11 +88,30 @@ pub fn erase(config: &LogConfig, names: &Names) -> io::Result<u64> {
     Ok(erased)
 }
 
-/// Finds the lines that are to go. The lines of a log event of several go with its first.
+/// What a line is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Subject {
+    /// One of the names.
+    Named,
+    /// Another task.
+    Other,
+    /// No task in particular.
+    None,
+}
+
+/// The fields of a fact that tell what it is about.
+#[derive(Deserialize)]
+struct Fields {
+    task: Option<String>,
+    run: Option<String>,
+}
+
+/// Finds what is to go of each line. The lines of a log event of several go with its first. Of a
+/// line about another task only the names go: the rest is what is known of that one.
 struct Finder<'a> {
     names: &'a Names,
     is_journal: bool,
-    is_in_event: bool,
+    event: Subject,
 }
 
 impl<'a> Finder<'a> {
@@ -87,15 +119,53 @@ impl<'a> Finder<'a> {
         Self {
             names,
             is_journal: file.is_journal(),
-            is_in_event: false,
+            event: Subject::None,
         }
     }
 
-    fn takes(&mut self, line: &[u8]) -> bool {
+    /// Returns which bytes of the line go.
+    fn taken(&mut self, line: &[u8]) -> Vec<Range<usize>> {
+        let text = String::from_utf8_lossy(line);
+        // Where bytes were exchanged, places in the text are none in the line.
+        let is_text = matches!(text, Cow::Borrowed(_));
         let begins_event = self.is_journal || line.first().is_some_and(u8::is_ascii_digit);
-        let is_named = self.names.are_in(&String::from_utf8_lossy(line));
-        self.is_in_event = is_named || (self.is_in_event && !begins_event);
-        self.is_in_event && !line.trim_ascii().is_empty()
+        let places = self.names.places(&text);
+        if begins_event {
+            self.event = self.subject(&text);
+        }
+        if self.event == Subject::None && !places.is_empty() {
+            self.event = Subject::Named;
+        }
+        match self.event {
+            Subject::Named if !line.trim_ascii().is_empty() => {
+                vec![Range {
+                    start: 0,
+                    end: line.strip_suffix(b"\n").unwrap_or(line).len(),
+                }]
+            }
+            Subject::Other if is_text => places,
+            Subject::Named | Subject::Other | Subject::None => Vec::new(),
+        }
+    }
+
+    fn subject(&self, line: &str) -> Subject {
+        let names: Vec<String> = if self.is_journal {
+            let fields = serde_json::from_str::<Fields>(line).ok();
+            fields
+                .into_iter()
+                .flat_map(|fields| [fields.task, fields.run])
+                .flatten()
+                .collect()
+        } else {
+            let words = line.split([' ', '{', '}', '\n']);
+            let values = words.filter_map(|word| word.strip_prefix("task=").or(word.strip_prefix("run=")));
+            values.map(|value| value.trim_matches('"').to_owned()).collect()
+        };
+        match names.as_slice() {
+            [] => Subject::None,
+            names if names.iter().any(|name| self.names.have(name)) => Subject::Named,
+            _ => Subject::Other,
+        }
     }
 }
 
@@ -103,26 +173,25 @@ impl<'a> Finder<'a> {
 fn blank_out(file: &OldFile, names: &Names) -> io::Result<u64> {
     let mut plain = OpenOptions::new().read(true).write(true).open(&file.path)?;
     lock(&plain)?;
-    let mut found = Vec::new();
+    let (mut found, mut lines_found) = (Vec::new(), 0);
     let mut finder = Finder::new(file, names);
     let (mut place, mut line) = (0, Vec::new());
     let mut lines = BufReader::new(&plain);
     while lines.read_until(b'\n', &mut line)? > 0 {
-        if finder.takes(&line) {
-            let text = line.strip_suffix(b"\n").unwrap_or(&line).len();
-            found.push((place, text));
-        }
+        let taken = finder.taken(&line);
+        lines_found += u64::from(!taken.is_empty());
+        found.extend(taken.into_iter().map(|part| (place + part.start as u64, part.len())));
         place += line.len() as u64;
         line.clear();
     }
-    for (place, length) in &found {
-        plain.seek(SeekFrom::Start(*place))?;
-        plain.write_all(&vec![b' '; *length])?;
+    for (place, length) in found {
+        plain.seek(SeekFrom::Start(place))?;
+        plain.write_all(&vec![b' '; length])?;
     }
     plain.sync_data()?;
     // The rest of a compression that was killed; the lock says that none is going on.
     remove_if_there(&file.path.with_added_extension("gz.partial"))?;
-    Ok(found.len() as u64)
+    Ok(lines_found)
 }
 
 fn rewrite(file: &OldFile, names: &Names) -> io::Result<u64> {
@@ -133,9 +202,12 @@ fn rewrite(file: &OldFile, names: &Names) -> io::Result<u64> {
     let mut lines = BufReader::new(MultiGzDecoder::new(File::open(&file.path)?));
     let mut line = Vec::new();
     while lines.read_until(b'\n', &mut line)? > 0 {
-        if finder.takes(&line) {
-            found += 1;
-        } else {
+        let taken = finder.taken(&line);
+        found += u64::from(!taken.is_empty());
+        for part in taken {
+            line[part].fill(b' ');
+        }
+        if !line.trim_ascii().is_empty() {
             kept.write_all(&line)?;
         }
         line.clear();
@@ -241,6 +313,59 @@ mod tests {
         assert_eq!(unpacked(&old), twelve);
         // These three, and the lock that keeps two from erasing at once.
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 4);
+    }
+
+    #[test]
+    fn a_line_of_another_task_loses_the_name_and_keeps_the_rest() {
+        let folder = tempfile::tempdir().unwrap();
+        let today = folder.path().join("journal-2026-11-22.jsonl");
+        let log = folder.path().join("coding-agent.2026-11-22.log");
+        let old = folder.path().join("journal-2026-11-21.jsonl.gz");
+        let other = fact("github:a/b#2", "like github:a/b#1, said github:a/b#12");
+        fs::write(&today, format!("{other}{}", fact("github:a/b#1", "like github:a/b#2"))).unwrap();
+        fs::write(
+            &log,
+            "2026-11-22T12:00:00Z WARN x: like github:a/b#1 task=github:a/b#2\n2026-11-22T12:00:01Z WARN x: github:a/b#1 waits\n",
+        )
+        .unwrap();
+        let mut packed = GzEncoder::new(File::create(&old).unwrap(), Compression::default());
+        packed.write_all(other.as_bytes()).unwrap();
+        packed.finish().unwrap();
+
+        let names = Names::new(["github:a/b#1".to_owned()]);
+        assert_eq!(erase(&config(folder.path()), &names).unwrap(), 5);
+
+        let left = other.replacen("github:a/b#1,", "            ,", 1);
+        assert_eq!(fs::read_to_string(&today).unwrap().trim_end(), left.trim_end());
+        assert_eq!(unpacked(&old), left);
+        assert_eq!(
+            fs::read_to_string(&log).unwrap().trim_end(),
+            "2026-11-22T12:00:00Z WARN x: like              task=github:a/b#2"
+        );
+    }
+
+    #[test]
+    fn two_at_once_leave_each_file_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let old = folder.path().join("journal-2026-11-21.jsonl.gz");
+        let mut packed = GzEncoder::new(File::create(&old).unwrap(), Compression::default());
+        for number in 0..20_000 {
+            packed
+                .write_all(fact(&format!("github:a/b#{}", number % 3), &number.to_string()).as_bytes())
+                .unwrap();
+        }
+        packed.finish().unwrap();
+
+        let erases = |task: &str| {
+            let (config, names) = (config(folder.path()), Names::new([task.to_owned()]));
+            std::thread::spawn(move || erase(&config, &names).unwrap())
+        };
+        let both = [erases("github:a/b#0"), erases("github:a/b#1")];
+
+        assert_eq!(both.map(|one| one.join().unwrap()), [6_667, 6_667]);
+        let left = unpacked(&old);
+        assert_eq!(left.lines().count(), 6_666);
+        assert!(left.lines().all(|line| line.contains("github:a/b#2")));
     }
 
     #[test]
