@@ -1,8 +1,8 @@
 //! A configured MCP server as a child process behind the guard.
 //!
 //! It gets only four variables of the worker's environment, besides those that its configuration
-//! gives. Its stderr goes to the log, line by line; the last lines are kept for the error when it
-//! dies.
+//! gives. Its stderr goes to the log, line by line, up to a bound; the last lines are kept
+//! for the error when it dies.
 
 use anyhow::Context;
 use async_trait::async_trait;
@@ -32,6 +32,12 @@ const MAX_LINE_BYTES: usize = 8 * 1024;
 
 const LAST_LINES: usize = 3;
 
+/// Most bytes of a server's stderr in the log, for each run: one that writes without an end would
+/// fill the day's log, and nothing else could be noted there.
+const MAX_LOGGED_BYTES: usize = 1024 * 1024;
+/// What a line takes besides its text.
+const LINE_OVERHEAD: usize = 100;
+
 /// Time that the guard itself may take beyond what it allows the server.
 const GUARD_MARGIN: Duration = Duration::from_secs(10);
 
@@ -41,7 +47,31 @@ pub(super) struct StdioServer {
     command: Vec<String>,
     env: BTreeMap<String, SecretString>,
     guard: PathBuf,
-    last_lines: Arc<Mutex<VecDeque<String>>>,
+    said: Arc<Mutex<Said>>,
+}
+
+/// What a server wrote to stderr, over all its starts.
+#[derive(Default)]
+struct Said {
+    last_lines: VecDeque<String>,
+    logged: usize,
+}
+
+impl Said {
+    /// Logs a line while there is room, and keeps it as the last.
+    fn take(&mut self, server: &str, line: String) {
+        let had_room = self.logged < MAX_LOGGED_BYTES;
+        self.logged = self.logged.saturating_add(line.len() + LINE_OVERHEAD);
+        if self.logged < MAX_LOGGED_BYTES {
+            tracing::info!(target: "mcp", server, "{line}");
+        } else if had_room {
+            tracing::warn!(target: "mcp", server, "the rest of what it writes to stderr is left out");
+        }
+        self.last_lines.push_back(line);
+        if self.last_lines.len() > LAST_LINES {
+            self.last_lines.pop_front();
+        }
+    }
 }
 
 impl StdioServer {
@@ -51,7 +81,7 @@ impl StdioServer {
             command: config.command.clone(),
             env: config.env.clone(),
             guard: guard.to_owned(),
-            last_lines: Arc::default(),
+            said: Arc::default(),
         }
     }
 
@@ -86,7 +116,7 @@ impl Connect for StdioServer {
         let stdin = child.stdin.take().context("the server has no stdin")?;
         let stdout = child.stdout.take().context("the server has no stdout")?;
         let stderr = child.stderr.take().context("the server has no stderr")?;
-        let draining = tokio::spawn(drain(stderr, self.name.clone(), Arc::clone(&self.last_lines)));
+        let draining = tokio::spawn(drain(stderr, self.name.clone(), Arc::clone(&self.said)));
         Ok(Connection {
             reader: Box::new(stdout),
             writer: Box::new(stdin),
@@ -96,11 +126,11 @@ impl Connect for StdioServer {
 
     fn description(&self) -> String {
         let command = self.command.join(" ");
-        let lines = self.last_lines.lock().unwrap_or_else(PoisonError::into_inner);
-        if lines.is_empty() {
+        let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        if said.last_lines.is_empty() {
             return format!("`{command}`");
         }
-        let said = lines.iter().cloned().collect::<Vec<_>>().join(" | ");
+        let said = said.last_lines.iter().cloned().collect::<Vec<_>>().join(" | ");
         format!("`{command}` (which said last: {said})")
     }
 }
@@ -121,15 +151,10 @@ async fn end(mut guard: Child, draining: JoinHandle<()>) {
     let _ = timeout(GUARD_MARGIN, draining).await;
 }
 
-async fn drain(stderr: impl AsyncRead + Unpin, server: String, last_lines: Arc<Mutex<VecDeque<String>>>) {
+async fn drain(stderr: impl AsyncRead + Unpin, server: String, said: Arc<Mutex<Said>>) {
     let mut stderr = BufReader::new(stderr);
     while let Some(line) = next_line(&mut stderr).await {
-        tracing::info!(target: "mcp", server, "{line}");
-        let mut lines = last_lines.lock().unwrap_or_else(PoisonError::into_inner);
-        lines.push_back(line);
-        if lines.len() > LAST_LINES {
-            lines.pop_front();
-        }
+        said.lock().unwrap_or_else(PoisonError::into_inner).take(&server, line);
     }
 }
 

@@ -123,6 +123,57 @@ async fn requests_that_nobody_expects_end_the_session() {
     floods("hose/ping").await;
 }
 
+/// An MCP server that, once its tool is called, complains 20 MB long.
+const COMPLAINER: &str = r#"
+import json, sys
+def say(number, result):
+    sys.stdout.write(json.dumps({"jsonrpc": "2.0", "id": number, "result": result}) + "\n")
+    sys.stdout.flush()
+for line in sys.stdin:
+    request = json.loads(line)
+    method, number = request.get("method"), request.get("id")
+    if method == "initialize":
+        say(number, {"protocolVersion": request["params"]["protocolVersion"], "capabilities": {"tools": {}},
+            "serverInfo": {"name": "complainer", "version": "1"}})
+    elif method == "tools/list":
+        say(number, {"tools": [{"name": "complain", "inputSchema": {"type": "object"}}]})
+    elif method == "tools/call":
+        for turn in range(20000):
+            print("x" * 1000, file=sys.stderr)
+        say(number, {"content": [{"type": "text", "text": "complained"}]})
+"#;
+
+#[tokio::test]
+async fn what_a_server_complains_of_does_not_fill_the_log() {
+    let mut world = World::start().await;
+    world.configure(|config| {
+        config["mcp_servers"] = json!([{ "mcp_server_name": "complainer", "command": ["python3", "-c", COMPLAINER] }]);
+    });
+    world
+        .model
+        .plans(Plan::of(&["write"]).in_environment("python"))
+        .calls("complainer/complain", json!({}))
+        .calls("complainer/complain", json!({}))
+        .calls(
+            "workspace/write_file",
+            json!({ "path": "a.txt", "content": "A line.\n" }),
+        )
+        .done("Wrote it.");
+    world.github.open_issue("Write a.txt").label("coding agent");
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    let size = log_size(&world);
+    assert!((MEGABYTE / 2..2 * MEGABYTE).contains(&size), "the log has {size} bytes");
+    assert!(
+        world
+            .story()
+            .contains("the rest of what it writes to stderr is left out")
+    );
+    world.finish().await;
+}
+
 /// Opening a stream, or the memory, of a process is refused to others of the same user; what the
 /// process starts is not affected.
 #[tokio::test]
@@ -130,7 +181,7 @@ async fn no_process_in_the_container_gets_at_the_executor() {
     let world = World::start().await;
     let tries = "n=0; for p in /proc/[0-9]*; do [ \"$(cat $p/comm)\" = coding-agent-ex ] || continue; n=$((n+1)); \
                  (: > $p/fd/1) 2>/dev/null && echo opened; (: > $p/mem) 2>/dev/null && echo written; cat $p/environ >/dev/null 2>&1 && echo read; \
-                 done; echo \"tried $n of them\"; cat /proc/self/environ >/dev/null && echo own";
+                 done; (: < /usr/local/bin/coding-agent-executor) 2>/dev/null && echo 'the program'; echo \"tried $n of them\"; cat /proc/self/environ >/dev/null && echo own";
     world
         .model
         .plans(Plan::of(&["write"]).in_environment("python"))
@@ -148,7 +199,7 @@ async fn no_process_in_the_container_gets_at_the_executor() {
     assert!(!told.contains("tried 0 of them") && told.contains("own"), "{told}");
     // The command itself names them, too.
     let printed = told.rsplit("\"output\":").next().unwrap_or_default();
-    for reached in ["opened", "written", "read"] {
+    for reached in ["opened", "written", "read", "the program"] {
         assert!(!printed.contains(reached), "{told}");
     }
     world.finish().await;
