@@ -29,6 +29,14 @@ pub enum Told {
     Here(Visited),
 }
 
+/// Begins with another run at each moment: a round may end before its last one, which would
+/// otherwise never be looked after.
+fn turned(mut runs: Vec<RunId>, moment: u32) -> Vec<RunId> {
+    let first = usize::try_from(moment).unwrap_or_default() % runs.len().max(1);
+    runs.rotate_left(first);
+    runs
+}
+
 impl Service {
     /// Attends to runs that wait for people or are postponed, for about a minute at most, and wakes
     /// consumers for those that continue.
@@ -37,13 +45,8 @@ impl Service {
         let begun = Instant::now();
         let mut waiting = store.set_aside().await?;
         waiting.extend(store.parked(Utc::now()).await?);
+        for run in turned(waiting, Utc::now().timestamp_subsec_micros()) {
         // A round may end before its last run, so each begins with another one.
-        let now = usize::try_from(Utc::now().timestamp_subsec_micros()).unwrap_or_default();
-        let first = now % waiting.len().max(1);
-        waiting.rotate_left(first);
-        for run in waiting {
-            // If the forge does not answer, each run may take long; the rest is left for the next
-            // round.
             if self.stop.asked.is_cancelled() || begun.elapsed() > LONGEST_ROUND {
                 return Ok(());
             }
@@ -83,5 +86,20 @@ impl Service {
             self.bell.ring();
         }
         Ok(Some(attended))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_run_is_the_first_of_some_rounds_and_in_all_of_them() {
+        let runs = [RunId::new(), RunId::new(), RunId::new()];
+        let rounds: Vec<_> = (0..6).map(|moment| turned(runs.into(), moment)).collect();
+        let firsts: Vec<_> = rounds.iter().map(|round| round[0]).collect();
+        assert_eq!(firsts, [runs, runs].concat());
+        assert!(rounds.iter().all(|round| runs.iter().all(|run| round.contains(run))));
+        assert_eq!(turned(Vec::new(), 7), []);
     }
 }

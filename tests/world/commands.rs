@@ -315,3 +315,61 @@ async fn on_gitlab_an_id_is_taken_and_told_as_well() {
     "#);
     world.finish().await;
 }
+
+/// Returns how often the forge was asked what somebody may do.
+fn asked_about(world: &World, login: &str) -> usize {
+    let route = format!("/collaborators/{login}/permission");
+    let requests = world.github.requests();
+    requests.iter().filter(|request| request.path.contains(&route)).count()
+}
+
+#[tokio::test]
+async fn many_commands_of_a_stranger_cost_one_question_in_each_look() {
+    let mut world = World::start().await;
+    world.configure(|config| config["steering"] = json!({ "interval_seconds": 3600 }));
+    world
+        .model
+        .plans(plan())
+        .calls("agent/ask_people", json!({ "question": "Red or blue?" }));
+    let issue = world.github.open_issue("Paint it").label("coding agent");
+    world.run().await;
+    assert_eq!(issue.labels(), ["coding agent waiting"], "{}", world.story());
+    for number in 0..20 {
+        issue.comment("mallory", &format!("/agent budget {number}M"));
+    }
+    let before = asked_about(&world, "mallory");
+
+    assert_eq!(world.run().await.stdout, "", "{}", world.story());
+
+    let questions = asked_about(&world, "mallory") - before;
+    // One more where the rights are asked when the comments are sorted.
+    assert!((1..=2).contains(&questions), "{questions}");
+    issue.comment("alice", "/agent stop");
+    world.run().await;
+    assert_eq!(issue.labels(), ["coding agent stopped"], "{}", world.story());
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn many_comments_of_a_stranger_below_a_request_cost_one_question_in_each_look() {
+    let world = world().await;
+    world
+        .model
+        .plans(plan())
+        .calls(COMMAND, write("red"))
+        .done("It is red.");
+    world.github.open_issue("Paint it").label("coding agent");
+    world.run().await;
+    let pull = world.github.pulls().remove(0);
+    for number in 0..20 {
+        pull.comment("mallory", &format!("Word {number}"));
+        pull.comment("mallory", "/agent stop");
+    }
+    let before = asked_about(&world, "mallory");
+
+    assert_eq!(world.run().await.stdout, "", "{}", world.story());
+
+    assert_eq!(asked_about(&world, "mallory") - before, 1);
+    assert_eq!(ignored(&world).len(), 40);
+    world.finish().await;
+}

@@ -1,5 +1,7 @@
 //! What people said of a pull/merge request since the last look.
 
+use std::collections::HashMap;
+
 use super::super::Service;
 use super::super::forges::Connected;
 use super::super::producer::AdmitError;
@@ -31,6 +33,9 @@ impl Service {
         let heard = self.heard_before(task).await?;
         notes.heard.clear();
         let mut news = News::default();
+        // Each account is asked about once in a look: else a stranger's many comments would each
+        // cost a request, and use up what the forge allows in an hour.
+        let mut rights = HashMap::new();
         for comment in comments {
             let now = HeardComment::of(&comment);
             let is_known = now.is_in(&heard);
@@ -38,7 +43,13 @@ impl Service {
             let command = Said::of(&comment.body).command;
             if !is_known && (command.is_some() || !is_unasked) {
                 let standing = Authority::whom(connected.forge.as_ref(), &comment);
-                let is_heard = standing.asked(connected.forge.as_ref(), task, &comment).await?;
+                let who = comment.who();
+                let account = (who.login.to_owned(), who.id, comment.is_bot);
+                let is_heard = match rights.get(&account) {
+                    Some(is_heard) => *is_heard,
+                    None => standing.asked(connected.forge.as_ref(), task, &comment).await?,
+                };
+                rights.insert(account, is_heard);
                 if !is_heard {
                     self.ignore(task, &comment, standing);
                 } else if command == Some(Command::Stop) {
