@@ -188,6 +188,8 @@ async fn tests(run: &mut Run, head: &CommitId) -> Result<Vec<(String, Whose)>, I
 async fn check_one(run: &mut Run, wanted: &Wanted, site: &mut Site<'_>) -> Result<Checked, Interruption> {
     let (command, expected) = (&wanted.check.command, wanted.check.expect_exit.into());
     let mut ended = run_check(run, command, site).await?;
+    // What took the container for checks down must not be let at the one with the work.
+    let is_harmful = site.place == Some(CheckedIn::Fresh) && site.check_container.is_none();
     let mut checked = Checked::new(command, expected, &ended);
     // What the plan promises must pass, and what cannot be started cannot have failed before
     // either.
@@ -195,7 +197,7 @@ async fn check_one(run: &mut Run, wanted: &Wanted, site: &mut Site<'_>) -> Resul
     if may_have_failed_before && let Some(before) = before(run, &checked, site).await? {
         checked.weigh(&ended, &before);
     }
-    if checked.is_open() && site.place == Some(CheckedIn::Fresh) {
+    if checked.is_open() && site.place == Some(CheckedIn::Fresh) && !is_harmful {
         let at_work = run_at_work(run, command).await?;
         checked.passes_only_at_work = at_work.exit_code == Some(expected);
         if !checked.passes_only_at_work && ended.did_not_start() && !at_work.did_not_start() {
@@ -238,9 +240,7 @@ async fn before(run: &mut Run, checked: &Checked, site: &mut Site<'_>) -> Result
     let ended = if site.place == Some(CheckedIn::Fresh) {
         // In a container of its own: the tests of the result have run in the other one, and may
         // have left something there.
-        let check_container =
-            check_container::with_check_container(run, &mut site.check_container, workspace.base()).await?;
-        ended(check_container::execute_at(run, check_container, &checked.command).await?)
+        run_in_check_container(run, &mut site.check_container, workspace.base(), &checked.command).await?
     } else {
         match workspace.exchange_for_base().await.map_err(Interruption::from) {
             Ok(()) => {}
@@ -269,19 +269,28 @@ async fn run_check(run: &mut Run, command: &str, site: &mut Site<'_>) -> Result<
     };
     site.place = Some(place);
     if place == CheckedIn::Fresh {
-        let check_container = check_container::with_check_container(run, &mut site.check_container, site.head).await?;
-        return match check_container::execute_at(run, check_container, command).await {
-            Ok(output) => Ok(ended(output)),
-            // The check took its own container down. The one with the work is another, and the
-            // model is told.
-            Err(Interruption::WorkspaceLost(reason)) => {
-                check_container::close_check_container(&mut run.claim, &mut site.check_container).await;
-                Ok(Ended::new(None, reason, PROJECT))
-            }
-            Err(interruption) => Err(interruption),
-        };
+        return run_in_check_container(run, &mut site.check_container, site.head, command).await;
     }
     run_at_work(run, command).await
+}
+
+/// Runs a command in the container for checks, with `commit` in it. A command that takes this
+/// container down has no exit code: the container with the work is another, and the model is told.
+async fn run_in_check_container(
+    run: &mut Run,
+    check_container: &mut Option<CheckContainer>,
+    commit: &CommitId,
+    command: &str,
+) -> Result<Ended, Interruption> {
+    let opened = check_container::with_check_container(run, check_container, commit).await?;
+    match check_container::execute_at(run, opened, command).await {
+        Ok(output) => Ok(ended(output)),
+        Err(Interruption::WorkspaceLost(reason)) => {
+            check_container::close_check_container(&mut run.claim, check_container).await;
+            Ok(Ended::new(None, reason, PROJECT))
+        }
+        Err(interruption) => Err(interruption),
+    }
 }
 
 /// Runs it where the model worked, on exactly what was committed.
