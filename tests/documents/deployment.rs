@@ -204,3 +204,19 @@ fn the_systemd_units_are_understood_and_fit_the_program() {
         assert_eq!(ours, Vec::<&str>::new());
     }
 }
+
+#[test]
+fn programs_that_tool_servers_fetch_have_a_place_in_the_worker_s_container() {
+    let compose = compose();
+    let service = &compose["services"]["coding-agent"];
+    assert_eq!(service["read_only"].as_bool(), Some(true));
+    let home = service["environment"]["HOME"].as_str().unwrap();
+    // A named volume can be written, and what lies in it can be run; neither holds for the rest.
+    let volumes = service["volumes"].as_sequence().unwrap().iter();
+    let named: Vec<_> = volumes
+        .filter_map(|volume| volume.as_str()?.split_once(':'))
+        .filter(|(source, _)| !source.starts_with(['.', '/']))
+        .collect();
+    let (name, _) = named.iter().find(|(_, target)| *target == home).unwrap();
+    assert!(compose["volumes"].as_mapping().unwrap().contains_key(*name));
+}
