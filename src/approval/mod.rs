@@ -21,6 +21,9 @@ pub struct Question {
     pub id: Uuid,
     /// Digest of all that an approval would cover.
     pub digest: Digest,
+    /// The commit that would be pushed: where an approval becomes void, it tells what changed since.
+    #[serde(default)]
+    pub commit: String,
     pub at: DateTime<Utc>,
 }
 
@@ -30,6 +33,9 @@ pub struct Grant {
     /// The id of the question.
     pub id: Uuid,
     pub digest: Digest,
+    /// The commit that was to be pushed.
+    #[serde(default)]
+    pub commit: String,
     pub by: String,
 }
 
@@ -52,10 +58,11 @@ pub enum Refusal {
 }
 
 impl Question {
-    pub fn new(digest: Digest) -> Self {
+    pub fn new(digest: Digest, commit: &str) -> Self {
         Self {
             id: Uuid::now_v7(),
             digest,
+            commit: commit.to_owned(),
             at: Utc::now(),
         }
     }
@@ -76,6 +83,7 @@ impl Question {
         Grant {
             id: self.id,
             digest: self.digest.clone(),
+            commit: self.commit.clone(),
             by: by.to_owned(),
         }
     }
@@ -97,7 +105,7 @@ mod tests {
 
     #[test]
     fn a_word_counts_after_the_question_or_with_its_digest() {
-        let question = Question::new(Digest::of(&[b"what"]));
+        let question = Question::new(Digest::of(&[b"what"]), "");
         let right: Beginning = question.digest.as_str()[..8].parse().unwrap();
         let wrong: Beginning = "0123456789".parse().unwrap();
         for (digest, is_later, expected) in [

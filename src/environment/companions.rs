@@ -1,5 +1,6 @@
 //! Service containers, started in the network of a run's container and removed with it.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use bollard::query_parameters::{CreateContainerOptionsBuilder, LogsOptionsBuilder};
@@ -101,7 +102,7 @@ impl Docker {
             .ask(client.start_container(&id, None))
             .await
             .map_err(failed)?;
-        Ok(Container::new(self.engine.clone(), id, ANSWER))
+        Ok(Container::new(self.engine.clone(), id, ANSWER).of_image(said.digest))
     }
 
     /// Returns the end of a container's log; empty if it cannot be read.
@@ -130,6 +131,14 @@ impl Docker {
 }
 
 impl Companions<'_> {
+    /// Returns their names, with the digests of their images.
+    pub fn digests(&self) -> BTreeMap<String, String> {
+        let digests = self.started.iter();
+        digests
+            .map(|(name, _, container)| ((*name).to_owned(), container.digest().to_owned()))
+            .collect()
+    }
+
     /// Waits until all services are ready.
     pub async fn until_ready(&self) -> Result<(), EnvironmentError> {
         let waits = self.started.iter().map(|(name, service, container)| async move {

@@ -1,6 +1,8 @@
 //! What can have happened. Each fact is in the past tense and says it all: nobody has to look up an
 //! earlier line.
 
+use std::collections::BTreeMap;
+
 use chrono::DateTime;
 use chrono::SecondsFormat;
 use chrono::Utc;
@@ -75,6 +77,9 @@ pub enum Fact {
         /// The image's digest with its name, or its id where no registry knows it.
         #[serde(default)]
         digest: String,
+        /// Likewise of the services that were started with it, by their names.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        services: BTreeMap<String, String>,
         container: String,
         milliseconds: u64,
         /// It began where the same set-up had ended before.

@@ -1,6 +1,7 @@
 //! A container with the project in it and the tools at hand. Nothing of it is the run's own, so
 //! that it can be opened while the run still plans.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -62,6 +63,8 @@ pub(crate) struct OpenedWorkspace {
     pub(crate) workspace: Workspace,
     /// The built-in tools.
     pub(crate) tools: McpServer,
+    /// The services that were started with it.
+    pub(crate) services: BTreeMap<String, String>,
     /// The container was started before and waited for the run.
     pub(crate) has_waited: bool,
 }
@@ -125,6 +128,7 @@ impl Opening {
         Ok(OpenedWorkspace {
             workspace: workspace.with(way_out),
             tools,
+            services: BTreeMap::new(),
             has_waited: false,
         })
     }
@@ -215,8 +219,9 @@ impl Opening {
             };
             let companions = async {
                 let started = docker.start_companions(start, &container).await;
-                let ready = started.map_err(Flaw::elsewhere)?.until_ready().await;
-                ready.map_err(Flaw::elsewhere)
+                let started = started.map_err(Flaw::elsewhere)?;
+                started.until_ready().await.map_err(Flaw::elsewhere)?;
+                Ok(started.digests())
             };
             let connecting = async {
                 let tools = match begun.tools {
@@ -235,9 +240,10 @@ impl Opening {
             furnished = furnishing => furnished,
         };
         match furnished {
-            Ok((workspace, way_out, (), tools)) => Ok(OpenedWorkspace {
+            Ok((workspace, way_out, services, tools)) => Ok(OpenedWorkspace {
                 workspace: workspace.with(way_out),
                 tools,
+                services,
                 has_waited: begun.mark.is_some(),
             }),
             Err(flaw) => {

@@ -46,6 +46,8 @@ async fn a_change_of_a_protected_file_waits_for_a_word_and_is_delivered_after_it
 
     An approval pushes 1 commit to the branch `coding-agent/1-build-it-on-each-push`: 2 changed lines in 2 files, also what is not shown here. The branch can be deleted again; what the forge runs because of the push cannot be undone.
 
+    It was made and checked in the environment `python`.
+
     `/agent approve DIGEST` delivers it as it is, `/agent deny <reason>` ends it.
 
     <sub>Question `RUN`, digest `DIGEST`</sub>
@@ -154,6 +156,8 @@ async fn a_secret_is_found_in_every_commit_of_a_result_and_told_without_its_valu
     - `settings.py`, line 2, holds what looks like a secret (github-token)
 
     An approval pushes 2 commits to the branch `coding-agent/1-add-settings`: 1 changed line in 1 file, also what is not shown here. The branch can be deleted again; what the forge runs because of the push cannot be undone.
+
+    It was made and checked in the environment `python`.
 
     `/agent approve DIGEST` delivers it as it is, `/agent deny <reason>` ends it.
 

@@ -49,6 +49,14 @@ async fn a_service_is_there_when_the_work_begins_and_gone_when_it_ends() {
 
     let program = world.spawn(&["run"]);
     world.model.until_held(1).await;
+    let journal = world.journal();
+    let started = journal
+        .iter()
+        .find(|entry| entry["fact"] == "environment_started")
+        .unwrap();
+    let services = started["services"].as_object().unwrap();
+    assert_eq!(services.keys().collect::<Vec<_>>(), ["web"]);
+    assert!(services["web"].as_str().unwrap().contains("sha256:"), "{started}");
     let mut containers = world.containers().await;
     containers.sort();
     let docker = Docker::connect_with_defaults().unwrap();

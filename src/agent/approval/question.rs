@@ -1,6 +1,7 @@
 //! A result that waits for people's word: the question they are asked, and what answers it.
 
 use crate::agent::claim::Claim;
+use crate::agent::workspace::open;
 use std::collections::BTreeSet;
 
 use crate::agent::record::hold_reason::{HoldReason, HoldReasons};
@@ -50,7 +51,14 @@ pub(crate) async fn put_question(
         .collect();
     let files = in_order(touched, |path| objected.contains(path));
     let (diff, unseen) = excerpt(claim, mirror, (base, head), &files).await?;
-    let question = Question::new(digest);
+    let question = Question::new(digest, head.as_str());
+    // What was allowed before was another result, or it would not be asked again.
+    let void = claim.record.approval.take();
+    let changed = match &void {
+        Some(grant) => changed_since(mirror, &grant.commit, head).await,
+        None => Vec::new(),
+    };
+    let environment = open::environment(claim).map_or(String::new(), |(name, _)| name);
     claim.note(Fact::ApprovalRequested {
         id: question.id,
         digest: question.digest.as_str().to_owned(),
@@ -58,8 +66,9 @@ pub(crate) async fn put_question(
     let at = question.at;
     claim.record.paused = Some(Paused {
         by: PausedBy::Objections(Box::new(HeldResult {
-            // What was allowed before was another result, or it would not be asked again.
-            is_void: claim.record.approval.take().is_some(),
+            is_void: void.is_some(),
+            changed,
+            environment,
             question: Some(question),
             objections: objections.shown,
             more: objections.more,
@@ -167,4 +176,13 @@ fn is_later(claim: &Claim, order: &Order, question: &Question) -> bool {
             heard.key.kind == CommentKind::Comment && put.is_some_and(|put| heard.key.number > put.0)
         }
     }
+}
+
+/// Returns the files in which two results differ; none where the old one is gone or had the same.
+async fn changed_since(mirror: &Mirror, before: &str, now: &CommitId) -> Vec<String> {
+    let Ok(before) = before.parse::<CommitId>() else {
+        return Vec::new();
+    };
+    let touched = mirror.touched(&before, now).await.unwrap_or_default();
+    touched.into_iter().map(|(path, _)| path).collect()
 }

@@ -215,6 +215,12 @@ pub struct HeldResult {
     /// Whether another result was allowed before.
     #[serde(default)]
     pub is_void: bool,
+    /// The files in which that one differs from this one.
+    #[serde(default)]
+    pub changed: Vec<String>,
+    /// The environment that it was made and checked in.
+    #[serde(default)]
+    pub environment: String,
     pub objections: Vec<HoldReason>,
     /// Objections besides.
     #[serde(default)]

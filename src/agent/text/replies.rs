@@ -10,6 +10,8 @@ use crate::approval::extent::Extent;
 use crate::markdown::compose::{Line, Page};
 use crate::task::command::Command;
 
+/// Most files that are named where an approval is void.
+const MOST_CHANGED: usize = 20;
 /// Most characters of one objection.
 const LONGEST_OBJECTION: usize = 2000;
 
@@ -148,6 +150,7 @@ fn question(page: &mut Page, held: &HeldResult, record: &Record) {
     let objections = held.objections.iter().map(ToString::to_string);
     let reasons = objections.chain(held.more.said());
     page.items(reasons.map(|text| Line::said(&text, LONGEST_OBJECTION)).collect());
+    changed_since_approval(page, &held.changed);
     let branch = record.base.as_ref().map_or("", |base| base.head_branch.as_str());
     let Extent { commits, files, lines } = held.extent;
     page.paragraph(Line::filled(
@@ -160,6 +163,12 @@ fn question(page: &mut Page, held: &HeldResult, record: &Record) {
             number_of(files as u64, "file"),
         ],
     ));
+    if !held.environment.is_empty() {
+        page.paragraph(Line::filled(
+            "It was made and checked in the environment {}.",
+            [Line::code(&held.environment)],
+        ));
+    }
     match &held.question {
         Some(question) => {
             let approve = format!("/agent approve {}", question.digest.short());
@@ -192,6 +201,22 @@ fn question(page: &mut Page, held: &HeldResult, record: &Record) {
         ));
     }
     page.details("What would be pushed", difference);
+}
+
+/// Names the files in which a result differs from the one that was approved before.
+fn changed_since_approval(page: &mut Page, changed: &[String]) {
+    if changed.is_empty() {
+        return;
+    }
+    let mut line = Line::from("It differs from what was approved in ");
+    for (number, path) in changed.iter().take(MOST_CHANGED).enumerate() {
+        line = line.and(if number > 0 { ", " } else { "" }).and(Line::code(path));
+    }
+    let more = changed.len().saturating_sub(MOST_CHANGED);
+    if more > 0 {
+        line = line.and(" and ").and(number_of(more as u64, "more file"));
+    }
+    page.paragraph(line.and("."));
 }
 
 fn number_of(number: u64, what: &'static str) -> Line {
@@ -233,4 +258,26 @@ pub fn no_longer_followed(by: &str, trigger: &str) -> Page {
 /// Returns whoever asked for something. They know of it: no sign calls them.
 fn person(by: &str) -> Line {
     Line::name(by.trim_start_matches('@'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::secret::Redactor;
+
+    #[test]
+    fn a_void_approval_says_what_changed_since() {
+        let said = |changed: &[String]| {
+            let mut page = Page::default();
+            changed_since_approval(&mut page, changed);
+            page.written(&Redactor::default()).as_str().to_owned()
+        };
+        assert_eq!(said(&[]), "");
+        let files: Vec<String> = (0..22).map(|number| format!("{number}.txt")).collect();
+        assert_eq!(
+            said(&files[..2]),
+            "It differs from what was approved in `0.txt`, `1.txt`."
+        );
+        assert!(said(&files).ends_with("`19.txt` and 2 more files."));
+    }
 }

@@ -156,6 +156,7 @@ async fn open_container(run: &mut Run) -> Result<Foundation, Interruption> {
         container: opened.workspace.container().to_owned(),
         milliseconds: crate::workspace::containers::milliseconds_since(begun),
         is_set_up: opened.workspace.set_up().is_some(),
+        services: opened.services.clone(),
         has_waited: opened.has_waited,
     });
     Ok(Foundation {
