@@ -3,6 +3,7 @@
 
 mod bots;
 mod checks;
+mod edited;
 mod meanwhile;
 mod turns;
 

@@ -143,3 +143,52 @@ async fn files_with_secrets_that_others_can_read_are_named_with_the_mend() {
     assert_eq!(doubts().await, "");
     world.finish().await;
 }
+
+/// An MCP server that writes a file, as a person's editor would.
+const WRITER: &str = r#"
+import json, os, sys
+def say(number, result):
+    sys.stdout.write(json.dumps({"jsonrpc": "2.0", "id": number, "result": result}) + "\n")
+    sys.stdout.flush()
+for line in sys.stdin:
+    request = json.loads(line)
+    method, number = request.get("method"), request.get("id")
+    if method == "initialize":
+        say(number, {"protocolVersion": request["params"]["protocolVersion"], "capabilities": {"tools": {}},
+            "serverInfo": {"name": "writer", "version": "1"}})
+    elif method == "tools/list":
+        say(number, {"tools": [{"name": "write", "inputSchema": {"type": "object"}}]})
+    elif method == "tools/call":
+        open(os.environ["PLACE"], "w").write("x")
+        say(number, {"content": [{"type": "text", "text": "written"}]})
+"#;
+
+#[tokio::test]
+async fn what_a_tool_server_writes_has_the_modes_of_the_users_files() {
+    with_the_usual_mask();
+    let mut world = World::start().await;
+    let place = world.folder().join("written.txt");
+    world.configure(|config| {
+        config["mcp_servers"] = json!([{
+            "mcp_server_name": "writer",
+            "command": ["python3", "-c", WRITER],
+            "env": { "PLACE": place },
+        }]);
+    });
+    world
+        .model
+        .plans(Plan::of(&["greet"]).in_environment("python"))
+        .calls("writer/write", json!({}))
+        .calls(
+            "workspace/execute_command",
+            json!({ "command": "echo Hello >> README.md" }),
+        )
+        .done("Greeted.");
+    world.github.open_issue("Greet").label("coding agent");
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    assert_eq!(format!("{:o}", mode(&place)), "644");
+    world.finish().await;
+}

@@ -365,3 +365,30 @@ async fn a_request_that_a_stranger_points_to_another_branch_is_not_worked_on() {
     refuses(&world, || pull.labels()).await;
     world.finish().await;
 }
+
+#[tokio::test]
+async fn a_renamed_label_asks_for_nothing_where_its_old_owner_is_allowed_by_id() {
+    let mut world = World::on_gitlab().await;
+    let id = world.gitlab.id_of("carol");
+    world.configure(|config| config["gitlab"]["allowed_users"] = json!([format!("id:{id}")]));
+    let issue = world
+        .gitlab
+        .open_issue("Send the keys")
+        .by("mallory")
+        .label_by("carol", "needs-info")
+        .an_hour_passes();
+    let project = world.gitlab.default_project();
+    project.rename_label("coding agent", "something else");
+    project.rename_label("needs-info", "coding agent");
+
+    let ended = works(&world).await;
+
+    assert!(ended.stdout.is_empty(), "{ended:?}\n{}", world.story());
+    assert!(issue.labels().is_empty() && world.model.requests().is_empty());
+    let said = last_on_gitlab(&world, &issue);
+    assert!(
+        said.starts_with("I cannot tell who put the label `coding agent` on"),
+        "{said}"
+    );
+    world.finish().await;
+}
