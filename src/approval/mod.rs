@@ -21,7 +21,7 @@ pub struct Question {
     pub id: Uuid,
     /// Digest of all that an approval would cover.
     pub digest: Digest,
-    /// The commit that would be pushed: where an approval becomes void, it tells what changed since.
+    /// The commit that would be pushed. It tells what changed where the approval becomes void.
     #[serde(default)]
     pub commit: String,
     pub at: DateTime<Utc>,
