@@ -1,5 +1,7 @@
 //! The words and commits that are worked on are those that whoever put the label on has read.
 
+use serde_json::json;
+
 use crate::fake::github::Permission;
 use crate::fake::gitlab::Access;
 use crate::reading::{last_on_github, last_on_gitlab};
