@@ -57,7 +57,8 @@ pub async fn run(config: Option<&Path>, task: Task) -> ExitCode {
             }
         }
     };
-    let code = session.run(work).await;
+    // Boxed: the whole work on a run is in it.
+    let code = Box::pin(session.run(work)).await;
     progress.clear();
     code
 }

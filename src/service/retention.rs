@@ -217,10 +217,10 @@ impl Service {
             let facts = store.facts(after, &FactFilter::All, MOST_FACTS).await?;
             let Some(last) = facts.last() else { return Ok(()) };
             after = last.sequence;
-            let named = facts.iter().filter(|fact| names.are_in(&fact.document));
-            let named: Vec<u64> = named.map(|fact| fact.sequence).collect();
-            if !named.is_empty() {
-                store.erase_facts(&named).await?;
+            let mentioning = facts.iter().filter(|fact| names.are_in(&fact.document));
+            let sequences: Vec<u64> = mentioning.map(|fact| fact.sequence).collect();
+            if !sequences.is_empty() {
+                store.erase_facts(&sequences).await?;
             }
         }
     }
