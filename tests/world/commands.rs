@@ -352,7 +352,7 @@ async fn many_commands_of_a_stranger_cost_one_question_in_each_look() {
 
 #[tokio::test]
 async fn many_comments_of_a_stranger_below_a_request_cost_one_question_in_each_look() {
-    let world = World::attentive().await;
+    let world = World::start().await.attentive();
     world
         .model
         .plans(plan())
