@@ -71,8 +71,8 @@ async fn stage(run: &mut Run) -> Result<Signal, Interruption> {
             signal => Ok(signal),
         },
         State::Delivering => delivering::deliver(run).await,
-        // Nothing leads to a review yet, so a run that stands there was not left by this program: it
-        // fails visibly instead of passing unjudged.
+        // Nothing leads to a review yet, so a run that stands there was not left by this program:
+        // it fails visibly instead of passing unjudged.
         State::Reviewing(_)
         | State::Queued
         | State::AwaitingApproval(_)

@@ -46,7 +46,8 @@ impl Service {
         let mut waiting = store.set_aside().await?;
         waiting.extend(store.parked(Utc::now()).await?);
         for run in turned(waiting, Utc::now().timestamp_subsec_micros()) {
-            // If the forge does not answer, each run may take long; the rest is left for the next round.
+            // If the forge does not answer, each run may take long; the rest is left for the next
+            // round.
             if self.stop.asked.is_cancelled() || begun.elapsed() > LONGEST_ROUND {
                 return Ok(());
             }

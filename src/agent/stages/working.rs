@@ -36,7 +36,7 @@ const MOST_REMINDERS: u32 = 2;
 const RESTARTED: &str = "The program was restarted.";
 const NEW_CONTAINER: &str = "A new container has taken the place of the one you worked in. The project is as it was last kept, \
      which may be a few steps ago, and the plan's set-up commands were run again; what else was installed or running \
-     is gone. RepositoryTools at `git status` and `git log` before you go on.";
+     is gone. Look at `git status` and `git log` before you go on.";
 
 /// Most commands that are remembered for new containers.
 const MOST_COMMANDS: usize = 50;
