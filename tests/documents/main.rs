@@ -28,8 +28,13 @@ fn read(path: &str) -> String {
 /// The documents for people, by their path.
 fn documents() -> Vec<String> {
     let mut found = vec!["README.md".to_owned(), "CONTRIBUTING.md".to_owned()];
-    for entry in std::fs::read_dir(root().join("docs")).unwrap() {
-        found.push(format!("docs/{}", entry.unwrap().file_name().to_str().unwrap()));
+    for folder in ["docs", "docs/decisions"] {
+        for entry in std::fs::read_dir(root().join(folder)).unwrap() {
+            let entry = entry.unwrap();
+            if entry.file_type().unwrap().is_file() {
+                found.push(format!("{folder}/{}", entry.file_name().to_str().unwrap()));
+            }
+        }
     }
     found.sort();
     found
