@@ -10,6 +10,7 @@ mod build_folder;
 mod command_lines;
 mod configurations;
 mod deployment;
+mod paths;
 mod security;
 
 use std::path::{Path, PathBuf};
