@@ -121,9 +121,10 @@ fn reading_order_is_import_order() {
     );
 }
 
-/// Returns the modules that a folder declares in its `mod.rs`, in order.
+/// Returns the modules that a folder declares in its `mod.rs`, in order, without those of tests.
 fn declared(folder: &Path) -> Vec<String> {
     let text = fs::read_to_string(folder.join("mod.rs")).unwrap_or_default();
+    let text = text.replace("#[cfg(test)]\n", "#[cfg(test)] ");
     let names = text.lines().filter_map(|line| {
         let line = line.strip_prefix("pub(crate) ").unwrap_or(line);
         let line = line.strip_prefix("pub ").unwrap_or(line);
@@ -142,6 +143,8 @@ fn code_of(folder: &Path, module: &str) -> (String, String) {
     if below.is_dir() {
         sources(&below, &mut paths);
     }
+    let is_test = |path: &PathBuf| path.iter().any(|part| part == "tests" || part == "tests.rs");
+    paths.retain(|path| !is_test(path));
     let code = |path: &Path| -> String {
         let text = fs::read_to_string(path).unwrap_or_default();
         let product = without_tests(&text);
