@@ -1,6 +1,7 @@
 //! What people say takes effect: words reach the model before its next call, orders change the run.
 
 use crate::agent::claim::Claim;
+use crate::agent::inbox::command_table::{Effect, Standing, effect};
 use crate::agent::prompt;
 use crate::agent::record::budget::Allowance;
 use crate::agent::record::interruption::Interruption;
@@ -13,7 +14,6 @@ use crate::journal::fact::Fact;
 use crate::llm::chat::Chat;
 use crate::markdown::compose::Page;
 use crate::secret::Clean;
-use crate::task::command::Command;
 
 /// Obeys what was ordered and gives what was said to the model, each once. Returns the message
 /// with the words, if there were any.
@@ -47,22 +47,20 @@ pub(crate) async fn hear_while_planning(run: &mut Run, chat: &mut Chat) -> Resul
 
 /// Follows an order that leaves the run at work.
 async fn obey(claim: &mut Claim, reporter: &mut Reporter, order: Order) -> Result<(), Interruption> {
-    let page = match &order.command {
-        Command::Budget(tokens) => {
-            allow(claim, *tokens);
-            replies::allowed(*tokens)
-        }
-        Command::Resume => replies::NOT_PAUSED.into(),
-        Command::Approve(_) | Command::Deny(_) => replies::NOTHING_TO_APPROVE.into(),
-        Command::Help | Command::Unknown(_) | Command::Stop | Command::Pause => replies::help(&order.command),
+    let page = match effect(&order.command, Standing::AtWork) {
+        Effect::Answer(page) | Effect::Resume(page) => page,
+        Effect::Allow { tokens, .. } => allow(claim, tokens),
+        // Interruptions of the work, which do not come as orders, and decisions on a waiting run.
+        Effect::Stop | Effect::Pause | Effect::Approve(_) | Effect::Deny(_) => replies::help(&order.command),
     };
     answer(claim, reporter, &order, &page).await
 }
 
-/// Lets the budgets count from here, with so many tokens.
-pub(crate) fn allow(claim: &mut Claim, tokens: u64) {
+/// Lets the budgets count from here, with so many tokens; returns the answer.
+pub(crate) fn allow(claim: &mut Claim, tokens: u64) -> Page {
     let spent = claim.spent();
     claim.record.allowance = Some(Allowance { tokens, spent });
+    replies::allowed(tokens)
 }
 
 /// Answers an order below the item, and remembers that it was obeyed.

@@ -8,6 +8,7 @@ use crate::agent::run::Run;
 use crate::agent::workspace::open;
 use chrono::{DateTime, TimeDelta, Utc};
 
+use crate::agent::inbox::command_table::{Effect, Standing, WaitsOn, effect};
 use crate::agent::inbox::mailbox::Messages;
 use crate::agent::record::PausedBy;
 use crate::agent::record::interruption::Interruption;
@@ -15,7 +16,6 @@ use crate::agent::record::message::{Order, UserMessage};
 use crate::agent::record::outcome::RunOutcome;
 use crate::agent::stages::finishing;
 use crate::agent::text::replies;
-use crate::task::command::Command;
 use crate::task::state::{Signal, State};
 
 /// What became of a run that was looked after.
@@ -84,13 +84,6 @@ async fn follow(run: &mut Run, is_put_back: bool) -> Result<bool, Interruption> 
     let Messages { orders, words } = run.inbox.mailbox.take();
     let mut goes_on = !run.claim.state.is_set_aside() && !is_put_back;
     for order in orders {
-        if let (State::AwaitingApproval(_), Command::Deny(reason)) = (run.claim.state, &order.command) {
-            match question::hear_denial(&mut run.claim, &order, reason.as_deref()) {
-                Ok(()) => return Err(Interruption::Stopped { order }),
-                Err(answer) => commands::answer(&mut run.claim, &mut run.reporter, &order, &answer).await?,
-            }
-            continue;
-        }
         goes_on |= follow_order(&mut run.claim, &mut run.reporter, &order).await?;
     }
     // Allowed by a process that was killed before it could let the run go on.
@@ -107,26 +100,31 @@ async fn follow(run: &mut Run, is_put_back: bool) -> Result<bool, Interruption> 
     Ok(goes_on && !is_held)
 }
 
+/// Follows one order; returns whether the run resumes because of it.
+///
+/// # Errors
+/// [`Interruption::Stopped`] where it ends the run.
 async fn follow_order(claim: &mut Claim, reporter: &mut Reporter, order: &Order) -> Result<bool, Interruption> {
-    let is_limited = matches!(&claim.record.paused, Some(paused) if matches!(paused.by, PausedBy::Limit(_)));
-    let is_for_approval = matches!(claim.state, State::AwaitingApproval(_));
-    let is_held = claim.services.store.is_paused().await?;
-    let (goes_on, answer) = match &order.command {
-        Command::Resume | Command::Approve(_) if is_held => (false, replies::ALL_PAUSED.into()),
-        // The budget that stopped it would stop it again at once.
-        Command::Resume if is_limited => (false, replies::NEEDS_BUDGET.into()),
-        Command::Resume if is_for_approval => (false, replies::NEEDS_APPROVAL.into()),
-        Command::Resume => (true, replies::RESUMED.into()),
-        Command::Budget(tokens) => {
-            commands::allow(claim, *tokens);
-            (is_limited, replies::allowed(*tokens))
-        }
-        Command::Approve(given) if is_for_approval => question::hear_approval(claim, order, given.as_ref()),
-        Command::Approve(_) | Command::Deny(_) => (false, replies::NOTHING_TO_APPROVE.into()),
-        Command::Help | Command::Unknown(_) | Command::Stop | Command::Pause => (false, replies::help(&order.command)),
+    let stopped = || Interruption::Stopped { order: order.clone() };
+    let standing = Standing::Waits {
+        on: WaitsOn::of(claim.state, &claim.record),
+        all_paused: claim.services.store.is_paused().await?,
+    };
+    let (resumes, answer) = match effect(&order.command, standing) {
+        Effect::Answer(page) => (false, page),
+        Effect::Resume(page) => (true, page),
+        Effect::Allow { tokens, resumes } => (resumes, commands::allow(claim, tokens)),
+        Effect::Approve(given) => question::hear_approval(claim, order, given),
+        Effect::Deny(reason) => match question::hear_denial(claim, order, reason) {
+            Ok(()) => return Err(stopped()),
+            Err(answer) => (false, answer),
+        },
+        Effect::Stop => return Err(stopped()),
+        // It waits already, so there is nothing to set aside.
+        Effect::Pause => (false, replies::ALREADY_PAUSED.into()),
     };
     commands::answer(claim, reporter, order, &answer).await?;
-    Ok(goes_on)
+    Ok(resumes)
 }
 
 /// Takes the run back to the stage it left.

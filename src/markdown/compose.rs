@@ -19,10 +19,10 @@ const LONGEST_SAID: usize = 16 * 1024;
 const LONGEST_NAME: usize = 200;
 
 /// Inline content of one line.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Line(Vec<Piece>);
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 enum Piece {
     Own(&'static str),
     Figures(String),
@@ -123,10 +123,10 @@ fn address(url: &str) -> String {
 }
 
 /// A comment or a body, as a sequence of parts.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Page(Vec<Part>);
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 enum Part {
     Own(&'static str),
     Heading(Line),

@@ -10,6 +10,7 @@ pub mod local;
 pub mod producer;
 pub mod recovery;
 pub mod retention;
+pub mod running;
 pub mod shutdown;
 
 use std::path::{Path, PathBuf};

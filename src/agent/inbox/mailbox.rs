@@ -3,11 +3,11 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use crate::agent::inbox::command_table::{Urgency, urgency};
 use crate::agent::record::PausedBy;
 use crate::agent::record::interruption::Interruption;
 use crate::agent::record::message::{Order, UserMessage};
 use crate::agent::record::stop::Stop;
-use crate::task::command::Command;
 
 /// What arrived and was not taken yet, in order.
 #[derive(Debug, Default)]
@@ -35,13 +35,13 @@ impl Mailbox {
 
     /// Takes an order in: a stop or pause ends the work, the others wait for the next safe point.
     pub fn put_order(&self, order: Order) {
-        match order.command {
-            Command::Stop => self.interrupt_now(Interruption::Stopped { order }),
-            Command::Pause => self.interrupt_soon(Interruption::Paused {
+        match urgency(&order.command) {
+            Urgency::AtOnce => self.interrupt_now(Interruption::Stopped { order }),
+            Urgency::Soon => self.interrupt_soon(Interruption::Paused {
                 by: PausedBy::Person(order.by.clone()),
                 order: Some(Box::new(order)),
             }),
-            _ => lock(&self.mail).orders.push(order),
+            Urgency::AtSafePoint => lock(&self.mail).orders.push(order),
         }
     }
 

@@ -1,6 +1,7 @@
 //! What people say to a run while it is worked on: who listens, and what has come in.
 
 pub mod authority; // whose words count
+pub(crate) mod command_table; // the meaning of each command
 pub mod mailbox; // what has come in and was not taken yet
 pub mod thread_watcher; // looks at the item and its comments
 pub mod control_watcher; // looks at the store: requests, and a pause of all runs

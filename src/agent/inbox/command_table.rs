@@ -1,0 +1,183 @@
+//! The meaning of each command, for runs at work and for runs that wait: one table, so that a new
+//! command is one arm here.
+
+use crate::agent::record::PausedBy;
+use crate::agent::record::Record;
+use crate::agent::text::replies;
+use crate::approval::digest::Beginning;
+use crate::markdown::compose::Page;
+use crate::task::command::Command;
+use crate::task::state::State;
+
+/// When a command takes effect on a run at work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Urgency {
+    /// In the middle of whatever it does.
+    AtOnce,
+    /// As soon as a running tool call has finished.
+    Soon,
+    /// At its next safe point; the work goes on.
+    AtSafePoint,
+}
+
+/// Returns when `command` takes effect on a run at work.
+pub(crate) fn urgency(command: &Command) -> Urgency {
+    match command {
+        Command::Stop => Urgency::AtOnce,
+        Command::Pause => Urgency::Soon,
+        Command::Resume
+        | Command::Budget(_)
+        | Command::Approve(_)
+        | Command::Deny(_)
+        | Command::Help
+        | Command::Unknown(_) => Urgency::AtSafePoint,
+    }
+}
+
+/// Where a run stands when a command reaches it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// A worker works on it.
+    AtWork,
+    /// It waits; with `all_paused` the operator has paused all runs besides.
+    Waits { on: WaitsOn, all_paused: bool },
+}
+
+/// What a waiting run waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum WaitsOn {
+    /// A larger budget.
+    Budget,
+    /// A decision on its result or plan.
+    Approval,
+    /// Anything else: an answer, a person's word, a time.
+    Other,
+}
+
+impl WaitsOn {
+    /// Returns what a run in `state` with this record waits for.
+    pub(crate) fn of(state: State, record: &Record) -> Self {
+        let is_limited = matches!(&record.paused, Some(paused) if matches!(paused.by, PausedBy::Limit(_)));
+        match state {
+            State::AwaitingApproval(_) => Self::Approval,
+            _ if is_limited => Self::Budget,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// What a command does to a run.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Effect<'command> {
+    /// Nothing but this answer.
+    Answer(Page),
+    /// A waiting run resumes.
+    Resume(Page),
+    /// The budget counts anew; a run that waited for it resumes.
+    Allow { tokens: u64, resumes: bool },
+    /// A decision for the open question, which says whether it counts.
+    Approve(Option<&'command Beginning>),
+    /// A decision against it.
+    Deny(Option<&'command str>),
+    /// The run ends for good.
+    Stop,
+    /// The run is set aside.
+    Pause,
+}
+
+/// Returns what `command` does to a run that stands so.
+pub(crate) fn effect(command: &Command, standing: Standing) -> Effect<'_> {
+    use Standing::{AtWork, Waits};
+    match (command, standing) {
+        (Command::Stop, _) => Effect::Stop,
+        (Command::Pause, AtWork) => Effect::Pause,
+        (Command::Pause, Waits { .. }) => Effect::Answer(replies::ALREADY_PAUSED.into()),
+        (Command::Resume, AtWork) => Effect::Answer(replies::NOT_PAUSED.into()),
+        (Command::Resume | Command::Approve(_), Waits { all_paused: true, .. }) => {
+            Effect::Answer(replies::ALL_PAUSED.into())
+        }
+        (Command::Resume, Waits { on, .. }) => match on {
+            // The budget that stopped it would stop it again at once.
+            WaitsOn::Budget => Effect::Answer(replies::NEEDS_BUDGET.into()),
+            WaitsOn::Approval => Effect::Answer(replies::NEEDS_APPROVAL.into()),
+            WaitsOn::Other => Effect::Resume(replies::RESUMED.into()),
+        },
+        (Command::Budget(tokens), standing) => Effect::Allow {
+            tokens: *tokens,
+            resumes: matches!(
+                standing,
+                Waits {
+                    on: WaitsOn::Budget,
+                    ..
+                }
+            ),
+        },
+        (
+            Command::Approve(given),
+            Waits {
+                on: WaitsOn::Approval, ..
+            },
+        ) => Effect::Approve(given.as_ref()),
+        (
+            Command::Deny(reason),
+            Waits {
+                on: WaitsOn::Approval, ..
+            },
+        ) => Effect::Deny(reason.as_deref()),
+        (Command::Approve(_) | Command::Deny(_), AtWork | Waits { .. }) => {
+            Effect::Answer(replies::NOTHING_TO_APPROVE.into())
+        }
+        (Command::Help | Command::Unknown(_), _) => Effect::Answer(replies::help(command)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn waits(on: WaitsOn) -> Standing {
+        Standing::Waits { on, all_paused: false }
+    }
+
+    #[test]
+    fn resume_says_what_is_missing() {
+        let answer = |text: &'static str| Effect::Answer(text.into());
+        for (standing, expected) in [
+            (Standing::AtWork, answer(replies::NOT_PAUSED)),
+            (waits(WaitsOn::Budget), answer(replies::NEEDS_BUDGET)),
+            (waits(WaitsOn::Approval), answer(replies::NEEDS_APPROVAL)),
+            (waits(WaitsOn::Other), Effect::Resume(replies::RESUMED.into())),
+        ] {
+            assert_eq!(effect(&Command::Resume, standing), expected, "{standing:?}");
+        }
+    }
+
+    #[test]
+    fn only_an_open_question_is_decided_and_not_while_all_runs_are_paused() {
+        let approve = Command::Approve(None);
+        assert_eq!(effect(&approve, waits(WaitsOn::Approval)), Effect::Approve(None));
+        let deny = Command::Deny(Some("no".to_owned()));
+        assert_eq!(effect(&deny, waits(WaitsOn::Approval)), Effect::Deny(Some("no")));
+        let all_paused = Standing::Waits {
+            on: WaitsOn::Approval,
+            all_paused: true,
+        };
+        assert_eq!(effect(&approve, all_paused), Effect::Answer(replies::ALL_PAUSED.into()));
+        for standing in [Standing::AtWork, waits(WaitsOn::Other), waits(WaitsOn::Budget)] {
+            for command in [&approve, &deny] {
+                let nothing = Effect::Answer(replies::NOTHING_TO_APPROVE.into());
+                assert_eq!(effect(command, standing), nothing, "{standing:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_budget_resumes_only_what_waited_for_it_and_stop_always_stops() {
+        for standing in [Standing::AtWork, waits(WaitsOn::Budget), waits(WaitsOn::Other)] {
+            let resumes = standing == waits(WaitsOn::Budget);
+            let allowed = Effect::Allow { tokens: 5, resumes };
+            assert_eq!(effect(&Command::Budget(5), standing), allowed);
+            assert_eq!(effect(&Command::Stop, standing), Effect::Stop);
+        }
+    }
+}

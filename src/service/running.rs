@@ -1,0 +1,119 @@
+//! The loops of the service: search, attend to waiting runs, clean up, fill the pool, work.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::time::MissedTickBehavior;
+
+use super::Service;
+use super::consumer::Outcome;
+use crate::agent::record::stop::Stop;
+use crate::secret::Clean;
+
+/// Interval between searches for containers that were left over.
+const SWEEP_EVERY: Duration = Duration::from_mins(10);
+
+/// The parts of the work that a process takes on.
+#[derive(Debug, Clone, Copy)]
+pub struct Work {
+    /// Search the forges for labelled items.
+    pub produces: bool,
+    /// Work on admitted runs.
+    pub consumes: bool,
+}
+
+/// Gets what went wrong in a search of the forges, for people.
+pub type Report<'a> = &'a (dyn Fn(Clean) + Send + Sync);
+
+/// The result of one cycle.
+pub struct Cycle {
+    pub outcomes: Vec<Outcome>,
+    /// Whether the search of a forge failed in part.
+    pub has_faults: bool,
+}
+
+impl Service {
+    /// Does `work` until `shutdown` asks to stop. Recover first.
+    pub async fn run(self: &Arc<Self>, work: Work, shutdown: &Stop, report: Report<'_>) {
+        let pause = Duration::from_secs(self.config.producer.interval_seconds);
+        let producing = async {
+            if work.produces {
+                let search = async || {
+                    self.search(report).await;
+                };
+                every(pause, shutdown, search).await;
+            }
+        };
+        let consuming = async {
+            if work.consumes {
+                tokio::join!(
+                    Box::pin(every(pause, shutdown, async || self.attend_or_log().await)),
+                    self.clean_up_again_and_again(pause, shutdown),
+                    self.keep_warm(),
+                    self.work_until_stopped(),
+                );
+            }
+        };
+        tokio::join!(producing, consuming);
+    }
+
+    /// Searches once, works until nothing is left, and applies retention: one cycle for cron.
+    /// Recover first.
+    pub async fn run_once(self: &Arc<Self>, report: Report<'_>) -> Cycle {
+        let has_faults = self.search(report).await;
+        self.attend_or_log().await;
+        let outcomes = self.work_until_idle().await;
+        Box::pin(self.keep_retention()).await;
+        Cycle { outcomes, has_faults }
+    }
+
+    /// Searches all forges once and reports what went wrong; returns whether anything did.
+    async fn search(&self, report: Report<'_>) -> bool {
+        let harvest = self.produce().await;
+        for fault in &harvest.faults {
+            report(self.clean(fault));
+        }
+        !harvest.faults.is_empty()
+    }
+
+    /// Attends to the runs that wait for people.
+    async fn attend_or_log(&self) {
+        if let Err(error) = self.attend_all().await {
+            tracing::error!("the runs that wait for people could not be looked after: {error}");
+        }
+    }
+
+    /// Applies retention and removes left-over containers, at intervals of [`SWEEP_EVERY`]. Where a
+    /// removal failed it tries again soon, not only at the next start.
+    async fn clean_up_again_and_again(&self, pause: Duration, shutdown: &Stop) {
+        let mut swept_at = Instant::now();
+        loop {
+            tokio::select! {
+                () = tokio::time::sleep(pause) => {}
+                () = shutdown.asked.cancelled() => return,
+            }
+            if swept_at.elapsed() < SWEEP_EVERY && !self.has_litter() {
+                continue;
+            }
+            swept_at = Instant::now();
+            Box::pin(self.keep_retention()).await;
+            if let Err(error) = Box::pin(self.sweep()).await {
+                tracing::error!("old containers could not be looked for: {error}");
+            }
+        }
+    }
+}
+
+/// Does `round` at once and then at intervals of `pause`, until `shutdown` asks to stop.
+async fn every(pause: Duration, shutdown: &Stop, mut round: impl AsyncFnMut()) {
+    let mut ticks = tokio::time::interval(pause);
+    // Missed ticks are dropped: otherwise several rounds would follow a long one at once.
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            _ = ticks.tick() => {}
+            () = shutdown.asked.cancelled() => return,
+        }
+        round().await;
+    }
+}
