@@ -1,26 +1,26 @@
-//! What a run may use, and what it has used.
+//! Limits of a run and of a day, and the usage that is counted against them.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::conversation::Usage;
 
-/// What one run may use. Nothing is limited by what is left out.
+/// Limits of one run; a limit that is left out does not apply.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Budget {
     /// Tokens in and out together.
     pub tokens: Option<u64>,
-    /// Minutes in which a worker has the run in hand; waiting does not count.
+    /// Minutes of work by a worker; time spent waiting does not count.
     pub minutes: Option<u64>,
     /// Cost in US dollars; needs `prices`.
     pub cost_usd: Option<f64>,
     pub prices: Option<Prices>,
-    /// What all runs together may use in a day (UTC); what comes later waits for the next day.
+    /// Limits of all runs together on a day (UTC); a run that exceeds one waits for the next day.
     pub per_day: PerDay,
 }
 
-/// What all runs of an installation may use in a day.
+/// Limits of all runs of an installation together on one day.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct PerDay {
@@ -36,13 +36,13 @@ pub struct PerDay {
 pub struct Prices {
     pub input: f64,
     pub output: f64,
-    /// Of input tokens that came from the provider's cache; `input` when left out.
+    /// Price of input tokens from the provider's cache; `input` when left out.
     #[serde(default)]
     pub cached: Option<f64>,
 }
 
 impl Budget {
-    /// Returns what `usage` cost in US dollars, if prices are known.
+    /// Returns the cost of `usage` in US dollars, if prices are configured.
     pub fn cost(&self, usage: &Usage) -> Option<f64> {
         let prices = self.prices.as_ref()?;
         let fresh = usage.input.saturating_sub(usage.cached);
@@ -55,8 +55,8 @@ impl Budget {
         )
     }
 
-    /// Returns the sentence that says which limit is reached, if one is. What was allowed takes the
-    /// place of the limit on tokens, and from that moment all limits count anew.
+    /// Returns a sentence that names the exceeded limit, if there is one. An allowance replaces the
+    /// limit on tokens and restarts the count for all limits.
     pub fn exceeded(&self, max_turns: u32, spent: &Spent, allowance: Option<&Allowance>) -> Option<String> {
         let since = allowance.map_or(Spent::default(), |allowance| allowance.spent);
         let spent = spent.since(&since);
@@ -88,8 +88,8 @@ impl Budget {
 }
 
 impl PerDay {
-    /// Returns the sentence that says which limit of the day is reached, if one is. `budget` has
-    /// the prices.
+    /// Returns a sentence that names the day's exceeded limit, if there is one. `budget` has the
+    /// prices.
     pub fn exceeded(&self, budget: &Budget, usage: &Usage) -> Option<String> {
         let tokens = usage.input + usage.output;
         if let Some(limit) = self.tokens.filter(|limit| tokens >= *limit) {
@@ -105,13 +105,13 @@ impl PerDay {
     }
 }
 
-/// What a run has used so far.
+/// Usage of a run so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Spent {
     pub usage: Usage,
     pub turns: u32,
-    /// Time in which a worker had the run in hand.
+    /// Seconds of work by workers; time spent waiting does not count.
     pub seconds: u64,
 }
 
@@ -129,11 +129,11 @@ impl Spent {
     }
 }
 
-/// What a person allowed when they were asked, or before.
+/// Tokens that a person granted beyond the budget, when they were asked or before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Allowance {
     pub tokens: u64,
-    /// What the run had used at that moment.
+    /// Usage of the run when the tokens were granted.
     pub spent: Spent,
 }
 

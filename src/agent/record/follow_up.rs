@@ -1,8 +1,6 @@
-//! What follows on a pull/merge request of this program's own: rounds of work on what reviewers and
-//! checks say.
+//! Follow-up on the program's own pull/merge requests: rounds of work on reviews and failed checks.
 //!
-//! Plain data, and the decision what to do next. Asking the forge and beginning a run is for
-//! `service::following`.
+//! Plain data, and the decision when to poll. `service::following` asks the forge and starts runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -16,19 +14,18 @@ use crate::forge::CommentKey;
 use crate::forge::watched::FailedCheck;
 use crate::task::id::TaskId;
 
-/// What happens after a pull/merge request was opened.
+/// Configuration of the work on a pull/merge request after it was opened.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct FollowUp {
-    /// Works on what people who may write to the repository say of the pull/merge request, and on
-    /// checks that fail.
+    /// Whether to work on failed checks, and on comments by people who may write to the repository.
     pub enabled: bool,
-    /// How long the reviewers must have been silent before the work on their comments begins.
+    /// Seconds without a new comment before the work on comments begins.
     pub debounce_seconds: u32,
-    /// Most rounds of work on reviews; then a comment says that people are needed. 0 leaves reviews
-    /// alone.
+    /// Maximum rounds of work on reviews; then a comment says that people are needed. 0 ignores
+    /// reviews.
     pub max_review_rounds: u32,
-    /// Most rounds of work on checks that fail. 0 leaves checks alone.
+    /// Maximum rounds of work on failed checks. 0 ignores checks.
     pub max_ci_rounds: u32,
 }
 
@@ -56,11 +53,11 @@ impl FollowUp {
     }
 }
 
-/// What a round is about.
+/// The reason for a round of follow-up work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
-    /// People said something.
+    /// People commented.
     Review,
     /// Checks of the head commit failed.
     Checks,
@@ -75,68 +72,68 @@ impl fmt::Display for Kind {
     }
 }
 
-/// A run that follows on its own pull/merge request.
+/// One run of follow-up work on an existing pull/merge request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Round {
     pub kind: Kind,
-    /// Counted from 1, each kind apart.
+    /// Number of the round among those of its kind, from 1.
     pub number: u32,
-    /// What it was begun for; what is said until it is planned comes along.
+    /// Comments that started the round; those that arrive before planning are added.
     pub comments: BTreeSet<CommentKey>,
     pub failed: Vec<FailedCheck>,
 }
 
-/// What is remembered of a pull/merge request between two looks.
+/// State of a watched pull/merge request, kept from one poll to the next.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Notes {
-    /// The task it was opened for; while that one is worked on again, nobody else touches the
-    /// branch.
+    /// The task that the request was opened for; while that one is worked on, no round may touch
+    /// the branch.
     pub origin: TaskId,
-    /// Rounds are counted from here: people asked for work then.
+    /// When people last asked for work; rounds are counted from here.
     pub since: DateTime<Utc>,
-    /// Comments that need no attention any more, with the fingerprint of their text.
+    /// Comments that need no further attention, with the fingerprint of their text.
     pub heard: BTreeMap<CommentKey, Uuid>,
-    /// How the change looked when its comments were last read.
+    /// State of the request when its comments were last read.
     pub read: Option<Read>,
     pub checks: Option<ChecksOf>,
-    /// Of these rounds the most were worked on, and people know it.
+    /// Kinds whose maximum of rounds was reached and announced.
     pub told: BTreeSet<Kind>,
 }
 
-/// A look at the comments.
+/// One reading of the comments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Read {
     pub updated_at: DateTime<Utc>,
     pub at: DateTime<Utc>,
-    /// Somebody has spoken and may not have finished.
+    /// Whether a person commented so recently that more may follow.
     pub is_waiting: bool,
 }
 
-/// What is known of the checks of a commit.
+/// State of a commit's checks at the last poll.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChecksOf {
     pub commit: String,
     pub first_seen: DateTime<Utc>,
     pub seen: DateTime<Utc>,
-    /// Nothing more is to be learnt of them, unless somebody has one run again.
+    /// Whether no further result is expected, unless a person reruns a check.
     pub is_settled: bool,
-    /// The failed ones that a round was begun for.
+    /// Failed checks that a round was started for.
     #[serde(default)]
     pub known: BTreeSet<String>,
-    /// There are some.
+    /// Whether the checks had finished at the last poll; false where the commit had none.
     #[serde(default)]
     pub has_ended: bool,
 }
 
-/// For so long after its last change a pull/merge request is looked at each time: GitLab does not
-/// move the time of the last change for each comment, and clocks differ.
+/// How long after its last change a request is read on each poll: on GitLab not every comment moves
+/// the time of the last change, and clocks differ.
 const UNREST: TimeDelta = TimeDelta::minutes(5);
-/// Longest time between two looks at checks that do not come to an end.
+/// Longest interval between two polls of checks that do not finish.
 const LONGEST_PAUSE: TimeDelta = TimeDelta::minutes(10);
-/// How often checks that came to an end are looked at again, because a person may have had one run
-/// again: not before the shorter, ever more rarely, and after the longer in any case.
+/// Bounds of the growing interval at which finished checks are polled again, in case a person
+/// reruns one.
 const RERUN_PAUSES: (TimeDelta, TimeDelta) = (TimeDelta::minutes(10), TimeDelta::hours(6));
-/// After so long, what has no checks will not have any.
+/// Time after which a commit without checks is taken to have none.
 const CHECKS_BEGIN: TimeDelta = TimeDelta::hours(1);
 
 impl Notes {
@@ -151,20 +148,20 @@ impl Notes {
         }
     }
 
-    /// Counts anew, because people asked for work again.
+    /// Restarts the count of rounds, because people asked for work again.
     pub fn begin_again(&mut self) {
         self.since = Utc::now();
         self.told.clear();
     }
 
-    /// Tells whether there may be comments that were not read.
+    /// Returns true if there may be unread comments.
     pub fn may_have_news(&self, updated_at: DateTime<Utc>) -> bool {
         self.read
             .is_none_or(|read| read.is_waiting || read.updated_at != updated_at || read.at < updated_at + UNREST)
     }
 
-    /// Tells whether the checks of `commit` are worth a look: ever more rarely the longer they
-    /// take.
+    /// Returns true if it is time to poll the checks of `commit`; the interval grows with their
+    /// duration.
     pub fn may_have_checks(&self, commit: &str, now: DateTime<Utc>) -> bool {
         match &self.checks {
             Some(checks) if checks.commit == commit => {
@@ -180,20 +177,20 @@ impl Notes {
         }
     }
 
-    /// Returns the failed checks of `commit` that a round was begun for.
+    /// Returns the failed checks of `commit` that a round was started for.
     pub fn known_failures(&self, commit: &str) -> BTreeSet<String> {
         let checks = self.checks.as_ref().filter(|checks| checks.commit == commit);
         checks.map(|checks| checks.known.clone()).unwrap_or_default()
     }
 
-    /// Notes the failed checks that a round is begun for, of the commit that was looked at last.
+    /// Records failed checks that a round is started for, of the commit that was polled last.
     pub fn know_failures(&mut self, keys: impl IntoIterator<Item = String>) {
         if let Some(checks) = &mut self.checks {
             checks.known.extend(keys);
         }
     }
 
-    /// Notes a look at the checks of `commit`.
+    /// Records the outcome of polling the checks of `commit`.
     pub fn saw_checks(&mut self, commit: &str, now: DateTime<Utc>, outcome: Seen) {
         let first_seen = match &self.checks {
             Some(checks) if checks.commit == commit => checks.first_seen,
@@ -215,7 +212,7 @@ impl Notes {
     }
 }
 
-/// How far the checks of a commit are.
+/// Progress of a commit's checks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Seen {
     Nothing,

@@ -1,4 +1,4 @@
-//! What a result may hold that is not delivered without a person's word.
+//! Reasons why a result is not delivered without a person's approval.
 
 use std::fmt;
 
@@ -7,38 +7,36 @@ use serde::{Deserialize, Serialize};
 use crate::approval::extent::rank;
 use crate::markdown::code::code;
 
-/// One reason why the program does not push a result by itself. It never holds the value it is
-/// about.
+/// A reason why a result is not pushed without approval. It never contains the secret itself.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "reason")]
 pub enum HoldReason {
-    /// `git.protected_paths` names the file.
+    /// The path matches `git.protected_paths`.
     Protected { path: String },
     /// A line looks like a secret; `path` is empty for the message of a commit.
     Secret {
         path: String,
         /// Counted from 1.
         line: usize,
-        /// Such as `github-token`; none for a value of the configuration.
+        /// For example `github-token`; `None` for a secret from the configuration.
         kind: Option<String>,
     },
-    /// The name of a file or a folder looks like a secret; `folder` is where it lies, empty for the
-    /// topmost.
+    /// The name of a file or folder looks like a secret; `folder` is its parent, empty for the
+    /// root.
     Name { folder: String, kind: Option<String> },
 }
 
-/// Most objections that are told one by one.
+/// Maximum number of reasons that are listed one by one.
 const MOST_SHOWN: usize = 20;
 
-/// All that stands against pushing a result: the first of it one by one, and how much more there
-/// is.
+/// All reasons against pushing a result: the first ones listed, the others only counted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HoldReasons {
     pub shown: Vec<HoldReason>,
     pub more: Unlisted,
 }
 
-/// Objections that are only counted.
+/// Number of reasons that are not listed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Unlisted {
@@ -47,7 +45,7 @@ pub struct Unlisted {
 }
 
 impl HoldReasons {
-    /// Puts first what a forge would run by itself, then secrets.
+    /// Sorts the reasons: first files that a forge would run by itself, then secrets.
     pub fn of(mut all: Vec<HoldReason>) -> Self {
         all.sort_by_cached_key(|objection| (objection.order(), objection.clone()));
         let rest = all.split_off(all.len().min(MOST_SHOWN));
@@ -64,7 +62,7 @@ impl HoldReasons {
         }
     }
 
-    /// Returns a line for each that is told, and one for the rest.
+    /// Returns one line for each listed reason, and one that counts the others.
     pub fn lines(&self) -> Vec<String> {
         let shown = self.shown.iter().map(ToString::to_string);
         shown.chain(self.more.said()).collect()
@@ -72,7 +70,7 @@ impl HoldReasons {
 }
 
 impl Unlisted {
-    /// Says how many more there are; `None` where there are no more.
+    /// Returns the text that counts the unlisted reasons; `None` if there are none.
     pub fn said(self) -> Option<String> {
         let counted = |count: usize, what: &str| (count > 0).then(|| format!("{count} more {what}"));
         let parts = [
@@ -85,7 +83,7 @@ impl Unlisted {
 }
 
 impl HoldReason {
-    /// Returns the file it is about, where it is about one.
+    /// Returns the path of the file, if the reason is about a file's content or path.
     pub fn path(&self) -> Option<&str> {
         match self {
             Self::Protected { path } | Self::Secret { path, .. } if !path.is_empty() => Some(path),
@@ -100,7 +98,7 @@ impl HoldReason {
         }
     }
 
-    /// Returns the rule it comes from, in a word for the journal.
+    /// Returns the name of the violated rule, for the journal.
     pub fn rule(&self) -> &'static str {
         match self {
             Self::Protected { .. } => "protected_path",
@@ -109,7 +107,7 @@ impl HoldReason {
     }
 }
 
-/// Markdown, fit to be shown.
+/// Formats the reason as Markdown with all names escaped.
 impl fmt::Display for HoldReason {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

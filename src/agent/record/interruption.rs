@@ -1,4 +1,4 @@
-//! Why a stage ended without its result. The variant says what becomes of the run.
+//! Why a stage ended without its result; each variant determines how the run is finished.
 
 use chrono::{DateTime, TimeDelta, Utc};
 
@@ -15,26 +15,26 @@ use crate::workspace::error::WorkspaceError;
 
 #[derive(Debug)]
 pub enum Interruption {
-    /// The program stops: the run is saved and released, and goes on in the next process.
+    /// The program stops: the run is saved and released, and the next process continues it.
     Interrupted,
-    /// The worker's own trouble or a limit of the outside: the run is put back until then.
+    /// Trouble of the worker or a limit of a remote service: the run waits until the given time.
     Postponed { until: DateTime<Utc>, reason: String },
-    /// The run cannot succeed: comment, label, end.
+    /// The run cannot succeed: it ends with a comment and a label.
     Failed(Failure),
-    /// The item was closed or deleted by people: nothing more is to be done for it.
+    /// The item was closed or deleted, or the run was withdrawn by its label or assignee.
     Withdrawn { reason: String, item_exists: bool },
     /// A person ended the run.
     Stopped { order: Order },
-    /// A person, a pause of all runs or a used-up budget sets the run aside.
+    /// A person, the pause file or an exhausted budget pauses the run.
     Paused { by: PausedBy, order: Option<Box<Order>> },
-    /// The container is gone: another one can take its place.
+    /// The container is gone; the run may continue in a new one.
     WorkspaceLost(String),
-    /// The model does not take native tool calls: the conversation begins again with JSON.
+    /// The model does not support native tool calls: the conversation starts again with JSON.
     NoNativeCalls(String),
-    /// Another worker has the run: touch nothing, say nothing.
+    /// Another worker holds the lease: this one may change nothing and post nothing.
     Disowned(StoreError),
-    /// The store cannot be written: the work stays where it is, and goes on from what the store
-    /// holds.
+    /// The store cannot be written: the work stays in its container, and the run later resumes from
+    /// what the store holds.
     Unsaved(StoreError),
 }
 
@@ -57,7 +57,7 @@ impl Interruption {
         })
     }
 
-    /// Returns the interruption of a run whose budget is used up, as `text` says.
+    /// Returns the interruption of a run that exceeded the limit described by `text`.
     pub fn limit(text: impl Into<String>) -> Self {
         Self::Paused {
             by: PausedBy::Limit(text.into()),

@@ -1,4 +1,4 @@
-//! What people say to a run: orders to the program, and words for the model.
+//! Messages of people to a run: commands to the program, and text for the model.
 
 use std::collections::BTreeMap;
 
@@ -7,11 +7,11 @@ use uuid::Uuid;
 use crate::forge::{Comment, CommentKey};
 use crate::task::command::{Command, Said};
 
-/// A comment with the text it had when it was heard.
+/// A comment, identified together with the text it had when it was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HeardComment {
     pub key: CommentKey,
-    /// Another one means that the comment was edited since.
+    /// Digest of the text; a different one means that the comment was edited.
     pub fingerprint: Uuid,
 }
 
@@ -23,8 +23,8 @@ impl HeardComment {
         }
     }
 
-    /// Returns the mark of a comment whose command was obeyed while the words below it are still to
-    /// be read.
+    /// Returns the entry for a comment whose command was executed while its remaining text is
+    /// unread.
     pub fn obeyed(comment: &Comment) -> Self {
         let whole = Self::of(comment).fingerprint;
         Self {
@@ -33,59 +33,59 @@ impl HeardComment {
         }
     }
 
-    /// Tells whether the comment was heard before, with this text.
+    /// Returns true if the comment was read before with the same text.
     pub fn is_in(&self, heard: &BTreeMap<CommentKey, Uuid>) -> bool {
         heard.get(&self.key) == Some(&self.fingerprint)
     }
 }
 
-/// What a person wants of the run.
+/// A command that a person gave to the run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Order {
     pub command: Command,
-    /// Who gave it, for people.
+    /// Name of the person, as shown to people.
     pub by: String,
     pub origin: Origin,
 }
 
 impl Order {
-    /// Tells whether there are words below the command. They are put into the mailbox apart.
+    /// Returns true if text follows the command; the mailbox receives that text separately.
     pub fn has_words(&self) -> bool {
         matches!(self.origin, Origin::AboveWords(_))
     }
 }
 
-/// Where an order came from, so that it is obeyed once.
+/// Source of an order, recorded so that it is executed only once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
     Comment(HeardComment),
-    /// The first line of a comment whose other lines are still to be read.
+    /// The first line of a comment whose remaining text is still unread.
     AboveWords(HeardComment),
-    /// The command line, through the store.
+    /// The command line; the request is in the store.
     Request(Uuid),
 }
 
-/// What a person wrote for the model.
+/// Text that a person wrote for the model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct UserMessage {
     pub heard: HeardComment,
-    /// Without the command above the words.
+    /// The comment without the command in its first line.
     pub comment: Comment,
-    /// The command that stands above them.
+    /// The command in the first line of the comment.
     pub below: Option<Command>,
-    /// An earlier text of it was heard before.
+    /// Whether an earlier version of the comment was read before.
     pub is_edit: bool,
 }
 
 impl UserMessage {
-    /// Tells whether they answer a question of the model's: whoever asks for a pause does not want
-    /// it to go on.
+    /// Returns true if the text answers a question of the model; text below a pause command does
+    /// not, because that run should stay paused.
     pub fn is_answer(&self) -> bool {
         self.below != Some(Command::Pause)
     }
 }
 
-/// Returns what a comment tells the model; `None` where it is a command and nothing else.
+/// Returns the part of a comment meant for the model; `None` if it is only a command.
 pub fn for_model(comment: &Comment) -> Option<Comment> {
     let said = Said::of(&comment.body);
     if said.command.is_some() && said.words.is_empty() {

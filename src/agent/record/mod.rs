@@ -1,11 +1,11 @@
-//! What a run has produced so far: the document that is saved after every stage.
+//! Everything a run has produced so far: the document that is saved after every stage.
 
-pub mod budget; // what a run may use
+pub mod budget; // what a run may use, and what it has used
 pub mod follow_up; // reviews and checks of the program's own pull/merge request
 pub mod hold_reason; // why a result is not delivered without a person's word
-pub mod vouched; // the item as it was when the label was accepted
+pub mod vouched; // what the labeler has vouched for
 pub mod message; // what people say to a run
-pub mod stop; // how work is told to stop
+pub mod stop; // cancellation in two degrees
 pub mod interruption; // why a stage ended without its result
 pub mod outcome; // how the work on a run ended
 pub mod saved; // reads and writes saved records of every version
@@ -41,152 +41,151 @@ use crate::workspace::set_up::dependencies::Dependencies;
 #[serde(default)]
 pub struct Record {
     pub title: String,
-    /// Who put the label on; `None` for a run that nobody's label began.
+    /// Who set the label; `None` for a run that was not started by a label.
     pub trigger: Option<Deed>,
-    /// The item as it was when the label was accepted.
+    /// The item's text and head commit when the label was accepted.
     pub vouched: Option<VouchedItem>,
-    /// Whether more people can read what is pushed than the item: then nothing of its words may be
-    /// in it.
+    /// Whether more people can read what is pushed than can read the item; then no text of the item
+    /// may appear in it.
     pub is_discreet: bool,
-    /// Set for a run that follows on a pull/merge request of this program's own.
+    /// Set for a run that follows up on one of the program's own pull/merge requests.
     pub round: Option<Round>,
     /// Set for a task from the command line, which has no forge.
     pub local: Option<LocalTask>,
     pub started_at: Option<DateTime<Utc>>,
-    /// The clone address of the fork that the run works in; `None` where it works in the item's own
-    /// repository.
+    /// Clone address of the fork that the run works in; `None` for the item's own repository.
     pub fork: Option<String>,
-    /// Where the work starts.
+    /// The commit and branch that the work starts from, and the branch that it goes to.
     pub base: Option<Base>,
     pub plan: Option<Plan>,
     pub environment: Option<String>,
-    /// The task as the model is shown it: what people had written when the run began.
+    /// The task as shown to the model: the item and its comments when the run began.
     pub task_text: String,
-    /// The rule by which the model must be near; decided when the run began, and never taken back.
+    /// Rule that restricts the run to local models; decided when it began and never withdrawn.
     pub local_only: Option<String>,
-    /// What the project asks, as its base branch said when the run began.
+    /// The project's rules, as read from its base branch when the run began.
     pub rules: Rules,
-    /// How often the model was told that its changes reach files which the rules leave out.
+    /// Number of times the model was told that its changes touch files excluded by the rules.
     pub reminders: u32,
-    /// What became of the plan's set-up commands, for the model.
+    /// Report on the plan's set-up commands, for the model.
     pub setup: String,
-    /// How long they took, where they were run.
+    /// Duration of the set-up commands, if they were run.
     pub set_up_milliseconds: u64,
-    /// Commands of the model that succeeded and did nothing but install dependencies.
+    /// Successful commands of the model that did nothing but install dependencies.
     pub installed: Vec<String>,
-    /// Set-up commands that the model added to those of the plan.
+    /// Set-up commands that the model added to the plan's.
     pub added_set_up: Vec<String>,
-    /// Whether the conversation uses native tool calls; decided once.
+    /// Whether the conversation uses native tool calls; decided once for the run.
     pub native: Option<bool>,
-    /// What the model said last.
+    /// The model's latest comment on what it is doing.
     pub doing: String,
-    /// The container that holds the whole project, set-up commands included. One that is there and
-    /// is not this one was left by a process that did not get that far.
+    /// The container that holds the whole project after its set-up. Any other container of the run
+    /// was left incomplete by a process that was stopped.
     pub container: Option<String>,
-    /// Whether it took the place of another one that the model worked in, and the model was not
-    /// told yet.
+    /// Whether the container replaced one that the model worked in, and the model was not told yet.
     pub is_replacement: bool,
-    /// How many containers were lost.
+    /// Number of containers that were lost.
     pub losses: u32,
-    /// What people should know: a default that stepped in, a check that was skipped.
+    /// Remarks for people, such as a default that was used or a check that was skipped.
     pub notes: Vec<String>,
-    /// What the set-up depends on; `None` where nothing of it is kept, nor begun with.
+    /// Inputs of the set-up; `None` if its result is neither saved nor reused.
     pub dependencies: Option<Dependencies>,
-    /// What the container asked for and did not get.
+    /// Network destinations that the container was refused.
     pub refused: BTreeSet<Refusal>,
-    /// What rules refused to the model, reply after reply, since something last succeeded.
+    /// Refusals by rules in consecutive replies, since a tool call last succeeded.
     pub refusals: Vec<String>,
     pub turns: u32,
     pub usage: Usage,
-    /// How long workers had the run in hand, before the one that has it now.
+    /// Seconds that workers spent on the run before the current one claimed it.
     pub worked_seconds: u64,
-    /// What the model said when it was done.
+    /// The model's closing summary.
     pub summary: Option<String>,
     pub checks: Vec<Checked>,
-    /// What the checks were run on.
+    /// State of the work that the checks were run on.
     pub checked: Option<Work>,
-    /// Where they were run.
+    /// Container that the checks were run in.
     pub checked_in: Option<CheckedIn>,
-    /// What the project's own tests gave before anything was changed; run once, and only when they
-    /// fail afterwards.
+    /// Result of the project's tests on the base; they are run there once, and only if they fail
+    /// afterwards.
     pub before: Option<Before>,
     pub repair: Repairs,
-    /// How many turns the model had taken when it was last sent back to work.
+    /// Number of the model's turns when it was last sent back to work.
     pub sent_back_at: Option<u32>,
-    /// What the difference shows besides what was asked for.
+    /// Findings in the diff that the task did not ask for.
     pub findings: Vec<Finding>,
-    /// Whether the model was told of findings.
+    /// Whether the model was asked about the findings.
     pub asked_about_findings: bool,
-    /// The accepted result, kept in the mirror. Equal to the base where nothing changed; `None`
-    /// while the model works.
+    /// The accepted result, kept in the mirror: the base if nothing changed, `None` while the model
+    /// works.
     pub head: Option<CommitId>,
-    /// What a person allowed to be delivered, whatever it holds.
+    /// The result that a person approved for delivery, whatever its hold reasons.
     pub approval: Option<Grant>,
-    /// Why a person did not allow it.
+    /// The reason a person gave for denying approval.
     pub denial: Option<String>,
     pub change: Option<Change>,
-    /// Comments by marker: `None` means that one was about to be written when this was saved.
+    /// Comments by marker; `None` means that the comment was about to be posted when this was
+    /// saved.
     pub comments: BTreeMap<String, Option<CommentId>>,
     pub failure: Option<Failure>,
-    /// How often in a row the run was put back because of the worker's own trouble.
+    /// Number of consecutive postponements.
     pub postponed: u32,
-    /// Since when it is put back again and again.
+    /// Start of the current series of postponements.
     pub parked_since: Option<DateTime<Utc>>,
-    /// Set while it waits for the outside, which people are shown.
+    /// Set while the run waits for a remote service; shown to people.
     pub parked: Option<Parked>,
-    /// Comments whose text the model or the program knows, with the fingerprint of that text.
+    /// Comments that the model or the program has read, with the fingerprint of their text.
     pub heard: BTreeMap<CommentKey, Uuid>,
-    /// Set while the run is set aside.
+    /// Set while the run is paused.
     pub paused: Option<Paused>,
-    /// How often it was set aside for people.
+    /// Number of times the run was paused for people.
     pub set_aside: u32,
-    /// The label the item was last given.
+    /// The last label that was set on the item.
     pub shown: Option<String>,
-    /// What a person allowed beyond the configured budget.
+    /// Tokens that a person granted beyond the configured budget.
     pub allowance: Option<Allowance>,
-    /// Branches that unfinished work was pushed to, the run's own or one beside it, with the
-    /// commits that were put there or were about to be, newest last.
+    /// Branches that unfinished work was pushed to, the run's own or others, with the commits that
+    /// were pushed or were about to be, newest last.
     pub unfinished: BTreeMap<String, Vec<CommitId>>,
-    /// Subtasks that the model called finished.
+    /// Subtasks that the model marked as finished.
     pub finished_subtasks: BTreeSet<String>,
-    /// Plans that gave way to a better one, oldest first.
+    /// Plans that were replaced by a revision, oldest first.
     pub former_plans: Vec<Plan>,
 }
 
-/// What a run waits for that goes on by itself.
+/// A wait that ends without action by people.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Parked {
     pub until: DateTime<Utc>,
     pub reason: String,
 }
 
-/// Why a run does not go on by itself.
+/// Why the run waits for people, and where its unfinished work is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Paused {
     pub by: PausedBy,
     pub at: DateTime<Utc>,
-    /// Where the unfinished work is.
+    /// Location of the unfinished work.
     #[serde(flatten)]
     pub saved: Option<SavedWork>,
 }
 
-/// Where the work of a run is that did not deliver it.
+/// Location of the work of a run that did not deliver it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SavedWork {
-    /// On a branch that everybody can see.
+    /// On a branch that everybody can read.
     Branch(String),
-    /// With this program only.
+    /// Only on the worker.
     Kept(KeptWork),
 }
 
-/// How work is kept that stands on no branch, because it began in a fork.
+/// How work that began in a fork is kept, since it is on no branch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum KeptWork {
-    /// In the fork's mirror, from which the run goes on.
+    /// In the mirror of the fork, from which the run can resume.
     Mirror,
-    /// In a file among the outputs of the run, which is over; the reference names the work in it.
+    /// In a file among the outputs of a run that has ended; `reference` names the work in it.
     File { file: String, reference: String },
 }
 
@@ -194,25 +193,25 @@ pub enum KeptWork {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PausedBy {
-    /// Named for people.
+    /// A person, by the name that is shown to people.
     Person(String),
     /// All runs of the installation are paused.
     File,
-    /// A budget that is used up, as a sentence.
+    /// An exhausted budget; the sentence says which.
     Limit(String),
-    /// A question of the model to people.
+    /// A question of the model for people.
     Question(String),
-    /// The result holds what is not delivered without a person's word.
+    /// A result that needs a person's approval.
     Objections(Box<HeldResult>),
 }
 
-/// A result that waits for a person's word.
+/// A result that waits for a person's approval.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HeldResult {
-    /// `None` where an earlier version of the program asked.
+    /// The question that was put; `None` if an earlier version of the program put it.
     #[serde(default)]
     pub question: Option<Question>,
-    /// Whether another result was allowed before.
+    /// Whether a different result was approved before.
     #[serde(default)]
     pub is_void: bool,
     /// The files in which that one differs from this one.
@@ -222,23 +221,23 @@ pub struct HeldResult {
     #[serde(default)]
     pub environment: String,
     pub objections: Vec<HoldReason>,
-    /// Objections besides.
+    /// Number of hold reasons that are not listed.
     #[serde(default)]
     pub more: Unlisted,
-    /// How much would be pushed.
+    /// Size of what would be pushed.
     #[serde(default)]
     pub extent: Extent,
-    /// What would be pushed, without secrets; cut where it is long.
+    /// The diff that would be pushed, without secrets and cut to a maximum length.
     pub diff: String,
-    /// How much of the difference that leaves out.
+    /// Size of the part that `diff` leaves out.
     #[serde(default)]
     pub unseen: Unseen,
 }
 
-/// What of a difference is not shown.
+/// Size of the part of a diff that is not shown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unseen {
-    /// Files that are not shown, or not to their end.
+    /// Files that are not shown, or only in part.
     pub files: usize,
     pub lines: u64,
 }
@@ -248,30 +247,30 @@ pub struct Unseen {
 pub struct LocalTask {
     pub text: String,
     pub folder: PathBuf,
-    /// The folder stays as it is; the difference is only shown.
+    /// The folder is not changed; the diff is only shown.
     pub dry_run: bool,
-    /// Named by the person; the plan's choice does not count.
+    /// The environment the person named; it overrides the plan's choice.
     pub environment: Option<String>,
 }
 
-/// A state of the work that checks were run on.
+/// The state of the work that checks were run on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Work {
-    /// Its files; `None` where they could not be told.
+    /// Tree of the files; `None` if it could not be determined.
     pub tree: Option<CommitId>,
-    /// How many turns the model had taken.
+    /// Number of the model's turns at that state.
     pub turns: u32,
 }
 
-/// Which container checks were run in.
+/// The container that checks were run in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CheckedIn {
-    /// A new one with the commit.
+    /// A new container that holds only the commit.
     Fresh,
-    /// The one that the model worked in.
+    /// The container that the model worked in.
     Work,
-    /// The same, because to set up a new one would have taken too long.
+    /// The model's container, because setting up a new one would have taken too long.
     WorkBecauseOfSetUp { seconds: u64 },
 }
 
@@ -279,12 +278,12 @@ pub enum CheckedIn {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
     pub kind: FailureKind,
-    /// A sentence for people: what is wrong and how to mend it.
+    /// A sentence for people: what is wrong and how to fix it.
     pub text: String,
 }
 
 impl Failure {
-    /// Returns the failure of a task that could not be done.
+    /// Returns the failure of a task that cannot be done.
     pub fn of_task(text: impl Into<String>) -> Self {
         Self {
             kind: FailureKind::Task,
@@ -293,36 +292,36 @@ impl Failure {
     }
 }
 
-/// Decides the exit code.
+/// The kind of a failure, which determines the exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FailureKind {
     /// The task could not be done.
     Task,
-    /// A rule of the program forbade it.
+    /// A rule forbade it.
     Policy,
-    /// The model's replies stayed unreadable.
+    /// The model's replies remained unreadable.
     Unreadable,
 }
 
 impl Record {
-    /// Tells whether nothing stands against the result: no check, and no test that was taken away.
+    /// Returns true if no check stands against the result and no test was deleted or skipped.
     pub fn is_verified(&self) -> bool {
         self.passes_checks() && !self.takes_tests_away()
     }
 
-    /// Tells whether every check that was run passed, or failed through no fault of the work.
+    /// Returns true if every check passed, or failed for a reason outside the work.
     pub fn passes_checks(&self) -> bool {
         !self.checks.iter().any(Checked::is_open)
     }
 
-    /// Tells whether tests that were there are gone or not run any more.
+    /// Returns true if tests were deleted or are no longer run.
     pub fn takes_tests_away(&self) -> bool {
         self.findings.iter().any(|finding| finding.kind.takes_tests_away())
     }
 
-    /// Tells whether there is something accepted to deliver: changed by this run, or by an earlier
-    /// one that was cut short.
+    /// Returns true if there is an accepted change to deliver, by this run or by an earlier one
+    /// that was interrupted.
     pub fn has_changes(&self) -> bool {
         match (&self.base, &self.head) {
             (Some(base), Some(head)) => base.holds_work || base.commit != *head,

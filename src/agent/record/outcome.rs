@@ -1,34 +1,33 @@
-//! How the work on a run ended, for now or for good.
+//! The outcome of one period of work on a run, temporary or final.
 
 use chrono::{DateTime, Utc};
 
 use crate::agent::record::FailureKind;
 
-/// How the work on a run ended, for the exit code.
+/// Outcome of the work on a run; it determines the exit code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RunOutcome {
-    /// `is_verified` where every check passed and no test was taken away; else the result is a
-    /// draft that says so.
+    /// `is_verified` if every check passed and no test was removed; otherwise the result is a draft
+    /// that says so.
     Done {
         is_verified: bool,
     },
-    /// A person did not want it any more.
+    /// A person stopped the run.
     Stopped,
-    /// Set aside until a person or the clock lets it go on; `by_limit` where its budget is used up.
+    /// Paused until a person or the clock resumes it; `by_limit` if its budget is used up.
     Paused {
         by_limit: bool,
     },
     /// Waits for a person's answer or approval.
     Waiting,
     Failed(FailureKind),
-    /// Put back until then; not finished.
+    /// Unfinished; the run waits until the given time.
     Postponed(DateTime<Utc>),
     /// Saved for the next process.
     Interrupted,
-    /// Another worker has it.
+    /// Another worker holds the lease.
     Disowned,
-    /// The store could not be written: the run goes on from what it holds, when it can be written
-    /// again.
+    /// The store could not be written; the run resumes from the last saved state once it can be.
     Unsaved,
 }
 

@@ -1,9 +1,8 @@
-//! What the store gets: no secrets, whoever wrote them down.
+//! Removes secrets from everything that the store keeps.
 //!
-//! Tools' outputs are cleaned before anybody sees them. What a person pasted into an item, and what
-//! the model said by itself, is worked with as it is, since a command must run as it was said; but
-//! what lies on the disk for months, and is read again by a later process that may speak to another
-//! provider, is cleaned.
+//! Tool outputs are redacted before anybody sees them. Text by people and by the model is used
+//! unchanged during the run, since a command must run exactly as written; but the copy in the store
+//! lies on the disk for months and may be sent to another provider later, so it is redacted.
 
 use serde_json::Value;
 
@@ -11,8 +10,8 @@ use crate::conversation::{Message, ToolCall, ToolResult};
 use crate::plan::Plan;
 use crate::secret::Redactor;
 
-/// The parts of a record that people's and the model's own words stand in. The others are cleaned
-/// where they are made, or are names by which something is found again.
+/// Fields of the record that contain text by people or the model. The others are redacted where
+/// they are made, or are names by which something is looked up.
 const WORDS: [&str; 8] = [
     "title",
     "task_text",
@@ -24,7 +23,7 @@ const WORDS: [&str; 8] = [
     "repair",
 ];
 
-/// Takes secrets out of a record that is about to be saved.
+/// Redacts a record before it is saved.
 pub(crate) fn clean_record(redactor: &Redactor, record: &mut Value) {
     for part in WORDS {
         if let Some(words) = record.get_mut(part) {
@@ -33,7 +32,7 @@ pub(crate) fn clean_record(redactor: &Redactor, record: &mut Value) {
     }
 }
 
-/// Takes secrets out of what people are shown of the plan.
+/// Redacts the parts of a plan that are shown to people.
 pub(crate) fn clean_plan(mut plan: Plan, redactor: &Redactor) -> Plan {
     plan.comment = redactor.clean(&plan.comment).into_string();
     for subtask in &mut plan.task_decomposition.subtasks {
@@ -42,7 +41,7 @@ pub(crate) fn clean_plan(mut plan: Plan, redactor: &Redactor) -> Plan {
     plan
 }
 
-/// Takes secrets out of a message that is about to be saved.
+/// Redacts a message before it is saved.
 pub(crate) fn clean_message(redactor: &Redactor, message: &mut Message) {
     match message {
         Message::System { text } | Message::User { text } | Message::Summary { text, .. } => clean_text(redactor, text),
@@ -66,7 +65,8 @@ fn clean_call(redactor: &Redactor, call: &mut ToolCall) {
     call.args.values_mut().for_each(|value| clean_words(redactor, value));
 }
 
-/// Cleans each text by itself: to clean the written JSON would cut through its escapes.
+/// Redacts each string by itself, since redaction of the serialized JSON would cut through its
+/// escapes.
 fn clean_words(redactor: &Redactor, value: &mut Value) {
     match value {
         Value::String(text) => clean_text(redactor, text),

@@ -1,19 +1,19 @@
-//! How work is told to stop.
+//! The signal that tells work to stop.
 
 use tokio_util::sync::CancellationToken;
 
-/// Two degrees of urgency. The program has one, and each run a child of it that stops that run
-/// alone.
+/// Cancellation in two degrees of urgency. The process has one, and each run a child of it that can
+/// be stopped alone.
 #[derive(Debug, Clone, Default)]
 pub struct Stop {
-    /// Reach the next safe point: a model call is given up at once, a tool call may finish.
+    /// Stop at the next safe point: a model call is aborted, a tool call may finish.
     pub asked: CancellationToken,
-    /// Give up the tool call as well.
+    /// Abort the running tool call as well.
     pub deadline: CancellationToken,
 }
 
 impl Stop {
-    /// Returns one that is stopped with this one, and can be stopped alone.
+    /// Returns a child, which stops with this one and can also be stopped alone.
     #[must_use]
     pub fn child(&self) -> Self {
         Self {

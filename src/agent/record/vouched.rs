@@ -1,9 +1,9 @@
-//! What whoever put the label on has vouched for: the item's words, and the commit at the head of a
-//! change request.
+//! Snapshot of what a person vouches for by setting the label: the item's text, and the head commit
+//! of a change request.
 //!
-//! Forges tell of edits, but not of all of them on every version, and only of some who pushed them.
-//! So a digest of the words and the head's commit are noted when the label is accepted, and
-//! compared before anything is planned.
+//! Forges do not report every edit in every version, and rarely who pushed a commit. So a digest of
+//! the text and the head commit are recorded when the label is accepted, and compared before
+//! planning.
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -14,11 +14,11 @@ use crate::forge::{Edit, Edited, Item};
 /// An item as it was when its label was accepted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VouchedItem {
-    /// A digest of title, text and target branch.
+    /// Digest of the title, the text and the target branch.
     words: String,
     /// The commit at the head of a change request.
     head: Option<String>,
-    /// When the item was last changed then, by the forge's clock.
+    /// Time of the item's last change when the label was accepted, by the forge's clock.
     at: DateTime<Utc>,
 }
 
@@ -31,14 +31,14 @@ impl VouchedItem {
         }
     }
 
-    /// Tells whether the words of `item` are others than they were, without any of `edits` that
-    /// would have changed them.
+    /// Returns true if the text of `item` differs from the accepted one and none of `edits`
+    /// accounts for the change.
     pub(crate) fn words_changed_silently(&self, item: &Item, edits: &[Edit]) -> bool {
         let is_told = |edit: &Edit| edit.what == Edited::Words && edit.deed.at >= self.at;
         words(item) != self.words && !edits.iter().any(is_told)
     }
 
-    /// Tells whether the head of the change request is another one than it was.
+    /// Returns true if the head of the change request differs from the accepted one.
     pub(crate) fn has_another_head(&self, commit: &str) -> bool {
         self.head.as_deref().is_some_and(|head| head != commit)
     }
@@ -47,7 +47,8 @@ impl VouchedItem {
 fn words(item: &Item) -> String {
     let target = item.change.as_ref().map_or("", |change| change.base_branch.as_str());
     let mut digest = Sha256::new();
-    // Each with its length before it, so that no end of one is the beginning of the next.
+    // The length precedes each part, so that moving text from one part to the next changes the
+    // digest.
     for part in [item.title.as_str(), item.body.as_str(), target] {
         digest.update(part.len().to_le_bytes());
         digest.update(part);
