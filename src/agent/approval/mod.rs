@@ -1,4 +1,4 @@
-//! What is not delivered without a person's word.
+//! Results that are not delivered without a person's approval.
 
-pub(crate) mod question; // the question people are asked, and what answers it
+pub(crate) mod question; // the question to people, and the orders that answer it
 pub(crate) mod result_guard; // secrets and protected files in a result

@@ -1,4 +1,4 @@
-//! A result that waits for people's word: the question they are asked, and what answers it.
+//! The question whether a result may be delivered, and the orders that answer it.
 
 use crate::agent::claim::Claim;
 use crate::agent::workspace::open;
@@ -18,19 +18,19 @@ use crate::markdown::compose::Page;
 use crate::repository::CommitId;
 use crate::repository::mirror::Mirror;
 
-/// Most bytes of the difference that people are shown.
+/// Maximum bytes of the diff that is shown.
 const LONGEST_DIFFERENCE: usize = 20 * 1024;
-/// Most files whose difference is shown.
+/// Maximum number of files whose diff is shown.
 const MOST_FILES: usize = 100;
 
-/// Returns the digest of all that would be pushed.
+/// Returns the digest of everything that would be pushed.
 pub(crate) async fn digest_of(mirror: &Mirror, base: &CommitId, head: &CommitId) -> Result<Digest, Interruption> {
     let mut hashing = Hashing::default();
     mirror.each_step(base, head, |bytes| hashing.add(bytes)).await?;
     Ok(hashing.finish())
 }
 
-/// Notes the question that people have to answer before the result is delivered.
+/// Records the question that must be answered before the result is delivered.
 pub(crate) async fn put_question(
     claim: &mut Claim,
     mirror: &Mirror,
@@ -83,7 +83,7 @@ pub(crate) async fn put_question(
     Ok(())
 }
 
-/// Returns what people are shown of the difference, and how much of it they are not.
+/// Returns the part of the diff that is shown, and the size of the rest.
 async fn excerpt(
     claim: &Claim,
     mirror: &Mirror,
@@ -110,10 +110,9 @@ async fn excerpt(
     Ok((claim.services.redactor.clean(&text).into_string(), unseen))
 }
 
-/// Hears an approval; returns whether the run goes on, and what is answered.
+/// Applies an approval; returns whether the run resumes, and the reply.
 pub(crate) fn hear_approval(claim: &mut Claim, order: &Order, given: Option<&Beginning>) -> (bool, Page) {
-    // A run that an earlier version of the program set aside has no question yet, and is asked
-    // anew.
+    // A run that an earlier version paused has no question yet; it resumes to be asked properly.
     let Some(question) = open_question(claim).cloned() else {
         return (true, replies::approved(order.has_words()));
     };
@@ -136,7 +135,7 @@ pub(crate) fn hear_approval(claim: &mut Claim, order: &Order, given: Option<&Beg
     }
 }
 
-/// Hears a denial; returns what is answered where it does not count.
+/// Applies a denial; returns the reply if it does not count.
 pub(crate) fn hear_denial(claim: &mut Claim, order: &Order, reason: Option<&str>) -> Result<(), Page> {
     if let Some(question) = open_question(claim).cloned() {
         if !is_later(claim, order, &question) {
@@ -160,9 +159,9 @@ fn open_question(claim: &Claim) -> Option<&Question> {
     }
 }
 
-/// Tells whether an order was certainly given after the question was put. Clocks of forge and
-/// worker differ, so comments are told apart by their numbers, which the forge gives in the
-/// order in which they are written; other kinds than plain comments have numbers of their own.
+/// Returns true if an order was certainly given after the question was put. The clocks of forge and
+/// worker differ, so comments are compared by their numbers, which the forge assigns in order; this
+/// holds for plain comments only, since other kinds are numbered separately.
 fn is_later(claim: &Claim, order: &Order, question: &Question) -> bool {
     match order.origin {
         Origin::Request(request) => {

@@ -1,5 +1,5 @@
-//! Looks at a result before it leaves the worker: for secrets, in every commit of it, and for files
-//! that are protected.
+//! Checks a result before it leaves the worker: for secrets in each of its commits, and for
+//! protected files.
 
 use crate::agent::approval::question;
 use crate::agent::claim::Claim;
@@ -16,11 +16,11 @@ use crate::repository::mirror::Mirror;
 use crate::rules::Protection;
 use crate::secret::Leak;
 
-/// Most leaks that are looked at.
+/// Maximum number of leaks that are examined.
 const MOST_LEAKS: usize = 1000;
 
-/// Tells whether a person has to allow the delivery, and puts the question. Of a local task
-/// people see the result before anything leaves their machine, so they are only told.
+/// Returns true if delivery needs a person's approval, and puts the question. For a local task
+/// people see the result before it leaves their machine, so they only get a remark.
 pub(crate) async fn needs_approval(run: &mut Run) -> Result<bool, Interruption> {
     let (Some(base), Some(head)) = (run.claim.record.base.clone(), run.claim.record.head.clone()) else {
         return Ok(false);
@@ -54,7 +54,7 @@ pub(crate) async fn needs_approval(run: &mut Run) -> Result<bool, Interruption> 
     Ok(true)
 }
 
-/// Tells whether unfinished work may be shown on a branch; what may not stays in the mirror.
+/// Returns true if unfinished work may be pushed to a branch; otherwise it stays in the mirror.
 pub(crate) async fn may_be_shown(claim: &mut Claim, mirror: &Mirror, base: &CommitId, head: &CommitId) -> bool {
     let Ok(all) = objections(claim, mirror, base, head).await else {
         return false;
@@ -86,7 +86,7 @@ fn note_objections(claim: &Claim, objections: &HoldReasons) {
     }
 }
 
-/// Returns why `base..head` is not pushed without a person's word.
+/// Returns the reasons why `base..head` is not pushed without approval.
 async fn objections(
     claim: &Claim,
     mirror: &Mirror,
@@ -135,7 +135,7 @@ async fn secrets(
     if found.is_empty() {
         return Ok(Vec::new());
     }
-    // What was there before is no news: a file that is moved, a test with a made-up key.
+    // Content that existed before is no leak of this result, such as a moved file or a made-up key.
     let mut known = HashSet::new();
     mirror
         .each_replaced(base, head, |object| {
@@ -144,13 +144,13 @@ async fn secrets(
         })
         .await?;
     if found.iter().any(|(kind, ..)| *kind == Kind::Folder) {
-        // A folder that changes tells all of its names again.
+        // A changed folder lists all of its names again, old ones included.
         let (files, _) = mirror.files(base, usize::MAX).await?;
         let leaks = files.iter().flat_map(|file| redactor.leaks(&file.path));
         known.extend(leaks.map(|leak| leak.fingerprint));
     }
     found.retain(|(.., leak)| !known.contains(&leak.fingerprint));
-    // A path may be the secret itself, or lead through it.
+    // A path may itself contain the secret.
     let shown = |path: String| redactor.clean(&path).into_string();
     let mut all: Vec<HoldReason> = found
         .into_iter()

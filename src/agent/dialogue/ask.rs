@@ -1,4 +1,4 @@
-//! One question to the model, asked again until the answer can be read.
+//! A request to the model that is repeated until the reply can be parsed.
 
 use crate::agent::claim::Claim;
 use crate::workspace::containers::milliseconds_since;
@@ -13,15 +13,13 @@ use crate::conversation::{Reply, Usage};
 use crate::journal::fact::Fact;
 use crate::llm::chat::Chat;
 
-/// How often a reply that cannot be read is asked for again.
+/// Maximum number of repetitions after a reply that cannot be parsed.
 const RE_ASKS: u32 = 5;
 
-/// Gets the next reply and reads it with `read`; what cannot be read is asked again with the
-/// exact error.
+/// Gets the next reply and parses it with `read`; if that fails, asks again and quotes the error.
 ///
-/// # Errors
-/// After five unreadable replies in a row, at the end of the budget or of the allowed turns,
-/// and what the model's server causes.
+/// # Errors If the reply still cannot be parsed after five repetitions, if a limit on tokens, time,
+/// cost or turns is reached, or if the model's server fails.
 pub(crate) async fn ask<T>(
     claim: &mut Claim,
     chat: &mut Chat,
@@ -30,7 +28,7 @@ pub(crate) async fn ask<T>(
     ask_again(claim, chat, read, RE_ASKS).await
 }
 
-/// The same with another number of re-asks.
+/// Like [`ask`], with another maximum of repetitions.
 pub(crate) async fn ask_again<T>(
     claim: &mut Claim,
     chat: &mut Chat,
@@ -82,8 +80,7 @@ pub(crate) async fn get_response(claim: &mut Claim, chat: &mut Chat) -> Result<R
     Ok(reply)
 }
 
-/// # Errors
-/// At the end of the run's budget, and of the day's for all runs.
+/// # Errors If the budget of the run, or the daily budget of all runs, is used up.
 pub(crate) async fn check_limits(claim: &Claim) -> Result<(), Interruption> {
     let settings = &claim.services.settings;
     let allowance = claim.record.allowance.as_ref();
@@ -105,7 +102,7 @@ pub(crate) async fn check_limits(claim: &Claim) -> Result<(), Interruption> {
     }
 }
 
-/// Books what a call has cost on the day, where days have limits.
+/// Adds the usage of a call to the day's total, if days have limits.
 async fn book(claim: &Claim, usage: &Usage) -> Result<(), Interruption> {
     if claim.services.settings.budget.per_day == PerDay::default() {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Keeps the conversation within the window: at a threshold the model sums up its older part.
+//! Keeps the conversation within the window: at a threshold the model summarizes the older part.
 
 use crate::agent::claim::Claim;
 use crate::agent::dialogue;
@@ -10,19 +10,17 @@ use crate::conversation::{Message, compaction};
 use crate::journal::fact::Fact;
 use crate::llm::chat::Chat;
 
-/// Part of the window, in percent, at which the older part is summed up.
+/// Percentage of the window at which the older part is summarized.
 const THRESHOLD: u64 = 70;
-/// Part of the window, in percent, at which there is no room for the question and the summary
-/// behind the whole.
+/// Percentage of the window above which the request for a summary no longer fits behind the whole.
 const FULL: u64 = 90;
-/// Part of the window, in percent, that the newest turns may keep.
+/// Percentage of the window that the newest turns may keep.
 const KEPT: u64 = 30;
-/// A longer summary would fill the window again.
+/// Most bytes of a summary; a longer one would fill the window again.
 const LONGEST_SUMMARY: usize = 16 * 1024;
 
-/// Replaces the older part of the conversation by a summary when the window is nearly full. A
-/// summary that does not come destroys nothing: the conversation stays as it is and is tried
-/// again at the next turn.
+/// Replaces the older part of the conversation by a summary when the window is nearly full. If no
+/// usable summary comes, the conversation is unchanged and the next turn tries again.
 pub(crate) async fn compact_if_needed(claim: &mut Claim, chat: &mut Chat) -> Result<(), Interruption> {
     if chat.fullness() < THRESHOLD {
         return Ok(());
@@ -31,9 +29,9 @@ pub(crate) async fn compact_if_needed(claim: &mut Claim, chat: &mut Chat) -> Res
     let Some(replaces) = compaction::older_part(chat.messages(), kept) else {
         return Ok(());
     };
-    // Asked aside, so that the question does not stay in the conversation; the same beginning
-    // keeps the provider's cache warm. Where the whole does not fit any more, the part that is
-    // to go is all that is asked about.
+    // Asked in a copy, so that the request does not stay in the conversation; the unchanged
+    // beginning keeps the provider's cache warm. If the whole no longer fits, the copy has only the
+    // part that is to be replaced.
     let mut aside = if chat.fullness() < FULL {
         chat.clone()
     } else {

@@ -1,7 +1,7 @@
-//! The tools that talk to the program itself: tick a subtask, ask people, ask for a better plan.
+//! Tools that control the run itself: finish a subtask, ask people, revise the plan, add set-up.
 //!
-//! They are tools and no fields of the reply, so that JSON and native calls say them alike. A call
-//! only notes the wish; the run sees to it when all calls of the reply are through.
+//! They are tools and not fields of the reply, so that JSON and native calls are treated alike. A
+//! call only records the request; the run acts on it after all calls of the reply.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
@@ -15,24 +15,24 @@ use crate::conversation::ToolSpec;
 use crate::tool::{ToolError, ToolOutput, ToolServer, own_spec, read_args};
 
 const NAME: &str = "agent";
-/// Most characters of a question or a reason.
+/// Maximum length of a question, reason or command, in characters.
 const LONGEST: usize = 2_000;
 
-/// What the model wished in one reply.
+/// Requests that the model made in one reply.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct ControlRequests {
     pub finished: BTreeSet<String>,
     pub question: Option<String>,
-    /// Why the plan should be revised.
+    /// Reason for which the plan should be revised.
     pub revision: Option<String>,
-    /// Commands that a new container needs besides the plan's set-up.
+    /// Commands that a new container needs in addition to the plan's set-up.
     pub set_up: Vec<String>,
 }
 
-/// The server of these tools.
+/// Server of the control tools.
 pub(crate) struct ControlTools {
     requested: Mutex<ControlRequests>,
-    /// Whether there are people who could answer.
+    /// Whether there are people who could answer a question.
     may_ask: bool,
     has_plan: bool,
 }
@@ -70,7 +70,7 @@ impl ControlTools {
         }
     }
 
-    /// Takes out what was wished since the last time.
+    /// Takes the requests made since the last call.
     pub(crate) fn take(&self) -> ControlRequests {
         std::mem::take(&mut *self.requested.lock().unwrap_or_else(PoisonError::into_inner))
     }

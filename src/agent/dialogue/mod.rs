@@ -1,12 +1,12 @@
-//! The conversation of a run with its model: what is said in it, and how it is saved.
+//! The conversation of a run with its model, and how it is saved.
 
-pub(crate) mod ask; // one question to the model, until it can be read
-pub(crate) mod control_tools; // tools that talk to the program itself
-pub(crate) mod policy; // what rules refuse to the model
-pub(crate) mod network_refusals; // hosts that the container could not reach
+pub(crate) mod ask; // a request that is repeated until the reply can be parsed
+pub(crate) mod control_tools; // tools that control the run itself
+pub(crate) mod policy; // tool calls that rules refuse
+pub(crate) mod network_refusals; // hosts that the container was refused
 pub(crate) mod tool_calls; // the tool calls of one reply
-pub(crate) mod compaction; // a summary in the place of the older part
-pub(crate) mod replanning; // a better plan
+pub(crate) mod compaction; // replaces the older part by a summary
+pub(crate) mod replanning; // revision of the plan
 
 use crate::agent::claim::Claim;
 use crate::agent::record::interruption::Interruption;
@@ -14,15 +14,15 @@ use crate::agent::record::redaction;
 use crate::conversation::Message;
 use crate::llm::chat::Chat;
 
-/// The conversation that is open in this process.
+/// The conversation as far as it is open in this process.
 #[derive(Default)]
 pub(crate) struct Dialogue {
-    /// `None` before the conversation is opened, and while a stage has it in hand.
+    /// `None` before the conversation is opened, and while a stage has taken it.
     pub(crate) chat: Option<Chat>,
 }
 
-/// Stores what was said since the last call, and what it has cost. Nothing is stored before the
-/// first reply: a conversation that the provider refused whole is begun again.
+/// Saves new messages and their usage. Nothing is saved before the first reply, so that a
+/// conversation that the provider rejects as a whole starts again.
 pub(crate) async fn save(claim: &mut Claim, chat: &mut Chat) -> Result<(), Interruption> {
     let has_reply = chat
         .messages()
@@ -39,7 +39,7 @@ pub(crate) async fn save(claim: &mut Claim, chat: &mut Chat) -> Result<(), Inter
     Ok(())
 }
 
-/// Says something of the program's own to the model.
+/// Adds a message of the program itself to the conversation.
 pub(crate) fn tell(claim: &Claim, chat: &mut Chat, text: &str) {
     chat.send_user_message(&claim.services.redactor.clean(text));
 }

@@ -1,15 +1,13 @@
-//! What a run does with the hosts that its container asked for in vain: the model is told, and the
-//! record keeps them.
+//! Hosts that the container was refused: the model is told, and the record lists them.
 
 use crate::agent::claim::Claim;
 use crate::egress::Refusal;
 use crate::gateway::ledger::Ledger;
 
-/// Most hosts that are named to the model after one call.
+/// Maximum number of hosts that are named to the model after one call.
 const MOST_TO_THE_MODEL: usize = 3;
 
-/// Returns what the model is told after a call during which the container was refused
-/// something.
+/// Returns the note for the model on connections that were refused during a call.
 pub(crate) fn refused_just_now(claim: &Claim, ledger: &Ledger) -> Option<String> {
     let refused = ledger.take_recent();
     let sentences: Vec<String> = refused
@@ -21,10 +19,10 @@ pub(crate) fn refused_just_now(claim: &Claim, ledger: &Ledger) -> Option<String>
     (!text.is_empty()).then_some(text)
 }
 
-/// Takes over into the record what was refused until now.
+/// Copies all refusals so far into the record.
 pub(crate) fn note_refused(claim: &mut Claim, ledger: &Ledger) {
     let redactor = &claim.services.redactor;
-    // A name can be made of anything, a secret too; the record is no place for it.
+    // A host name may contain a secret, which must not get into the record.
     let is_clean = |refusal: &Refusal| {
         let host = refusal.destination.host.to_string();
         redactor.clean(&host).as_str() == host

@@ -1,10 +1,10 @@
-//! What rules refuse to the model: each refusal is an answer, is in the journal, and counts. Three
-//! replies in a row to which nothing but refusals came end the run.
+//! Tool calls that rules refuse: each refusal is returned to the model, noted in the journal and
+//! counted. Three consecutive replies with nothing but refusals end the run.
 //!
-//! Replies are counted and not calls, since a model that asks for five things at once has not read
-//! the first answer yet. What succeeds begins the count anew; what fails for another reason leaves
-//! it as it is. A file that is not there, not UTF-8 or too large is no matter of policy: the same
-//! tool, or a command, may be used for another.
+//! Replies are counted and not calls, since a model that makes five calls at once has not read the
+//! first answer yet. A success resets the count; a failure for another reason leaves it unchanged.
+//! A file that is missing, not UTF-8 or too large is no policy refusal: the model may read another
+//! file, or use a command.
 
 use crate::agent::claim::Claim;
 use crate::agent::dialogue;
@@ -18,38 +18,38 @@ use crate::markdown::code::code;
 use crate::tool::ToolOutput;
 use crate::workspace::WORKSPACE;
 
-/// So many in a row end a run.
+/// Number of consecutive replies with only refusals that end a run.
 const MOST: usize = 3;
-/// What a refused connection is noted as.
+/// Rule name of a refused connection.
 pub(crate) const EGRESS: &str = "egress";
-/// The planner's own server, whose tools are about files as well.
+/// The planner's server, whose tools are file tools as well.
 const REPOSITORY: &str = "repository";
-/// Numbers with which the file tools refuse by a rule: a path or an extension that is not allowed,
-/// a file that is left out.
+/// Status codes of a file tool that refuses by a rule: a path or an extension that is not allowed,
+/// an excluded file.
 const BY_RULE: [u16; 2] = [400, 403];
 
-/// Of a file tool that failed without a number.
+/// Status recorded when a file tool fails without a status code.
 const OTHERWISE: u16 = 500;
 
-/// Which rule refused, and what the model was told.
+/// The rule that refused a call, and the text that the model was told.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Refusal {
     pub(crate) rule: String,
     pub(crate) reason: String,
 }
 
-/// How a call ended, for the journal.
+/// The outcome of a call, for the journal.
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
-    /// Of a call of a file tool.
+    /// Set for calls of file tools.
     pub(crate) status: Option<u16>,
     pub(crate) size: Option<u64>,
     pub(crate) refusal: Option<Refusal>,
 }
 
 impl Outcome {
-    /// Reads what a tool answered. Only the program's own file tools are believed: what another
-    /// server or a command prints may look like anything.
+    /// Classifies the output of a tool. Only the program's own file tools are trusted: the output
+    /// of another server or of a command may imitate a refusal.
     pub(crate) fn of(call: &ToolCall, output: &ToolOutput) -> Self {
         let is_command = output
             .structured
@@ -86,7 +86,7 @@ impl Outcome {
         }
     }
 
-    /// Returns the outcome of what was refused before the tool was asked.
+    /// Returns the outcome of a call that was refused before it reached the tool.
     pub(crate) fn forbidden(call: &ToolCall, rule: &str, status: u16, reason: String) -> Self {
         Self {
             status: is_about_a_file(call).then_some(status),
@@ -99,7 +99,7 @@ impl Outcome {
     }
 }
 
-/// Returns the path that a call of a file tool is about.
+/// Returns the path argument of a file tool's call.
 pub(crate) fn path(call: &ToolCall) -> Option<&str> {
     let path = call.args.get("path").and_then(Value::as_str);
     path.filter(|_| is_about_a_file(call))
@@ -114,7 +114,7 @@ fn is_about_a_file(call: &ToolCall) -> bool {
     is_own(call) && !call.tool.ends_with("/execute_command")
 }
 
-/// Returns word and number at the beginning of a refusal, such as `path_escape 400: `.
+/// Parses rule and status at the start of a refusal, such as `path_escape 400: `.
 fn head(text: &str) -> Option<(&str, u16)> {
     let (rule, status) = text.split_once(": ")?.0.split_once(' ')?;
     let is_word = rule.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
@@ -122,7 +122,7 @@ fn head(text: &str) -> Option<(&str, u16)> {
     (is_word && is_number).then(|| Some((rule, status.parse().ok()?)))?
 }
 
-/// Notes a refusal in the journal.
+/// Records a refusal in the journal.
 pub(crate) fn note_refusal(claim: &Claim, refusal: &Refusal) {
     claim.note(Fact::PolicyRefused {
         rule: refusal.rule.clone(),
@@ -130,8 +130,8 @@ pub(crate) fn note_refusal(claim: &Claim, refusal: &Refusal) {
     });
 }
 
-/// Counts what rules refused of the calls of one reply. Ends the run whose model does not stop
-/// asking for what is forbidden, and warns it before.
+/// Counts the refusals of one reply: warns the model before the last one, and ends the run if it
+/// continues.
 pub(crate) fn count_refusals(
     claim: &mut Claim,
     chat: &mut Chat,

@@ -1,4 +1,4 @@
-//! A better plan, when the work shows that the first one is wrong.
+//! Revision of the plan, when the work shows that it is wrong.
 
 use crate::agent::claim::Claim;
 use crate::agent::dialogue;
@@ -13,10 +13,10 @@ use crate::journal::fact::Fact;
 use crate::llm::chat::Chat;
 use crate::plan::{self, Plan};
 
-/// How often a new plan that cannot be read is asked for again.
+/// Maximum number of repetitions for a revised plan that cannot be parsed.
 const RE_ASKS: u32 = 2;
 
-/// Asks for a better plan because the model wished it.
+/// Revises the plan at the model's request, or tells it that no revision is left.
 pub(crate) async fn revise_plan_as_wished(
     claim: &mut Claim,
     reporter: &mut Reporter,
@@ -38,8 +38,8 @@ fn may_revise_plan(claim: &Claim) -> bool {
     claim.record.former_plans.len() < claim.services.settings.planning.replanning.max_revisions
 }
 
-/// Asks for a better plan, aside, and goes on with it; does nothing where it was revised often
-/// enough. A plan that cannot be read changes nothing: the old one stays.
+/// Asks for a revised plan in a copy of the conversation, and adopts it; does nothing if the
+/// maximum of revisions is reached. If the reply cannot be parsed, the old plan stays.
 pub(crate) async fn revise_plan(
     claim: &mut Claim,
     reporter: &mut Reporter,
@@ -71,11 +71,11 @@ pub(crate) async fn revise_plan(
         subtasks: new.task_decomposition.subtasks.len(),
     });
     dialogue::tell(claim, chat, &prompt::revised(&new));
-    // A tick stays where the subtask did.
+    // A subtask stays finished if the new plan has it unchanged.
     let stays = |id: &String| old.subtask(id).is_some_and(|before| new.subtask(id) == Some(before));
     claim.record.finished_subtasks.retain(stays);
     claim.record.plan = Some(Plan {
-        // The container runs already.
+        // The container is already running.
         selected_environment: old.selected_environment.clone(),
         ..new
     });

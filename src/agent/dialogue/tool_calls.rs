@@ -1,5 +1,4 @@
-//! Runs the tool calls of one reply: those that only read beside one another, all others one after
-//! the other.
+//! Runs the tool calls of one reply: read-only calls in parallel, all others one after the other.
 
 use crate::agent::claim::Claim;
 use crate::agent::dialogue::network_refusals;
@@ -18,34 +17,34 @@ use crate::tool::toolbox::Toolbox;
 use crate::tool::{ToolError, ToolOutput};
 use crate::workspace::containers::milliseconds_since;
 
-/// Most bytes of one output in the conversation, whatever the window.
+/// Maximum bytes of one output in the conversation, whatever the window.
 const MOST_BYTES: usize = 32 * 1024;
 const FEWEST_BYTES: usize = 4 * 1024;
-/// Part of the window, in percent, that one output may take.
+/// Percentage of the window that one output may take.
 const SHARE: u64 = 10;
 
-/// Arguments that tell one call of a tool from another, most telling first.
+/// Arguments that best identify a call in the journal, in order of preference.
 const TELLING: [&str; 3] = ["command", "path", "pattern"];
-/// Most characters of that in the journal.
+/// Maximum length of the identifying argument in the journal.
 const LONGEST_ABOUT: usize = 120;
 
-/// What the model is told of a call whose end nobody saw.
+/// Result for a call that was interrupted, so that its outcome is unknown.
 pub(crate) const UNKNOWN_OUTCOME: &str =
     "The program was stopped while this ran. Whether it took effect is unknown: look before you repeat it.";
 
-/// What the model is told of a call that was not begun, because the program was asked to stop.
+/// Result for a call that was not started, because the program was asked to stop.
 const NOT_RUN: &str = "The program was stopped before this was run. Repeat it if it is still needed.";
 
-/// Most calls that run at once: as many files as a disk likes to read at a time.
+/// Maximum number of parallel calls; more concurrent reads would not speed up a disk.
 const SIDE_BY_SIDE: usize = 4;
 
-/// What a call gave, and what of it a rule refused.
+/// Output of a call, and the refusal if a rule refused it.
 type Ended = (ToolOutput, Option<Refusal>);
 
-/// What became of the calls of one reply.
+/// Results of all calls of one reply.
 pub(crate) struct Called {
     pub(crate) results: Vec<ToolResult>,
-    /// What rules refused of them.
+    /// Refusals by rules among these calls.
     pub(crate) refused: Vec<Refusal>,
 }
 
@@ -59,9 +58,9 @@ impl Called {
     }
 }
 
-/// Runs `calls` in their order; what fails is told to the model, a lost workspace is not. Those
-/// that only read run beside one another as far as they stand together: one that may write
-/// waits for all before it, and all behind it wait for it.
+/// Runs `calls` in order. A failed call is reported to the model; a lost workspace is an error.
+/// Adjacent read-only calls run in parallel: a call that may write waits for all before it, and all
+/// after it wait for it.
 pub(crate) async fn call_all(
     claim: &Claim,
     ledger: &Ledger,
@@ -72,15 +71,14 @@ pub(crate) async fn call_all(
         results: Vec::with_capacity(calls.len()),
         refused: Vec::new(),
     };
-    // However many calls a reply has, their outputs together leave room for what was said
-    // before.
+    // The total is bounded as well, so that many calls in a reply cannot fill the window.
     let most = most_bytes(claim, calls.len());
     for together in calls.chunk_by(|one, next| toolbox.only_reads(one) && toolbox.only_reads(next)) {
-        // What was refused before these calls is no news of them.
+        // Earlier refusals must not be attributed to these calls.
         let _ = network_refusals::refused_just_now(claim, ledger);
         let ended = side_by_side(claim, toolbox, together).await?;
-        // More than one are only together where they read, and reading asks for no host: it was
-        // something in the background.
+        // Several calls only run together if they read, and those need no network: the refusal was
+        // caused by a background process.
         let mut refused = network_refusals::refused_just_now(claim, ledger);
         for (place, (call, ended)) in together.iter().zip(ended).enumerate() {
             let news = refused.take_if(|_| place + 1 == together.len());
@@ -97,7 +95,7 @@ pub(crate) async fn call_all(
     Ok(called)
 }
 
-/// Runs calls beside one another, and notes them in their order when all are through.
+/// Runs calls in parallel, and notes them in their order when all have ended.
 async fn side_by_side(claim: &Claim, toolbox: &Toolbox, calls: &[ToolCall]) -> Result<Vec<Ended>, Interruption> {
     // Boxed: the compiler cannot prove a stream of bare futures Send.
     let begun: Vec<BoxFuture<'_, _>> = calls
@@ -128,8 +126,8 @@ async fn call_unless_stopped(
     Ok((ended, Some(fact)))
 }
 
-/// Returns what the model is told of a call: its output cut to `most` bytes, and which hosts
-/// the container was `refused` meanwhile, which counts against the call where it `may_be_its`
+/// Returns the result for the model: the output cut to `most` bytes, and the hosts that were
+/// `refused` meanwhile. These count as a refusal of the call only if it failed and `may_be_its`
 /// doing.
 async fn weighed(
     claim: &Claim,
@@ -140,9 +138,9 @@ async fn weighed(
 ) -> Ended {
     let mut text = cut_for_window(claim, output.text, most).await;
     if let Some(refused) = refused {
-        // Many programs only say that a connection failed.
+        // Many programs report only that a connection failed.
         text = format!("{text}\n{refused}");
-        // Of a call that succeeded all the same it was no part that mattered.
+        // If the call succeeded nevertheless, the refused host did not matter.
         if may_be_its && output.is_error && refusal.is_none() {
             refusal = Some(Refusal {
                 rule: policy::EGRESS.to_owned(),
@@ -156,8 +154,7 @@ async fn weighed(
     (ToolOutput { text, ..output }, refusal)
 }
 
-/// Waits for one call and returns its output, cleaned of secrets and as long as the tool gives
-/// it.
+/// Waits for one call and returns its full output, with secrets redacted.
 pub(crate) async fn call_whole(
     claim: &Claim,
     calling: impl Future<Output = Result<ToolOutput, ToolError>>,
@@ -168,7 +165,7 @@ pub(crate) async fn call_whole(
     Ok(ended)
 }
 
-/// The same, with what is to be noted of it.
+/// Like [`call_whole`], but returns the journal entry instead of writing it.
 async fn call_unnoted(
     claim: &Claim,
     calling: impl Future<Output = Result<ToolOutput, ToolError>>,
@@ -210,12 +207,11 @@ async fn call_unnoted(
     Ok(((ToolOutput { text, ..output }, outcome.refusal), fact))
 }
 
-/// Returns what tells this call from others of the same tool: its command, its path, or its
-/// first text.
+/// Returns the argument that identifies a call: its command, its path, or its first text.
 fn about(claim: &Claim, call: &ToolCall) -> String {
     let named = TELLING.iter().find_map(|name| call.args.get(*name)?.as_str());
     let text = named.or_else(|| call.args.values().find_map(Value::as_str));
-    // Cleaned before it is cut: the half of a secret would not be recognised.
+    // Redacted before it is cut, since the redactor would not recognise half of a secret.
     let text = claim.services.redactor.clean(text.unwrap_or_default()).into_string();
     text.lines()
         .next()
@@ -225,13 +221,13 @@ fn about(claim: &Claim, call: &ToolCall) -> String {
         .collect()
 }
 
-/// Returns how many bytes the output of each of so many calls in one reply may have.
+/// Returns the maximum bytes for each output when a reply has `calls` calls.
 pub(crate) fn most_bytes(claim: &Claim, calls: usize) -> usize {
     let of_one = bytes_of_window(claim, SHARE).clamp(FEWEST_BYTES, MOST_BYTES);
     of_one.min(of_one * 5 / 2 / calls.max(1))
 }
 
-/// Cuts `text` in the middle; the whole is kept on disk.
+/// Cuts `text` in the middle; the full text is kept on disk.
 async fn cut_for_window(claim: &Claim, text: String, most: usize) -> String {
     if text.len() <= most {
         return text;

@@ -1,17 +1,17 @@
-//! Whose words count: people who may write to the repository, and whom the operator names.
+//! Who may steer a run: people who may write to the repository, and accounts the operator names.
 
 use crate::forge::{Comment, ForgeError, Permissions};
 use crate::task::id::TaskId;
 
-/// Whether somebody is heard.
+/// How the author of a comment is authorized.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Authority {
-    /// The operator names them. Of bots forges do not tell what they may do, so only that word
-    /// counts.
+    /// The operator names the account. Forges do not report the permissions of bots, so for them
+    /// only the operator's list counts.
     Always,
-    /// The forge is asked for their rights.
+    /// The author is obeyed if the forge reports permission to write.
     IfMayWrite,
-    /// Any other bot.
+    /// A bot that the operator does not name.
     Never,
 }
 
@@ -24,7 +24,7 @@ impl Authority {
         }
     }
 
-    /// Tells whether `comment` is heard, asking the forge where it has to be asked.
+    /// Returns true if `comment` counts, asking the forge for permissions if necessary.
     pub async fn asked(self, forge: &dyn Permissions, task: &TaskId, comment: &Comment) -> Result<bool, ForgeError> {
         match self {
             Self::Always => Ok(true),
@@ -33,7 +33,7 @@ impl Authority {
         }
     }
 
-    /// Says who it is that is not heard.
+    /// Describes an author without authority, for people.
     pub fn nobody(self) -> &'static str {
         match self {
             Self::Never => "a bot that is not among the allowed_users",

@@ -17,7 +17,7 @@ use crate::task::id::RunId;
 
 /// Interval between looks at the store.
 const TICK: Duration = Duration::from_secs(1);
-/// Who asks through the command line, for people.
+/// The author of command-line requests, as shown to people.
 const OPERATOR: &str = "the operator";
 
 /// Listens to what is near: requests in the store, and a pause of all runs. Apart from
@@ -31,7 +31,7 @@ pub struct ControlWatcher {
 }
 
 impl ControlWatcher {
-    /// A local task cannot be paused: it ends with the command that gave it.
+    /// `may_pause` is false for a local task, which ends with the command that started it.
     pub fn new(workshop: Arc<Services>, run: RunId, may_pause: bool, mailbox: Arc<Mailbox>) -> Self {
         Self {
             workshop,
@@ -42,7 +42,7 @@ impl ControlWatcher {
         }
     }
 
-    /// Listens until it is dropped.
+    /// Polls at an interval until it is dropped.
     pub async fn listen(watcher: Arc<Mutex<Self>>) {
         loop {
             tokio::time::sleep(TICK).await;
@@ -50,7 +50,7 @@ impl ControlWatcher {
         }
     }
 
-    /// Looks once.
+    /// Polls once.
     pub async fn look(&mut self) {
         match self.workshop.store.requests(self.run).await {
             Ok(requests) => {

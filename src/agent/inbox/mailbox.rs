@@ -1,5 +1,4 @@
-//! What comes in for a run while it works: a listening task puts it in, the run takes it out at its
-//! next safe point.
+//! Messages to a run at work: the watchers add them, the run takes them at its next safe point.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -9,14 +8,14 @@ use crate::agent::record::interruption::Interruption;
 use crate::agent::record::message::{Order, UserMessage};
 use crate::agent::record::stop::Stop;
 
-/// What arrived and was not taken yet, in order.
+/// Messages that arrived and were not taken yet, in order of arrival.
 #[derive(Debug, Default)]
 pub struct Messages {
     pub orders: Vec<Order>,
     pub words: Vec<UserMessage>,
 }
 
-/// One run's mail, and why it is to be put down at once, if it is.
+/// Messages of one run, and the reason to interrupt it, if there is one.
 pub struct Mailbox {
     mail: Mutex<Messages>,
     verdict: Mutex<Option<Interruption>>,
@@ -24,7 +23,7 @@ pub struct Mailbox {
 }
 
 impl Mailbox {
-    /// `stop` is the run's own: through it the mailbox wakes the run from whatever it waits for.
+    /// `stop` belongs to the run; cancelling it wakes the run from whatever it waits for.
     pub fn new(stop: Stop) -> Self {
         Self {
             mail: Mutex::default(),
@@ -33,7 +32,7 @@ impl Mailbox {
         }
     }
 
-    /// Takes an order in: a stop or pause ends the work, the others wait for the next safe point.
+    /// Accepts an order: a stop or pause interrupts the run, others wait for the next safe point.
     pub fn put_order(&self, order: Order) {
         match urgency(&order.command) {
             Urgency::AtOnce => self.interrupt_now(Interruption::Stopped { order }),
@@ -47,7 +46,7 @@ impl Mailbox {
 
     pub fn put_words(&self, words: UserMessage) {
         let mut mail = lock(&self.mail);
-        // An edit overtakes what was not read yet.
+        // An edit replaces the earlier text if that is still unread.
         mail.words.retain(|unread| unread.heard.key != words.heard.key);
         mail.words.push(words);
     }
@@ -60,20 +59,20 @@ impl Mailbox {
         !lock(&self.mail).words.is_empty()
     }
 
-    /// Has the run put down at its next safe point: a tool call that runs may finish.
+    /// Interrupts the run at its next safe point; a running tool call may finish.
     pub fn interrupt_soon(&self, verdict: Interruption) {
         lock(&self.verdict).get_or_insert(verdict);
         self.stop.asked.cancel();
     }
 
-    /// Has the run put down at once, in the middle of whatever it does. Overrules a milder verdict.
+    /// Interrupts the run at once, even in a tool call. Replaces any earlier reason.
     pub fn interrupt_now(&self, verdict: Interruption) {
         *lock(&self.verdict) = Some(verdict);
         self.stop.asked.cancel();
         self.stop.deadline.cancel();
     }
 
-    /// Returns why the run was interrupted, if it was not by the end of the program.
+    /// Takes the reason for the interruption; `None` if the program's own end was the cause.
     pub fn verdict(&self) -> Option<Interruption> {
         lock(&self.verdict).take()
     }

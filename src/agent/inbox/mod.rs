@@ -1,4 +1,4 @@
-//! What people say to a run while it is worked on: who listens, and what has come in.
+//! Messages to a run at work: the watchers that collect them, and the mailbox that holds them.
 
 pub mod authority; // whose words count
 pub(crate) mod command_table; // the meaning of each command
@@ -18,7 +18,7 @@ use crate::agent::inbox::thread_watcher::ThreadWatcher;
 use crate::agent::record::message::{self, HeardComment};
 use crate::forge::Comment;
 
-/// The messages of one run, and the watchers that put them there.
+/// The mailbox of one run, and the watchers that fill it.
 pub struct Inbox {
     pub(crate) mailbox: Arc<Mailbox>,
     pub(crate) thread_watcher: Arc<Mutex<ThreadWatcher>>,
@@ -26,7 +26,7 @@ pub struct Inbox {
 }
 
 impl Inbox {
-    /// Starts both watchers; they end when what is returned is dropped.
+    /// Starts both watchers; they end when the returned handles are dropped.
     pub(crate) fn watch(&self) -> [AbortOnDropHandle<()>; 2] {
         [
             AbortOnDropHandle::new(tokio::spawn(ControlWatcher::listen(Arc::clone(&self.control_watcher)))),
@@ -34,9 +34,9 @@ impl Inbox {
         ]
     }
 
-    /// Takes the comments that begin the task as heard, and listens to the thread from here on.
-    /// Returns those the model is to read. Commands to the program are left out; commands that are
-    /// still to be obeyed stay with the watcher, and so do the words below them.
+    /// Marks the comments that begin the task as read, and watches the thread from here on. Returns
+    /// the text for the model. Comments with commands that are still to be executed are left to the
+    /// watcher, together with the text below the command.
     pub(crate) async fn begin_to_listen(&self, claim: &mut Claim, comments: Vec<Comment>) -> Vec<Comment> {
         let mut watcher = self.thread_watcher.lock().await;
         let mut has_commands = false;
@@ -57,18 +57,18 @@ impl Inbox {
         for_model
     }
 
-    /// Looks at once at all places where people can say something.
+    /// Polls all sources of messages at once.
     pub(crate) async fn listen_now(&self) {
         self.control_watcher.lock().await.look().await;
         self.thread_watcher.lock().await.look_at_thread().await;
     }
 
-    /// Looks at the thread unless it was looked at within the interval.
+    /// Polls the thread unless it was polled within the interval.
     pub(crate) async fn listen_when_due(&self) {
         self.thread_watcher.lock().await.look_when_due().await;
     }
 
-    /// Looks once more and tells whether people wrote something that the model has not read.
+    /// Polls the comments and returns true if there is text that the model has not read.
     pub(crate) async fn has_news(&self) -> bool {
         self.thread_watcher.lock().await.look_at_comments().await;
         self.mailbox.has_words()

@@ -1,4 +1,4 @@
-//! Listens for a run while it works: to its thread on the forge, and to the store.
+//! Watches the item of a run and the comments on it while the run is worked on.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -22,28 +22,28 @@ use crate::task::command::{Command, Said};
 use crate::task::id::{RunId, TaskId};
 use crate::task::labels::Labels;
 
-/// How often the store is looked at.
+/// How often the watcher checks whether a poll is due.
 const TICK: Duration = Duration::from_secs(1);
-/// Longest time for one look at the forge.
+/// Longest time for one poll of the forge.
 const LOOK_TIME: Duration = Duration::from_mins(2);
 
-/// How far the forge's clock may be behind this machine's.
+/// Tolerance for a forge's clock that is behind this machine's.
 const CLOCKS_DIFFER: TimeDelta = TimeDelta::minutes(5);
 
-/// The ear of one run.
+/// Polls the item of one run for comments, and for signs that the run is no longer wanted.
 pub struct ThreadWatcher {
     workshop: Arc<Services>,
     task: TaskId,
     run: RunId,
-    /// Commands from before are not meant for this run.
+    /// Commands in comments before this time are not meant for this run.
     since: DateTime<Utc>,
     thread: ReportTarget,
     mailbox: Arc<Mailbox>,
-    /// What was heard already; `None` until the comments that begin the task were read.
+    /// Comments that were read; `None` until those that begin the task were.
     heard: Option<BTreeMap<CommentKey, Uuid>>,
     looked_at: Option<Instant>,
-    /// Who may write, by login and id. It counts for one look at the thread, in which one person
-    /// may have said many things.
+    /// Who may write, by login and id. Kept for one poll, in which a person may have several
+    /// comments.
     rights: HashMap<(String, Option<u64>), bool>,
     /// Whether the item was seen with the label of a run at work, and assigned to the bot.
     was_shown: bool,
@@ -52,7 +52,7 @@ pub struct ThreadWatcher {
 }
 
 impl ThreadWatcher {
-    /// `created_at` is when the run was admitted.
+    /// `created_at` is the time at which the run was admitted.
     pub fn new(
         workshop: Arc<Services>,
         lease: &Lease,
@@ -76,32 +76,31 @@ impl ThreadWatcher {
         }
     }
 
-    /// Begins to listen to the thread; what is in `heard` is not heard again.
+    /// Starts watching the thread; the comments in `heard` count as read.
     pub fn open(&mut self, heard: BTreeMap<CommentKey, Uuid>) {
         self.heard.get_or_insert(heard);
     }
 
-    /// Tells whether a comment has a command to this run and was not heard to its end yet: the
-    /// command, or the words below it.
+    /// Returns true if a comment has a command to this run and was not read completely: neither the
+    /// command nor the text below it may be lost.
     pub fn is_new_command(&self, comment: &Comment, heard: &BTreeMap<CommentKey, Uuid>) -> bool {
         let before = heard.get(&comment.key);
         let is_known = before == Some(&HeardComment::of(comment).fingerprint);
         !is_known && self.is_meant(comment, before.is_some()) && Said::of(&comment.body).command.is_some()
     }
 
-    /// Tells whether a command in the comment can be meant for this run: it was written or edited
-    /// since. The time of the last change would not do: on GitLab a reaction moves it.
+    /// Returns true if a command in the comment can be meant for this run: it was written or edited
+    /// since. The time of the last change is no criterion: on GitLab a reaction updates it.
     fn is_meant(&self, comment: &Comment, was_heard_before: bool) -> bool {
         was_heard_before || comment.created_at >= self.since
     }
 
-    /// Puts the next look at the thread off by a whole interval, because somebody else has just
-    /// looked.
+    /// Postpones the next poll by a whole interval, because the thread was just read elsewhere.
     pub fn has_looked(&mut self) {
         self.looked_at = Some(Instant::now());
     }
 
-    /// Listens until it is dropped.
+    /// Polls at the configured interval until it is dropped.
     pub async fn listen(watcher: Arc<Mutex<Self>>) {
         loop {
             tokio::time::sleep(TICK).await;
@@ -109,7 +108,7 @@ impl ThreadWatcher {
         }
     }
 
-    /// Looks at the thread if the last look is older than the interval.
+    /// Polls the thread if the last poll is older than the interval.
     pub async fn look_when_due(&mut self) {
         let pause = Duration::from_secs(self.workshop.settings.steering.interval_seconds);
         if self.looked_at.is_none_or(|at| at.elapsed() >= pause) {
@@ -117,13 +116,12 @@ impl ThreadWatcher {
         }
     }
 
-    /// Looks at the item and at what people wrote below it. A forge that does not answer is passed
-    /// over.
+    /// Polls the item and its comments. An error of the forge is logged and ignored.
     pub async fn look_at_thread(&mut self) {
         self.look_at(true).await;
     }
 
-    /// Looks at what people wrote, where the item itself is looked at anyway.
+    /// Polls only the comments, for callers that read the item themselves.
     pub async fn look_at_comments(&mut self) {
         self.look_at(false).await;
     }
@@ -168,7 +166,7 @@ impl ThreadWatcher {
         Ok(is_wanted)
     }
 
-    /// Returns why people do not want the run any more, if they do not.
+    /// Returns the reason why the run is no longer wanted, if there is one.
     async fn why_unwanted(
         &mut self,
         forge: &dyn Permissions,
@@ -224,11 +222,11 @@ impl ThreadWatcher {
             author: comment.author.clone(),
             what: command.as_ref().map_or_else(|| "words".to_owned(), ToString::to_string),
         });
-        // A sign for people, at once; without it the comment counts all the same.
+        // An acknowledgement for people; if it fails, the comment still counts.
         if let Err(error) = forge.react(&self.task, heard.key, Reaction::Seen).await {
             tracing::warn!(task = %self.task, "the reaction to {} could not be given: {error}", heard.key);
         }
-        // A run that is stopped reads nothing more.
+        // A stopped run reads no more text.
         let words = message::for_model(&comment).filter(|_| command != Some(Command::Stop));
         if let Some(command) = command {
             let origin = match &words {
@@ -261,8 +259,8 @@ impl ThreadWatcher {
         });
     }
 
-    /// Tells whether the words of a comment count. For a command the forge is asked each time, for
-    /// words once in each look: a right that was taken away counts at once.
+    /// Returns true if the author of a comment may steer the run. The forge is asked again for each
+    /// command, and once in a poll for other text: a withdrawn permission takes effect at once.
     pub(crate) async fn hears(&mut self, forge: &dyn Permissions, comment: &Comment) -> Result<bool, ForgeError> {
         match Authority::whom(forge, comment) {
             Authority::Always => return Ok(true),
@@ -272,9 +270,9 @@ impl ThreadWatcher {
         let who = comment.who();
         let key = (who.login.to_owned(), who.id);
         let is_command = Said::of(&comment.body).command.is_some();
-        // A right may have been taken away since, but whoever had none a moment ago still has none.
-        // Else a stranger's many commands would each cost a request, and the look would never come
-        // to what others said.
+        // A permission may have been withdrawn since, but an author who had none a moment ago still
+        // has none. Without this a stranger's many commands would each cost a request, and delay
+        // the comments of everybody else until the poll times out.
         if let Some(may) = self.rights.get(&key).filter(|may| !**may || !is_command) {
             return Ok(*may);
         }
@@ -283,12 +281,12 @@ impl ThreadWatcher {
         Ok(may)
     }
 
-    /// Has the forge be asked anew for everybody's rights.
+    /// Drops the cached permissions, so that the forge is asked again.
     pub(crate) fn forget_rights(&mut self) {
         self.rights.clear();
     }
 
-    /// Asks the forge whether somebody is to be obeyed.
+    /// Asks the forge whether an account may write.
     pub(crate) async fn is_authorised(&self, forge: &dyn Permissions, who: Who<'_>) -> Result<bool, ForgeError> {
         forge.is_authorised(&self.task, who).await
     }

@@ -2,9 +2,9 @@
 
 pub mod budget; // what a run may use, and what it has used
 pub mod follow_up; // reviews and checks of the program's own pull/merge request
-pub mod hold_reason; // why a result is not delivered without a person's word
+pub mod hold_reason; // why a result needs approval
 pub mod vouched; // what the labeler has vouched for
-pub mod message; // what people say to a run
+pub mod message; // messages of people to a run
 pub mod stop; // cancellation in two degrees
 pub mod interruption; // why a stage ended without its result
 pub mod outcome; // how the work on a run ended

@@ -1,4 +1,4 @@
-//! The name of the branch that a result goes to.
+//! Name of the branch that receives the result.
 
 use crate::task::id::TaskId;
 
@@ -19,8 +19,7 @@ pub(crate) fn branch_name(task: &TaskId, title: &str) -> String {
     let number = task
         .number()
         .map_or_else(|| "local".to_owned(), |number| number.to_string());
-    // A title without a Latin letter or digit leaves no slug; the number alone names the branch
-    // then.
+    // A title without Latin letters or digits gives no slug; the number alone is the name then.
     if slug.is_empty() {
         format!("coding-agent/{number}")
     } else {

@@ -1,8 +1,8 @@
-//! Work on what not everybody may read who can read the repository.
+//! Work on items that fewer people may read than the repository.
 //!
-//! A confidential issue is seen by few, a branch, its commits and a change request by all who can
-//! read the project. Whoever lets such issues be worked on gets names that say nothing. An issue
-//! may become confidential while it is worked on, so it is asked again before anything is pushed.
+//! A confidential issue has few readers; a branch, its commits and a change request can be read by
+//! everybody who can read the project. Where such work is permitted, all names are neutral. An
+//! issue may become confidential during the work, so this is checked again before each push.
 
 use crate::agent::claim::Claim;
 use crate::agent::record::interruption::Interruption;
@@ -17,8 +17,7 @@ const CONFIDENTIAL: &str = "the issue is confidential, and more people can read 
 const BECAME_CONFIDENTIAL: &str = "the issue became confidential while it was worked on, and more people can read the project \
     than the issue, so nothing of the work was pushed; what was done so far is kept by the worker";
 
-/// Refuses an item that may not be worked on, and takes names that say nothing where it may be
-/// worked on discreetly.
+/// Refuses an item that may not be worked on, and selects neutral names where only those are safe.
 pub(crate) fn keep_discretion(claim: &mut Claim, item: &Item) -> Result<(), Interruption> {
     match item.discretion {
         Discretion::NotNeeded => Ok(()),
@@ -31,7 +30,7 @@ pub(crate) fn keep_discretion(claim: &mut Claim, item: &Item) -> Result<(), Inte
     }
 }
 
-/// Refuses to push work on an item that has become confidential since its names were chosen.
+/// Refuses to push if the item became confidential after its names were chosen.
 pub(crate) fn may_be_published(claim: &Claim, item: &Item) -> Result<(), Interruption> {
     match item.discretion {
         Discretion::NotNeeded => Ok(()),
@@ -40,13 +39,13 @@ pub(crate) fn may_be_published(claim: &Claim, item: &Item) -> Result<(), Interru
     }
 }
 
-/// Returns the name of a branch for the work, after `title` where that may be shown.
+/// Returns a branch name for the work, made from `title` if that may be shown.
 pub(crate) fn branch_of(claim: &Claim, title: &str) -> String {
     branch_name(&claim.lease.task, if claim.record.is_discreet { "" } else { title })
 }
 
-/// Returns the commit that shows an accepted result: where its words may not be shown, one
-/// commit with a message that says nothing, in the place of all that were made.
+/// Returns the commit to publish: the accepted one, or for a confidential item a single commit with
+/// a neutral message in place of all commits.
 pub(crate) async fn shown_as(claim: &Claim, mirror: &Mirror, accepted: CommitId) -> Result<CommitId, Interruption> {
     let Some(base) = claim.record.base.as_ref().filter(|_| claim.record.is_discreet) else {
         return Ok(accepted);
@@ -57,7 +56,7 @@ pub(crate) async fn shown_as(claim: &Claim, mirror: &Mirror, accepted: CommitId)
         .await?)
 }
 
-/// Returns the title of what may say no more than which issue it is for.
+/// Returns a title that reveals only the number of the issue.
 pub fn neutral_title(number: Option<u64>) -> String {
     match number {
         Some(number) => format!("Resolve issue {number}"),

@@ -8,8 +8,8 @@ use crate::conversation::ToolCall;
 use crate::tool::ToolOutput;
 use crate::tool::toolbox::Toolbox;
 
-/// Runs a shell command of the program's own in the container that `toolbox` leads to, and returns
-/// its whole output.
+/// Runs a command of the program itself in the container behind `toolbox`, and returns its full
+/// output.
 ///
 /// # Errors
 /// [`Interruption::Interrupted`] where the stop of the program may have cut the command short: that

@@ -1,5 +1,5 @@
-//! What the model works at: the workspace, the tools and the conversation of one run. Opened at the
-//! first need in each process, so that a run goes on after a restart as it does after a pause.
+//! The workspace, tools and conversation of one run. Opened at the first need in each process, so
+//! that a run continues in the same way after a restart as after a pause.
 
 use crate::agent::claim::Claim;
 use crate::agent::run::Run;
@@ -27,17 +27,17 @@ use crate::workspace::prefetch::Prefetch;
 use crate::workspace::tools::path_filter::PathFilter;
 use crate::workspace::tools::redaction_guard::RedactionGuard;
 
-/// Container and tools, before they are put together.
+/// Workspace and container state before the tools are added.
 struct Foundation {
     opened: OpenedWorkspace,
-    /// Its container is a new one.
+    /// Whether the container is a new one.
     is_new: bool,
-    /// Why the work has nowhere to go any more.
+    /// The reason why the result can no longer be delivered to its branch.
     not_there: Option<Interruption>,
 }
 
-/// Opens workspace and tools unless they are open: takes over the container an earlier process
-/// left, or starts one and hands the project in, with the unfinished work that was kept.
+/// Opens workspace and tools unless they are open: reuses the container of an earlier process, or
+/// starts one and copies the project in, with saved unfinished work.
 pub(crate) async fn open_workspace(run: &mut Run) -> Result<&mut OpenWorkspace, Interruption> {
     if run.workspace.open.is_none() {
         // Boxed: opening is rare, and its large future would be carried by every stage.
@@ -54,7 +54,7 @@ pub(crate) async fn open_workspace(run: &mut Run) -> Result<&mut OpenWorkspace, 
         } else {
             Arc::new(server)
         }];
-        // Who gave a local task waits for its end, and cannot be asked.
+        // Nobody answers during a local task: the person waits for the command to end.
         let control_tools = Arc::new(ControlTools::new(
             run.claim.record.local.is_none(),
             run.claim.record.plan.is_some(),
@@ -77,7 +77,7 @@ pub(crate) async fn open_workspace(run: &mut Run) -> Result<&mut OpenWorkspace, 
         });
         let (workspace, toolbox) = (Arc::clone(&opened.workspace), Arc::clone(&opened.toolbox));
         if let Some(interruption) = not_there {
-            // Now that the workspace is open, what was done so far can be shown beside it.
+            // The error comes only now because an open workspace is needed to save the work so far.
             return Err(interruption);
         }
         let specs = run.claim.unless_stopped(toolbox.specs()).await?;
@@ -85,7 +85,7 @@ pub(crate) async fn open_workspace(run: &mut Run) -> Result<&mut OpenWorkspace, 
             opened.specs = specs;
         }
         if is_replacement {
-            // What the commands set up went with the container that was there before.
+            // The installed dependencies were lost with the previous container.
             set_up::set_up(run, &workspace, &toolbox).await?;
             run.claim.record.is_replacement = true;
             note_container(run);
@@ -98,8 +98,7 @@ pub(crate) async fn open_workspace(run: &mut Run) -> Result<&mut OpenWorkspace, 
         .ok_or_else(|| Interruption::failed("the workspace was not opened"))
 }
 
-/// Notes down which container is complete, so that a process that takes over knows it from half
-/// a one.
+/// Records that the container is complete, so that a later process does not reuse a partial one.
 pub(crate) fn note_container(run: &mut Run) {
     run.claim.record.container = run
         .workspace
@@ -108,7 +107,7 @@ pub(crate) fn note_container(run: &mut Run) {
         .map(|opened| opened.workspace.container().to_owned());
 }
 
-/// Before Preparing was finished a container may hold half a project.
+/// Until Preparing is finished, a container may hold only part of the project.
 fn is_prepared(claim: &Claim) -> bool {
     matches!(claim.state, State::Working | State::Verifying | State::Delivering)
 }
@@ -166,7 +165,7 @@ async fn open_container(run: &mut Run) -> Result<Foundation, Interruption> {
     })
 }
 
-/// Returns the container that an earlier process left, if it holds the whole project.
+/// Returns the container of an earlier process, if it holds the whole project.
 async fn left_container(claim: &Claim) -> Result<Option<Container>, Interruption> {
     let Some(complete) = claim.record.container.as_deref().filter(|_| is_prepared(claim)) else {
         return Ok(None);
@@ -177,7 +176,7 @@ async fn left_container(claim: &Claim) -> Result<Option<Container>, Interruption
     Ok(left.filter(|left| left.id() == complete))
 }
 
-/// Begins to open the environment that the project's files want, while the model plans.
+/// Starts to open the environment that the project's files suggest, while the model plans.
 pub(crate) fn open_early(run: &mut Run, files: &[String], mirror: &Mirror) {
     let config = &run.claim.services.containers.config;
     let asked_for = run
@@ -198,22 +197,22 @@ pub(crate) fn open_early(run: &mut Run, files: &[String], mirror: &Mirror) {
     }
 }
 
-/// Closes what was opened early, where there was no use for it.
+/// Closes an environment that was opened early and not used.
 pub(crate) async fn discard_early(run: &mut Run) {
     if let Some(early) = run.workspace.early.take() {
         early.discard().await;
     }
 }
 
-/// Returns the name of the set-up that the plan asks for. What was worked on already may want
-/// another one than the project did.
+/// Returns the key of the set-up that the plan asks for; `None` for a run that was already
+/// prepared, since its files may no longer match the project's.
 fn set_up_wanted(claim: &Claim) -> Option<String> {
     let dependencies = claim.record.dependencies.as_ref().filter(|_| !is_prepared(claim))?;
     dependencies.set_up_by(&set_up::set_up_commands(claim))
 }
 
-/// Keeps the environment after its set-up, for the next run with the same project. A failure
-/// costs only the next run's time.
+/// Saves the environment after its set-up, for later runs on the project. A failure only costs them
+/// time.
 pub(crate) async fn keep_set_up(run: &Run) {
     let (Some(opened), Some(done)) = (&run.workspace.open, set_up_wanted(&run.claim)) else {
         return;
@@ -259,7 +258,7 @@ pub(crate) fn opening(
     })
 }
 
-/// Closes what is open but the container: what it holds is nowhere else.
+/// Closes everything but the container, which holds work that is saved nowhere else.
 pub(crate) async fn leave_container(run: &mut Run) {
     discard_early(run).await;
     if let Some(opened) = run.workspace.open.take() {
@@ -268,8 +267,8 @@ pub(crate) async fn leave_container(run: &mut Run) {
     run.workspace.ledger.close();
 }
 
-/// Removes the container of an earlier process that this one had no use for; the sweep of a
-/// later start would, too.
+/// Removes an unused container of an earlier process at once, rather than at the sweep of a later
+/// start.
 pub(crate) async fn remove_left_container(claim: &Claim) {
     let removed = async { claim.services.containers.docker().await?.remove(claim.lease.run).await };
     if let Err(error) = removed.await {
@@ -277,7 +276,7 @@ pub(crate) async fn remove_left_container(claim: &Claim) {
     }
 }
 
-/// Returns the name and section of the run's environment.
+/// Returns name and configuration of the run's environment.
 pub(crate) fn environment(claim: &Claim) -> Result<(String, Environment), Interruption> {
     let config = &claim.services.containers.config;
     let name = claim
@@ -295,9 +294,8 @@ pub(crate) fn environment(claim: &Claim) -> Result<(String, Environment), Interr
     Ok((name, environment))
 }
 
-/// Runs a shell command of the program's own in the workspace, and returns its whole output.
-/// One that the stop of the program cuts short says nothing of the work, so it is no result: it
-/// is run again by the next process.
+/// Runs a command of the program itself in the workspace, and returns its full output. If the stop
+/// of the program cuts it short, that is an error and not a result: the next process runs it again.
 pub(crate) async fn execute(run: &mut Run, command: &str) -> Result<ToolOutput, Interruption> {
     if run.claim.stop.asked.is_cancelled() {
         return Err(Interruption::Interrupted);

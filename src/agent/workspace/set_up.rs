@@ -1,4 +1,4 @@
-//! The commands that set a project up, and the report on them that the model reads.
+//! The commands that set a project up, and the report on them for the model.
 
 use std::fmt::Write as _;
 
@@ -16,15 +16,15 @@ use crate::workspace::project::Workspace;
 
 /// The outcome of the set-up commands.
 pub(crate) struct SetUpReport {
-    /// For the model.
+    /// The report that the model reads.
     pub(crate) text: String,
-    /// None of them failed.
+    /// Whether all commands succeeded.
     pub(crate) is_whole: bool,
 }
 
-/// Runs the set-up commands in an open workspace, and undoes what they changed in the project:
-/// set-up is no part of the work. A command that fails does not end the run: the model is told, and
-/// judges better what that means.
+/// Runs the set-up commands in an open workspace, and reverts their changes to the project's files:
+/// set-up is not part of the work. A failed command does not end the run: the model is told, and
+/// can judge the consequences better.
 pub(crate) async fn set_up(
     run: &mut Run,
     workspace: &Workspace,
@@ -73,7 +73,7 @@ pub(crate) async fn set_up(
     Ok(done)
 }
 
-/// Reports the commands as done: the container was started from their kept result.
+/// Returns the report for a container that was started from a saved set-up.
 pub(crate) fn done_before(claim: &Claim) -> String {
     let mut report = String::new();
     for command in set_up_commands(claim) {
@@ -82,7 +82,7 @@ pub(crate) fn done_before(claim: &Claim) -> String {
     report
 }
 
-/// Returns the commands of the plan that set the project up.
+/// Returns the plan's set-up commands.
 pub(crate) fn set_up_commands(claim: &Claim) -> Vec<String> {
     let plan = claim.record.plan.as_ref();
     let environment = plan.and_then(|plan| plan.selected_environment.as_ref());

@@ -1,8 +1,8 @@
-//! The work is kept in the mirror every few turns and before the checks, so that a container that
-//! dies by itself costs a few turns and not all of them.
+//! Saves the work to the mirror every few turns and before the checks, so that a lost container
+//! costs a few turns and not all of them.
 //!
-//! It happens while the model thinks: a snapshot takes a few hundred milliseconds, and the model
-//! takes longer. The next tool call waits for it, so that a snapshot never sees half a change.
+//! A snapshot is made while the model thinks, which takes longer than the few hundred milliseconds
+//! that it needs. The next tool call waits for it, so that it never sees half a change.
 
 use crate::agent::run::Run;
 use crate::agent::workspace::confidentiality;
@@ -14,13 +14,13 @@ use crate::agent::record::interruption::Interruption;
 use crate::repository::CommitId;
 use crate::workspace::project::Workspace;
 
-/// After how many turns with tool calls the work is kept.
+/// Number of turns with tool calls between two snapshots.
 const EVERY: u32 = 10;
 
-/// Longest time for one snapshot; a project that takes longer is kept when the run is put down.
+/// Longest time for one snapshot; larger projects are saved only when the run is suspended.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// Counts a turn with tool calls, and begins a snapshot when it is time.
+/// Counts a turn with tool calls, and starts a snapshot if it is due.
 pub(crate) fn snapshot_if_due(run: &mut Run) {
     let task = run.claim.lease.task.clone();
     let Some(opened) = &mut run.workspace.open else { return };
@@ -38,17 +38,17 @@ pub(crate) fn snapshot_if_due(run: &mut Run) {
     }));
 }
 
-/// Waits for the snapshot that is being made, if one is.
+/// Waits for a running snapshot.
 pub(crate) async fn finish_snapshot(run: &mut Run) {
     if let Some(opened) = &mut run.workspace.open {
         opened.keeping.finish().await;
     }
 }
 
-/// Has everything committed and judged, and saves what came of it. What is uncommitted goes
-/// under the title of the task.
+/// Commits and checks all changes, and saves the accepted commit in the record. Uncommitted changes
+/// get the task's title as their message.
 pub(crate) async fn commit_result(run: &mut Run) -> Result<CommitId, Interruption> {
-    // A snapshot that is being made moves the branch back for a moment.
+    // A running snapshot temporarily moves the branch back.
     finish_snapshot(run).await;
     let (message, files) = (run.claim.record.title.clone(), run.claim.record.rules.files.clone());
     let workspace = Arc::clone(&open::open_workspace(run).await?.workspace);
@@ -59,7 +59,7 @@ pub(crate) async fn commit_result(run: &mut Run) -> Result<CommitId, Interruptio
     Ok(head)
 }
 
-/// Keeps the work where that is possible.
+/// Saves the work. A failure is only logged, unless the container is lost.
 pub(crate) async fn snapshot_before_checks(run: &mut Run) -> Result<(), Interruption> {
     let task = run.claim.lease.task.clone();
     let opened = open::open_workspace(run).await?;

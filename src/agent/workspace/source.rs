@@ -1,4 +1,4 @@
-//! Where the work starts and where its result goes: mirror, remote, base commit and branches.
+//! The repository of a run: mirror, remote, base commit and branches.
 
 use crate::agent::claim::Claim;
 use crate::agent::reporter::Reporter;
@@ -17,8 +17,8 @@ use crate::store::Run as StoredRun;
 use crate::task::state::State;
 use crate::workspace::base::Base;
 
-/// How long a finished run waits for a mirror that another one is fetching; what is not forgotten
-/// is only litter.
+/// How long a finished run waits for a mirror that another run is fetching; commits that are not
+/// removed only take space.
 const FORGETTING_TIME: Duration = Duration::from_secs(10);
 
 /// The repository of a run.
@@ -28,9 +28,8 @@ pub(crate) struct Source {
     pub remote: Option<Remote>,
 }
 
-/// Returns the repository of the item, fetched once in each process; for a local task the
-/// snapshot made of its folder. Nothing later needs it fresher: a push is refused where the
-/// branch has moved.
+/// Returns the item's repository, fetched once in each process, or the snapshot of a local task's
+/// folder. Later steps need nothing fresher: a push is refused if the branch has moved.
 pub(crate) async fn source(run: &mut Run, item: Option<&Item>) -> Result<Source, Interruption> {
     let remote = match item {
         Some(item) => Some(remote(&run.reporter, item).await?),
@@ -56,9 +55,8 @@ pub(crate) async fn source(run: &mut Run, item: Option<&Item>) -> Result<Source,
     Ok(Source { mirror, remote })
 }
 
-/// Notes the fork that the run works in, before anything of it is on the disk. A run that began
-/// in one repository does not go on in another: what lies below its commits is that of the
-/// first.
+/// Records the fork that the run works in before any of it is on disk. A run that began in a fork
+/// is refused in another repository, because the history below its commits is the fork's.
 async fn note_fork(claim: &mut Claim, item: &Item) -> Result<(), Interruption> {
     let fork = fork_of(item)?;
     if claim.record.fork == fork {
@@ -86,7 +84,7 @@ async fn fetch(claim: &Claim, remote: &Remote) -> Result<Mirror, Interruption> {
         .await
 }
 
-/// Lets the mirror of a fork go, once the run is over.
+/// Removes the mirror of a fork after the run has ended.
 pub(crate) async fn leave_fork(run: &mut Run) {
     let Some(fork) = run.claim.record.fork.clone() else {
         return;
@@ -100,7 +98,7 @@ pub(crate) async fn leave_fork(run: &mut Run) {
     }
 }
 
-/// Returns the mirror that was fetched already, where there is one.
+/// Returns the mirror of the run, and fetches it unless this process already did.
 pub(crate) async fn mirror_at_hand(run: &mut Run) -> Result<Mirror, Interruption> {
     if let Some(mirror) = &run.workspace.mirror {
         return Ok(mirror.clone());
@@ -109,7 +107,7 @@ pub(crate) async fn mirror_at_hand(run: &mut Run) -> Result<Mirror, Interruption
     Ok(source(run, item.as_ref()).await?.mirror)
 }
 
-/// Forgets the commits that were kept of a run whose result was delivered.
+/// Removes the saved commits of a delivered run from the mirror.
 pub(crate) async fn forget_commits(run: &Run) {
     let Some(mirror) = run
         .workspace
@@ -126,14 +124,14 @@ pub(crate) async fn forget_commits(run: &Run) {
     }
 }
 
-/// Looks at a branch that could not be pushed to, and says what became of it.
+/// Fetches a branch after a rejected push, and returns whether it was moved or deleted.
 pub(crate) async fn why_moved(claim: &Claim, remote: &Remote, branch: &str) -> Result<Interruption, Interruption> {
     let mirror = fetch(claim, remote).await?;
     Ok(moved(branch, mirror.branch(branch).await?.is_some()))
 }
 
-/// Returns why a run that was taken up again cannot go on with the branch of its pull/merge
-/// request, if it cannot: what it would make could not be pushed.
+/// Returns an interruption if the branch of a resumed run's pull/merge request was moved or
+/// deleted, since the result could not be pushed.
 pub(crate) async fn why_not_there(
     claim: &Claim,
     item: &Item,
@@ -155,7 +153,7 @@ async fn remote(reporter: &Reporter, item: &Item) -> Result<Remote, Interruption
     remote_at(reporter, url, item).await
 }
 
-/// Returns the repository the item itself lives in, which for a change from a fork is not where
+/// Returns the item's own repository, which for a change from a fork does not have the branch.
 /// its branch is.
 pub(crate) async fn home(reporter: &Reporter, item: &Item) -> Result<Remote, Interruption> {
     remote_at(reporter, &item.clone_url, item).await
@@ -176,7 +174,7 @@ async fn remote_at(reporter: &Reporter, url: &str, item: &Item) -> Result<Remote
     })
 }
 
-/// Makes the snapshot of a local task's folder and returns its base.
+/// Creates the snapshot of a local task's folder and returns its base.
 pub(crate) async fn snapshot(claim: &Claim) -> Result<Base, Interruption> {
     let Some(local) = &claim.record.local else {
         return Err(Interruption::failed("the local task has no folder"));
@@ -198,7 +196,7 @@ pub(crate) async fn snapshot(claim: &Claim) -> Result<Base, Interruption> {
     })
 }
 
-/// Decides on which commit the work starts and to which branch it goes.
+/// Determines the base commit of the work and the branch for the result.
 pub(crate) async fn find_base(
     claim: &Claim,
     reporter: &Reporter,
@@ -255,9 +253,8 @@ pub(crate) async fn find_base(
     .await
 }
 
-/// Takes a free branch name, or goes on with the branch of an earlier run whose work is still
-/// wanted: it has an open pull/merge request, or the run before this one left unfinished work
-/// on it.
+/// Chooses an unused branch name, or an earlier run's branch if its work is still wanted: it has an
+/// open pull/merge request, or the previous run left unfinished work on it.
 async fn choose_branch(
     claim: &Claim,
     reporter: &Reporter,
@@ -308,12 +305,11 @@ async fn earlier_run_was_cut_short(claim: &Claim, branch: &str) -> Result<bool, 
     Ok(record.base.is_some_and(|base| base.head_branch == branch))
 }
 
-/// Returns the clone address of the fork that the item's branch is in; `None` where the branch is
-/// in the item's own repository.
+/// Returns the clone address of the fork that has the item's branch; `None` if the branch is in the
+/// item's own repository.
 fn fork_of(item: &Item) -> Result<Option<String>, Interruption> {
     match &item.change {
-        // Of a fork that was deleted or hidden the forge tells the address of the item's own
-        // repository.
+        // For a deleted or hidden fork, the forge reports the address of the item's own repository.
         Some(change) if change.is_fork && change.head_clone_url == item.clone_url => Err(Interruption::failed(
             "the fork that this request comes from was deleted, or this program may not see it; its branch cannot be worked on",
         )),
@@ -333,8 +329,7 @@ fn moved(branch: &str, is_there: bool) -> Interruption {
     })
 }
 
-/// Refuses a change whose branch this program may not push to, before anything is fetched or paid
-/// for.
+/// Refuses a change whose branch the program may not push to, before any fetch or model call.
 pub(crate) fn may_be_pushed(item: &Item) -> Result<(), Interruption> {
     match &item.change {
         Some(change) if !change.may_push => Err(Interruption::refused_by_policy(format!(
