@@ -1,4 +1,4 @@
-//! Closes what is open for a run in this process.
+//! Releases what a run has open in this process.
 
 use crate::agent::run::Run;
 use crate::agent::workspace::open;
@@ -6,8 +6,8 @@ use crate::agent::workspace::source;
 use crate::journal::fact::Fact;
 use crate::task::state::State;
 
-/// Closes what is open and removes the container; also the container that an earlier process left,
-/// when the run is over and nobody needs it.
+/// Closes everything and removes the container; at the end of the run also one left by an earlier
+/// process.
 pub(crate) async fn leave(run: &mut Run) {
     if run.claim.state == State::Done {
         source::forget_commits(run).await;

@@ -1,5 +1,4 @@
-//! How a run is put down when it cannot go on: nothing is lost, people are told, the lease is given
-//! back.
+//! Ends or suspends a run: its work is saved, people are told, and the lease is released.
 
 use crate::agent::claim::Claim;
 use crate::agent::commands;
@@ -22,23 +21,22 @@ use crate::journal::fact::Fact;
 use crate::markdown::compose::Page;
 use crate::task::state::{Signal, State};
 
-/// Longest time between two tries, unless the outside names a later one.
+/// Maximum delay between two tries, unless the remote service names a later time.
 const LONGEST_WAIT_MINUTES: i64 = 60;
-/// How long a run waits whose store could not be written, so that the model is not paid for the
-/// same step again and again.
+/// Delay after the store could not be written, so that the model is not paid repeatedly for the
+/// same step.
 const UNSAVED_WAIT_MINUTES: i64 = 2;
 
-/// Ends the work on the run for now or for good.
+/// Ends the work on the run, temporarily or finally.
 pub(crate) async fn finish(run: Run, interruption: Interruption) -> RunOutcome {
-    // Boxed: it is rare, and its large future would be carried by everything that may have to do
-    // it.
+    // Boxed: it is rare, and every future that may have to call it would carry its large state.
     Box::pin(act_on(run, interruption)).await
 }
 
 async fn act_on(mut run: Run, interruption: Interruption) -> RunOutcome {
     let ending = match interruption {
         Interruption::Disowned(error) => {
-            // Another worker may use the container at this moment: nothing is touched.
+            // Another worker may be using the container at this moment, so nothing is touched.
             tracing::error!(task = %run.claim.lease.task, "the run was given up: {error}");
             run.workspace.open = None;
             return RunOutcome::Disowned;
@@ -73,8 +71,8 @@ async fn release(claim: &Claim, until: Option<DateTime<Utc>>) {
     }
 }
 
-/// The container holds more than the store knows, so it stays for whoever takes the run up. A local
-/// task's has no heir.
+/// The container has more than the store knows, so it stays for the process that resumes the run.
+/// The container of a local task is removed, since nobody resumes that.
 async fn unsaved(run: &mut Run) -> RunOutcome {
     if run.claim.record.local.is_none() {
         open::leave_container(run).await;
@@ -82,8 +80,8 @@ async fn unsaved(run: &mut Run) -> RunOutcome {
     RunOutcome::Unsaved
 }
 
-/// Keeps the work for the next process. A local task has none: it ends with the command that gave
-/// it.
+/// Saves the work for the next process. A local task is stopped instead: it ends with the command
+/// that started it.
 async fn interrupt(run: &mut Run) -> RunOutcome {
     if run.claim.record.local.is_some() {
         return conclude(run, Signal::StopAsked, RunOutcome::Interrupted).await;
@@ -108,7 +106,7 @@ async fn postpone(run: &mut Run, until: DateTime<Utc>, reason: &str) -> RunOutco
     run.claim.record.postponed += 1;
     let wait = now + TimeDelta::minutes((1_i64 << run.claim.record.postponed.min(10)).min(LONGEST_WAIT_MINUTES));
     if until > wait {
-        // The outside said when: waiting that long is not trying in vain.
+        // Waiting until the announced time does not count as a failed retry.
         run.claim.record.parked_since = Some(until);
     }
     let until = until.max(wait);
@@ -123,8 +121,7 @@ async fn postpone(run: &mut Run, until: DateTime<Utc>, reason: &str) -> RunOutco
         until,
         reason: reason.to_owned(),
     });
-    // Nobody is called for what passes by itself: no comment but the one that is there, and the
-    // label.
+    // Nobody has to act, so there is no new comment: only the existing one and the label change.
     if let Err(interruption) = run.reporter.show_parked(&mut run.claim).await {
         tracing::warn!(task = %run.claim.lease.task, "it could not be shown that the run waits: {interruption:?}");
     }
@@ -164,7 +161,7 @@ async fn pause(run: &mut Run, by: PausedBy, order: Option<Box<Order>>) -> RunOut
     ending
 }
 
-/// Puts down a run whose stage ended with a question to people.
+/// Suspends a run whose stage ended with a question to people.
 pub(crate) async fn set_aside(mut run: Run) -> RunOutcome {
     show_set_aside(&mut run).await;
     closing::leave(&mut run).await;
@@ -172,7 +169,7 @@ pub(crate) async fn set_aside(mut run: Run) -> RunOutcome {
     RunOutcome::Waiting
 }
 
-/// Shows people that the run waits, and for what. Repeating it says nothing twice.
+/// Shows people that the run waits, and for what. Idempotent.
 pub(crate) async fn show_set_aside(run: &mut Run) {
     let ReportTarget::Item { .. } = &run.reporter.destination else {
         return;
@@ -195,7 +192,7 @@ pub(crate) async fn show_set_aside(run: &mut Run) {
     }
 }
 
-/// A person ended the run: what was done is kept on a branch.
+/// Ends a run that a person stopped; its work is pushed to a branch.
 async fn stop(run: &mut Run, order: &Order) -> RunOutcome {
     if run.claim.record.local.is_none() {
         let shown_before = run.claim.record.paused.as_ref().and_then(|paused| paused.saved.clone());
@@ -220,14 +217,14 @@ async fn stop(run: &mut Run, order: &Order) -> RunOutcome {
     conclude(run, Signal::StopAsked, RunOutcome::Stopped).await
 }
 
-/// The item was closed, deleted or taken back: what was done is kept on a branch only if somebody
-/// can still see it.
+/// Ends a run whose item was closed, deleted or withdrawn. Nothing is pushed, and only work on a
+/// fork is written to a file.
 async fn withdraw(run: &mut Run, reason: &str, item_exists: bool) -> RunOutcome {
     run.claim.note(Fact::Warned {
         text: format!("stopped: {reason}"),
     });
     if run.claim.record.fork.is_some() {
-        // The mirror that holds it goes with the run.
+        // The fork's mirror has the only copy, and is removed with the run.
         rescue::rescue(run).await;
     }
     if item_exists && let ReportTarget::Item { labels, .. } = &run.reporter.destination {
@@ -260,7 +257,7 @@ async fn fail(run: &mut Run, failure: Failure) -> RunOutcome {
     save_or_log(run).await;
     if let Err(interruption) = show_failure(run, &failure).await {
         if let Interruption::Postponed { until, reason } = interruption {
-            // The failure is in the record: the next claim only has to say it.
+            // The failure is in the record, so the next claim only has to report it.
             tracing::warn!(task = %run.claim.lease.task, "the failure could not be shown yet: {reason}");
             return RunOutcome::Postponed(until);
         }
@@ -271,7 +268,7 @@ async fn fail(run: &mut Run, failure: Failure) -> RunOutcome {
 
 async fn show_failure(run: &mut Run, failure: &Failure) -> Result<(), Interruption> {
     let ReportTarget::Item { labels, .. } = &run.reporter.destination else {
-        // The command shows what was done so far, so that a failure after real work loses nothing.
+        // The command shows the result so far, so that a late failure loses no work.
         if tokio::time::timeout(RESCUE_TIME, rescue::take_result(run))
             .await
             .is_ok()
@@ -304,7 +301,7 @@ async fn show_failure(run: &mut Run, failure: &Failure) -> Result<(), Interrupti
 
 async fn conclude(run: &mut Run, signal: Signal, ending: RunOutcome) -> RunOutcome {
     match run.claim.step(signal).await {
-        // The step was saved; that the run is being stopped is why it was taken.
+        // The step was saved; the interruption only reports that the run is being stopped.
         Ok(()) | Err(Interruption::Interrupted) => ending,
         Err(interruption) => {
             tracing::error!(task = %run.claim.lease.task, "the end of the run could not be saved: {interruption:?}");

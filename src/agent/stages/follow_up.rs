@@ -1,4 +1,4 @@
-//! The task of a run that follows on its own pull/merge request.
+//! The task of a run that follows up on the program's own pull/merge request.
 
 use crate::agent::claim::Claim;
 use crate::agent::reporter::Reporter;
@@ -16,8 +16,8 @@ use crate::forge::watched::FailedCheck;
 use crate::forge::{Comment, Item};
 use crate::markdown::visible;
 
-/// Returns what people who may write said since the last run: what the round was begun for, and
-/// what came since. `None` for a run that is no such round.
+/// Returns the comments of authorized people since the last run: those that started the round, and
+/// later ones. `None` if the run is not a follow-up.
 pub(crate) async fn words_of_round(run: &mut Run, comments: &[Comment]) -> Result<Option<Vec<Comment>>, Interruption> {
     let (Some(mut round), ReportTarget::Item { forge, .. }) =
         (run.claim.record.round.clone(), &run.reporter.destination)
@@ -44,12 +44,12 @@ pub(crate) async fn words_of_round(run: &mut Run, comments: &[Comment]) -> Resul
             words.push(said);
         }
     }
-    // Kept, so that a process that plans again after a crash knows what was new.
+    // Recorded, so that a process that plans again after a crash knows which comments are new.
     run.claim.record.round = Some(round);
     Ok(Some(words))
 }
 
-/// Has the opened pull/merge request looked after. Repeating it changes nothing.
+/// Registers the opened pull/merge request to be watched. Idempotent.
 pub(crate) async fn register_follow_up(claim: &Claim, reporter: &Reporter) -> Result<(), Interruption> {
     let store = &claim.services.store;
     let number = claim.record.change.as_ref().map(|change| change.number);
@@ -67,7 +67,7 @@ pub(crate) async fn register_follow_up(claim: &Claim, reporter: &Reporter) -> Re
     Ok(store.follow(&change, &claim.lease.task, &notes).await?)
 }
 
-/// Returns the task as the model is shown it, at most about `max_bytes`.
+/// Returns the task for the model, limited to about `max_bytes`.
 pub(crate) fn task(fence: &str, item: &Item, round: &Round, words: &[Comment], max_bytes: usize) -> String {
     let wish = match round.kind {
         Kind::Review => {
@@ -98,7 +98,7 @@ pub(crate) fn task(fence: &str, item: &Item, round: &Round, words: &[Comment], m
     text
 }
 
-/// The end of a log says why: its middle is cut towards it.
+/// The end of a log has the cause: it is shortened in favor of its end.
 fn failed(check: &FailedCheck, max_bytes: usize) -> String {
     let Some(log) = &check.log else {
         return format!(

@@ -1,4 +1,4 @@
-//! The second stage: environment, project and tools are made ready.
+//! The second stage: prepares the environment, the project and the tools.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use crate::agent::workspace::open;
 use crate::agent::workspace::set_up;
 use crate::task::state::Signal;
 
-/// Leaves an open workspace with the project set up as the plan says.
+/// Opens the workspace and sets the project up as planned.
 pub(crate) async fn prepare(run: &mut Run) -> Result<Signal, Interruption> {
     run.inbox.listen_when_due().await;
     run.reporter.show_progress(&mut run.claim).await?;

@@ -1,9 +1,9 @@
-//! The project's rules, found on the base branch: never on the branch that is worked on, whose
+//! The project's rules, read from the base branch: never from the branch that is worked on, whose
 //! author may be anyone.
 //!
-//! They come from people who may write to that branch, so they are the model's rules and not data;
-//! they are bounded all the same. What cannot be used is said in the comments, and the run goes on
-//! without it.
+//! Their authors may write to the base branch, so they are given to the model as rules and not as
+//! data; their size is limited all the same. Unusable ones are reported in comments, and the run
+//! continues without them.
 
 use crate::agent::claim::Claim;
 use crate::agent::dialogue::tool_calls;
@@ -23,22 +23,22 @@ use crate::repository::read::Entry;
 use crate::rules::{Files, Rules, Settings, Text, is_nested_rule};
 use crate::task::id::RunId;
 
-/// Files at the root whose text is a rule, those that count most first.
+/// Files in the root whose text is a rule, in order of precedence.
 const ROOT_FILES: [&str; 3] = ["AGENTS.md", "CLAUDE.md", ".github/copilot-instructions.md"];
-/// Most rules for single folders.
+/// Maximum number of rule files in other folders.
 const MOST_NESTED: usize = 20;
-/// Most bytes of one text in the prompt.
+/// Maximum bytes of one text in the prompt.
 const MOST_BYTES: usize = 16 * 1024;
-/// All texts together get this part of the window, in percent, between these bounds.
+/// Percentage of the window for all texts together, within the two bounds.
 const SHARE: u64 = 8;
 const FEWEST_BYTES_IN_ALL: usize = 4 * 1024;
 const MOST_BYTES_IN_ALL: usize = 32 * 1024;
-/// A larger file is none that people wrote as a rule.
+/// Maximum size of a rule file; a larger one was not written by people as a rule.
 const LARGEST_FILE: u64 = 1024 * 1024;
-/// Most files of the project that are looked at, for rules and for the overview.
+/// Maximum number of project files that are examined, for rules and for the overview.
 pub(crate) const MOST_FILES: usize = 100_000;
 
-/// Reads the rules for an item from the branch that its change is merged into.
+/// Reads the rules for an item from the branch that its change will be merged into.
 pub(crate) async fn read_rules(
     claim: &mut Claim,
     reporter: &mut Reporter,
@@ -65,7 +65,7 @@ pub(crate) async fn read_rules(
     };
     match (wanted, default) {
         (Some(wanted), Some(default)) if wanted != default => {
-            // Whoever opens a request chooses its base among all branches, old ones too.
+            // The author of a request can select any branch as its base, even an old one.
             read_rules_of(claim, &mirror, &default).await?;
             let default = std::mem::take(&mut claim.record.rules);
             read_rules_of(claim, &mirror, &wanted).await?;
@@ -82,7 +82,7 @@ pub(crate) fn rules_prompt(claim: &Claim) -> String {
     shown(claim.lease.run, &claim.record.rules)
 }
 
-/// Reads the rules that a commit holds into the record.
+/// Reads the rules of a commit into the record.
 pub(crate) async fn read_rules_of(claim: &mut Claim, mirror: &Mirror, commit: &CommitId) -> Result<(), Interruption> {
     let (files, _) = mirror.files(commit, MOST_FILES).await?;
     let mut rules = Rules::default();
@@ -151,7 +151,7 @@ async fn read_settings(
     .filter(|text| !text.text.is_empty()))
 }
 
-/// Reads one file; one that is no text of a bearable size is named to people and passed over.
+/// Reads one file; a file that is binary or too large is reported to people and ignored.
 async fn read_rule_file(
     claim: &mut Claim,
     mirror: &Mirror,
@@ -175,20 +175,20 @@ async fn read_rule_file(
         ));
         return Ok(None);
     };
-    // What cannot be seen in an editor is not to be read by the model either.
+    // Characters that are invisible in an editor must not reach the model.
     Ok(Some(
         claim.services.redactor.clean(&visible::plain(&text)).into_string(),
     ))
 }
 
-/// Cuts the texts to their share of the window; what is cut or dropped is said.
+/// Limits the texts to their share of the window, and reports what was cut or dropped.
 fn bounded(claim: &mut Claim, texts: Vec<Text>) -> Vec<Text> {
     let mut left = tool_calls::bytes_of_window(claim, SHARE).clamp(FEWEST_BYTES_IN_ALL, MOST_BYTES_IN_ALL);
     let mut kept = Vec::new();
     let mut seen = HashSet::new();
     for Text { path, text } in texts {
         let text = text.trim();
-        // The same text under two names, as many projects have it.
+        // Many projects have the same text under two names.
         if text.is_empty() || !seen.insert(text.to_owned()) {
             continue;
         }
@@ -207,8 +207,8 @@ fn bounded(claim: &mut Claim, texts: Vec<Text>) -> Vec<Text> {
     kept
 }
 
-/// Returns the project's rules as the model is shown them; empty where there are none. They are no
-/// data, but their blocks keep them apart from the program's own rules, and from one another.
+/// Returns the project's rules for the model; empty if there are none. They are not data, but
+/// delimited blocks separate them from the program's own rules and from one another.
 fn shown(run: RunId, rules: &Rules) -> String {
     let mark = prompt::fence(run).replace("data-", "rules-");
     let mut text = String::new();
@@ -232,7 +232,7 @@ fn shown(run: RunId, rules: &Rules) -> String {
     text
 }
 
-/// Tells the model which of its changes the rules leave out.
+/// Returns the message to the model about changes that the rules exclude.
 pub(crate) fn outside_the_rules(paths: &str, files: &Files) -> String {
     format!(
         "Your work changes what {}: {paths}. Put these files back as they were (`git checkout` of the base commit, or remove \
@@ -241,8 +241,8 @@ pub(crate) fn outside_the_rules(paths: &str, files: &Files) -> String {
     )
 }
 
-/// Returns the files whose texts are rules, those that count most first: the whole project's, then
-/// those of folders, from the root down.
+/// Returns the files whose texts are rules in order of precedence: first those of the whole
+/// project, then those of folders, from the root down.
 fn rule_files(files: &[Entry]) -> Vec<&Entry> {
     let of_root = ROOT_FILES
         .iter()

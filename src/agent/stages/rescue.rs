@@ -1,8 +1,8 @@
-//! Unfinished work goes where people can see it, and where another container can go on with it.
+//! Saves unfinished work where people can see it and another container can continue it.
 //!
-//! Work that began in a fork goes to no branch: below it lie the fork's commits, and on a branch of
-//! the item's own repository they would be run with that repository's secrets. It is kept with the
-//! program, and people are told so.
+//! Work that began in a fork is not pushed to any branch: its history has the fork's commits, and
+//! on a branch of the item's own repository these would run with that repository's secrets. It is
+//! kept on the worker, and people are told so.
 
 use crate::agent::approval::result_guard;
 use crate::agent::claim::Claim;
@@ -21,16 +21,16 @@ use crate::repository::pushing::Pushable;
 use crate::repository::{CommitId, RepositoryError};
 use crate::task::state::State;
 
-/// How long saving the work may take when a run is put down.
+/// Longest time to save the work when a run ends or is suspended.
 pub(crate) const RESCUE_TIME: Duration = Duration::from_mins(1);
 
-/// The title of a commit of what was not committed when the run was set aside.
+/// Message of the commit with changes that were uncommitted when the run was paused.
 const UNFINISHED: &str = "Work in progress";
-/// The file that keeps the work of a run on a fork that is over.
+/// Name of the file that keeps the work of an ended run on a fork.
 const BUNDLE: &str = "work.bundle";
 
-/// Keeps the workspace in the mirror, so that another container can go on with it, and shows
-/// the work on a branch.
+/// Saves the workspace to the mirror, so that another container can continue, and pushes the work
+/// to a branch.
 pub(crate) async fn set_work_aside(run: &mut Run) -> Option<SavedWork> {
     if !keep_work(run).await {
         return None;
@@ -60,8 +60,8 @@ pub(crate) async fn set_work_aside(run: &mut Run) -> Option<SavedWork> {
     tokio::time::timeout(RESCUE_TIME, shown).await.ok().flatten()
 }
 
-/// Keeps the workspace in the mirror. Returns whether there was something to keep and it is
-/// kept; else the container stays for whoever takes the run up.
+/// Saves the workspace to the mirror. Returns true if there was something to save and it was saved;
+/// on failure the container stays for the process that resumes the run.
 pub(crate) async fn keep_work(run: &mut Run) -> bool {
     let is_worth_it = match run.claim.state {
         State::Working | State::AwaitingAnswer | State::Verifying => true,
@@ -79,13 +79,13 @@ pub(crate) async fn keep_work(run: &mut Run) -> bool {
         }
         Err(_) => tracing::warn!(task = %run.claim.lease.task, "the work could not be kept in time"),
     }
-    // It is nowhere but in the container, which stays for whoever takes the run up.
+    // The work exists only in the container, which stays for the process that resumes the run.
     open::leave_container(run).await;
     false
 }
 
-/// Pushes what was done so far to a branch of the program's own, so that an end before delivery
-/// loses nothing. What was done on a fork is put into a file instead.
+/// Pushes the work so far to a branch of the program's own, so that an end before delivery loses
+/// nothing. Work on a fork is written to a file instead.
 pub(crate) async fn rescue(run: &mut Run) -> Option<SavedWork> {
     let rescued = async {
         take_result(run).await;
@@ -98,9 +98,9 @@ pub(crate) async fn rescue(run: &mut Run) -> Option<SavedWork> {
     tokio::time::timeout(RESCUE_TIME, rescued).await.ok().flatten()
 }
 
-/// Takes the commits out of the workspace unless that was done before.
+/// Fetches the commits from the workspace unless that was done before.
 pub(crate) async fn take_result(run: &mut Run) {
-    // A snapshot that is being made moves the branch back for a moment.
+    // A running snapshot temporarily moves the branch back.
     snapshots::finish_snapshot(run).await;
     let Some(opened) = run.workspace.open.as_ref().filter(|_| run.claim.record.head.is_none()) else {
         return;
@@ -121,8 +121,8 @@ pub(crate) async fn take_result(run: &mut Run) {
     }
 }
 
-/// Pushes `head` to the run's own branch; where somebody else's commits are on it, beside it. A
-/// pull/merge request's branch gets finished work only.
+/// Pushes `head` to the run's own branch, or to a new one if others pushed commits there. The
+/// branch of a pull/merge request only receives finished work.
 async fn show_work(run: &mut Run, head: &CommitId) -> Option<SavedWork> {
     let base = run.claim.record.base.clone()?;
     if *head == base.commit {
@@ -159,8 +159,8 @@ async fn show_work(run: &mut Run, head: &CommitId) -> Option<SavedWork> {
     let last_resort = format!("{beside}-{}", run.claim.lease.run);
     for branch in own.into_iter().chain([beside, last_resort]) {
         let known = run.claim.record.unfinished.get(&branch).cloned().unwrap_or_default();
-        // Saved before the push, so that a process that takes over after a crash knows the
-        // branch for its own.
+        // Saved before the push, so that a process that takes over after a crash recognizes the
+        // branch as its own.
         let shown = run.claim.record.unfinished.entry(branch.clone()).or_default();
         shown.push(head.clone());
         if run.claim.save().await.is_err() {
@@ -188,8 +188,8 @@ async fn show_work(run: &mut Run, head: &CommitId) -> Option<SavedWork> {
     None
 }
 
-/// Puts what was accepted of a run on a fork into a file below its outputs: the mirror goes
-/// when the run is over.
+/// Writes the accepted commits of a run on a fork to a file among its outputs, since the mirror is
+/// removed at the end of the run.
 async fn put_into_file(claim: &mut Claim) -> Option<SavedWork> {
     let (base, fork) = (claim.record.base.clone()?, claim.record.fork.clone()?);
     let run = claim.lease.run.to_string();
@@ -214,8 +214,8 @@ async fn put_into_file(claim: &mut Claim) -> Option<SavedWork> {
             claim.note(Fact::WorkKept {
                 place: file.display().to_string(),
             });
-            // For people: where the folder of outputs lies is nobody's business but the
-            // operator's.
+            // A relative path, since the location of the folder of outputs only concerns the
+            // operator.
             let folder = claim.services.settings.outputs_dir.file_name()?.display();
             Some(SavedWork::Kept(KeptWork::File {
                 file: format!("{folder}/{run}/{BUNDLE}"),
@@ -229,9 +229,9 @@ async fn put_into_file(claim: &mut Claim) -> Option<SavedWork> {
     }
 }
 
-/// Points a branch of the program's own to a commit. It is at one of the commits that were put
-/// there before, of which the new one need not be a descendant, or it goes forward, or it is new;
-/// `Moved` where somebody else has put something there.
+/// Sets a branch of the program's own to a commit. The branch may be new, at one of the `known`
+/// commits, which need not be an ancestor, or at an ancestor; anything else was pushed by others
+/// and gives `Moved`.
 pub(crate) async fn put(
     pushable: &Pushable,
     login: Option<&Login>,

@@ -1,4 +1,4 @@
-//! The third stage: the model works until it says that it is done.
+//! The third stage: the model works until it declares the task done.
 
 use crate::agent::claim::Claim;
 use crate::agent::commands;
@@ -29,19 +29,19 @@ use crate::llm::chat::Chat;
 use crate::task::state::Signal;
 use crate::workspace::set_up::dependencies;
 
-/// How often the model is reminded of files that it should not have changed.
+/// Maximum number of reminders about files that the model should not have changed.
 const MOST_REMINDERS: u32 = 2;
 
-/// What the model is told when it is asked again after a gap.
+/// Result for interrupted calls when the model is asked again after a restart.
 const RESTARTED: &str = "The program was restarted.";
 const NEW_CONTAINER: &str = "A new container has taken the place of the one you worked in. The project is as it was last kept, \
      which may be a few steps ago, and the plan's set-up commands were run again; what else was installed or running \
      is gone. Look at `git status` and `git log` before you go on.";
 
-/// Most commands that are remembered for new containers.
+/// Maximum number of commands that are recorded for new containers.
 const MOST_COMMANDS: usize = 50;
 
-/// Leaves the model's closing words in the record.
+/// Saves the model's closing summary in the record.
 pub(crate) async fn work(run: &mut Run) -> Result<Signal, Interruption> {
     run.reporter.show_progress(&mut run.claim).await?;
     take_work_up(run).await?;
@@ -64,7 +64,7 @@ pub(crate) async fn work(run: &mut Run) -> Result<Signal, Interruption> {
     }
 }
 
-/// The loop of the whole program: reply, calls, results, until done.
+/// The agent loop: reply, tool calls, results, until done.
 async fn converse(run: &mut Run, chat: &mut Chat) -> Result<Signal, Interruption> {
     let toolbox = Arc::clone(&open::open_workspace(run).await?.toolbox);
     let mut watch = Watch::default();
@@ -87,7 +87,7 @@ async fn converse(run: &mut Run, chat: &mut Chat) -> Result<Signal, Interruption
         }
         policy::count_refusals(&mut run.claim, chat, &called.refused, has_success)?;
         if turn.done && !has_failures && commands::hear(run, chat).await?.is_some() {
-            // What people said in the meantime may be more than what is done.
+            // Comments that arrived in the meantime may ask for more than what is done.
             dialogue::save(&mut run.claim, chat).await?;
             continue;
         }
@@ -126,8 +126,8 @@ async fn converse(run: &mut Run, chat: &mut Chat) -> Result<Signal, Interruption
     }
 }
 
-/// Tells the model, a few times, that its changes reach files which the project's rules leave
-/// out; returns whether it did.
+/// Tells the model, up to a maximum, that its changes touch files excluded by the project's rules;
+/// returns whether it did.
 async fn reminds_of_the_rules(run: &mut Run, chat: &mut Chat) -> Result<bool, Interruption> {
     if run.claim.record.reminders >= MOST_REMINDERS {
         return Ok(false);
@@ -143,7 +143,7 @@ async fn reminds_of_the_rules(run: &mut Run, chat: &mut Chat) -> Result<bool, In
     Ok(true)
 }
 
-/// Takes the conversation up where it ended, or begins it.
+/// Resumes the conversation, or starts it.
 pub(crate) async fn open_chat(run: &mut Run) -> Result<Chat, Interruption> {
     if let Some(chat) = run.dialogue.chat.take() {
         return Ok(chat);
@@ -198,7 +198,7 @@ fn work_prompt(run: &Run, native: bool) -> Result<String, Interruption> {
     .map_err(|error| Interruption::failed(format!("the system prompt: {error:#}")))
 }
 
-/// Takes back what was committed to be checked, so that the model finds its work as it left it.
+/// Reverts the commit that was made for the checks, so that the model finds its work unchanged.
 async fn take_work_up(run: &mut Run) -> Result<(), Interruption> {
     if run.claim.record.head.is_none() {
         return Ok(());
@@ -208,7 +208,7 @@ async fn take_work_up(run: &mut Run) -> Result<(), Interruption> {
     run.claim.save().await
 }
 
-/// Notes the commands that only installed dependencies: a new container needs them as well.
+/// Records pure install commands, which a new container has to repeat.
 fn note_installed(claim: &mut Claim, results: &[ToolResult]) {
     for result in results.iter().filter(|result| !result.is_error) {
         if let Some(command) = dependencies::installed_by(&result.call) {
@@ -217,7 +217,7 @@ fn note_installed(claim: &mut Claim, results: &[ToolResult]) {
     }
 }
 
-/// Takes out what the model wished of the program, and ticks what it called finished.
+/// Takes the model's requests to the program, and marks subtasks as finished.
 fn take_wishes(run: &mut Run) -> ControlRequests {
     let mut requested = run
         .workspace
@@ -240,7 +240,7 @@ fn take_wishes(run: &mut Run) -> ControlRequests {
     requested
 }
 
-/// Keeps the work and notes the question, before the run is set aside for it.
+/// Saves the work and records the question, before the run is paused for it.
 async fn set_aside_for(run: &mut Run, question: String) {
     let saved = rescue::set_work_aside(run).await;
     run.claim.record.paused = Some(Paused {
@@ -251,8 +251,8 @@ async fn set_aside_for(run: &mut Run, question: String) {
     run.claim.record.set_aside += 1;
 }
 
-/// Answers what the model said last and nobody heard, so that it can be asked again, and says
-/// what became of its container.
+/// Completes a last reply whose calls were never answered, so that the model can be asked again,
+/// and reports a replaced container.
 fn close_gap(claim: &mut Claim, chat: &mut Chat, is_replacement: bool) {
     let reason = if is_replacement { NEW_CONTAINER } else { RESTARTED };
     let Some(Message::Assistant { text, calls }) = chat.messages().last() else {

@@ -1,8 +1,9 @@
-//! A branch that showed unfinished work beside the item's own goes when that work was delivered.
+//! Deletes branches with unfinished work, beside the item's own branch, once that work was
+//! delivered.
 //!
-//! What the run itself showed was half of what it delivers. What an earlier run left is delivered
-//! only where every file it changed is now as it had it. The other side compares and deletes in one
-//! step, so that commits of others stay.
+//! A branch of the run itself shows an earlier state of its result. That of an earlier run is only
+//! deleted if the result has every file it changed in the same form. The remote compares and
+//! deletes in one step, so that commits of others are never deleted.
 
 use crate::agent::claim::Claim;
 use std::collections::BTreeSet;
@@ -16,12 +17,12 @@ use crate::repository::address::Login;
 use crate::repository::mirror::Mirror;
 use crate::repository::{CommitId, RepositoryError};
 
-/// How many earlier runs are looked at.
+/// Number of earlier runs that are examined.
 const LOOKED_THROUGH: u32 = 20;
 
-/// Deletes the branches that nobody needs any more. What cannot be deleted is only litter.
+/// Deletes obsolete branches. A failure is only logged, since such a branch does no harm.
 pub(crate) async fn clear_unfinished(claim: &mut Claim, item: &Item, source: &Source) {
-    // Nothing that was done on a fork is ever shown beside it.
+    // Work on a fork is never pushed to a branch beside it.
     if item.change.as_ref().is_some_and(|change| change.is_fork) {
         return;
     }
@@ -67,8 +68,8 @@ pub(crate) async fn clear_unfinished(claim: &mut Claim, item: &Item, source: &So
     }
 }
 
-/// Deletes the branch where it is at one of `commits`: else it is gone already, or somebody
-/// else goes on there.
+/// Deletes the branch if it is at one of `commits`; otherwise it is already deleted, or somebody
+/// else has continued on it.
 async fn clear(
     claim: &Claim,
     mirror: &Mirror,
@@ -91,14 +92,14 @@ async fn clear(
     Ok(())
 }
 
-/// Returns the branches that the run showed work on besides its own.
+/// Returns the branches with unfinished work of the run, except its own.
 fn beside(record: &Record) -> Vec<(String, Vec<CommitId>)> {
     let own = record.base.as_ref().map_or("", |base| base.head_branch.as_str());
     let all = record.unfinished.iter().filter(|(branch, _)| *branch != own);
     all.map(|(branch, commits)| (branch.clone(), commits.clone())).collect()
 }
 
-/// Tells whether all that was changed from `base` to `work` is in `delivered`.
+/// Returns true if every file that changed from `base` to `work` is the same in `delivered`.
 async fn holds(mirror: &Mirror, base: &CommitId, work: &CommitId, delivered: &CommitId) -> Result<bool, Interruption> {
     let changed = mirror.changed(base, work).await?;
     let others = mirror.changed(work, delivered).await?;

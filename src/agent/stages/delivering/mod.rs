@@ -1,7 +1,7 @@
 //! The last stage: the result becomes a branch and a pull/merge request, or a change of the local
 //! folder.
 
-mod leftover_branches; // branches of unfinished work that nobody needs any more
+mod leftover_branches; // obsolete branches with unfinished work
 
 use crate::agent::approval::result_guard;
 use crate::agent::run::Run;
@@ -20,10 +20,10 @@ use crate::journal::fact::{Fact, LONGEST_DOCUMENT};
 use crate::repository::{RepositoryError, message};
 use crate::task::state::{Signal, State};
 
-/// Pushes, opens, says so and sets the final label. Every step may be repeated after a crash.
+/// Pushes, opens the request, comments and sets the final label. Each step is idempotent.
 pub(crate) async fn deliver(run: &mut Run) -> Result<Signal, Interruption> {
-    // What was checked is delivered. Where nothing is checked it is taken out now, before a forge
-    // is asked that may not answer.
+    // The checked commit is delivered. Without checks it is created now, before any request to a
+    // forge that may fail.
     if run.claim.record.head.is_none() {
         snapshots::commit_result(run).await?;
     }
@@ -91,7 +91,7 @@ async fn push(run: &mut Run, item: &Item) -> Result<(), Interruption> {
     let pushed = if item.change.is_some() {
         pushable.advance(login, &base.commit, branch).await
     } else {
-        // The finished work need not contain the commit that showed it half done.
+        // The finished work need not be a descendant of the unfinished commit that was pushed.
         let shown = run.claim.record.unfinished.get(branch).cloned().unwrap_or_default();
         put(&pushable, login, branch, &shown).await
     };
@@ -128,8 +128,8 @@ async fn push(run: &mut Run, item: &Item) -> Result<(), Interruption> {
         base: base.branch,
         is_draft: !run.claim.record.is_verified(),
     };
-    // A forge may need a minute to see the branch. Opening looks first for one that is open, so it
-    // may be given up.
+    // A forge may need a minute to see the branch. This may be interrupted, because opening first
+    // searches for an open request.
     let opening = forge.open_change(&run.claim.lease.task, &new);
     let change = run.claim.unless_stopped(opening).await?;
     run.claim.note(Fact::ChangeOpened {
@@ -138,12 +138,12 @@ async fn push(run: &mut Run, item: &Item) -> Result<(), Interruption> {
     });
     run.claim.record.change = Some(change);
     run.claim.save().await?;
-    // Now, so that a run of the pull/merge request's own that is asked for from here on waits for
-    // this one to end.
+    // Registered before the end of this run, so that a follow-up run requested from now on waits
+    // for it.
     follow_up::register_follow_up(&run.claim, &run.reporter).await
 }
 
-/// Applies the result to the folder the task was given for, unless it is only to be shown.
+/// Applies the result to the task's folder, unless it is a dry run.
 async fn apply(run: &mut Run) -> Result<(), Interruption> {
     let (Some(local), Some(base), Some(head)) =
         (&run.claim.record.local, &run.claim.record.base, &run.claim.record.head)

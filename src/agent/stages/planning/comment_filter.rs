@@ -1,8 +1,8 @@
-//! Whose words the model is given: those of people who may decide here.
+//! Which comments the model may read: those of people who may write to the repository.
 //!
-//! The item's own text, and the commits of a change request, are read by whoever puts the label on,
-//! and so vouched for, be they a stranger's; what a stranger changes later is not. Comments of
-//! others are left out, or quoted where the operator wants it.
+//! The item's text and the commits of a change request are vouched for by the person who sets the
+//! label, even if a stranger wrote them; later changes by strangers are not. Other people's
+//! comments are left out, or quoted if the operator configured that.
 
 use crate::agent::claim::Claim;
 use crate::agent::inbox::Inbox;
@@ -21,22 +21,21 @@ use crate::journal::fact::Fact;
 use crate::markdown::visible;
 use crate::repository::CommitId;
 
-/// Comments by whose words they are.
+/// Comments sorted by the authority of their authors.
 #[derive(Debug, Default)]
 pub(crate) struct FilteredComments {
-    /// Of people who may decide.
+    /// Comments of people who may steer the run.
     pub comments: Vec<Comment>,
-    /// Of others, where they are to be quoted.
+    /// Comments of others, if they are to be quoted.
     pub others: Vec<Comment>,
 }
 
-/// Refuses an item that was changed by somebody who may not, after the label was put on. Each
-/// change is judged: one by somebody who may does not vouch for those before it.
+/// Refuses an item that somebody without write permission changed after the label was set. Each
+/// change is judged by itself: a later one by an authorized person does not cover those before.
 ///
-/// A round on the program's own change request has no label. Nobody vouched for its words but
-/// who wrote them, so all changes count there; they refuse nothing, though, because what is to
-/// be done stands in comments and checks. Returns whether the item's own words may be shown to
-/// the model.
+/// A round on the program's own change request has no label that would vouch for its text, so all
+/// changes count; they only hide that text, because the task is in the comments and checks. Returns
+/// whether the item's own text may be shown to the model.
 pub(crate) async fn require_vouched(run: &Run, item: &Item) -> Result<bool, Interruption> {
     let ReportTarget::Item { forge, .. } = &run.reporter.destination else {
         return Ok(true);
@@ -49,8 +48,8 @@ pub(crate) async fn require_vouched(run: &Run, item: &Item) -> Result<bool, Inte
     let is_round = run.claim.record.trigger.is_none();
     let is_fork = item.change.as_ref().is_some_and(|change| change.is_fork);
     let mut edits = forge.edits_since(item, since).await?;
-    // Whoever pushed to a branch of the repository itself could write to it, whatever they may
-    // do now.
+    // Whoever pushed to a branch of the repository itself had write permission then, which
+    // suffices.
     edits.retain(|edit| edit.what == Edited::Words || is_fork);
     for edit in &edits {
         if !may_change(&run.inbox, forge.as_ref(), edit.deed.who()).await? {
@@ -67,8 +66,8 @@ pub(crate) async fn require_vouched(run: &Run, item: &Item) -> Result<bool, Inte
     Ok(true)
 }
 
-/// Refuses a fork's branch that moved after the label was accepted, unless its owner may write
-/// to the repository; notes for people where a branch moved by those who may. Only they can
+/// Refuses a fork's branch that moved after the label was accepted, unless the fork's owner may
+/// write to the repository. If authorized people moved the branch, a remark tells so; only they can
 /// move a branch of the repository itself.
 pub(crate) async fn require_vouched_head(run: &mut Run, item: &Item, commit: &CommitId) -> Result<(), Interruption> {
     let (Some(change), Some(vouched), ReportTarget::Item { forge, .. }) =
@@ -80,7 +79,7 @@ pub(crate) async fn require_vouched_head(run: &mut Run, item: &Item, commit: &Co
         return Ok(());
     }
     let owner = change.owner();
-    // The address names the account; nothing tells its id.
+    // The clone address contains the account's name but not its id.
     let who = Who { login: owner, id: None };
     if change.is_fork && !may_change(&run.inbox, forge.as_ref(), who).await? {
         return Err(Interruption::refused_by_policy(moved(owner)));
@@ -92,14 +91,13 @@ pub(crate) async fn require_vouched_head(run: &mut Run, item: &Item, commit: &Co
     Ok(())
 }
 
-/// Tells whether somebody's change of an item counts as that of people who may write: the
-/// program's own does.
+/// Returns true if an account's changes are accepted: it may write, or is the program's own.
 async fn may_change(inbox: &Inbox, forge: &dyn Permissions, who: Who<'_>) -> Result<bool, Interruption> {
     let is_own = !who.login.is_empty() && forge.bot_name().await?.eq_ignore_ascii_case(who.login);
     Ok(is_own || is_authorised(inbox, forge, who).await?)
 }
 
-/// Sorts comments by whose words they are, and leaves out what nobody is to read.
+/// Sorts comments by the authority of their authors, and drops those that may not be read.
 pub(crate) async fn filter_comments(run: &Run, comments: Vec<Comment>) -> Result<FilteredComments, Interruption> {
     let mut said = FilteredComments::default();
     let ReportTarget::Item { forge, .. } = &run.reporter.destination else {
@@ -142,8 +140,8 @@ async fn is_authorised(inbox: &Inbox, forge: &dyn Permissions, who: Who<'_>) -> 
     Ok(inbox.thread_watcher.lock().await.is_authorised(forge, who).await?)
 }
 
-/// Tells whether a comment was there, as it is, when the label was put on: whoever did so has seen
-/// it. Of a review's own text nobody can tell.
+/// Returns true if the person who set the label saw the comment in its present form. For the text
+/// of a review this cannot be determined.
 fn stood_before(comment: &Comment, trigger: DateTime<Utc>) -> bool {
     comment.created_at < trigger && comment.updated_at < trigger && comment.key.kind != CommentKind::Review
 }
@@ -174,7 +172,7 @@ fn moved(owner: &str) -> String {
     )
 }
 
-/// Returns the name of an account; forges do not tell it any more where it was deleted.
+/// Returns the name of an account; for a deleted one forges report no name.
 fn account(name: &str) -> String {
     match visible::line(name) {
         name if name.is_empty() => "an account that is gone".to_owned(),

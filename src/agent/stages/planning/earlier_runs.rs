@@ -1,8 +1,8 @@
-//! What the model is told of earlier runs on the same item: what they planned, what they said, how
-//! they ended.
+//! The summary of earlier runs on the same item that the model reads: what they planned and said,
+//! and how they ended.
 //!
-//! The newest count most; the last three are told. Their words are models' and strangers' words, so
-//! they stand in a data block.
+//! Only the last three runs are included. Their text comes from models and strangers, so it is
+//! enclosed in a data block.
 
 use crate::agent::claim::Claim;
 use crate::agent::dialogue::tool_calls;
@@ -19,11 +19,11 @@ use crate::store::Run as StoredRun;
 use crate::task::id::RunId;
 use crate::task::state::State;
 
-/// Most runs that are told of.
+/// Maximum number of runs in the summary.
 const MOST_RUNS: usize = 3;
-/// How far back is looked for them.
+/// Number of stored runs that are searched for finished ones.
 const LOOKED_THROUGH: u32 = 10;
-/// Part of the window, in percent, for all of them.
+/// Percentage of the window that the summary may take.
 const SHARE: u64 = 6;
 const FEWEST_BYTES: usize = 1_500;
 
@@ -33,7 +33,7 @@ pub(crate) struct Memory {
     runs: Vec<StoredRun>,
 }
 
-/// Recalls the earlier runs on the same item.
+/// Loads the earlier runs on the same item.
 pub(crate) async fn recall(claim: &Claim) -> Result<Memory, Interruption> {
     let runs = claim
         .services
@@ -43,14 +43,13 @@ pub(crate) async fn recall(claim: &Claim) -> Result<Memory, Interruption> {
     Ok(Memory::of(runs, claim.lease.run))
 }
 
-/// Returns the memory for the model, in at most its share of the window.
+/// Returns the summary for the model, limited to its share of the window.
 pub(crate) fn told(claim: &Claim, memory: &Memory, fence: &str) -> String {
     memory.told(fence, tool_calls::bytes_of_window(claim, SHARE).max(FEWEST_BYTES))
 }
 
 impl Memory {
-    /// Takes the last finished ones of `runs`, which come newest first, but for the run that
-    /// remembers.
+    /// Takes the last finished ones of `runs`, which are sorted newest first, except the run `own`.
     fn of(runs: Vec<StoredRun>, own: RunId) -> Self {
         let earlier = runs.into_iter().filter(|run| run.id != own && run.state.is_final());
         let mut runs: Vec<StoredRun> = earlier.take(MOST_RUNS).collect();
@@ -58,7 +57,7 @@ impl Memory {
         Self { runs }
     }
 
-    /// Returns when the last of the runs ended.
+    /// Returns the end of the latest run.
     pub(crate) fn ended_at(&self) -> Option<DateTime<Utc>> {
         self.runs.last().map(|run| run.updated_at)
     }

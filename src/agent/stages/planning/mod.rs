@@ -1,6 +1,6 @@
-//! The first stage: read the item, look at the repository, and have the model plan.
+//! The first stage: read the item, explore the repository, and have the model plan.
 
-mod comment_filter; // whose words the model is given
+mod comment_filter; // comments that the model may read
 mod earlier_runs; // earlier runs on the same item
 
 use crate::agent::claim::Claim;
@@ -43,16 +43,15 @@ use crate::workspace::set_up::dependencies::{Dependencies, Project};
 use crate::workspace::set_up::dependency_files::may_lead_elsewhere;
 use crate::workspace::tools::repository_tools::RepositoryTools;
 
-/// Part of the window, in percent, for the list of the project's files, and the most it takes in
-/// the largest windows.
+/// Maximum share of the window, in percent, and maximum bytes for the list of the project's files.
 const FILES_SHARE: u64 = 4;
 const MOST_FILES_BYTES: usize = 16 * 1024;
 
-/// Lists of dependencies that are looked into for other files that they name.
+/// Maximum number of dependency lists that are searched for references to other files.
 const MOST_POINTERS: usize = 16;
 const LARGEST_POINTER: u64 = 64 * 1024;
 
-/// Leaves base, plan, environment and the task's text in the record.
+/// Saves base, plan, environment and the task's text in the record.
 pub(crate) async fn plan(run: &mut Run) -> Result<Signal, Interruption> {
     run.claim.record.started_at.get_or_insert_with(Utc::now);
     let source = match run.reporter.item(&mut run.claim).await? {
@@ -79,8 +78,8 @@ pub(crate) async fn plan(run: &mut Run) -> Result<Signal, Interruption> {
 }
 
 async fn read_item(run: &mut Run, item: &Item) -> Result<Source, Interruption> {
-    // The producer swapped the labels already, unless it was interrupted: the store decides, the
-    // labels follow.
+    // Usually the producer set the labels already, but it may have been interrupted: the state in
+    // the store decides, and the labels follow it.
     run.reporter
         .show_label(&mut run.claim, State::Planning, Some(&item.labels))
         .await?;
@@ -101,7 +100,7 @@ async fn read_item(run: &mut Run, item: &Item) -> Result<Source, Interruption> {
     let comments = run.inbox.begin_to_listen(&mut run.claim, comments).await;
     let may_be_read = comment_filter::require_vouched(run, item).await?;
     let said = match &words {
-        // A round is about what people said of its change, and that was sorted already.
+        // The comments of a follow-up round were filtered already.
         Some(_) => FilteredComments::default(),
         None => comment_filter::filter_comments(run, comments).await?,
     };
@@ -134,8 +133,8 @@ async fn read_item(run: &mut Run, item: &Item) -> Result<Source, Interruption> {
     Ok(source)
 }
 
-/// Returns the item without its title and text, which somebody changed who may not write to the
-/// repository.
+/// Returns the item without title and text, for use when somebody without write permission changed
+/// them.
 fn without_words(item: &Item) -> Item {
     Item {
         title: String::new(),
@@ -165,11 +164,10 @@ async fn read_folder(run: &mut Run) -> Result<Source, Interruption> {
     Ok(source)
 }
 
-/// Tells whether a run begins with what the project itself says it is: the tip of its default
-/// branch. Only such runs keep their set-up and begin with a kept one. On any other branch a
-/// stranger, or a model in an earlier run, may have written what the set-up runs, and what that
-/// leaves (programs in front of the search path, ignored files) would be there in the next run on
-/// the default branch.
+/// Returns true if the run starts from the tip of the project's default branch. Only such runs save
+/// their set-up or start from a saved one. On any other branch a stranger, or a model in an earlier
+/// run, may have written what the set-up executes, and its results (programs early in the search
+/// path, ignored files) would reach later runs on the default branch.
 async fn is_default_tip(item: &Item, base: &Base, mirror: &Mirror) -> Result<bool, Interruption> {
     let Some(branch) = item.default_branch.as_deref() else {
         return Ok(false);
@@ -178,8 +176,8 @@ async fn is_default_tip(item: &Item, base: &Base, mirror: &Mirror) -> Result<boo
     Ok(is_untouched && mirror.branch(branch).await?.as_ref() == Some(&base.commit))
 }
 
-/// Returns the files that the work begins from and the rules leave, and notes what the set-up will
-/// depend on.
+/// Returns the files of the base that the rules do not exclude, and records the inputs of the
+/// set-up.
 async fn files(
     claim: &mut Claim,
     mirror: &Mirror,
@@ -201,8 +199,8 @@ async fn files(
     Ok(paths.filter(|path| filter.takes(path)).collect())
 }
 
-/// Reads the lists of dependencies that may send an installer on to other files. One that is too
-/// large, or one too many, counts as one that does.
+/// Reads the dependency lists that may refer an installer to other files. A list that is too large,
+/// or beyond the maximum number, is `None` and counts as one that does.
 async fn pointers(mirror: &Mirror, commit: &CommitId, files: &[Entry]) -> Result<Vec<Option<String>>, Interruption> {
     let mut pointers = Vec::new();
     for file in files.iter().filter(|file| may_lead_elsewhere(&file.path)) {
@@ -216,7 +214,7 @@ async fn pointers(mirror: &Mirror, commit: &CommitId, files: &[Entry]) -> Result
     Ok(pointers)
 }
 
-/// Returns their list for the model, in at most its share of the window.
+/// Returns the list of files for the model, limited to its share of the window.
 fn files_at_a_glance(claim: &Claim, files: &[String]) -> String {
     let overview = file_overview::overview(
         files,
@@ -225,7 +223,7 @@ fn files_at_a_glance(claim: &Claim, files: &[String]) -> String {
     file_overview::block(&prompt::fence(claim.lease.run), &overview)
 }
 
-/// What the planner's reply asks for.
+/// The action that the planner's reply requests.
 enum Step {
     Look(Turn),
     Plan(Box<Plan>),
@@ -237,7 +235,8 @@ async fn make_plan(run: &mut Run, source: Source) -> Result<Plan, Interruption> 
     };
     let rules = run.claim.record.rules.clone();
     let look = RepositoryTools::new(source.mirror, base.commit, rules.files);
-    // Looking is no part of the work: what is only not allowed for that may be used here.
+    // Planning does not change the project, so tools that are only forbidden for the work are
+    // allowed.
     let toolbox = Toolbox::new(vec![Arc::new(look)], rules.tools.clone());
     let system = planning_prompt(&run.claim, &toolbox).await?;
     // JSON in the text for every provider: the reply is a document, and the few tools need no
@@ -326,9 +325,8 @@ fn form_of_step(claim: &Claim, tools: &[ToolSpec]) -> Value {
     plan::form::step(tools, &environments, settings.planning.max_subtasks)
 }
 
-/// Starts from the branch the plan names, where the task asks for another one than the default. A
-/// branch that exists already, that of a pull/merge request or of an earlier run, is gone on with
-/// whatever the plan says.
+/// Changes the base to the branch that the plan names. If the result branch already exists, for a
+/// pull/merge request or from an earlier run, it is continued whatever the plan says.
 async fn choose_base(claim: &mut Claim, mirror: &Mirror) -> Result<(), Interruption> {
     let named = claim.record.plan.as_ref().and_then(|plan| plan.base_branch.clone());
     let (Some(named), Some(base), None) = (named, &claim.record.base, &claim.record.local) else {
@@ -349,13 +347,13 @@ async fn choose_base(claim: &mut Claim, mirror: &Mirror) -> Result<(), Interrupt
         branch: named,
         ..base.clone()
     });
-    // They were those of the default branch.
+    // The recorded inputs were those of the default branch.
     claim.record.dependencies = None;
     Ok(())
 }
 
-/// Applies the environment rules: what a person named wins; an unknown or missing name gives way to
-/// the default, and people are told.
+/// Selects the environment: a person's choice wins; an unknown or missing name is replaced by the
+/// default, and people are told.
 fn choose_environment(claim: &mut Claim) {
     let config = &claim.services.containers.config;
     let default = config.default_environment.clone();

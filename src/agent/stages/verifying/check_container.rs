@@ -1,6 +1,6 @@
-//! A container that only checks run in. It has the commit that would be delivered and what was
-//! installed for it, and nothing else that the model left in its own: a program that it planted
-//! there, a process in the background or a forgotten file changes no verdict.
+//! A container only for checks. It has the commit that would be delivered and its dependencies, and
+//! nothing else from the model's container: a planted program, a background process or a forgotten
+//! file cannot change a result.
 
 use crate::agent::claim::Claim;
 use crate::agent::dialogue::ask;
@@ -22,7 +22,7 @@ use crate::tool::toolbox::Toolbox;
 use crate::workspace::opening::{Opening, SetUp};
 use crate::workspace::project::Workspace;
 
-/// Most files of a project whose names are looked at to tell whether its set-up was kept.
+/// Maximum number of project files that are examined to tell whether the set-up was saved.
 const MOST_FILES: usize = 20_000;
 
 /// A container with one commit in it.
@@ -40,7 +40,7 @@ impl CheckContainer {
     }
 }
 
-/// Returns where the checks of `head` run, and notes it.
+/// Decides where the checks of `head` run, and records it.
 pub(crate) async fn decide_where_to_check(run: &mut Run, head: &CommitId) -> Result<CheckedIn, Interruption> {
     let settings = &run.claim.services.settings.planning.verification;
     let took = run.claim.record.set_up_milliseconds;
@@ -63,8 +63,8 @@ pub(crate) async fn decide_where_to_check(run: &mut Run, head: &CommitId) -> Res
     Ok(place)
 }
 
-/// Opens a container with `commit` unless `bench` is that one. Another one is closed first, so
-/// that a run has two containers at most.
+/// Opens a container with `commit`, unless `check_container` already is one. Another one is closed
+/// first, so that a run has at most two containers.
 pub(crate) async fn with_check_container<'check_container>(
     run: &mut Run,
     check_container: &'check_container mut Option<CheckContainer>,
@@ -128,8 +128,8 @@ async fn open_check_container(run: &mut Run, commit: &CommitId) -> Result<CheckC
     Ok(check_container)
 }
 
-/// Installs what belongs to the result: by the plan's set-up, by commands of the work that did
-/// nothing else, and by those that the model added. One that fails shows in the checks.
+/// Installs the dependencies of the result: by the plan's set-up, the model's pure install
+/// commands, and the set-up that it added. If one fails, the checks show it.
 async fn set_up_check_container(
     run: &mut Run,
     check_container: &CheckContainer,
@@ -148,7 +148,7 @@ async fn set_up_check_container(
     .concat();
     let _let_out = check_container.workspace.let_out();
     for command in &commands {
-        // There may be many of them, and each may take as long as a command may.
+        // The commands may be many, and each may take as long as the time limit for commands.
         ask::check_limits(&run.claim).await?;
         let output = execute::execute_with(run, &check_container.toolbox, command).await?;
         if output.is_error {
@@ -169,7 +169,7 @@ async fn check_container_opening(run: &mut Run, commit: &CommitId) -> Result<Ope
     opening.base.commit = commit.clone();
     let planned = set_up::set_up_commands(&run.claim);
     opening.dependencies = match opening.dependencies.take() {
-        // The result may have other dependencies than the project had.
+        // The dependencies of the result may differ from those of the base.
         Some(before) => {
             let (files, are_more) = mirror.files(commit, MOST_FILES).await?;
             let tree = mirror.tree(commit).await?;

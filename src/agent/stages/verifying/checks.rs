@@ -1,9 +1,9 @@
 //! Runs the checks of a result: the plan's commands and the project's own tests, each once for each
 //! state of the work.
 //!
-//! A check of the plan must pass. The project's own tests may fail where they failed before: when
-//! they fail, they are run once more on what was there before the change. What fails in a new
-//! container is also run in the model's own, so that it can be told where it passes.
+//! A check of the plan must pass. The project's own tests may fail if they failed before: a failing
+//! test command is also run on the base. What fails in a new container is run again in the model's
+//! own, so that the report can say where it passes.
 
 use crate::agent::claim::Claim;
 use crate::agent::record::interruption::Interruption;
@@ -21,36 +21,36 @@ use crate::tool::ToolOutput;
 use crate::workspace::project::Workspace;
 use crate::workspace::scripts::PROJECT;
 
-/// Most files of a project whose names are looked at.
+/// Maximum number of files whose names are searched for a test setup.
 const MOST_FILES: usize = 20_000;
-/// Largest file that may say how the project is tested.
+/// Maximum size of a file that is read to detect the tests, in bytes.
 const LARGEST_FILE: u64 = 256 * 1024;
 
-/// A command to be run, and what it takes to pass.
+/// A command to run, and the condition for it to pass.
 struct Wanted {
     check: Check,
     whose: Whose,
 }
 
-/// Who says that it is to be run.
+/// Origin of a check.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Whose {
     Plan,
-    /// Named by the operator or by the plan as the project's tests.
+    /// Named as the project's tests by the operator or the plan.
     Project,
-    /// Guessed from the project's files, so that it may not be there.
+    /// Guessed from the project's files, so its runner may be missing.
     Guess,
 }
 
-/// The result that is checked, and the container that is open for it.
+/// The result to check, and the container that is open for it.
 struct Site<'head> {
     head: &'head CommitId,
     place: Option<CheckedIn>,
     check_container: Option<CheckContainer>,
 }
 
-/// Runs what is to be run on `head`, which the workspace shows; each result is in the record
-/// and saved before the next begins.
+/// Runs all checks on `head`, which the workspace has checked out; each result is saved in the
+/// record before the next check starts.
 pub(crate) async fn check(run: &mut Run, head: &CommitId) -> Result<(), Interruption> {
     let mut site = Site {
         head,
@@ -84,7 +84,7 @@ async fn check_at(run: &mut Run, site: &mut Site<'_>) -> Result<(), Interruption
             Some(checked) => checked.clone(),
             None => check_one(run, &wanted, site).await?,
         };
-        // Where what runs the first is not there, the next one may be.
+        // If the runner of the first guess is missing, the next guess is tried.
         has_guessed |= wanted.whose == Whose::Guess && checked.excuse != Some(Excuse::DidNotStart);
         run.claim.record.checks.push(checked);
         run.claim.save().await?;
@@ -92,9 +92,8 @@ async fn check_at(run: &mut Run, site: &mut Site<'_>) -> Result<(), Interruption
     Ok(())
 }
 
-/// Returns the results that need not be asked for again: all of them where the model has not
-/// been heard since, else those that passed on the same files. What failed may depend on what
-/// is installed.
+/// Returns earlier results that are still valid for the same files: all of them if the model had no
+/// turn since, otherwise only passes, since a failure may depend on what is installed.
 fn still_true(claim: &mut Claim, work: &Work) -> Vec<Checked> {
     let Some(before) = claim
         .record
@@ -132,7 +131,7 @@ async fn wanted(run: &mut Run, head: &CommitId) -> Result<Vec<Wanted>, Interrupt
     }
     let tests = tests(run, head).await?;
     for (command, whose) in tests {
-        // What the plan promises to pass must pass, whatever it did before.
+        // A check of the plan must pass, even if the same command failed before.
         if !wanted.iter().any(|known| known.check.command.trim() == command) {
             let check = Check {
                 command,
@@ -144,8 +143,8 @@ async fn wanted(run: &mut Run, head: &CommitId) -> Result<Vec<Wanted>, Interrupt
     Ok(wanted)
 }
 
-/// Returns the commands that run the project's own tests: one that is named, or guesses, the
-/// best first. None where nothing was changed: they would say nothing of the work.
+/// Returns the commands that run the project's own tests: the configured or planned one, or
+/// guesses, best first. Empty if nothing was changed, since tests would say nothing about the work.
 async fn tests(run: &mut Run, head: &CommitId) -> Result<Vec<(String, Whose)>, Interruption> {
     let configured = run
         .claim
@@ -191,8 +190,8 @@ async fn check_one(run: &mut Run, wanted: &Wanted, site: &mut Site<'_>) -> Resul
     // What took the container for checks down must not be let at the one with the work.
     let is_harmful = site.place == Some(CheckedIn::Fresh) && site.check_container.is_none();
     let mut checked = Checked::new(command, expected, &ended);
-    // What the plan promises must pass, and what cannot be started cannot have failed before
-    // either.
+    // A check of the plan has no excuse, and a command that cannot start now cannot have failed
+    // before.
     let may_have_failed_before = !checked.passed() && wanted.whose != Whose::Plan && !ended.did_not_start();
     if may_have_failed_before && let Some(before) = before(run, &checked, site).await? {
         checked.weigh(&ended, &before);
@@ -201,8 +200,8 @@ async fn check_one(run: &mut Run, wanted: &Wanted, site: &mut Site<'_>) -> Resul
         let at_work = run_at_work(run, command).await?;
         checked.passes_only_at_work = at_work.exit_code == Some(expected);
         if !checked.passes_only_at_work && ended.did_not_start() && !at_work.did_not_start() {
-            // It runs only where the model installed what it needs, and what it says there is
-            // no excuse.
+            // It can only run where the model installed its dependencies, and there its result
+            // counts.
             checked = Checked::new(command, expected, &at_work);
             ended = at_work;
         }
@@ -218,8 +217,8 @@ async fn check_one(run: &mut Run, wanted: &Wanted, site: &mut Site<'_>) -> Resul
     Ok(checked)
 }
 
-/// Returns what the project's tests gave before anything was changed; run at the first need.
-/// Without an end there is nothing to compare.
+/// Returns the result of the project's tests on the base; they run there only once, when first
+/// needed. `None` if the command did not end by itself, since that cannot be compared.
 async fn before(run: &mut Run, checked: &Checked, site: &mut Site<'_>) -> Result<Option<Before>, Interruption> {
     if let Some(before) = run
         .claim
@@ -230,8 +229,7 @@ async fn before(run: &mut Run, checked: &Checked, site: &mut Site<'_>) -> Result
     {
         return Ok(Some(before.clone()));
     }
-    // What the model itself added to the set-up could break the tests of the base, and so
-    // excuse those of the result.
+    // Set-up that the model added could break the tests of the base, which would excuse the result.
     let is_set_up_by_model = site.place == Some(CheckedIn::Fresh) && !run.claim.record.added_set_up.is_empty();
     if checked.exit_code.is_none() || is_set_up_by_model {
         return Ok(None);
@@ -300,7 +298,7 @@ async fn run_at_work(run: &mut Run, command: &str) -> Result<Ended, Interruption
 }
 
 fn ended(output: ToolOutput) -> Ended {
-    // Without an exit code the command did not end by itself, and that is never a pass.
+    // Without an exit code the command did not end by itself, which is never a pass.
     let exit_code = output
         .structured
         .as_ref()
@@ -308,7 +306,7 @@ fn ended(output: ToolOutput) -> Ended {
     Ended::new(exit_code, output.text, PROJECT)
 }
 
-/// Returns the commands that test the project as `commit` has it.
+/// Returns the commands that test the project, as detected from the files of `commit`.
 async fn detected(workspace: &Workspace, commit: &CommitId) -> Result<Vec<&'static str>, Interruption> {
     let mirror = workspace.mirror();
     let (entries, _) = mirror.files(commit, MOST_FILES).await?;
@@ -327,7 +325,7 @@ async fn detected(workspace: &Workspace, commit: &CommitId) -> Result<Vec<&'stat
                     .contents
                     .insert(path, String::from_utf8_lossy(&bytes).into_owned());
             }
-            // Too large to be what it looks like.
+            // Too large to be the file that its name suggests.
             Ok(None) | Err(RepositoryError::Unexpected { .. }) => {}
             Err(error) => return Err(error.into()),
         }

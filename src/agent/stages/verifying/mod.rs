@@ -1,7 +1,7 @@
 //! The fourth stage: the program, not the model, decides whether the work is done.
 
 mod check_container; // a new container for the checks
-mod checks; // runs the checks and compares them with those before
+mod checks; // runs the checks and compares them with the base
 
 use crate::agent::dialogue;
 use crate::agent::record::interruption::Interruption;
@@ -17,11 +17,11 @@ use crate::journal::fact::Fact;
 use crate::repository::CommitId;
 use crate::task::state::Signal;
 
-/// Most of a difference that is looked through.
+/// Maximum size of a diff that is searched for findings, in bytes.
 const LARGEST_DIFFERENCE: usize = 4 * 1024 * 1024;
 
-/// Leaves the outcome of every check in the record; sends the model back to work while it may still
-/// repair, and once for what its changes show besides.
+/// Saves the outcome of every check in the record. Sends the model back to work while it may
+/// repair, and once to justify findings in its diff.
 pub(crate) async fn verify(run: &mut Run) -> Result<Signal, Interruption> {
     let settings = run.claim.services.settings.planning.verification.clone();
     if !settings.enabled {
@@ -29,13 +29,13 @@ pub(crate) async fn verify(run: &mut Run) -> Result<Signal, Interruption> {
         return Ok(Signal::Finished);
     }
     if run.claim.record.sent_back_at == Some(run.claim.record.turns) {
-        // The model was told, and the process ended before that was saved as the next stage.
+        // The model was told, and the process ended before the next state was saved.
         return Ok(Signal::RepairNeeded);
     }
-    // The checks are the program's heaviest commands; a container that they take down must not take
-    // the work along.
+    // The checks are the program's heaviest commands; if one crashes the container, the work must
+    // not be lost with it.
     snapshots::snapshot_before_checks(run).await?;
-    // Committed first: what passes is what is delivered, and nothing that the checks leave behind.
+    // Committed first: the state that passes is delivered, without anything that the checks create.
     let head = snapshots::commit_result(run).await?;
     checks::check(run, &head).await?;
     run.claim.record.findings = findings(run, &head).await?;
@@ -79,7 +79,7 @@ async fn send_back(run: &mut Run, text: &str) -> Result<(), Interruption> {
     Ok(())
 }
 
-/// Returns what the difference between the base and `head` shows besides what was asked for.
+/// Returns findings in the diff from the base to `head` that the task did not ask for.
 pub(crate) async fn findings(run: &mut Run, head: &CommitId) -> Result<Vec<Finding>, Interruption> {
     let Some(base) = run.claim.record.base.as_ref().map(|base| base.commit.clone()) else {
         return Ok(Vec::new());
