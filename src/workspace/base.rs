@@ -1,17 +1,17 @@
-//! Where the work of a run starts and where its result goes.
+//! Start and destination of the work of a run.
 
 use serde::{Deserialize, Serialize};
 
 use crate::repository::CommitId;
 
-/// The commit the work starts from and the branch its result goes to.
+/// The commit that the work starts from, and the branch that its result goes to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Base {
     pub commit: CommitId,
-    /// The branch a pull/merge request asks to be merged into.
+    /// The target branch of a pull/merge request.
     pub branch: String,
     /// The branch that is pushed.
     pub head_branch: String,
-    /// Whether the commit holds work of an earlier run that nobody was offered yet.
+    /// Whether the commit has work of an earlier run that was not delivered yet.
     pub holds_work: bool,
 }

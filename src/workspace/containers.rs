@@ -1,4 +1,4 @@
-//! The engine of this machine and what every container on it is started with.
+//! The engine of this machine, and the configuration of all containers on it.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -10,12 +10,12 @@ use crate::environment::{Config, EnvironmentError};
 use crate::gateway::upstream::Upstream;
 use crate::workspace::pool::Pool;
 
-/// The engine of this machine and what every container on it is started with; one per process.
+/// The engine of this machine, and the configuration of all containers on it; one per process.
 pub struct Containers {
     pub config: Config,
-    /// The proxy that this machine is behind, if it is; the way out of containers leads through it.
+    /// The proxy for outgoing connections of this machine, if any; those of containers use it too.
     pub upstream: Arc<Upstream>,
-    /// Containers that wait for runs.
+    /// Containers that were started in advance.
     pub pool: Pool,
     docker_host: Option<String>,
     instance: String,
@@ -23,8 +23,8 @@ pub struct Containers {
 }
 
 impl Containers {
-    /// Keeps what is needed to connect. `instance` tells this installation's containers from those
-    /// of others on the same engine. Does not touch the engine.
+    /// Stores the parameters of the connection, without using the engine. `instance` separates this
+    /// installation's containers from others on the same engine.
     pub fn new(config: Config, docker_host: Option<String>, instance: String, upstream: Arc<Upstream>) -> Self {
         Self {
             config,
@@ -36,20 +36,20 @@ impl Containers {
         }
     }
 
-    /// Tells whether a container could not be removed since the last sweep.
+    /// Returns true if the removal of a container failed since the last sweep.
     pub fn has_litter(&self) -> bool {
         self.docker.get().is_some_and(Docker::has_litter)
     }
 
-    /// Returns the connection to the engine, made at the first need. An engine that did not answer
-    /// is asked again at the next call.
+    /// Returns the connection to the engine, made when first needed. If the engine did not answer,
+    /// the next call tries again.
     pub async fn docker(&self) -> Result<&Docker, EnvironmentError> {
         let connect = || Docker::connect(&self.config, self.docker_host.as_deref(), &self.instance);
         self.docker.get_or_try_init(connect).await
     }
 }
 
-/// Returns the whole milliseconds since `begun`.
+/// Returns the milliseconds since `begun`.
 pub fn milliseconds_since(begun: Instant) -> u64 {
     u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX)
 }

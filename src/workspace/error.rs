@@ -1,11 +1,10 @@
-//! Why a workspace could not be opened or used.
+//! Errors of opening and using a workspace.
 
 use crate::environment::EnvironmentError;
 use crate::repository::RepositoryError;
 use crate::tool::ToolError;
 
-/// Why a workspace could not be opened or used. The cause is kept, since it decides what becomes of
-/// the run.
+/// Error of opening or using a workspace. The cause is kept, since it determines how the run ends.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkspaceError {
     #[error(transparent)]
@@ -14,13 +13,13 @@ pub enum WorkspaceError {
     Repository(#[from] RepositoryError),
     #[error(transparent)]
     Tool(#[from] ToolError),
-    /// It was given up because the program is asked to stop.
+    /// Aborted because the program was asked to stop.
     #[error("the program is asked to stop")]
     Interrupted,
-    /// The result reaches what the project's rules leave out.
+    /// The result changes files that the project's rules exclude.
     #[error("{0}")]
     OutsideRules(String),
-    /// Another try would fail as well.
+    /// A retry would fail as well.
     #[error("{0}")]
     Failed(String),
 }

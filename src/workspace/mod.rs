@@ -1,20 +1,20 @@
-//! Where a run works: the project in a container, with the tools at hand.
+//! The workspace of a run: the project in a container, with its tools.
 //!
-//! In reading order. Between container and repository there are only streams; the worker's disk
-//! sees the bare mirror and nothing else.
+//! In reading order. Only streams connect container and repository; the worker's disk has the bare
+//! mirror and no work tree.
 
-pub mod base; // where the work starts and where its result goes
+pub mod base; // start and destination of the work
 pub mod error; // why a workspace could not be opened or used
-pub(crate) mod scripts; // shell scripts that bring the project in and the work out
-pub mod set_up; // what a project's set-up depends on
-pub(crate) mod streams; // what flows between a container and the worker
+pub(crate) mod scripts; // shell scripts that copy the project in and take the work out
+pub mod set_up; // inputs of a project's set-up
+pub(crate) mod streams; // streams between a container and the worker
 pub mod project; // the project in a running container
-pub mod pool; // containers that wait for runs
-pub mod containers; // the engine, and what every container is started with
-pub mod pool_filler; // keeps containers waiting
+pub mod pool; // containers started in advance
+pub mod containers; // the engine, and the configuration of all containers
+pub mod pool_filler; // keeps the pool filled
 pub mod opening; // opens a workspace
-pub mod prefetch; // opens one while the run still plans
-pub mod tools; // what stands between the model and the tools
+pub mod prefetch; // opens a workspace while the run still plans
+pub mod tools; // filters between the model and the tools
 
 /// Name of the built-in tool server in the container.
 pub const WORKSPACE: &str = "workspace";

@@ -1,5 +1,5 @@
-//! A container with the project in it and the tools at hand. Nothing of it is the run's own, so
-//! that it can be opened while the run still plans.
+//! Opens a container with the project and its tools. Needs nothing of the run's own state, so that
+//! it can be done while the run still plans.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -25,40 +25,40 @@ use crate::workspace::project::{Upload, UploadTarget, Workspace};
 use crate::workspace::set_up::dependencies::Dependencies;
 use crate::workspace::streams::tunnel::{self, ContainerTunnel, TunnelEnd};
 
-/// What is to be opened, and for whom.
+/// Everything that determines a workspace to open.
 #[derive(Clone)]
 pub(crate) struct Opening {
     pub(crate) containers: Arc<Containers>,
-    /// Whose name the commits in the container bear.
+    /// Author of the commits made in the container.
     pub(crate) author: Author,
     pub(crate) task: TaskId,
     pub(crate) run: RunId,
-    /// A container for checks gets the commit of `base`, and nothing that was not finished.
+    /// A container for checks gets the commit of `base`, without unfinished work.
     pub(crate) purpose: Purpose,
     pub(crate) base: Base,
     pub(crate) mirror: Mirror,
     /// The environment's name.
     pub(crate) name: String,
     pub(crate) environment: Environment,
-    /// What its set-up depends on; `None` where nothing of it is kept, nor begun with.
+    /// Inputs of the set-up; `None` if its result is neither saved nor reused.
     pub(crate) dependencies: Option<Dependencies>,
     pub(crate) set_up: SetUp,
-    /// Gets what the container asks for in vain.
+    /// Records the connections that the container is refused.
     pub(crate) ledger: Arc<Ledger>,
-    /// Gives the opening up, and leaves nothing behind.
+    /// Aborts the opening, which then leaves no container behind.
     pub(crate) stop: CancellationToken,
 }
 
-/// Which set-up is to be begun with, if it was kept.
+/// Selects the saved set-up to start from.
 #[derive(Clone)]
 pub(crate) enum SetUp {
-    /// Nobody knows yet.
+    /// The latest one, since the plan is not known yet.
     Newest,
-    /// None, or the one with this name.
+    /// The one with this name, or none.
     Known(Option<String>),
 }
 
-/// What was opened.
+/// An opened workspace and its tool server.
 pub(crate) struct OpenedWorkspace {
     pub(crate) workspace: Workspace,
     /// The built-in tools.
@@ -69,14 +69,15 @@ pub(crate) struct OpenedWorkspace {
     pub(crate) has_waited: bool,
 }
 
-/// A container without the project. What is not at hand in it yet is opened; all of it is where it
-/// waited for the run.
+/// A container without the project. Parts that are `None` are still to be opened; a container from
+/// the pool has all of them.
 struct StartedContainer {
     container: Container,
     inner_end: Option<TunnelEnd>,
     receiver: Option<UploadTarget>,
     tools: Option<McpServer>,
-    /// Held until the project is in it: what comes in its place is started then, and not beside.
+    /// Held until the project is in the container, so that its replacement in the pool starts
+    /// after.
     mark: Option<NameGuard>,
 }
 
@@ -92,23 +93,23 @@ impl StartedContainer {
     }
 }
 
-/// Why a container could not be made ready.
+/// The reason why a container could not be made ready.
 enum Flaw {
-    /// Its streams, or something in it, did not work.
+    /// The fault of this container: of its streams, or of something in it.
     OfContainer(WorkspaceError),
-    /// It would be the same in another one.
+    /// A fault that would be the same in another container.
     Elsewhere(WorkspaceError),
 }
 
 impl Opening {
-    /// Tells whether the images are here, so that opening takes no longer than a container takes to
-    /// start.
+    /// Returns true if the images are local, so that opening takes no longer than to start a
+    /// container.
     pub(crate) async fn is_at_hand(&self) -> Result<bool, EnvironmentError> {
         let docker = self.containers.docker().await?;
         Ok(docker.has_image(&self.environment.image).await? && docker.has_companions(&self.name).await?)
     }
 
-    /// Brings the images here, pulled or built; `progress` gets short lines for people.
+    /// Pulls or builds missing images; `progress` receives short lines for people.
     pub(crate) async fn bring_images(&self, progress: &(dyn Fn(String) + Send + Sync)) -> Result<(), WorkspaceError> {
         let images = async {
             let docker = self.containers.docker().await?;
@@ -118,7 +119,7 @@ impl Opening {
         self.unless_stopped(images).await
     }
 
-    /// Takes over the container that an earlier process left, with the project in it.
+    /// Takes over a container of an earlier process, which has the project in it.
     pub(crate) async fn take_over(&self, container: Container) -> Result<OpenedWorkspace, WorkspaceError> {
         let way_out = async { Ok(self.way_out(&container, None).await?) };
         let way_out = self.unless_stopped(way_out).await?;
@@ -133,8 +134,8 @@ impl Opening {
         })
     }
 
-    /// Starts a container, or takes one that waits, and hands the project in, with the unfinished
-    /// work that was kept. The images must be here.
+    /// Takes a container from the pool or starts one, and copies the project in, with saved
+    /// unfinished work. The images must be local.
     pub(crate) async fn open(&self) -> Result<OpenedWorkspace, WorkspaceError> {
         let containers = &self.containers;
         let docker = self.containers.docker().await?;
@@ -149,15 +150,15 @@ impl Opening {
                 Purpose::Checks => Upload::pack_commit(mirror, base, author, run).await,
             }
         };
-        // Side by side, here and below: each waits for other programs most of the time.
+        // Concurrently, here and below: each future mostly waits for other programs.
         let (parcel, begun) = tokio::join!(packing(), self.begin(docker, &start));
         let begun = begun?;
         let has_waited = begun.mark.is_some();
         match self.complete(docker, &start, begun, parcel).await {
             Ok(opened) => Ok(opened),
             Err(Flaw::OfContainer(error)) if has_waited && !self.stop.is_cancelled() => {
-                // The engine was started again, say. What is wrong with a new one, too, is said of
-                // that.
+                // For example, the engine was restarted. A fault that a new container has as well
+                // is reported for that one.
                 tracing::info!(task = %self.task, "a container that waited cannot be used: {error}");
                 self.containers.pool.distrust(&self.name);
                 let begun = StartedContainer::new(docker.start(&start).await?);
@@ -168,7 +169,7 @@ impl Opening {
         }
     }
 
-    /// Takes a container that waits, or starts one.
+    /// Takes a container from the pool, or starts one.
     async fn begin(&self, docker: &Docker, start: &Start<'_>) -> Result<StartedContainer, EnvironmentError> {
         let basis = docker.basis(start).await?;
         let Some(waiting) = self.containers.pool.take(&self.name, &basis) else {
@@ -194,7 +195,7 @@ impl Opening {
         }
     }
 
-    /// Makes a container ready; removes it where that fails.
+    /// Completes a container; removes it on failure.
     async fn complete(
         &self,
         docker: &Docker,
@@ -225,7 +226,8 @@ impl Opening {
             };
             let connecting = async {
                 let tools = match begun.tools {
-                    // One that was lost while it waited must not begin with a connection less.
+                    // A connection that was lost in the pool must not use up a reconnect of the
+                    // run.
                     Some(tools) if tools.is_connected().await => tools,
                     Some(_) | None => self.tools(&container),
                 };
@@ -247,7 +249,7 @@ impl Opening {
                 has_waited: begun.mark.is_some(),
             }),
             Err(flaw) => {
-                // With its services, and no other container of the run.
+                // Removes its services too, but no other container of the run.
                 if let Err(error) = container.remove().await {
                     let id = container.id();
                     tracing::warn!("the container {id} could not be removed, the next start sweeps it: {error}");
@@ -261,7 +263,7 @@ impl Opening {
         Workspace::server(container, &self.containers.config)
     }
 
-    /// Tells whether the set-up that is wanted is kept, so that nothing of it need be done.
+    /// Returns true if the wanted set-up was saved, so that none of it has to be run.
     pub(crate) async fn is_set_up_kept(&self) -> Result<bool, WorkspaceError> {
         let executor = self.containers.config.executor_file();
         let executor = executor.map_err(WorkspaceError::Failed)?;
@@ -287,7 +289,7 @@ impl Opening {
         }
     }
 
-    /// Opens the way out where the configuration gives containers one, at the inner end that waited
+    /// Opens the tunnel to the network if the configuration has one, at the inner end from the pool
     /// if there is one.
     async fn way_out(
         &self,
@@ -342,14 +344,14 @@ impl Flaw {
 }
 
 impl OpenedWorkspace {
-    /// Tells whether it can be worked in where `set_up` is wanted. One that was not begun with any
-    /// has everything still to come.
+    /// Returns true if the container can be used for `set_up`: it started from that one, or from
+    /// none, so that the whole set-up is still to be run.
     pub(crate) fn serves(&self, set_up: &SetUp) -> bool {
         let begun_with = self.workspace.set_up();
         begun_with.is_none() || matches!(set_up, SetUp::Known(wanted) if wanted.as_deref() == begun_with)
     }
 
-    /// Closes it again and removes the container.
+    /// Closes the tools and removes the container.
     pub(crate) async fn discard(self) {
         crate::tool::ToolServer::close(&self.tools).await;
         self.workspace.remove().await;

@@ -1,9 +1,8 @@
-//! Containers that wait for runs: started, with way out and tools at hand, so that only the project
-//! is missing.
+//! Pool of started containers with tunnel and tools, which only lack the project.
 //!
-//! A run takes one where it has in it what a new one would have; everything about it can be missing
-//! or broken, and then a new one is started as ever. They go with the process, or with the sweep
-//! after it was killed.
+//! A run takes one if a new container would be identical. Nothing depends on the pool: if a part is
+//! missing or broken, a new container is started. Pooled containers are removed at the end of the
+//! process, or by a sweep after it was killed.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,39 +16,39 @@ use crate::tool::mcp::McpServer;
 use crate::workspace::project::UploadTarget;
 use crate::workspace::streams::tunnel::TunnelEnd;
 
-/// The containers that wait in this process.
+/// The pooled containers of this process.
 #[derive(Default)]
 pub struct Pool {
     shelves: Mutex<Shelves>,
-    /// Names of those that are here, are being started, or are being made ready for their run.
+    /// Names of containers in the pool, being started, or being prepared for their run.
     names: Arc<Mutex<HashSet<String>>>,
-    /// Rings when there is something to fill up or to clear away.
+    /// Notified when the pool has to be filled or cleared.
     changed: Arc<Notify>,
 }
 
 #[derive(Default)]
 struct Shelves {
     waiting: HashMap<String, Vec<PooledContainer>>,
-    /// The image or the executor is another one by now.
+    /// Their image or executor has been replaced.
     stale: Vec<PooledContainer>,
 }
 
-/// One of them.
+/// A container of the pool.
 pub(crate) struct PooledContainer {
     pub(crate) warm: Warm,
-    /// Where containers have a way out.
+    /// Set if the configuration gives containers a tunnel.
     pub(crate) inner_end: Option<TunnelEnd>,
-    /// Takes the project in.
+    /// The process that will receive the project.
     pub(crate) receiver: UploadTarget,
     /// The built-in tools, connected.
     pub(crate) tools: McpServer,
-    /// Says that it is not litter.
+    /// Protects the container from being swept.
     pub(crate) mark: NameGuard,
-    /// Since when it waits.
+    /// When the container was added to the pool.
     pub(crate) since: Instant,
 }
 
-/// Keeps a container from being swept until it is a run's; dropping it has the pool filled up.
+/// Protects a container from being swept until it belongs to a run; dropping it refills the pool.
 pub(crate) struct NameGuard {
     name: String,
     names: Arc<Mutex<HashSet<String>>>,
@@ -57,7 +56,7 @@ pub(crate) struct NameGuard {
 }
 
 impl Pool {
-    /// Takes one for `environment` that is what a new container would be, if there is one.
+    /// Takes a container for `environment` that is identical to a new one, if there is one.
     pub(crate) fn take(&self, environment: &str, basis: &Basis) -> Option<PooledContainer> {
         if basis.has_set_up() {
             return None;
@@ -76,12 +75,12 @@ impl Pool {
         taken
     }
 
-    /// Tells whether the container with this name is of this process.
+    /// Returns true if the container with this name belongs to this process.
     pub fn has(&self, name: &str) -> bool {
         lock(&self.names).contains(name)
     }
 
-    /// Trusts none of those any more that wait for `environment`: one of them could not be used.
+    /// Discards the containers for `environment`, because one of them could not be used.
     pub(crate) fn distrust(&self, environment: &str) {
         let mut shelves = self.shelves();
         let distrusted = shelves.waiting.remove(environment).unwrap_or_default();
@@ -89,7 +88,7 @@ impl Pool {
         self.changed.notify_one();
     }
 
-    /// Takes out what is no use any more, or has waited for longer than `longest`.
+    /// Takes out discarded containers, and those that have waited for longer than `longest`.
     pub(crate) fn stale(&self, longest: Duration) -> Vec<PooledContainer> {
         let mut shelves = self.shelves();
         let mut stale = std::mem::take(&mut shelves.stale);
@@ -99,7 +98,7 @@ impl Pool {
         stale
     }
 
-    /// Takes out all there is.
+    /// Takes out all containers.
     pub(crate) fn all(&self) -> Vec<PooledContainer> {
         let shelves = std::mem::take(&mut *self.shelves());
         shelves.waiting.into_values().flatten().chain(shelves.stale).collect()
@@ -114,12 +113,12 @@ impl Pool {
         shelves.waiting.entry(environment.to_owned()).or_default().push(waiting);
     }
 
-    /// Waits until one was taken, or there is something to clear away.
+    /// Waits until a container was taken, or one has to be removed.
     pub(crate) async fn changed(&self) {
         self.changed.notified().await;
     }
 
-    /// Returns a new name, and keeps what bears it from being swept.
+    /// Returns a guard for a new name, which protects that container from being swept.
     pub(crate) fn mark(&self) -> NameGuard {
         let name = format!("coding-agent-warm-{}", Uuid::now_v7().simple());
         lock(&self.names).insert(name.clone());

@@ -1,4 +1,4 @@
-//! Containers are kept waiting for runs, as many as the configuration wants.
+//! Keeps the pool at the size that the configuration asks for.
 
 use std::time::{Duration, Instant};
 
@@ -19,34 +19,34 @@ use crate::workspace::pool::PooledContainer;
 use crate::workspace::project::Workspace;
 use crate::workspace::streams::tunnel::TunnelEnd;
 
-/// From the moment a run has its container to the start of the next that waits, which would take
-/// the processor from its first command.
+/// Delay between the handover of a container and the start of its replacement, which would compete
+/// with the first commands of the run for the processor.
 const SETTLING: Duration = Duration::from_secs(1);
 
-/// How long one waits at most. An engine or a firewall may have closed its streams meanwhile
-/// without a word, and its age counts as the age of the run's container.
+/// Maximum time in the pool. An engine or firewall may have silently closed older streams, and the
+/// time in the pool counts toward the maximum age of the run's container.
 const LONGEST: Duration = Duration::from_mins(30);
 
-/// Between two looks for such.
+/// Interval between scans for expired containers.
 const LOOK: Duration = Duration::from_mins(5);
 
-/// Between two tries where one could not be started, doubled each time: an image that cannot be had
-/// may be pulled or built for each.
+/// Delay after a failed start, doubled each time up to the longest: every attempt may pull or build
+/// an image that cannot be had.
 const FIRST_PAUSE: Duration = Duration::from_mins(1);
 const LONGEST_PAUSE: Duration = Duration::from_hours(1);
 
-/// Keeps the pool as full as the configuration wants.
+/// Task that fills the pool.
 pub struct PoolFiller<'a> {
     pub containers: &'a Containers,
     pub journal: &'a Journal,
-    /// This process, by whose end other processes know that a container is left over.
+    /// Id of this process; its end tells other processes that the container is left over.
     pub worker: Uuid,
-    /// Ends the filling.
+    /// Stops the task.
     pub stop: &'a CancellationToken,
 }
 
 impl PoolFiller<'_> {
-    /// Starts containers until there are enough, again and again until stopped; then removes them.
+    /// Fills the pool until stopped; then removes its containers.
     pub async fn run(&self) {
         if self.containers.config.warm.is_empty() {
             return;
@@ -79,8 +79,7 @@ impl PoolFiller<'_> {
         join_all(pool.all().into_iter().map(discard)).await;
     }
 
-    /// Fills up each environment; where one of them cannot be had, the others are filled up all the
-    /// same.
+    /// Fills the pool for each environment; if one fails, the others are still filled.
     async fn fill(&self) -> Result<(), EnvironmentError> {
         let (config, pool) = (&self.containers.config, &self.containers.pool);
         let mut filled = Ok(());
@@ -102,7 +101,7 @@ impl PoolFiller<'_> {
         filled
     }
 
-    /// Returns `None` where the program is asked to stop.
+    /// Returns `None` if the program was asked to stop.
     async fn start(&self, name: &str, environment: &Environment) -> Result<Option<PooledContainer>, EnvironmentError> {
         let (containers, stop) = (self.containers, self.stop);
         let config = &containers.config;
@@ -118,7 +117,7 @@ impl PoolFiller<'_> {
         let executor = executor.map_err(|reason| unexpected("looking for the executor", reason))?;
         let mark = containers.pool.mark();
         let place = (name, environment.image.as_str());
-        // To its end, so that no container comes into being that nobody knows.
+        // Not cancelled, so that no container is created without a record of it.
         let warm = docker.start_warm(mark.name(), place, &executor, self.worker).await?;
         let tools = Workspace::server(&warm.container, config);
         let inner_end = async {

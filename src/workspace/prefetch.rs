@@ -1,9 +1,8 @@
-//! An environment that is opened while the model still plans, because the project's files tell
-//! which one the plan will choose.
+//! Opens an environment while the model still plans, because the project's files suggest which one
+//! the plan will choose.
 //!
-//! Nothing depends on it: where the plan chose another environment or another branch it is thrown
-//! away, and where it could not be opened it is opened again when it is needed, so that what went
-//! wrong is said in one place.
+//! Nothing depends on it: if the plan chooses another environment or branch, it is discarded. If it
+//! cannot be opened, the run opens it again later, which reports the error in one place.
 
 use tokio::task::JoinHandle;
 
@@ -11,8 +10,8 @@ use crate::workspace::base::Base;
 use crate::workspace::error::WorkspaceError;
 use crate::workspace::opening::{OpenedWorkspace, Opening};
 
-/// What was begun early. It must be taken or discarded: dropping it leaves a container for the next
-/// sweep.
+/// An environment being opened. It must be taken or discarded: if dropped, its container stays
+/// until the next sweep.
 pub(crate) struct Prefetch {
     name: String,
     base: Base,
@@ -20,7 +19,7 @@ pub(crate) struct Prefetch {
 }
 
 impl Prefetch {
-    /// Begins to open the environment if its images are here.
+    /// Starts to open the environment if its images are local.
     pub(crate) fn begin(opening: Opening) -> Self {
         Self {
             name: opening.name.clone(),
@@ -34,7 +33,7 @@ impl Prefetch {
         }
     }
 
-    /// Waits until it is open and returns it, if it is what `opening` wants.
+    /// Waits for the opening, and returns the workspace if it is what `opening` wants.
     pub(crate) async fn take_for(self, opening: &Opening) -> Option<OpenedWorkspace> {
         let is_wanted = self.name == opening.name && self.base == opening.base;
         let opened = self.opened().await?;
@@ -45,7 +44,7 @@ impl Prefetch {
         None
     }
 
-    /// Waits until it is open, and closes it again.
+    /// Waits for the opening, and closes the workspace again.
     pub(crate) async fn discard(self) {
         if let Some(opened) = self.opened().await {
             opened.discard().await;

@@ -1,5 +1,5 @@
-//! Container and repository together: history goes in as a pack, commits come out as a pack.
-//! Between the two only streams; the worker's disk sees the bare mirror and nothing else.
+//! Connects container and repository: history goes in as a pack, commits come out as a pack. Only
+//! streams connect the two; the worker's disk has the bare mirror and no work tree.
 
 use std::time::Duration;
 
@@ -27,39 +27,39 @@ pub struct Workspace {
     mirror: Mirror,
     base: Base,
     run: String,
-    /// The snapshot that was kept last, by this process.
+    /// The latest snapshot that this process saved.
     kept: Mutex<Option<CommitId>>,
-    /// Open as long as the workspace is.
+    /// The tunnel to the network, open as long as the workspace.
     way_out: Option<ContainerTunnel>,
 }
 
-/// What waits in a container for the project.
+/// A process in a container that waits to receive the project.
 pub struct UploadTarget {
     process: Attached,
 }
 
-/// The project on its way into a container. It can be made ready while that starts.
+/// The project, packed for a container. It can be prepared while the container starts.
 pub struct Upload {
     mirror: Mirror,
     base: Base,
     run: String,
-    /// Where the base branch stands.
+    /// Commit of the base branch.
     target: CommitId,
-    /// The work that was kept of the run, if there is any.
+    /// The saved unfinished work of the run, if there is any.
     unfinished: Option<CommitId>,
-    /// The repository's settings in the container.
+    /// Git configuration of the repository in the container.
     settings: String,
     pack: Box<dyn AsyncRead + Send + Unpin>,
 }
 
 impl Upload {
-    /// Begins to pack the history, the branch, and the unfinished work of the run that was kept.
+    /// Starts to pack the history, the branch, and the saved unfinished work of the run.
     pub async fn pack(mirror: Mirror, base: Base, author: &Author, run: String) -> Result<Self, WorkspaceError> {
         let unfinished = mirror.kept_wip(&run).await?;
         Self::pack_with(mirror, base, author, run, unfinished).await
     }
 
-    /// Begins to pack the history and the branch alone.
+    /// Starts to pack the history and the branch, without unfinished work.
     pub async fn pack_commit(mirror: Mirror, base: Base, author: &Author, run: String) -> Result<Self, WorkspaceError> {
         Self::pack_with(mirror, base, author, run, None).await
     }
@@ -88,7 +88,7 @@ impl Upload {
 }
 
 impl Workspace {
-    /// Takes over a container that holds the project already.
+    /// Takes over a container that already has the project.
     pub fn take_over(container: Container, mirror: Mirror, base: Base, run: String) -> Self {
         Self {
             container,
@@ -100,13 +100,14 @@ impl Workspace {
         }
     }
 
-    /// Starts what takes the project in, in a fresh container. It waits for [`Self::hand_in`].
+    /// Starts the process that receives the project in a new container. It waits for
+    /// [`Self::hand_in`].
     pub async fn receiver(container: &Container) -> Result<UploadTarget, EnvironmentError> {
         let process = container.attach(&script(HAND_IN, &[]), &scripts::ENVIRONMENT).await?;
         Ok(UploadTarget { process })
     }
 
-    /// Hands the project to what waits for it in `container`.
+    /// Sends the project to the waiting process in `container`.
     pub async fn hand_in(container: Container, receiver: UploadTarget, parcel: Upload) -> Result<Self, WorkspaceError> {
         let Upload {
             mirror,
@@ -124,7 +125,7 @@ impl Workspace {
             target.as_str(),
             unfinished.as_ref().map_or("", CommitId::as_str),
         ];
-        // Git has no such names; whoever else has one does not get to say what comes behind it.
+        // Git has no such names; a line break in one would let its author inject further lines.
         if let Some(name) = lines.iter().find(|line| line.contains(char::is_control)) {
             let reason = format!("{name:?} is no name of a branch");
             return Err(RepositoryError::Unacceptable(reason).into());
@@ -144,15 +145,15 @@ impl Workspace {
         })
     }
 
-    /// Keeps the container's way out open from now on.
+    /// Keeps the container's tunnel open as long as the workspace.
     #[must_use]
     pub fn with(mut self, way_out: Option<ContainerTunnel>) -> Self {
         self.way_out = way_out;
         self
     }
 
-    /// Lets the container out while set-up commands run in it, until what is returned is dropped;
-    /// `None` where it has no way out.
+    /// Opens the network for set-up commands until the returned guard is dropped; `None` if the
+    /// container has no tunnel.
     pub fn let_out(&self) -> Option<HeldOpen> {
         self.way_out.as_ref().map(ContainerTunnel::during_set_up)
     }
@@ -163,15 +164,14 @@ impl Workspace {
             container: container.clone(),
             config: config.clone(),
         };
-        // The executor enforces the command's own time-out inside; this one is for a stream that
-        // says nothing any more.
+        // The executor enforces the time limit of a command; this one is for a stream that is dead.
         let patience = Duration::from_secs(config.timeout_seconds + 30);
         McpServer::new(WORKSPACE, None, None, patience, Box::new(connect))
     }
 
-    /// Commits what is left, takes all new commits out and has them judged, by the rules of the
-    /// project as well: nothing of a change that reaches files which they leave out goes anywhere.
-    /// What is in the container from then on is no work, until [`Self::bring_back`].
+    /// Commits uncommitted changes, fetches all new commits and validates them. If a change reaches
+    /// files that the project's rules exclude, nothing is accepted. Changes in the container from
+    /// then on are not part of the work, until [`Self::bring_back`].
     pub async fn take_back(&self, message: &str, files: &Files) -> Result<Accepted, WorkspaceError> {
         let head = self.print_commit(&scripts::commit(), &[message]).await?;
         let incoming = self.receive(&head).await?;
@@ -192,9 +192,9 @@ impl Workspace {
         Ok(accepted)
     }
 
-    /// Returns what the work so far changes although the rules leave it out, for the model; `None`
-    /// where there is nothing. It is the container's word: good enough for a reminder, while what
-    /// is delivered is judged outside.
+    /// Returns the files changed so far that the rules exclude, for the model; `None` if there are
+    /// none. The list comes from the container, which is good enough for a reminder; the delivered
+    /// result is checked outside.
     pub async fn outside_the_rules(&self, files: &Files) -> Result<Option<String>, WorkspaceError> {
         if !files.leave_something_out() {
             return Ok(None);
@@ -215,8 +215,8 @@ impl Workspace {
         }
     }
 
-    /// Keeps the work as it is, uncommitted changes included, in the mirror, so that another
-    /// container can go on with it.
+    /// Saves the work to the mirror with all uncommitted changes, so that another container can
+    /// continue it.
     pub async fn keep(&self) -> Result<CommitId, WorkspaceError> {
         let mut kept = self.kept.lock().await;
         let before = kept.as_ref().map_or("", CommitId::as_str);
@@ -228,27 +228,26 @@ impl Workspace {
         Ok(head)
     }
 
-    /// Has what the set-up commands left in the project count as nobody's work, and undoes what
-    /// they changed of the project's own files. Returns the first of those, one on each line.
+    /// Excludes files created by the set-up commands from the work, and reverts their changes to
+    /// the project's files. Returns the first reverted paths, one per line.
     pub async fn end_set_up(&self) -> Result<String, WorkspaceError> {
         let (printed, ending) = self.run_script(END_SET_UP, &[], 64 * 1024).await?;
         succeeded("the set-up could not be ended in the container", &ending)?;
         Ok(String::from_utf8_lossy(&printed).into_owned())
     }
 
-    /// Shows the project as it was before anything was changed, until [`Self::undo_checks`]. The
-    /// work was taken back before.
+    /// Checks out the base until [`Self::undo_checks`]. The work must have been taken back before.
     pub async fn exchange_for_base(&self) -> Result<(), WorkspaceError> {
         let text = scripts::in_project(EXCHANGE);
         self.arrange(&text, &[self.base.commit.as_str()]).await
     }
 
-    /// Shows the work again as it was taken back, whatever was changed since.
+    /// Restores the work as it was taken back, whatever was changed since.
     pub async fn undo_checks(&self) -> Result<(), WorkspaceError> {
         self.arrange(&scripts::in_project(UNDO_CHECKS), &[]).await
     }
 
-    /// Gives the work back to the model as it left it.
+    /// Restores the work for the model, as it was before it was committed for the checks.
     pub async fn bring_back(&self) -> Result<(), WorkspaceError> {
         self.arrange(&scripts::in_project(BRING_BACK), &[]).await
     }
@@ -293,7 +292,7 @@ impl Workspace {
             .map_err(|error: NotACommitId| RepositoryError::Unacceptable(error.to_string()).into())
     }
 
-    /// Returns the commit the work began from.
+    /// Returns the base commit of the work.
     pub fn base(&self) -> &CommitId {
         &self.base.commit
     }
@@ -302,12 +301,12 @@ impl Workspace {
         &self.mirror
     }
 
-    /// Returns the container that it is in.
+    /// Returns the container of the project.
     pub fn inside(&self) -> &Container {
         &self.container
     }
 
-    /// Returns the name of the kept set-up that the container began with.
+    /// Returns the name of the saved set-up that the container started from.
     pub fn set_up(&self) -> Option<&str> {
         self.container.set_up()
     }
@@ -317,7 +316,7 @@ impl Workspace {
         self.container.id()
     }
 
-    /// Removes the container; one that cannot be removed now is swept later.
+    /// Removes the container; on failure a later sweep removes it.
     pub async fn remove(&self) {
         if let Err(error) = self.container.remove().await {
             tracing::warn!("a container could not be removed, it is swept later: {error}");
@@ -325,7 +324,7 @@ impl Workspace {
     }
 }
 
-/// Returns what stands in the repository's configuration besides what git itself writes there.
+/// Returns the additions to the configuration that git itself writes in the repository.
 fn settings(author: &Author) -> String {
     let quoted = |text: &str| {
         let escaped = text.replace('\\', r"\\").replace('"', "\\\"").replace('\n', r"\n");
@@ -347,7 +346,7 @@ fn left_out(files: &Files, paths: impl Iterator<Item = String>) -> Vec<String> {
     paths.filter(|path| !path.is_empty() && !filter.takes(path)).collect()
 }
 
-/// Names the first few paths, each on a line of code.
+/// Lists the first few paths, one per line, as inline code.
 fn named(paths: &[String]) -> String {
     const MOST: usize = 10;
     let shown = paths.iter().take(MOST).map(|path| format!("`{}`", path.escape_debug()));

@@ -1,19 +1,19 @@
-//! What the program itself runs in the container to bring the project in and the work out.
-//! Arguments are passed as such, and never become a part of the text.
+//! Scripts of the program that run in the container, to copy the project in and take the work out.
+//! Arguments are passed as such, and never become part of the script.
 //!
-//! Two notes are kept in the project's own `.git`. `refs/coding-agent/work` is there from the
-//! commit that is verified until the model goes on: whatever is found changed then was not changed
-//! by the model. The index `coding-agent-set-up` holds what the set-up commands created. The model
-//! could change both, and would change nothing but what it delivers.
+//! Two notes are kept in the project's own `.git`. `refs/coding-agent/work` exists from the commit
+//! for verification until the model continues: changes found in between are not the model's. The
+//! index `coding-agent-set-up` lists what the set-up commands created. The model could change both,
+//! but that would only affect what it delivers.
 
-/// Where the project lies in the container.
+/// Path of the project in the container.
 pub(crate) const PROJECT: &str = "/workspace/project";
 
-/// Receives the project on stdin: a line each for branch, its commit, base branch's name and
-/// commit, commit of unfinished work or nothing; the settings, up to an empty line; the pack. None
-/// of it is an argument, so that the process can be there before the project is known. The shell
-/// reads lines from a pipe byte by byte, and leaves the pack to git. Each git takes some
-/// milliseconds that somebody waits for, so there are as few as can be.
+/// Receives the project on stdin: one line each for branch, its commit, base branch, its commit,
+/// and commit of unfinished work or nothing; the settings, up to an empty line; the pack. Nothing
+/// is an argument, so that the process can start before the project is known. The shell reads a
+/// pipe byte by byte and leaves the pack to git. There are as few git calls as possible, since each
+/// takes some milliseconds of waiting.
 pub(crate) const HAND_IN: &str = r#"
 set -e
 cd /workspace/project
@@ -51,11 +51,11 @@ else
 fi
 "#;
 
-/// Ends the set-up: files of the project are again as they were handed in, and what the set-up
-/// commands created beside them is no part of the work unless somebody changes it. Without this a
-/// rewritten lock file, or a folder that the project does not ignore, would be delivered as the
-/// model's. Created files are excluded one by one, because the model may put its own beside them;
-/// where there are thousands (an installed library, a build) their folders are.
+/// Ends the set-up: restores the project's files, and excludes files that the set-up commands
+/// created from the work unless somebody changes them. Otherwise a rewritten lock file, or a folder
+/// that the project does not ignore, would be delivered as the model's. Created files are excluded
+/// one by one, because the model may add files beside them; where there are thousands (an installed
+/// library, a build) their folders are.
 pub(crate) const END_SET_UP: &str = r#"
 set -e
 cd /workspace/project
@@ -75,8 +75,7 @@ rm -f "$created"
 if [ "$(git rev-parse HEAD)" != "$handed_in" ]; then git read-tree HEAD; fi
 "#;
 
-/// Brings back what was committed, whatever ran since: branch, index and files. `$work` is the
-/// commit.
+/// Restores the commit `$work`, whatever ran since: branch, index and files.
 const SHOW_WORK: &str = r#"
 show_work() {
   branch=$(cat .git/coding-agent-branch 2>/dev/null || true)
@@ -92,25 +91,24 @@ show_work() {
 }
 "#;
 
-/// Undoes what checks changed in the project.
+/// Reverts changes of the checks to the project.
 pub(crate) const UNDO_CHECKS: &str = r"
 work=$(git rev-parse -q --verify refs/coding-agent/work)
 show_work
 ";
 
-/// Puts the files of the base in the place of the work, until that is shown again: what is
-/// installed, built or ignored stays where it is. A copy beside the project would be simpler, and
-/// its tests would find the changed code wherever a path was written down at installation.
-/// Argument: base commit.
+/// Replaces the files of the work by those of the base, until the work is restored: installed,
+/// built and ignored files stay. A copy beside the project would be simpler, but its tests would
+/// find the changed code wherever a path was recorded at installation. Argument: base commit.
 pub(crate) const EXCHANGE: &str = r#"
 work=$(git rev-parse -q --verify refs/coding-agent/work)
 show_work
 git read-tree -u --reset "$1"
 "#;
 
-/// Undoes [`COMMIT`] and whatever came after it, so that the model finds its work as it left it;
-/// does nothing where nothing was committed. Whatever takes the work out does it first, so that a
-/// process that was killed in between loses nothing.
+/// Undoes the script of [`commit`] and all later changes, so that the model finds its work
+/// unchanged; no effect without such a commit. Scripts that take the work out run this first, so
+/// that nothing is lost if a process is killed in between.
 pub(crate) const BRING_BACK: &str = r#"
 set_up="$PWD/.git/coding-agent-set-up"
 if work=$(git rev-parse -q --verify refs/coding-agent/work); then
@@ -130,12 +128,12 @@ if work=$(git rev-parse -q --verify refs/coding-agent/work); then
 fi
 "#;
 
-/// What begins every script that touches the project.
+/// Returns a script with the prefix of all scripts that touch the project.
 pub(crate) fn in_project(text: &str) -> String {
     format!("set -e\ncd /workspace/project\n{SHOW_WORK}{text}")
 }
 
-/// Takes what the set-up created and somebody changed since into the work.
+/// Adds files that the set-up created to the work if they were changed since.
 const ADOPT: &str = r#"
 if [ -f "$set_up" ]; then
   GIT_INDEX_FILE="$set_up" git update-index -q --refresh >/dev/null || true
@@ -148,8 +146,8 @@ if [ -f "$set_up" ]; then
 fi
 "#;
 
-/// Returns the script that commits what is uncommitted and prints the commit. Argument: message. A
-/// merge that was under way stays committed, because its other parent is noted nowhere else.
+/// Returns the script that commits all changes and prints the commit. Argument: message. A merge in
+/// progress stays committed, because its other parent is recorded nowhere else.
 pub(crate) fn commit() -> String {
     in_project(&format!(
         r#"{BRING_BACK}{ADOPT}
@@ -168,8 +166,8 @@ git rev-parse HEAD
     ))
 }
 
-/// Returns the script that writes a commit of everything as it is, without touching the branch, and
-/// prints it; the one before where nothing has changed since. Argument: the one before, or empty.
+/// Returns the script that writes a commit of the current state without moving the branch, and
+/// prints it; the previous one if nothing changed. Argument: the previous one, or empty.
 pub(crate) fn snapshot() -> String {
     in_project(&format!(
         r#"{BRING_BACK}{ADOPT}
@@ -189,24 +187,24 @@ fi
     ))
 }
 
-/// What the program's own scripts find in their environment: the system's programs, and none that
-/// the model put before them.
+/// Environment of the program's own scripts: only the system's programs, none that the model put in
+/// the search path.
 pub(crate) const ENVIRONMENT: [&str; 4] = [
     "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-    // Gits before 2.32 do not know the first of these, and look in the other two.
+    // Git before 2.32 ignores the first of these, and reads the files below the other two.
     "GIT_CONFIG_GLOBAL=/dev/null",
     "HOME=/nonexistent",
     "XDG_CONFIG_HOME=/nonexistent",
 ];
 
-/// Prints the paths that differ from the base, NUL after each. Argument: base commit.
+/// Prints the paths that differ from the base, each followed by NUL. Argument: base commit.
 pub(crate) const TOUCHED: &str = r#"
 cd /workspace/project
 git diff --name-only --no-renames -z "$1" --
 git ls-files -z --others --exclude-standard
 "#;
 
-/// Prints the pack of what is new. Arguments: head, base.
+/// Prints the pack of new commits. Arguments: head, base.
 pub(crate) const PACK: &str = r#"
 cd /workspace/project
 printf '%s\n^%s\n' "$1" "$2" | git pack-objects --revs --stdout --thin -q

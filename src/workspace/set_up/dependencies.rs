@@ -1,10 +1,9 @@
-//! What the set-up of a project depends on, so that it need not be done again while that is the
-//! same.
+//! Inputs of a project's set-up, so that it need not be repeated while they are unchanged.
 //!
-//! Commands that only install what lists of dependencies name depend on those lists. Any other
-//! command may run or read any file of the project, so the whole tree is its key; so it is for
-//! every command where the lists themselves point at other files of the project. Which commands
-//! only install is decided in [`crate::workspace::set_up::install_commands`].
+//! Commands that only install listed dependencies depend on those lists. Any other command may run
+//! or read any file of the project, so its key is the whole tree; this holds for every command if
+//! the lists refer to other files of the project. [`crate::workspace::set_up::install_commands`]
+//! decides which commands only install.
 
 use uuid::Uuid;
 
@@ -16,32 +15,32 @@ use crate::workspace::scripts::PROJECT;
 use crate::workspace::set_up::dependency_files::{is_list, points_elsewhere, steers};
 use crate::workspace::set_up::install_commands::only_installs;
 
-/// What a project's set-up depends on besides its commands.
+/// Inputs of a project's set-up, in addition to its commands.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Dependencies {
-    /// Of which repository.
+    /// Address of the repository.
     repository: String,
-    /// A digest of the lists.
+    /// Digest of the dependency lists.
     lists: Uuid,
-    /// All files that the container is handed.
+    /// Tree of all files that the container receives.
     tree: CommitId,
-    /// The lists point at other files of the project, or say what its package managers run.
+    /// Whether the lists refer to other files of the project, or tell package managers what to run.
     #[serde(default = "not_known")]
     lists_lead_elsewhere: bool,
 }
 
-/// Records that were saved before this was asked do not say, and the safe answer costs a set-up.
+/// Default for older records, which lack the field; the safe answer costs one set-up.
 fn not_known() -> bool {
     true
 }
 
-/// The files that the work begins from, as far as set-ups are concerned.
+/// Files of the base commit, as far as they matter for the set-up.
 pub struct Project<'a> {
     pub repository: &'a str,
     pub files: &'a [Entry],
     pub tree: CommitId,
-    /// The contents of the files that
-    /// [`crate::workspace::set_up::dependency_files::may_lead_elsewhere`] names; `None` for one
+    /// Contents of the files for which
+    /// [`crate::workspace::set_up::dependency_files::may_lead_elsewhere`] is true; `None` for one
     /// that could not be read as text.
     pub pointers: Vec<Option<String>>,
 }
@@ -62,8 +61,8 @@ impl Dependencies {
         }
     }
 
-    /// Makes the whole tree the key of every set-up: nobody vouches for the files of a folder,
-    /// whatever branch they are of.
+    /// Makes the whole tree the key of every set-up: nobody vouches for the files of a local
+    /// folder, whatever branch it has checked out.
     #[must_use]
     pub fn by_whole_tree(self) -> Self {
         Self {
@@ -72,8 +71,8 @@ impl Dependencies {
         }
     }
 
-    /// Returns what the set-up of the same repository depends on where it has these files. Lists
-    /// that changed are not looked into, so then the whole tree is the key.
+    /// Returns the inputs of the set-up for other files of the same repository. Changed lists are
+    /// not examined, so in that case the whole tree is the key.
     #[must_use]
     pub fn with(&self, files: &[Entry], tree: CommitId) -> Self {
         let now = Self::of(Project {
@@ -89,13 +88,13 @@ impl Dependencies {
         }
     }
 
-    /// Returns a name for what all set-ups of these dependencies have in common.
+    /// Returns a key that all set-ups of these dependencies share.
     pub fn place(&self) -> String {
         digest(&format!("{}\n{}", self.repository, self.lists)).to_string()
     }
 
-    /// Returns a name for a set-up by `commands`: the same name, the same result. `None` where
-    /// nothing is set up.
+    /// Returns the key of a set-up by `commands`: equal keys mean equal results. `None` if there
+    /// are no commands.
     pub fn set_up_by(&self, commands: &[String]) -> Option<String> {
         let commands: Vec<&str> = commands.iter().map(|command| command.trim()).collect();
         if commands.iter().all(|command| command.is_empty()) {
@@ -112,8 +111,7 @@ fn digest(text: &str) -> Uuid {
     Uuid::new_v5(&Uuid::NAMESPACE_OID, text.as_bytes())
 }
 
-/// Returns the command of a call that did nothing but install dependencies at the top of the
-/// project.
+/// Returns the command of a call that only installed dependencies in the root of the project.
 pub fn installed_by(call: &ToolCall) -> Option<&str> {
     if call.tool != format!("{WORKSPACE}/execute_command") {
         return None;

@@ -1,7 +1,6 @@
-//! The files in which projects name their dependencies, and what such files may send an installer
-//! on to.
+//! Files that name dependencies, and their references to other files that an installer would read.
 
-/// Files that name dependencies or how they are installed, wherever they lie.
+/// Names of files that list dependencies or configure their installation, in any folder.
 const LISTS: [&str; 48] = [
     ".node-version",
     ".npmrc",
@@ -53,38 +52,38 @@ const LISTS: [&str; 48] = [
     "yarn.lock",
 ];
 
-/// Files with which a project tells its package managers what to run: `.npmrc` names the programs
-/// `node` and `git` are started with.
+/// Files that tell package managers which programs to run: `.npmrc` names those started as `node`
+/// and `git`.
 const STEERING: [&str; 4] = [".npmrc", ".pnpmfile.cjs", ".pnpmfile.mjs", "pip.conf"];
 
 fn name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// Tells whether with such a file a project tells its package managers what to run.
+/// Returns true if a file tells package managers which programs to run.
 pub(crate) fn steers(path: &str) -> bool {
     STEERING.contains(&name(path))
 }
 
-/// Tells whether a file names dependencies, so that its content is part of the key.
+/// Returns true if a file names dependencies, so that its content is part of the key.
 pub(crate) fn is_list(path: &str) -> bool {
     LISTS.contains(&name(path)) || is_requirements(path)
 }
 
-/// Tells whether pip reads such a file: `requirements.txt`, `dev-requirements.in`,
+/// Returns true if the name is typical for pip: `requirements.txt`, `dev-requirements.in`,
 /// `requirements/test.txt`, `constraints.txt`.
 fn is_requirements(path: &str) -> bool {
     path.contains("requirements") || path.contains("constraints")
 }
 
-/// Tells whether a file may send the installer on to other files of the project, so that its
-/// content has to be looked at.
+/// Returns true if a file may refer the installer to other files of the project, so that its
+/// content must be examined.
 pub(crate) fn may_lead_elsewhere(path: &str) -> bool {
     is_requirements(path)
 }
 
-/// Tells whether a file of requirements names anything but packages of an index and other files of
-/// requirements.
+/// Returns true if a requirements file refers to anything other than packages of an index and other
+/// requirements files.
 pub(crate) fn points_elsewhere(text: &str) -> bool {
     text.lines().any(|line| {
         let line = line.split(" #").next().unwrap_or_default().trim();
@@ -105,8 +104,7 @@ fn is_index(line: &str) -> bool {
     address.is_some_and(|address| address.trim().starts_with("https://"))
 }
 
-/// Tells whether a line is a package with its versions (and the hashes behind it), or the name of
-/// another list.
+/// Returns true if a line is a package with versions (and hashes), or the name of another list.
 fn is_plain(line: &str) -> bool {
     let of_list = ["-r ", "--requirement ", "-c ", "--constraint "];
     if let Some(path) = of_list.iter().find_map(|option| line.strip_prefix(option)) {
@@ -118,7 +116,7 @@ fn is_plain(line: &str) -> bool {
         && !is_archive(package)
 }
 
-/// Tells whether an installer would look for a file of this name in the project's folder.
+/// Returns true if an installer would search the project's folder for a file of this name.
 pub(crate) fn is_archive(word: &str) -> bool {
     let word = word.trim().to_ascii_lowercase();
     let word = word.split('[').next().unwrap_or(&word);

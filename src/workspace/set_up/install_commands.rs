@@ -1,23 +1,22 @@
-//! Which commands only install what lists of dependencies name, without running a file of the
-//! project.
+//! Recognizes commands that only install listed dependencies, without running files of the project.
 //!
-//! The answer decides what a kept set-up is keyed by, so a command counts only where all of its
-//! words are known: its options come from a short list, and each other word is a package of an
-//! index or a list whose content is in the key. Refusing known dangers instead was tried before and
-//! missed most of them: `npm ci` runs the project's own scripts, `bundle install` evaluates its
-//! Gemfile, `./gradlew` is a file of the project, `python -m pip` imports from the folder it is
-//! started in, and `pip install .` runs whatever builds the project.
+//! The answer determines the key of a saved set-up, so a command counts only if all of its words
+//! are known: its options are in a short list, and each other word is a package of an index or a
+//! list whose content is in the key. A list of known dangers was tried before and missed most of
+//! them: `npm ci` runs the project's scripts, `bundle install` evaluates its Gemfile, `./gradlew`
+//! is a file of the project, `python -m pip` imports from the current folder, and `pip install .`
+//! runs whatever builds the project.
 
 use crate::workspace::set_up::dependency_files::{is_archive, is_list};
 
-/// A command that installs, and the words that may follow it.
+/// An install command, and the words that may follow it.
 struct Installer {
     words: &'static [&'static str],
-    /// Options that stand alone.
+    /// Options without a value.
     options: &'static [&'static str],
-    /// Options whose value is the word behind them, or behind `=`.
+    /// Options whose value is a list of dependencies, as the next word or after `=`.
     with_list: &'static [&'static str],
-    /// Without this one the command runs files of the project.
+    /// Option without which the command runs files of the project.
     required: Option<&'static str>,
 }
 
@@ -95,10 +94,9 @@ const fn conda(words: &'static [&'static str]) -> Installer {
     }
 }
 
-/// Tells whether a shell command does nothing but install what lists of dependencies or its own
-/// words name.
+/// Returns true if a shell command only installs dependencies that are listed or named in it.
 pub(crate) fn only_installs(command: &str) -> bool {
-    // Anything the shell would take apart, replace or redirect is not looked into.
+    // A command with characters that make the shell expand, substitute or redirect is rejected.
     let is_plain = |character: char| character.is_ascii_alphanumeric() || " -_./:=@~^+,[]<>!'\"&".contains(character);
     command.chars().all(is_plain)
         && command.split("&&").all(|step| {
@@ -143,8 +141,8 @@ impl Installer {
     }
 }
 
-/// Splits a step as a shell does, quotes around whole words only; `None` for anything more
-/// involved.
+/// Splits a step like a shell, with quotes around whole words only; `None` for anything more
+/// complex.
 fn words(step: &str) -> Option<Vec<String>> {
     let mut words = Vec::new();
     for word in step.split_whitespace() {
@@ -152,7 +150,7 @@ fn words(step: &str) -> Option<Vec<String>> {
             .iter()
             .find_map(|quote| word.strip_prefix(*quote)?.strip_suffix(*quote));
         let bare = quoted.unwrap_or(word);
-        // Outside of quotes these are redirections, background jobs, patterns and the user's home.
+        // Unquoted, these are redirections, background jobs, patterns or the home directory.
         let is_special = quoted.is_none() && word.contains(['<', '>', '[', ']', '!']) && !is_extra(word);
         if is_special || bare.contains(['\'', '"', '&']) || bare.is_empty() {
             return None;
@@ -162,8 +160,8 @@ fn words(step: &str) -> Option<Vec<String>> {
     Some(words)
 }
 
-/// Tells whether the brackets of a word are those of a package's extras, as in
-/// `requests[socks]==2.31`. As a pattern of the shell it could only match a file of that very name.
+/// Returns true if the brackets of a word are a package's extras, as in `requests[socks]==2.31`. As
+/// a shell pattern it could only match a file of that very name.
 fn is_extra(word: &str) -> bool {
     !word.contains(['<', '>', '!']) && word.matches('[').count() == 1 && word.matches(']').count() == 1
 }
@@ -174,8 +172,8 @@ fn names_list(path: &str) -> bool {
     is_inside && !path.contains(':') && is_list(path)
 }
 
-/// Tells whether a word can only be the name of a package of an index, with its versions: no
-/// option, path, address or file.
+/// Returns true if a word can only be a package of an index, with versions: not an option, path,
+/// address or file.
 fn is_package(word: &str) -> bool {
     let name = match word.strip_prefix('@').and_then(|scoped| scoped.split_once('/')) {
         Some((_, name)) => name,

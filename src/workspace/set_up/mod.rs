@@ -1,5 +1,5 @@
-//! What a project's set-up depends on, so that its result can be kept and used again.
+//! Inputs of a project's set-up, so that its result can be saved and reused.
 
 pub(crate) mod dependency_files; // files that name dependencies
-pub(crate) mod install_commands; // commands that install and run no file of the project
-pub mod dependencies; // the name of a set-up, made of all that it depends on
+pub(crate) mod install_commands; // commands that install without running files of the project
+pub mod dependencies; // the key of a set-up, made from all of its inputs

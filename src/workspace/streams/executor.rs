@@ -1,4 +1,4 @@
-//! The executor in a container as a tool server's connection.
+//! The executor in a container, as the connection of a tool server.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::environment::{self, EnvironmentError};
 use crate::tool::connect::{Away, Connect, Connection};
 use crate::workspace::scripts::PROJECT;
 
-/// The executor in the container, reached over one attached exec.
+/// Connection to the executor in a container, over one attached exec.
 pub(crate) struct ExecutorStream {
     pub(crate) container: Container,
     pub(crate) config: environment::Config,

@@ -1,4 +1,4 @@
 //! The streams between a container and the worker.
 
-pub(crate) mod executor; // the executor's tools, as a connection
-pub(crate) mod tunnel; // the container's way out, through the gateway
+pub(crate) mod executor; // connection to the executor's tools
+pub(crate) mod tunnel; // the container's network access, through the gateway

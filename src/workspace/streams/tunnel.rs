@@ -1,5 +1,4 @@
-//! Container and gateway together: the stream between the two is opened, and opened again when it
-//! is lost.
+//! The stream between a container and the gateway, which is reopened when it is lost.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,33 +16,33 @@ use crate::gateway::gate::{Gate, HeldOpen};
 use crate::gateway::ledger::News;
 use crate::journal::fact::Fact;
 
-/// Longest time until the inner end listens: the one before may have to end first.
+/// Longest time until the inner end listens: a previous one may have to end first.
 const OPENING: Duration = Duration::from_secs(30);
 
-/// Between the loss of the stream and the next try, doubled each time.
+/// Delay before a lost stream is reopened, doubled each time up to the longest.
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
-/// Most tries in a row. A container that ended its way out so often wants none.
+/// Maximum consecutive tries; after so many losses something in the container must be ending it.
 const MOST_TRIES: u32 = 30;
 
-/// A stream that held so long was a good one.
+/// Duration after which a stream counts as stable, and the count of tries restarts.
 const GOOD: Duration = Duration::from_mins(1);
 
-/// The way out of one container. It closes when this is dropped.
+/// The network access of one container. It closes when this is dropped.
 pub struct ContainerTunnel {
     gate: Gate,
     _serving: AbortOnDropHandle<()>,
 }
 
-/// The inner end, before it is served.
+/// The end of the tunnel in the container, before it is served.
 pub(crate) struct TunnelEnd {
     reader: Box<dyn AsyncRead + Send + Unpin>,
     writer: Box<dyn AsyncWrite + Send + Unpin>,
 }
 
 impl ContainerTunnel {
-    /// Serves from now on what programs in the container ask the inner end for.
+    /// Serves requests of programs in the container from now on.
     pub(crate) fn serve(container: Container, gateway: Arc<Gateway>, gate: Gate, inner: TunnelEnd) -> Self {
         let serving = tokio::spawn(keep_open(container, gateway, inner));
         Self {
@@ -52,14 +51,14 @@ impl ContainerTunnel {
         }
     }
 
-    /// Lets this container out while set-up commands run in it, until what is returned is dropped.
-    /// Where the configuration lets containers out always, it changes nothing.
+    /// Opens the network for set-up commands until the returned guard is dropped. No effect if the
+    /// configuration leaves the network open anyway.
     pub(crate) fn during_set_up(&self) -> HeldOpen {
         self.gate.hold_open()
     }
 }
 
-/// Returns the gate of a container that does not run set-up commands yet.
+/// Returns the gate of a container before its set-up commands run.
 pub(crate) fn gate(network: &Network) -> Gate {
     match network.during {
         During::Always => Gate::always_open(),
@@ -67,7 +66,7 @@ pub(crate) fn gate(network: &Network) -> Gate {
     }
 }
 
-/// Returns how the journal says it.
+/// Returns the journal entry for news of the gateway.
 pub(crate) fn fact(news: News<'_>) -> Fact {
     match news {
         News::Refused(refusal) => Fact::EgressRefused {
@@ -100,7 +99,7 @@ impl TunnelEnd {
         let reason = if heard.is_err() {
             format!("it did not listen within {} s", OPENING.as_secs())
         } else {
-            // It said why, or the container died.
+            // The process printed the reason, or the container died.
             drop(attached.stdin);
             match timeout(OPENING, attached.ending).await {
                 Ok(ending) => ending?.stderr.trim().to_owned(),
@@ -114,8 +113,8 @@ impl TunnelEnd {
     }
 }
 
-/// Serves, and begins again when the stream is lost: a process in the container ended it, or the
-/// engine was away.
+/// Serves the stream and reopens it when it is lost, because a process in the container ended it or
+/// the engine was restarted.
 async fn keep_open(container: Container, gateway: Arc<Gateway>, first: TunnelEnd) {
     let (mut next, mut tries, mut pause) = (Some(first), 0, FIRST_PAUSE);
     while tries < MOST_TRIES {
@@ -132,7 +131,7 @@ async fn keep_open(container: Container, gateway: Arc<Gateway>, first: TunnelEnd
         pause = (pause * 2).min(LONGEST_PAUSE);
         next = match TunnelEnd::open(&container).await {
             Ok(inner) => Some(inner),
-            // Whoever works in it notices, and another one takes its place.
+            // The next tool call notices it, and the container is replaced.
             Err(EnvironmentError::ContainerLost { .. }) => return,
             Err(error) => {
                 tracing::warn!(

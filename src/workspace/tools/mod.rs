@@ -1,5 +1,5 @@
-//! What stands between the model and the tools.
+//! Filters between the model and the tools.
 
-pub(crate) mod path_filter; // file tools that see less than there is
+pub(crate) mod path_filter; // file tools without access to excluded files
 pub(crate) mod redaction_guard; // file tools that write no redaction marks
-pub mod repository_tools; // the tools that look into the bare repository
+pub mod repository_tools; // tools that read the bare repository

@@ -1,8 +1,7 @@
-//! The workspace's file tools, kept to the files that the project's rules leave.
+//! Restricts the workspace's file tools to files that the project's rules do not exclude.
 //!
-//! Guaranteed: no file tool reads, lists or changes a file that is left out. Not guaranteed, and
-//! not to be had by looking at arguments: that a command does not; so what is delivered is judged
-//! once more.
+//! Guarantees that no file tool reads, lists or changes an excluded file. A command still may,
+//! which its arguments cannot tell; so the result is checked again before delivery.
 
 use async_trait::async_trait;
 use serde_json::{Map, Value};
@@ -12,7 +11,7 @@ use crate::rules::{Files, Filter};
 use crate::tool::{ToolError, ToolOutput, ToolServer};
 use crate::workspace::scripts::PROJECT;
 
-/// A tool server whose file tools see less than there is.
+/// A tool server whose file tools have no access to excluded files.
 pub(crate) struct PathFilter {
     server: Box<dyn ToolServer>,
     files: Files,
@@ -43,7 +42,7 @@ impl ToolServer for PathFilter {
     async fn call(&self, tool: &str, args: &Map<String, Value>) -> Result<ToolOutput, ToolError> {
         let path = args.get("path").and_then(Value::as_str).and_then(within_project);
         let Some(path) = path.filter(|_| tool != "execute_command") else {
-            // A path that leads out of the project is for the executor to refuse.
+            // The executor refuses a path that leads out of the project.
             return self.server.call(tool, args).await;
         };
         if tool == "list_files" {
@@ -71,7 +70,7 @@ impl ToolServer for PathFilter {
     }
 }
 
-/// Returns the error for the model that wants a file which is left out.
+/// Returns the error for a call that names an excluded file.
 pub(crate) fn left_out(path: &str, files: &Files) -> ToolError {
     ToolError::Forbidden {
         rule: "left_out",
@@ -80,8 +79,8 @@ pub(crate) fn left_out(path: &str, files: &Files) -> ToolError {
     }
 }
 
-/// Returns `path` as it is written in patterns: from the project's root, without `.` and `..`.
-/// `None` where it leads out.
+/// Returns `path` as patterns need it: relative to the project's root, without `.` and `..`. `None`
+/// if it leads out of the project.
 pub(crate) fn within_project(path: &str) -> Option<String> {
     let path = path.strip_prefix(PROJECT).unwrap_or(path);
     let mut parts: Vec<&str> = Vec::new();
@@ -95,8 +94,8 @@ pub(crate) fn within_project(path: &str) -> Option<String> {
     Some(parts.join("/"))
 }
 
-/// Returns the lines of a listing that the filter leaves. Folders have a slash at their end, links
-/// an at sign.
+/// Returns the lines of a listing that pass the filter. Folders end with a slash, links with an at
+/// sign.
 fn shown(listing: &str, folder: &str, filter: &Filter) -> String {
     let is_shown = |line: &&str| {
         if line.starts_with("[cut after ") || *line == "[empty folder]" {

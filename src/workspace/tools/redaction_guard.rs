@@ -1,8 +1,8 @@
-//! The workspace's file tools, kept from writing redaction marks over what the marks stand for.
+//! Prevents the workspace's file tools from writing redaction marks in place of the redacted text.
 //!
-//! The model reads files through the redactor, so a secret reaches it as a mark; written back, the
-//! mark would take the secret's place. A mark may be written only where the file itself holds it.
-//! Not guaranteed: that a command does not.
+//! The model reads files through the redactor and sees a mark in place of each secret; written
+//! back, the mark would replace the secret. A mark may be written only where the file itself has
+//! it. Commands are not covered.
 
 use std::sync::Arc;
 
@@ -14,11 +14,11 @@ use crate::secret::Redactor;
 use crate::tool::mcp::McpServer;
 use crate::tool::{ToolError, ToolOutput, ToolServer};
 
-/// The tools of the workspace that change nothing. A command is none of them: no look at its text
-/// tells what it does.
+/// Tools of the workspace that change nothing. A command is not among them, since its effect cannot
+/// be told from its text.
 const READING: [&str; 2] = ["list_files", "read_file"];
 
-/// The workspace's tool server, whose edits are looked through.
+/// The workspace's tool server with a check of all edits.
 pub(crate) struct RedactionGuard {
     server: McpServer,
     redactor: Arc<Redactor>,
@@ -29,8 +29,8 @@ impl RedactionGuard {
         Self { server, redactor }
     }
 
-    /// Returns the file as it is, or nothing where it cannot be read. Of a long file it is the
-    /// beginning: a mark that stands behind that is taken for the program's.
+    /// Returns the file as it is, or nothing if it cannot be read. A long file is cut: a mark after
+    /// the cut counts as the redactor's.
     async fn file(&self, path: Option<&Value>) -> Result<String, ToolError> {
         let args = Map::from_iter([("path".to_owned(), path.cloned().unwrap_or_default())]);
         match self.server.call("read_file", &args).await {
@@ -40,7 +40,7 @@ impl RedactionGuard {
         }
     }
 
-    /// Returns the mark that an edit would put where the file holds something else.
+    /// Returns a mark that an edit would write where the file does not have it.
     async fn misplaced(&self, tool: &str, args: &Map<String, Value>) -> Result<Option<String>, ToolError> {
         let text = |name: &str| args.get(name).and_then(Value::as_str).unwrap_or_default();
         let (old, new) = match tool {
@@ -71,7 +71,7 @@ impl RedactionGuard {
         Ok((!is_held).then(|| first.to_owned()))
     }
 
-    /// Tells whether `new` has no mark that `old` has not as often.
+    /// Returns true if `new` contains no mark more often than `old`.
     fn brings_none(&self, old: &str, new: &str) -> bool {
         let mut left = self.redactor.marks(old);
         self.redactor.marks(new).iter().all(|mark| {

@@ -1,5 +1,4 @@
-//! The tools the planner looks with: they read one commit of the bare mirror and can change
-//! nothing.
+//! The tools of the planner: they read one commit of the bare mirror and cannot change anything.
 
 use async_trait::async_trait;
 use schemars::JsonSchema;
@@ -19,7 +18,7 @@ const MOST_FILES: usize = 2_000;
 const MOST_MATCHES: usize = 200;
 const LARGEST_FILE: u64 = 512 * 1024;
 
-/// One commit, to be read, without the files that the project's rules leave out.
+/// Read access to one commit, without files that the project's rules exclude.
 pub struct RepositoryTools {
     mirror: Mirror,
     commit: CommitId,
