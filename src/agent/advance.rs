@@ -1,4 +1,4 @@
-//! The heart: one stage after the other until the run ends, is set aside or has to be put down.
+//! The loop over the stages: one after the other until the run ends, is paused or is interrupted.
 
 use crate::agent::claim::Claim;
 use crate::agent::record::FailureKind;
@@ -15,15 +15,15 @@ use crate::agent::stages::working;
 use crate::agent::text::comments;
 use crate::task::state::{Signal, State};
 
-/// How often a run may lose its container and get a new one.
+/// Maximum number of lost containers that a run replaces.
 const MOST_LOSSES: u32 = 3;
 
-/// Works on the run until it ends, waits for somebody, or the program stops. The lease is given
-/// back in every case.
+/// Works on the run until it ends, waits for somebody, or the program stops. The lease is released
+/// in every case.
 pub async fn advance(mut run: Run) -> RunOutcome {
     let _watching = run.inbox.watch();
     if let Some(failure) = run.claim.record.failure.clone() {
-        // It failed before, and only saying so did not succeed.
+        // The run failed before, but that could not be reported.
         return finishing::finish(run, Interruption::Failed(failure)).await;
     }
     if run.claim.was_taken_up {
@@ -45,14 +45,13 @@ pub async fn advance(mut run: Run) -> RunOutcome {
         match stepped {
             Ok(()) => {}
             Err(Interruption::WorkspaceLost(reason)) if run.claim.record.losses < MOST_LOSSES => {
-                // The stage begins again in a new container, with the work as it was last kept.
+                // The stage starts again in a new container, with the last saved work.
                 run.claim.record.losses += 1;
                 run.claim
                     .warn(format!("The container was lost ({reason}); a new one took its place."));
                 closing::leave(&mut run).await;
             }
-            // The token that was cancelled may have been the run's own: the mailbox knows who
-            // did it.
+            // The cancelled token may have been the run's own: the mailbox knows the reason.
             Err(Interruption::Interrupted) => break run.inbox.mailbox.verdict().unwrap_or(Interruption::Interrupted),
             Err(interruption) => break interruption,
         }
@@ -66,7 +65,7 @@ async fn stage(run: &mut Run) -> Result<Signal, Interruption> {
         State::Preparing => preparing::prepare(run).await,
         State::Working => working::work(run).await,
         State::Verifying => match verifying::verify(run).await? {
-            // The last moment at which words can still change the result.
+            // The last moment at which new comments can still change the result.
             Signal::Finished if run.inbox.has_news().await => Ok(Signal::RepairNeeded),
             signal => Ok(signal),
         },
@@ -84,7 +83,7 @@ async fn stage(run: &mut Run) -> Result<Signal, Interruption> {
     }
 }
 
-/// Saves the state that `signal` leads to, and shows a person at the terminal where the work is.
+/// Saves the state that follows `signal`, and prints the new stage in the terminal of a local task.
 async fn step(run: &mut Run, signal: Signal) -> Result<(), Interruption> {
     run.claim.step(signal).await?;
     if !run.claim.state.is_final() {

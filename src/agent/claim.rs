@@ -1,4 +1,4 @@
-//! A claimed run: its lease, state and record, and how they are saved and noted down.
+//! A claimed run: its lease, state and record, and how they are saved.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -16,25 +16,25 @@ use crate::llm::chat::Model;
 use crate::store::Lease;
 use crate::task::state::{Signal, State};
 
-/// What is known of a claimed run, apart from what is open for it in this process.
+/// State of a claimed run, without the resources that are open for it in this process.
 pub(crate) struct Claim {
     pub(crate) services: Arc<Services>,
     pub(crate) lease: Arc<Lease>,
     pub(crate) subject: Subject,
     pub(crate) state: State,
     pub(crate) record: Record,
-    /// Cancelled with the program, or for this run alone by what comes in through its inbox.
+    /// Cancelled with the program, or for this run alone by its mailbox.
     pub(crate) stop: Stop,
-    /// Where tool outputs that are too long for the model are kept whole.
+    /// Keeps the full text of outputs that are too long for the model.
     pub(crate) outputs: ToolOutputs,
-    /// When this process took the run up.
+    /// When this process claimed the run.
     pub(crate) begun: Instant,
-    /// Whether an earlier process worked on it.
+    /// Whether an earlier process worked on the run.
     pub(crate) was_taken_up: bool,
 }
 
 impl Claim {
-    /// Follows `signal` and saves the state it leads to.
+    /// Applies `signal` and saves the resulting state.
     ///
     /// # Errors
     /// [`Interruption::Interrupted`] where the program is asked to stop: the step itself is saved
@@ -48,7 +48,7 @@ impl Claim {
         self.record.parked_since = None;
         self.record.parked = None;
         if let Err(interruption) = self.save().await {
-            // What is not saved has not happened.
+            // A step that was not saved did not take place.
             self.state = from;
             return Err(interruption);
         }
@@ -59,8 +59,8 @@ impl Claim {
         Ok(())
     }
 
-    /// Gives `work` up when the program is asked to stop: for what may take long and is simply done
-    /// again.
+    /// Aborts `work` when the program is asked to stop; for work that may take long and can simply
+    /// be repeated.
     pub(crate) async fn unless_stopped<T, E: Into<Interruption>>(
         &self,
         work: impl Future<Output = Result<T, E>>,
@@ -72,7 +72,7 @@ impl Claim {
         }
     }
 
-    /// Returns the model; only a local one where the work is confidential.
+    /// Returns the model; for confidential work one that refuses servers that are not local.
     pub(crate) fn model(&self) -> Model {
         let model = &self.services.model;
         match &self.record.local_only {
@@ -81,13 +81,13 @@ impl Claim {
         }
     }
 
-    /// Saves the record in the state the run is in.
+    /// Saves the record and the current state.
     pub(crate) async fn save(&self) -> Result<(), Interruption> {
         let record = self.written_record()?;
         Ok(self.services.store.save(&self.lease, self.state, &record).await?)
     }
 
-    /// Returns the record as it is saved: without secrets, and with the time worked until now.
+    /// Returns the record to save: without secrets, and with the time worked until now.
     pub(crate) fn written_record(&self) -> Result<serde_json::Value, Interruption> {
         let mut record = self
             .record
@@ -98,7 +98,7 @@ impl Claim {
         Ok(record)
     }
 
-    /// Returns what the run has used until now.
+    /// Returns the usage of the run until now.
     pub(crate) fn spent(&self) -> Spent {
         Spent {
             usage: self.record.usage,
@@ -122,7 +122,7 @@ impl Claim {
 
     /// Notes something people should know, in the journal and for the comments.
     pub(crate) fn warn(&mut self, text: impl Into<String>) {
-        // Cleaned before it is stored: comments escape it, and an escaped secret would no longer
+        // Redacted before it is stored: comments escape it, and an escaped secret would no longer
         // match the redactor's patterns.
         let text = self.services.redactor.clean(&text.into()).into_string();
         self.note(Fact::Warned { text: text.clone() });

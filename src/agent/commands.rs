@@ -1,4 +1,4 @@
-//! What people say takes effect: words reach the model before its next call, orders change the run.
+//! Applies people's messages: text goes to the model before its next call, orders are executed.
 
 use crate::agent::claim::Claim;
 use crate::agent::inbox::command_table::{Effect, Standing, effect};
@@ -15,8 +15,8 @@ use crate::llm::chat::Chat;
 use crate::markdown::compose::Page;
 use crate::secret::Clean;
 
-/// Obeys what was ordered and gives what was said to the model, each once. Returns the message
-/// with the words, if there were any.
+/// Executes new orders and passes new text to the model, each once. Returns the message with the
+/// text, if there was any.
 pub(crate) async fn hear(run: &mut Run, chat: &mut Chat) -> Result<Option<Clean>, Interruption> {
     let mail = run.inbox.mailbox.take();
     for order in mail.orders {
@@ -28,15 +28,14 @@ pub(crate) async fn hear(run: &mut Run, chat: &mut Chat) -> Result<Option<Clean>
     let text = prompt::words(&prompt::fence(run.claim.lease.run), &mail.words);
     let text = run.claim.services.redactor.clean(&text);
     chat.send_user_message(&text);
-    // Saved with the conversation that holds them.
+    // Saved together with the conversation that contains them.
     for words in mail.words {
         run.claim.record.heard.insert(words.heard.key, words.heard.fingerprint);
     }
     Ok(Some(text))
 }
 
-/// Takes what is said while the task is planned into the task, for the planner and for the
-/// work.
+/// Adds text that arrives during planning to the task, for the planner and for the work.
 pub(crate) async fn hear_while_planning(run: &mut Run, chat: &mut Chat) -> Result<(), Interruption> {
     if let Some(text) = hear(run, chat).await? {
         run.claim.record.task_text.push('\n');
@@ -45,7 +44,7 @@ pub(crate) async fn hear_while_planning(run: &mut Run, chat: &mut Chat) -> Resul
     Ok(())
 }
 
-/// Follows an order that leaves the run at work.
+/// Executes an order that does not interrupt the run.
 async fn obey(claim: &mut Claim, reporter: &mut Reporter, order: Order) -> Result<(), Interruption> {
     let page = match effect(&order.command, Standing::AtWork) {
         Effect::Answer(page) | Effect::Resume(page) => page,
@@ -63,7 +62,7 @@ pub(crate) fn allow(claim: &mut Claim, tokens: u64) -> Page {
     replies::allowed(tokens)
 }
 
-/// Answers an order below the item, and remembers that it was obeyed.
+/// Replies to an order on the item, and records that it was executed.
 pub(crate) async fn answer(
     claim: &mut Claim,
     reporter: &mut Reporter,
@@ -78,7 +77,7 @@ pub(crate) async fn answer(
     has_obeyed(claim, order).await
 }
 
-/// Remembers that an order was obeyed; a crash before repeats it, which changes nothing.
+/// Records that an order was executed; after a crash before this it is repeated, without effect.
 pub(crate) async fn has_obeyed(claim: &mut Claim, order: &Order) -> Result<(), Interruption> {
     claim.note(Fact::Ordered {
         by: order.by.clone(),

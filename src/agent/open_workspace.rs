@@ -14,18 +14,18 @@ use crate::workspace::project::Workspace;
 
 /// Repository, container and tools of a run, as far as they are open in this process.
 pub(crate) struct RunWorkspace {
-    /// The repository, once it was fetched by this process.
+    /// The repository, after this process fetched it.
     pub(crate) mirror: Option<Mirror>,
     /// Container and tools, once they are open.
     pub(crate) open: Option<OpenWorkspace>,
     /// The environment that is opened while the model plans.
     pub(crate) early: Option<Prefetch>,
-    /// What the container asked for and did not get.
+    /// Connections that the container was refused.
     pub(crate) ledger: Arc<Ledger>,
 }
 
 impl RunWorkspace {
-    /// Returns one in which nothing is open.
+    /// Creates a workspace with nothing open.
     pub(crate) fn new(ledger: Ledger) -> Self {
         Self {
             mirror: None,
@@ -36,7 +36,7 @@ impl RunWorkspace {
     }
 }
 
-/// Open while a run is worked on in this process.
+/// Container and tools, open while this process works on the run.
 pub(crate) struct OpenWorkspace {
     pub workspace: Arc<Workspace>,
     pub toolbox: Arc<Toolbox>,
@@ -46,7 +46,7 @@ pub(crate) struct OpenWorkspace {
 }
 
 impl OpenWorkspace {
-    /// Ends the tool servers and removes the container; returns which it was.
+    /// Stops the tool servers and removes the container; returns its id.
     pub(crate) async fn clear(mut self) -> String {
         self.keeping.finish().await;
         self.toolbox.close().await;
@@ -54,14 +54,14 @@ impl OpenWorkspace {
         self.workspace.container().to_owned()
     }
 
-    /// Ends the tool servers and leaves the container as it is.
+    /// Stops the tool servers and leaves the container running.
     pub(crate) async fn abandon(mut self) {
         self.keeping.finish().await;
         self.toolbox.close().await;
     }
 }
 
-/// What became of the work since it was last kept.
+/// Turns since the last snapshot, and the snapshot in progress.
 #[derive(Default)]
 pub(crate) struct SnapshotTimer {
     pub(crate) turns: u32,
@@ -69,10 +69,10 @@ pub(crate) struct SnapshotTimer {
 }
 
 impl SnapshotTimer {
-    /// Waits for the snapshot that is being made, if one is.
+    /// Waits for a running snapshot.
     pub(crate) async fn finish(&mut self) {
         if let Some(running) = self.running.take() {
-            // It says itself what went wrong; a panic leaves the snapshot before.
+            // The task logs its own errors; after a panic the previous snapshot remains.
             let _ = running.await;
         }
     }

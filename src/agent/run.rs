@@ -1,4 +1,4 @@
-//! A claimed run and the parts that work on it.
+//! A claimed run and its parts.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -25,14 +25,14 @@ use crate::store::{Lease, Run as StoredRun};
 use crate::task::state::State;
 use crate::workspace::streams::tunnel;
 
-/// A claimed run. It has no behaviour of its own: stages are functions over the parts they need,
-/// so that each names in its `use` lines what it depends on.
+/// A claimed run. It has no behaviour of its own: stages are functions over the parts they need, so
+/// that the `use` lines of each show its dependencies.
 pub struct Run {
     /// Lease, state and record.
     pub(crate) claim: Claim,
-    /// Tells people.
+    /// Reports to people.
     pub(crate) reporter: Reporter,
-    /// Hears people.
+    /// Messages from people.
     pub(crate) inbox: Inbox,
     /// The conversation with the model.
     pub(crate) dialogue: Dialogue,
@@ -41,7 +41,7 @@ pub struct Run {
 }
 
 impl Run {
-    /// Takes up a claimed run where it stands.
+    /// Creates a claimed run in the state that was stored.
     pub fn new(
         services: Arc<Services>,
         lease: Arc<Lease>,
@@ -96,8 +96,8 @@ impl Run {
         }
     }
 
-    /// Takes up a run that a fault of this program broke off. It is not tried again: it would only
-    /// break off again.
+    /// Creates a run that was ended by a bug of this program. It fails at once, because another try
+    /// would most likely end in the same way.
     pub fn broken(
         services: Arc<Services>,
         lease: Arc<Lease>,

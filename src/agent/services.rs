@@ -1,4 +1,4 @@
-//! What all runs of a process share.
+//! Services and configuration that all runs of a process share.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::store::Store;
 use crate::tool::McpServerConfig;
 use crate::workspace::containers::Containers;
 
-/// What all runs of a process share.
+/// Services and configuration that all runs of a process share.
 pub struct Services {
     pub store: Store,
     pub journal: Journal,
@@ -28,9 +28,9 @@ pub struct Services {
 #[derive(Clone)]
 pub struct Settings {
     pub state_dir: PathBuf,
-    /// Where the whole of long tool outputs is kept.
+    /// Folder for the full text of long tool outputs.
     pub outputs_dir: PathBuf,
-    /// This program, which also is the guard of MCP servers.
+    /// Path of this program, which also serves as the guard process of MCP servers.
     pub program: PathBuf,
     pub max_turns: u32,
     pub budget: Budget,

@@ -3,25 +3,25 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How a run is planned and checked.
+/// Configuration of planning and verification.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Planning {
-    /// Without a plan the work starts at once, in the default environment.
+    /// Whether to plan; otherwise the work starts at once, in the default environment.
     pub enabled: bool,
-    /// Most subtasks a plan may have.
+    /// Maximum number of subtasks in a plan.
     pub max_subtasks: usize,
-    /// Most model turns that look at the repository before the plan must be there.
+    /// Maximum number of model turns that explore the repository before the plan.
     pub max_look_turns: u32,
     pub replanning: Replanning,
     pub verification: Verification,
 }
 
-/// How often the plan may change while the work goes on.
+/// Configuration of revisions of the plan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Replanning {
-    /// Most revisions of the plan in a run; 0 keeps the first plan.
+    /// Maximum number of revisions in a run; 0 keeps the first plan.
     pub max_revisions: usize,
 }
 
@@ -31,30 +31,30 @@ impl Default for Replanning {
     }
 }
 
-/// How people are heard while a run works, and how long a run waits for them and for the outside.
+/// Configuration of comments during a run, and of waiting for people and remote services.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Steering {
-    /// How often the thread of a running task is looked at, in seconds.
+    /// Seconds between two polls of the comments on a running task.
     pub interval_seconds: u64,
-    /// What becomes of comments by people who may not write to the repository and are not among the
+    /// Treatment of comments by people who may not write to the repository and are not among the
     /// `allowed_users`.
     pub other_comments: OtherComments,
-    /// After how many hours of waiting for a model, a forge or Docker that does not answer the run
+    /// Hours of waiting for a model, a forge or Docker that does not answer, after which the run
     /// fails.
     pub give_up_hours: u32,
-    /// After how many days a run that waits for a person is closed.
+    /// Days after which a run that waits for a person is closed.
     pub expire_days: u32,
 }
 
-/// What becomes of comments by people who may not decide.
+/// Treatment of comments by people without authority.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OtherComments {
-    /// The model never sees them.
+    /// The model does not see them.
     Ignore,
-    /// Those that stood there, unchanged, before the label was put on are quoted to the model as
-    /// what strangers say.
+    /// Those that existed, unchanged, before the label was set are quoted to the model as text by
+    /// strangers.
     Quote,
 }
 
@@ -69,34 +69,33 @@ impl Default for Steering {
     }
 }
 
-/// What happens after the model says that it is done.
+/// Configuration of the checks after the model declares the task done.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Verification {
-    /// Runs the plan's verification commands and the project's own tests, and looks at what was
-    /// changed.
+    /// Whether to run the plan's checks and the project's tests, and to examine the diff.
     pub enabled: bool,
-    /// How often the model may try to repair one failure.
+    /// Maximum number of attempts to repair one failure.
     pub max_rounds: u32,
-    /// The failure with this number is not repaired any more.
+    /// From the failure with this number on, nothing is repaired.
     pub max_failures: u32,
-    /// How the project's own tests are run: a command; `auto` for the one that the plan names or
-    /// the project's files show; `none`.
+    /// The project's own tests: a command; `auto` for the one that the plan names or the project's
+    /// files suggest; `none`.
     pub test_command: String,
     pub environment: VerificationEnvironment,
     /// A set-up that took more seconds is not repeated in a new container: the checks run where the
-    /// work was done, unless that set-up is kept.
+    /// work was done, unless the set-up is saved.
     pub fresh_set_up_seconds: u64,
 }
 
-/// Where the checks run.
+/// The container in which the checks run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum VerificationEnvironment {
-    /// In a new container with the commit and what was installed for it.
+    /// A new container with the commit and its dependencies.
     #[default]
     Fresh,
-    /// In the container that the model worked in.
+    /// The container that the model worked in.
     Same,
 }
 

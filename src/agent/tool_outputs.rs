@@ -1,13 +1,13 @@
-//! The whole of tool outputs that were too long for the model, on disk for people to look up.
+//! Full text of tool outputs that are too long for the model, on disk for people.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// Most bytes that one run keeps in one process; a command that is run a thousand times must not
-/// fill the disk.
+/// Maximum bytes that one run saves in one process, so that a command in a loop cannot fill the
+/// disk.
 const MOST_BYTES: u64 = 256 * 1024 * 1024;
 
-/// The outputs of one run. The folder goes with the logs of its day.
+/// The saved outputs of one run. Their folder is removed together with the logs of its day.
 pub(crate) struct ToolOutputs {
     folder: PathBuf,
     count: AtomicU32,
@@ -23,14 +23,14 @@ impl ToolOutputs {
         }
     }
 
-    /// Returns where a file of that name belongs, in a folder that is there.
+    /// Returns the path for a file name, and creates the folder.
     pub(crate) async fn place(&self, name: &str) -> std::io::Result<PathBuf> {
         tokio::fs::create_dir_all(&self.folder).await?;
         Ok(self.folder.join(name))
     }
 
-    /// Keeps `text`, which is clean already. What cannot be kept is only missed by people, so the
-    /// work goes on.
+    /// Saves `text`, which must be redacted. A failure is only logged, since the run does not need
+    /// it.
     pub(crate) async fn keep(&self, turn: u32, text: &str) {
         let length = text.len() as u64;
         if self.bytes.fetch_add(length, Ordering::Relaxed) + length > MOST_BYTES {

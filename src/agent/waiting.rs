@@ -1,4 +1,4 @@
-//! Runs that nobody works on: people can still speak to them, and some go on by themselves.
+//! Runs that no worker has claimed: people can still give commands, and some resume by themselves.
 
 use crate::agent::approval::question;
 use crate::agent::claim::Claim;
@@ -18,19 +18,18 @@ use crate::agent::stages::finishing;
 use crate::agent::text::replies;
 use crate::task::state::{Signal, State};
 
-/// What became of a run that was looked after.
+/// Result of a visit to a waiting run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Visited {
-    /// It stays as it was.
+    /// The run waits as before.
     Stays,
-    /// It is due now.
+    /// The run is due now.
     GoesOn,
     Ended(RunOutcome),
 }
 
-/// Hears what people say to the run, and lets it go on or ends it. One that is put back until
-/// `not_before` goes on earlier only when somebody says so. The lease is given back in every
-/// case.
+/// Processes messages to a waiting run, and resumes or ends it. A run that is postponed until
+/// `not_before` resumes earlier only by a command. The lease is released in every case.
 pub async fn attend(mut run: Run, not_before: Option<DateTime<Utc>>) -> Visited {
     let put_back = not_before.filter(|until| *until > Utc::now() && !run.claim.state.is_set_aside());
     run.inbox
@@ -68,7 +67,7 @@ pub async fn attend(mut run: Run, not_before: Option<DateTime<Utc>>) -> Visited 
         Err(interruption) => return Visited::Ended(finishing::finish(run, interruption).await),
     };
     if !goes_on && run.claim.state.is_set_aside() && !run.reporter.is_shown(&run.claim, run.claim.state) {
-        // The process that set it aside was killed on the way.
+        // The process that paused the run was killed before it could show that.
         open::remove_left_container(&run.claim).await;
         finishing::show_set_aside(&mut run).await;
     }
@@ -79,16 +78,16 @@ pub async fn attend(mut run: Run, not_before: Option<DateTime<Utc>>) -> Visited 
     if goes_on { Visited::GoesOn } else { Visited::Stays }
 }
 
-/// Follows what was ordered and said; returns whether the run goes on.
+/// Executes commands; returns whether the run resumes.
 async fn follow(run: &mut Run, is_put_back: bool) -> Result<bool, Interruption> {
     let Messages { orders, words } = run.inbox.mailbox.take();
     let mut goes_on = !run.claim.state.is_set_aside() && !is_put_back;
     for order in orders {
         goes_on |= follow_order(&mut run.claim, &mut run.reporter, &order).await?;
     }
-    // Allowed by a process that was killed before it could let the run go on.
+    // Approved in a process that was killed before it could resume the run.
     goes_on |= matches!(run.claim.state, State::AwaitingApproval(_)) && run.claim.record.approval.is_some();
-    // What people wrote is heard again, and read, by the worker that takes the run up.
+    // The worker that resumes the run reads the text again, and passes it to the model.
     goes_on |= run.claim.state == State::AwaitingAnswer && words.iter().any(UserMessage::is_answer);
     let was_for_file = matches!(&run.claim.record.paused, Some(paused) if paused.by == PausedBy::File);
     let is_held = run.claim.services.store.is_paused().await?;
@@ -127,7 +126,7 @@ async fn follow_order(claim: &mut Claim, reporter: &mut Reporter, order: &Order)
     Ok(resumes)
 }
 
-/// Takes the run back to the stage it left.
+/// Returns the run to the stage that it left.
 async fn go_on(claim: &mut Claim, reporter: &mut Reporter) -> Result<(), Interruption> {
     let signal = match claim.state {
         State::AwaitingAnswer => Signal::Answered,

@@ -1,13 +1,12 @@
-//! The project's files at a glance: all of them where they are few, and else the upper folders with
-//! the number of what is in them.
+//! An overview of the project's files: all files of a small project, otherwise the upper folders
+//! with the number of files in each.
 
 use std::fmt::Write as _;
 
-/// Deeper folders are counted and not shown, in the largest projects.
+/// Depth from which files are only counted, in projects of any size.
 const DEEPEST: usize = 12;
 
-/// Returns the overview of `paths`, which come in the order of a tree, in at most about
-/// `max_bytes`.
+/// Returns an overview of `paths`, which are in tree order, in at most about `max_bytes`.
 pub(crate) fn overview(paths: &[String], max_bytes: usize) -> String {
     let depth_of = |path: &String| path.matches('/').count() + 1;
     let deepest = paths.iter().map(depth_of).max().unwrap_or(1).min(DEEPEST);
@@ -37,7 +36,7 @@ pub(crate) fn overview(paths: &[String], max_bytes: usize) -> String {
     text
 }
 
-/// Returns the files of the project at a glance. Their names are text from outside as well.
+/// Returns the overview in a data block, since file names are text from outside as well.
 pub(crate) fn block(fence: &str, overview: &str) -> String {
     if overview.is_empty() {
         return String::new();
@@ -45,7 +44,7 @@ pub(crate) fn block(fence: &str, overview: &str) -> String {
     format!("\nThe project's files:\n<{fence}>\n{overview}</{fence}>\n")
 }
 
-/// Returns a line for each file down to `depth`, and one for each folder at that depth.
+/// Returns one line for each file down to `depth`, and one for each folder with deeper files.
 fn to_depth(paths: &[String], depth: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let mut folder: Option<(&str, usize)> = None;
@@ -72,7 +71,7 @@ fn counted((folder, count): (&str, usize)) -> String {
     format!("{} ({count} {files})", visible(folder))
 }
 
-/// A line for each path, whatever its name holds.
+/// Replaces control characters, so that each path takes one line.
 fn visible(path: &str) -> String {
     path.replace(char::is_control, "\u{fffd}")
 }

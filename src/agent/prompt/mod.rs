@@ -1,6 +1,6 @@
-//! What the model reads: the two system prompts, the task, and the small messages in between.
+//! Everything the model reads: the two system prompts, the task, and the messages in between.
 
-pub(crate) mod file_overview; // the project's files at a glance
+pub(crate) mod file_overview; // overview of the project's files
 
 use std::fmt::Write as _;
 
@@ -22,10 +22,10 @@ use crate::task::id::RunId;
 const WORK: &str = include_str!("templates/work.txt");
 const PLANNING: &str = include_str!("templates/planning.txt");
 
-/// Most bytes of one comment that comes in while the model works.
+/// Maximum bytes of one comment that arrives while the model works.
 const LONGEST_WORDS: usize = 16 * 1024;
 
-/// An execution environment, as the planner is told of it.
+/// An execution environment, as described to the planner.
 #[derive(Serialize)]
 pub struct EnvironmentRow<'a> {
     pub name: &'a str,
@@ -33,30 +33,30 @@ pub struct EnvironmentRow<'a> {
     pub recommended_for: &'a str,
 }
 
-/// What the working prompt depends on.
+/// Values for the template of the working prompt.
 pub struct WorkPrompt<'a> {
     pub native: bool,
     pub fence: &'a str,
     pub environment: &'a str,
     pub libraries: &'a str,
-    /// What can be reached from it; empty where everything can.
+    /// Reachable hosts, as a sentence; empty if the network is not restricted.
     pub network: &'a str,
-    /// The project's rules, in their blocks; empty where there are none.
+    /// The project's rules in their blocks; empty if there are none.
     pub rules: &'a str,
     pub tools: &'a [ToolSpec],
     pub server_prompts: &'a [&'a str],
 }
 
-/// What the planning prompt depends on.
+/// Values for the template of the planning prompt.
 pub struct PlanningPrompt<'a> {
     pub fence: &'a str,
     pub max_look_turns: u32,
     pub max_subtasks: usize,
-    /// The project's rules, in their blocks; empty where there are none.
+    /// The project's rules in their blocks; empty if there are none.
     pub rules: &'a str,
     pub tools: &'a [ToolSpec],
     pub environments: &'a [EnvironmentRow<'a>],
-    /// Containers have a way out while set-up commands run, and not after.
+    /// Whether containers have network access only while set-up commands run.
     pub is_closed_after_set_up: bool,
 }
 
@@ -89,10 +89,10 @@ pub fn work(prompt: &WorkPrompt<'_>) -> anyhow::Result<String> {
     )
 }
 
-/// Returns what can be reached from containers of `environment`, in a sentence; empty where
-/// everything can.
+/// Returns a sentence on the hosts that containers of `environment` can reach; empty if the network
+/// is not restricted.
 pub fn network(config: &environment::Config, environment: &environment::Environment) -> String {
-    /// More names help nobody, and cost in every request.
+    /// Maximum number of host names; more would cost tokens in every request.
     const MOST: usize = 20;
     if config.network.mode == NetworkMode::Open {
         return String::new();
@@ -194,25 +194,25 @@ fn type_of(property: &Value) -> String {
     }
 }
 
-/// Returns the tag around text from outside. It depends on the run, which no stranger can know
-/// beforehand, so that no text can close its block.
+/// Returns the tag that encloses text from outside. It depends on the run's id, which no stranger
+/// can know in advance, so that no text can close its block.
 pub fn fence(run: RunId) -> String {
     let id = run.0.simple().to_string();
     format!("data-{}", &id[id.len() - 8..])
 }
 
-/// What people wrote below an item.
+/// Comments on an item.
 pub struct Remarks<'a> {
-    /// Of people who may decide.
+    /// Comments of people who may steer the run.
     pub comments: &'a [Comment],
-    /// Of others.
+    /// Comments of others.
     pub others: &'a [Comment],
-    /// When the run before this one ended, if there was one.
+    /// End of the previous run, if there was one.
     pub since: Option<DateTime<Utc>>,
 }
 
-/// Returns the task as the model is shown it: title, labels, body and all comments in order, at
-/// most about `max_bytes`. Of all that people wrote only what they see is told.
+/// Returns the task for the model: title, labels, body and all comments in order, in at most about
+/// `max_bytes`. Only the visible part of people's text is included.
 pub fn task(fence: &str, item: &Item, remarks: &Remarks<'_>, max_bytes: usize) -> String {
     let kind = if item.change.is_some() {
         "change request"
@@ -232,7 +232,7 @@ pub fn task(fence: &str, item: &Item, remarks: &Remarks<'_>, max_bytes: usize) -
     }
     let body = visible::markdown(&item.body);
     let _ = writeln!(text, "\n{}", excerpt::middle_cut(body.trim(), max_bytes / 2, None));
-    // The newest words count most: of a thread that is too long, the middle goes.
+    // The first and the newest comments count most: a long thread is cut in the middle.
     let all = |comments: &[Comment], max_bytes: usize| {
         let comments: String = comments.iter().map(|said| comment(said, remarks.since)).collect();
         excerpt::middle_cut(&comments, max_bytes, None)
@@ -255,14 +255,14 @@ pub fn task(fence: &str, item: &Item, remarks: &Remarks<'_>, max_bytes: usize) -
     text
 }
 
-/// Returns the line that says what is to be merged into what.
+/// Returns the line that names head and base branch of a change.
 pub(crate) fn branches(change: &ChangeHead) -> String {
     let (head, base) = (visible::line(&change.head_branch), visible::line(&change.base_branch));
     format!("Branch: {head} into {base}\n")
 }
 
-/// Returns one comment with its author, its time and its place in the changes; one that was written
-/// after `since` is marked.
+/// Returns one comment with its author, time and place in the changes; a comment written after
+/// `since` is marked.
 pub(crate) fn comment(comment: &Comment, since: Option<DateTime<Utc>>) -> String {
     let place = comment
         .place
@@ -271,7 +271,7 @@ pub(crate) fn comment(comment: &Comment, since: Option<DateTime<Utc>>) -> String
             Some(line) => format!(" on {}:{line}", visible::line(&place.path)),
             None => format!(" on {}", visible::line(&place.path)),
         });
-    // Forges tell whole seconds; in doubt a comment is new.
+    // Forges report whole seconds; in doubt a comment is new.
     let is_new = since.is_some_and(|since| comment.created_at.timestamp() >= since.timestamp());
     let mark = if is_new { " (new)" } else { "" };
     format!(
@@ -282,13 +282,13 @@ pub(crate) fn comment(comment: &Comment, since: Option<DateTime<Utc>>) -> String
     )
 }
 
-/// Returns the task of the command line as the model is shown it. Its author is the operator, so it
-/// needs no block.
+/// Returns the task of the command line for the model. Its author is the operator, so it needs no
+/// data block.
 pub fn local_task(text: &str) -> String {
     format!("The task:\n{text}\n")
 }
 
-/// Returns the first message of the working conversation. `setup` tells what became of the plan's
+/// Returns the first message of the working conversation. `setup` is the report on the plan's
 /// set-up commands.
 pub fn assignment(task: &str, plan: Option<&Plan>, setup: &str, branch: &str) -> String {
     let mut text = task.to_owned();
@@ -303,7 +303,7 @@ pub fn assignment(task: &str, plan: Option<&Plan>, setup: &str, branch: &str) ->
     text
 }
 
-/// Returns the subtasks, a line each, with the ids by which they are ticked.
+/// Returns the subtasks, one per line, with the ids that `finish_subtask` takes.
 fn subtasks(plan: &Plan) -> String {
     plan.ordered().into_iter().fold(String::new(), |mut list, subtask| {
         let words: Vec<_> = subtask.description.split_whitespace().collect();
@@ -312,7 +312,7 @@ fn subtasks(plan: &Plan) -> String {
     })
 }
 
-/// Returns what people wrote while the model worked.
+/// Returns the message with comments that arrived while the model worked.
 pub fn words(fence: &str, words: &[UserMessage]) -> String {
     let mut text = format!("People wrote this below the task while you worked; take it into account.\n<{fence}>\n");
     for words in words {
@@ -326,7 +326,7 @@ pub fn words(fence: &str, words: &[UserMessage]) -> String {
     text
 }
 
-/// Asks for a better plan, for the reason `why`.
+/// Returns the request for a revised plan, for the reason `why`.
 pub fn revision(why: &str, most_subtasks: usize) -> String {
     format!(
         "The plan is to be revised: {why}\nReply with the whole new plan for what the task asks, as one JSON object and without \
@@ -336,7 +336,7 @@ pub fn revision(why: &str, most_subtasks: usize) -> String {
     )
 }
 
-/// Tells the model the plan that counts from here on.
+/// Returns the message with the plan that is valid from now on.
 pub fn revised(plan: &Plan) -> String {
     let mut text = format!("The plan is now:\n{}", subtasks(plan));
     checks(&mut text, plan);
@@ -354,12 +354,12 @@ fn checks(text: &mut String, plan: &Plan) {
     }
 }
 
-/// Asks for the summary that takes the place of the older part of the conversation.
+/// Asks for the summary that replaces the older part of the conversation.
 pub const SUMMARY_REQUEST: &str = "This conversation is getting too long, and its older part will be replaced by what you write now. \
      In plain text, at most 400 words, without a tool call: what was decided and why; which files were changed and how; commands that \
      work; problems and what they taught; what remains to be done.";
 
-/// Returns a summary as the model finds it in the conversation later.
+/// Returns a summary in the form in which it stays in the conversation.
 pub fn summary(text: &str) -> String {
     format!(
         "The older part of this conversation was replaced by your own summary:\n{}",

@@ -1,4 +1,4 @@
-//! Where people are told: the item's comments and labels, or the terminal.
+//! Destination of a run's reports: the item's comments and labels, or the terminal.
 
 use std::sync::Arc;
 
@@ -6,15 +6,14 @@ use crate::forge::Forge;
 use crate::secret::Clean;
 use crate::task::labels::Labels;
 
-/// The place a run reports to.
+/// Destination of a run's reports.
 #[derive(Clone)]
 pub enum ReportTarget {
     Item {
         forge: Arc<dyn Forge>,
         labels: Labels,
     },
-    /// Is told what is going on at this moment. What came of it is for the command to say, at the
-    /// end.
+    /// `show` prints the current activity. The result is printed by the command at the end.
     Terminal {
         show: Arc<dyn Fn(&Clean) + Send + Sync>,
     },

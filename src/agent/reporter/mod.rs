@@ -1,9 +1,9 @@
-//! Tells people: comments and labels on the item, or lines on the terminal. The progress comment is
-//! in [`crate::agent::reporter::progress_comment`].
+//! Reports to people: comments and labels on the item, or lines on the terminal. The progress
+//! comment is in [`crate::agent::reporter::progress_comment`].
 
 pub mod destination; // the item, or the terminal
-mod pending_edit; // an edit that waits
-mod progress_comment; // the one comment that is edited
+mod pending_edit; // a delayed edit
+mod progress_comment; // the one comment that is edited during the run
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -17,17 +17,17 @@ use crate::journal::fact::Fact;
 use crate::markdown::compose::Page;
 use crate::task::state::State;
 
-/// Where people are told about a run, and when they were last told.
+/// Reports on one run, and keeps the time of the last report.
 pub struct Reporter {
     pub(crate) destination: ReportTarget,
-    /// When the progress comment was last written, or when it will be.
+    /// Time of the last edit of the progress comment, or of the pending one.
     pub(crate) shown_at: Option<Instant>,
-    /// The edit of it that waits.
+    /// The pending edit of the progress comment.
     pub(crate) pending: Option<PendingEdit>,
 }
 
 impl Reporter {
-    /// Returns a reporter that has told nobody anything yet.
+    /// Creates a reporter that has not reported anything yet.
     pub(crate) fn new(destination: ReportTarget) -> Self {
         Self {
             destination,
@@ -36,7 +36,7 @@ impl Reporter {
         }
     }
 
-    /// Returns the item, or why it is not to be worked on any more.
+    /// Returns the item, or an interruption if it is no longer to be worked on.
     pub(crate) async fn item(&mut self, claim: &mut Claim) -> Result<Option<Item>, Interruption> {
         let ReportTarget::Item { forge, labels } = &self.destination else {
             return Ok(None);
@@ -49,8 +49,8 @@ impl Reporter {
             });
         }
         let carries = |label: &String| item.labels.contains(label);
-        // A process that was killed when the final label was set already left the rest of the
-        // delivery to be done.
+        // A process killed after it set the final label left the other steps of delivery to be
+        // done.
         let is_delivered = claim.state == State::Delivering && carries(&labels.done);
         let is_shown = [&labels.processing, &labels.trigger, &labels.paused, &labels.waiting]
             .into_iter()
@@ -66,12 +66,12 @@ impl Reporter {
         Ok(Some(item))
     }
 
-    /// Writes a comment that is written once in the life of the run, however often this is called.
+    /// Posts a comment once in the life of the run, however often this is called.
     pub(crate) async fn say(&mut self, claim: &mut Claim, what: &str, page: &Page) -> Result<(), Interruption> {
         self.write(claim, what, page, IfPresent::Leave).await
     }
 
-    /// Tells a person at the terminal, if there is one, what is going on.
+    /// Prints the current activity, if the destination is a terminal.
     pub(crate) fn tell_terminal(&self, claim: &Claim, text: &str) {
         if let ReportTarget::Terminal { show } = &self.destination
             && !text.trim().is_empty()
@@ -80,7 +80,7 @@ impl Reporter {
         }
     }
 
-    /// Writes the comment, or does `again` what is done with one that is there.
+    /// Posts the comment; if it exists, does what `again` says.
     pub(crate) async fn write(
         &mut self,
         claim: &mut Claim,
@@ -105,15 +105,14 @@ impl Reporter {
             return match again {
                 IfPresent::Leave => Ok(()),
                 IfPresent::Edit => match forge.edit_comment(&task, comment, &post).await {
-                    // Whoever deleted it did not want to see it. If the item itself is gone, the
-                    // next look at it says so.
+                    // A deleted comment is not posted again, since somebody did not want it. If the
+                    // item itself is gone, the next request for it fails.
                     Err(ForgeError::Gone { .. }) => Ok(()),
                     edited => Ok(edited?),
                 },
             };
         }
-        // Saved before the write, so that a process that takes over after a crash searches before
-        // it writes.
+        // Saved before posting, so that a process that takes over after a crash searches first.
         claim.record.comments.insert(marker.clone(), None);
         claim.save().await?;
         let comment = forge.comment(&task, &post).await?;
@@ -123,7 +122,7 @@ impl Reporter {
         Ok(())
     }
 
-    /// Makes the item carry exactly the label that shows `state`, of those this program sets.
+    /// Sets the label for `state`, and removes the program's other labels.
     pub(crate) async fn show_label(
         &mut self,
         claim: &mut Claim,
@@ -135,13 +134,13 @@ impl Reporter {
         };
         let task = &claim.lease.task;
         let wanted = labels.showing(state);
-        // What the item carries is known after a look at it; else it is what this program showed,
-        // of which the last may not have been saved.
+        // Without the item's labels those that this program set last are assumed, of which the
+        // latest may not have been saved.
         let shown = claim.record.shown.clone().unwrap_or_else(|| labels.processing.clone());
         let is_there = carried.map_or(shown == wanted, |carried| carried.iter().any(|label| label == wanted));
         let last_shown = [labels.processing.clone(), shown];
         let carried = carried.unwrap_or(&last_shown);
-        // Added first: between the two requests the item carries two labels rather than none.
+        // Added first: between the two requests the item has two labels rather than none.
         if !is_there {
             forge.add_label(task, wanted).await?;
             claim.note(Fact::LabelChanged {
@@ -171,7 +170,7 @@ impl Reporter {
         Ok(())
     }
 
-    /// Tells whether the item was given the label that shows `state`.
+    /// Returns true if the label for `state` was the last one set on the item.
     pub(crate) fn is_shown(&self, claim: &Claim, state: State) -> bool {
         match &self.destination {
             ReportTarget::Item { labels, .. } => claim.record.shown.as_deref() == Some(labels.showing(state)),
@@ -179,7 +178,7 @@ impl Reporter {
         }
     }
 
-    /// Takes the trigger label off where it still is, so that only a person's new request starts
+    /// Removes the trigger label if it is still set, so that only a new request of a person starts
     /// another run.
     pub(crate) async fn take_trigger_off(&self, item: &Item) -> Result<(), Interruption> {
         let ReportTarget::Item { forge, labels } = &self.destination else {
@@ -192,7 +191,7 @@ impl Reporter {
     }
 }
 
-/// What to do when the comment exists already.
+/// Action for a comment that exists already.
 #[derive(Clone, Copy)]
 pub(crate) enum IfPresent {
     Leave,

@@ -1,4 +1,4 @@
-//! An edit of a comment that waits until it may be made.
+//! An edit of a comment that is delayed to limit the rate.
 
 use std::time::Duration;
 
@@ -6,10 +6,10 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
-/// Longest wait for an edit that is on its way.
+/// Longest wait for an edit that was already sent.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// An edit that waits for its time. Dropped, it is not made.
+/// A delayed edit; it is cancelled when dropped.
 pub(crate) struct PendingEdit {
     stop: CancellationToken,
     editing: AbortOnDropHandle<()>,
@@ -24,11 +24,11 @@ impl PendingEdit {
         }
     }
 
-    /// Takes it back; one that is on its way already arrives first, so that it does not overtake
-    /// what comes next.
+    /// Cancels the edit; if it was already sent, waits for it, so that it cannot overtake the next
+    /// one.
     pub(crate) async fn take_back(self) {
         self.stop.cancel();
-        // One that takes longer is cut off by the drop.
+        // If that takes longer, the drop aborts it.
         let _ = tokio::time::timeout(PATIENCE, self.editing).await;
     }
 }

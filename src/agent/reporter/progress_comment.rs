@@ -1,9 +1,9 @@
-//! The one progress comment of a run: written once, then edited in place, at most once in five
+//! The one progress comment of a run: posted once, then edited in place, at most every five
 //! seconds.
 //!
-//! What comes earlier waits, and what comes after that takes its place, so that the newest is shown
-//! in the end. Only the last edit, when the work on the run ends for now or for good, is made at
-//! once: nobody waits for it.
+//! An earlier edit is delayed, and replaced by the next one, so that the latest state is shown in
+//! the end. Only the last edit, when the work on the run ends temporarily or finally, is made at
+//! once, since nobody would wait for a delayed one.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -18,19 +18,19 @@ use crate::forge::{CommentId, Post};
 use crate::markdown::compose::Page;
 use crate::task::state::State;
 
-/// What the comment is called in its marker.
+/// Name of the comment in its marker.
 const PROGRESS: &str = "progress";
 /// Shortest time between two edits.
 const SHORTEST_PAUSE: Duration = Duration::from_secs(5);
 impl Reporter {
-    /// Writes the progress comment, or edits it as soon as it may be edited.
+    /// Posts the progress comment, or edits it as soon as the rate limit permits.
     pub(crate) async fn show_progress(&mut self, claim: &mut Claim) -> Result<(), Interruption> {
         let Some(text) = self.progress_text(claim, claim.state) else {
             return Ok(());
         };
         let now = Instant::now();
         let due = match self.shown_at {
-            // One waits already: this one takes its place.
+            // A pending edit is replaced by this one.
             Some(shown) if shown > now => shown,
             Some(shown) => now.max(shown + SHORTEST_PAUSE),
             None => now,
@@ -52,7 +52,7 @@ impl Reporter {
         }
     }
 
-    /// Edits the progress comment at once and for the last time in this process, if there is one.
+    /// Makes the last edit of this process at once, if there is a progress comment.
     pub(crate) async fn show_final(&mut self, claim: &mut Claim, state: State) -> Result<(), Interruption> {
         if self.has_progress_comment(claim) {
             return self.show_at_once(claim, state).await;
@@ -60,7 +60,7 @@ impl Reporter {
         Ok(())
     }
 
-    /// Shows that the run waits for the outside. It may be the first that people see of it.
+    /// Shows that the run waits for a remote service; this may be the first comment of the run.
     pub(crate) async fn show_parked(&mut self, claim: &mut Claim) -> Result<(), Interruption> {
         self.show_at_once(claim, claim.state).await?;
         let shown = claim.state.stage().map_or(claim.state, State::Paused);
@@ -68,7 +68,7 @@ impl Reporter {
         claim.save().await
     }
 
-    /// Takes back what was shown of a run that waited for the outside, because it goes on.
+    /// Removes the display of a wait, because the run continues.
     pub(crate) async fn show_that_it_goes_on(&mut self, claim: &mut Claim) {
         if claim.record.parked.take().is_none() {
             return;
@@ -93,9 +93,9 @@ impl Reporter {
         }
     }
 
-    /// Returns the text of the progress comment; a terminal has none. A round on an own pull/merge
-    /// request has one only if it has to wait: else the reviewers see a reaction and the label, and
-    /// what came of it is one comment, not two.
+    /// Returns the text of the progress comment; `None` for a terminal. A follow-up round has one
+    /// only while it waits: otherwise the reviewers see a reaction, the label and one comment with
+    /// the result.
     fn progress_text(&self, claim: &Claim, state: State) -> Option<Page> {
         let ReportTarget::Item { labels, .. } = &self.destination else {
             return None;
@@ -142,9 +142,9 @@ impl Reporter {
         }));
     }
 
-    /// Shows what the model does now: at once on a terminal, on the item ever more rarely the
-    /// longer the run lasts (at most every 5 s), so that a long run does not cost hundreds of
-    /// requests. A forge that does not answer is passed over.
+    /// Shows the model's current activity: at once on a terminal, on the item at growing intervals
+    /// (at least 5 s), so that a long run does not cost hundreds of requests. An error of the forge
+    /// is logged and ignored.
     pub(crate) async fn say_what_is_going_on(&mut self, claim: &mut Claim, comment: &str) {
         claim.record.doing = claim.services.redactor.clean(comment.trim()).into_string();
         if matches!(self.destination, ReportTarget::Terminal { .. }) {
@@ -152,7 +152,7 @@ impl Reporter {
             return;
         }
         let pause = SHORTEST_PAUSE.max(claim.begun.elapsed() / 4);
-        // An edit that waits costs nothing more when it tells of this as well.
+        // A pending edit is updated at no extra cost.
         let is_waiting = self.shown_at.is_some_and(|at| at > Instant::now());
         if !is_waiting && self.shown_at.is_some_and(|at| at.elapsed() < pause) {
             return;

@@ -1,9 +1,9 @@
-//! What people read on the item: each text is one function, so that all of them can be seen in one
-//! place.
+//! Comments on the item, and texts of change requests: one function for each, so that all are in
+//! one place.
 //!
-//! A text is a [`Page`] of parts. The program's own words are Markdown that GitHub and GitLab
-//! render alike; what a model, a stranger or a command said can only be put in as what it is, and
-//! does nothing there.
+//! A text is a [`Page`] of parts. The program's own text is Markdown that GitHub and GitLab render
+//! alike; text by a model, a stranger or a command can only be inserted as data, without any effect
+//! there.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -22,15 +22,15 @@ use crate::task::id::RunId;
 use crate::task::labels::Labels;
 use crate::task::state::{Judged, State};
 
-/// Most characters of what the model says it is doing.
+/// Maximum characters of the model's current activity.
 const LONGEST_DOING: usize = 200;
-/// Most characters of a subtask.
+/// Maximum characters of a subtask.
 const LONGEST_SUBTASK: usize = 1000;
-/// Most characters of a reason that stands within a sentence.
+/// Maximum characters of a reason within a sentence.
 const LONGEST_REASON: usize = 1000;
 
-/// Tells whoever put the label on that they may not; where nobody can tell who it was, it tells
-/// all.
+/// Comment for a person who set the label without permission, or for everybody if that person
+/// cannot be determined.
 pub fn turned_away(by: Option<&str>, trigger: &str) -> Page {
     let mut page = Page::default();
     page.paragraph(match by.filter(|by| !visible::line(by).is_empty()) {
@@ -48,7 +48,7 @@ pub fn turned_away(by: Option<&str>, trigger: &str) -> Page {
     page
 }
 
-/// Tells whoever put the label on a confidential issue that it is not worked on.
+/// Comment for the person who set the label on a confidential issue, which is not worked on.
 pub fn confidential(trigger: &str) -> Page {
     let mut page = Page::default();
     page.paragraph(Line::filled(
@@ -61,8 +61,8 @@ pub fn confidential(trigger: &str) -> Page {
     page
 }
 
-/// Returns the one progress comment. At the end of the run it folds up: the final comment below it
-/// says what counts.
+/// Returns the progress comment. At the end of the run it is collapsed: the final comment below it
+/// has the result.
 pub fn progress(run: RunId, state: State, record: &Record, settings: &Settings, labels: &Labels) -> Page {
     let parked = record
         .parked
@@ -117,7 +117,7 @@ fn plans(page: &mut Page, state: State, record: &Record) {
     }
 }
 
-/// Writes how the progress comment of a run begins that waits for the outside.
+/// Writes the start of the progress comment of a run that waits for a remote service.
 fn waiting(page: &mut Page, parked: &Parked, trigger: &str) {
     let until = parked.until.format("%Y-%m-%d %H:%M UTC").to_string();
     page.heading(Line::from("⏳ Waiting until ").and(Line::figures(&until)));
@@ -128,7 +128,7 @@ fn waiting(page: &mut Page, parked: &Parked, trigger: &str) {
     ));
 }
 
-/// Returns in a few words what is done in a stage.
+/// Returns a short description of the activity in a stage.
 pub fn headline(state: State) -> &'static str {
     match state {
         State::Queued => "Waiting for a free worker",
@@ -148,7 +148,7 @@ pub fn headline(state: State) -> &'static str {
     }
 }
 
-/// Ticks what the model called finished, and everything at the end of a run whose checks passed.
+/// Marks finished subtasks, or all of them at the end of a run whose checks passed.
 fn checklist(plan: &Plan, finished: &BTreeSet<String>, is_all_done: bool) -> Vec<Line> {
     let item = |subtask: &Subtask| {
         let is_ticked = is_all_done || finished.contains(&subtask.id);
@@ -192,7 +192,7 @@ pub fn counted(number: u32, what: &str) -> String {
     format!("{number} {what}{plural}")
 }
 
-/// Returns the final comment of a run that came to its end.
+/// Returns the final comment of a run that completed.
 pub fn done(record: &Record, settings: &Settings) -> Page {
     let branch = || Line::code(record.base.as_ref().map_or("", |base| base.head_branch.as_str()));
     let mut page = Page::default();
@@ -241,7 +241,7 @@ pub(crate) fn new_run(trigger: &str) -> Line {
     Line::filled("To start a new run, put the label {} on again.", [Line::code(trigger)])
 }
 
-/// Says where the work is that was not delivered.
+/// Writes where the undelivered work is.
 pub(crate) fn work_so_far(page: &mut Page, saved: Option<&SavedWork>) {
     let nowhere = "The work so far is on no branch: this request comes from a fork, and commits of a fork are never pushed to this \
                    repository.";
@@ -265,7 +265,7 @@ pub(crate) fn work_so_far(page: &mut Page, saved: Option<&SavedWork>) {
     }
 }
 
-/// Returns the final comment of a run that people did not want any more.
+/// Returns the final comment of a run that is no longer wanted.
 pub fn withdrawn(reason: &str, trigger: &str) -> Page {
     let mut page = Page::default();
     page.heading("⏹️ Stopped");
@@ -276,7 +276,7 @@ pub fn withdrawn(reason: &str, trigger: &str) -> Page {
     page
 }
 
-/// Returns the comment that ends the rounds on an own pull/merge request.
+/// Returns the comment that ends the rounds of follow-up on the program's own pull/merge request.
 pub fn needs_people(kind: Kind, most: u32, trigger: &str) -> Page {
     let (what, key) = match kind {
         Kind::Review => ("reviews", "`follow_up.max_review_rounds`"),
@@ -323,8 +323,7 @@ pub fn change_body(record: &Record, settings: &Settings, closes: Option<u64>, ru
     page
 }
 
-/// Returns the text of a pull/merge request whose item fewer people may read than the request
-/// itself.
+/// Returns the text of a pull/merge request that more people can read than its item.
 fn discreet_body(closes: Option<u64>, run: RunId) -> Page {
     let mut page = Page::from("What this is about can be read in its issue, by those who may see it.");
     if let Some(number) = closes {
@@ -340,7 +339,7 @@ fn summary(page: &mut Page, record: &Record) {
     }
 }
 
-/// Returns a number with its thousands set apart.
+/// Formats a number with separated thousands.
 pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
@@ -353,7 +352,7 @@ pub(crate) fn grouped(number: u64) -> String {
     text
 }
 
-/// Returns an error text as a sentence: capital letter, full stop.
+/// Formats an error as a sentence, with a capital letter and a full stop.
 pub fn sentence(text: &str) -> String {
     let text = text.trim();
     let mut characters = text.chars();

@@ -1,5 +1,4 @@
-//! What a person at the terminal reads at the end of a local task: what was changed, how it was
-//! verified, what it cost.
+//! The report at the end of a local task: what was changed, how it was verified, what it cost.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -12,10 +11,10 @@ use crate::agent::text::refused_hosts;
 use crate::agent::text::verification;
 use crate::repository::read::{Changed, How};
 
-/// Most files that are named one by one.
+/// Maximum number of files that are listed.
 const MOST_FILES: usize = 30;
 
-/// Returns the report. `kept` is the patch that holds what the folder does not.
+/// Returns the report. `kept` is the patch with changes that the folder does not have.
 pub fn local(
     record: &Record,
     settings: &Settings,
@@ -29,7 +28,7 @@ pub fn local(
     let is_done = matches!(ending, RunOutcome::Done { .. });
     let mut text = headline(record, local, ending, changed);
     files(&mut text, changed);
-    // An error may have said so already, with what to do about it.
+    // An error may have named the patch already, together with instructions.
     if let Some(kept) = kept
         .map(|kept| kept.display().to_string())
         .filter(|kept| !text.contains(kept))

@@ -1,18 +1,18 @@
-//! What people read of the hosts that a container asked for and did not get.
+//! Lists the hosts that a container was refused, for people.
 //!
-//! The names are a stranger's words: made of letters, digits and few signs, but the stranger's.
-//! They stand in spans of code, and not more than a few of them.
+//! A stranger may have chosen the names, even though they consist of few kinds of characters. So
+//! they are quoted as code, and their number is limited.
 
 use std::collections::BTreeSet;
 
 use crate::egress::Refusal;
 use crate::markdown::compose::{Line, Page};
 
-/// Most hosts that are named in one text.
+/// Maximum number of hosts in one text.
 const MOST: usize = 10;
 
-/// Names them, each with the line of configuration that would allow it; nothing where there are
-/// none.
+/// Lists refused hosts, each with the line of configuration that would allow it; writes nothing if
+/// there are none.
 pub(crate) fn list(page: &mut Page, refused: &BTreeSet<Refusal>) {
     if refused.is_empty() {
         return;
@@ -37,7 +37,7 @@ fn item(refusal: &Refusal) -> Line {
     }
 }
 
-/// Returns one of them as a line for a terminal.
+/// Formats one refused host as a line for a terminal.
 pub(crate) fn line(refusal: &Refusal) -> String {
     let destination = &refusal.destination;
     match refusal.line() {

@@ -1,4 +1,4 @@
-//! What people read in answer to what they said, and when a run waits for them. See also
+//! Replies to people, and comments on a run that waits for them. See also
 //! [`crate::agent::text::comments`].
 
 use crate::agent::record::{HeldResult, PausedBy, Record, SavedWork};
@@ -15,32 +15,31 @@ const MOST_CHANGED: usize = 20;
 /// Most characters of one objection.
 const LONGEST_OBJECTION: usize = 2000;
 
-/// To `resume` while the run is at work.
+/// Reply to `resume` while the run is at work.
 pub const NOT_PAUSED: &str = "It is at work already.";
-/// To `resume` of a paused run.
+/// Reply to `resume` of a paused run.
 pub const RESUMED: &str = "▶️ It goes on where it was.";
-/// To `approve` with words below it: what is approved is not changed any more.
+/// Reply to `approve` with text below it: the approved result is no longer changed.
 const APPROVED_AS_SHOWN: &str = "▶️ It is delivered as it was shown. What stands below your command changes nothing of it: \
      say it on the change request, or write `/agent deny` first where it must not be delivered like this.";
-/// To `pause` of a run that waits.
+/// Reply to `pause` of a run that waits.
 pub const ALREADY_PAUSED: &str = "It waits already. `/agent resume` lets it go on.";
-/// To `resume` of a run that was stopped by its budget.
+/// Reply to `resume` of a run whose budget is used up.
 pub const NEEDS_BUDGET: &str =
     "Its budget is used up: `/agent budget 500k` allows 500,000 more tokens and lets it go on.";
-/// To `resume` of a run that waits for approval.
+/// Reply to `resume` of a run that waits for approval.
 pub const NEEDS_APPROVAL: &str = "It waits for a decision: `/agent approve` or `/agent deny <reason>`.";
-/// To `approve` and `deny` where nothing waits.
+/// Reply to `approve` and `deny` when nothing waits for approval.
 pub const NOTHING_TO_APPROVE: &str = "Nothing waits for approval.";
 /// To `resume` while all runs are paused.
 pub const ALL_PAUSED: &str = "All work is paused by the operator; it goes on when that ends.";
 
-/// Answers an `approve` that counts. Words below it change nothing of what is delivered, and that
-/// is said.
+/// Reply to an `approve` that counts; says so if text below it changes nothing.
 pub fn approved(has_words: bool) -> Page {
     if has_words { APPROVED_AS_SHOWN } else { RESUMED }.into()
 }
 
-/// Answers `budget`.
+/// Reply to `budget`.
 pub fn allowed(tokens: u64) -> Page {
     let mut page = Page::default();
     page.paragraph(Line::filled(
@@ -50,7 +49,7 @@ pub fn allowed(tokens: u64) -> Page {
     page
 }
 
-/// Answers `help`, and what is no command.
+/// Reply to `help`, and to an unknown command.
 pub fn help(command: &Command) -> Page {
     let unknown = match command {
         Command::Unknown(unknown) if is_approval(unknown) => Line::filled(
@@ -82,7 +81,7 @@ fn is_approval(unknown: &str) -> bool {
     verb.eq_ignore_ascii_case("approve")
 }
 
-/// Answers an approval that does not count.
+/// Reply to an approval that does not count.
 pub fn not_approved(refusal: Refusal, digest: &Digest) -> Page {
     let mut page = Page::default();
     page.paragraph(Line::filled(
@@ -95,7 +94,7 @@ pub fn not_approved(refusal: Refusal, digest: &Digest) -> Page {
     page
 }
 
-/// Answers a denial that does not count.
+/// Reply to a denial that does not count.
 pub fn not_denied(refusal: Refusal) -> Page {
     let mut page = Page::default();
     page.paragraph(Line::filled(
@@ -105,8 +104,7 @@ pub fn not_denied(refusal: Refusal) -> Page {
     page
 }
 
-/// Returns the comment on a run that waits for people; `None` where the progress comment says
-/// enough.
+/// Returns the comment on a run that waits for people; `None` if the progress comment suffices.
 pub fn set_aside(record: &Record, settings: &Settings) -> Option<Page> {
     let paused = record.paused.as_ref()?;
     let mut page = Page::default();
@@ -139,7 +137,7 @@ pub fn set_aside(record: &Record, settings: &Settings) -> Option<Page> {
     Some(page)
 }
 
-/// Asks whether a result may be pushed.
+/// Writes the question whether a result may be pushed.
 fn question(page: &mut Page, held: &HeldResult, record: &Record) {
     page.heading("🔐 It needs your word");
     page.own(if held.is_void {
@@ -224,7 +222,7 @@ fn number_of(number: u64, what: &'static str) -> Line {
     Line::figures(&grouped(number)).and(" ").and(what).and(plural)
 }
 
-/// Returns the final comment of a run that a person ended.
+/// Returns the final comment of a run that a person stopped.
 pub fn stopped(by: &str, saved: Option<&SavedWork>, record: &Record, settings: &Settings, trigger: &str) -> Page {
     let mut page = Page::default();
     page.heading("⏹️ Stopped");
@@ -243,7 +241,7 @@ pub fn stopped(by: &str, saved: Option<&SavedWork>, record: &Record, settings: &
     page
 }
 
-/// Answers `stop` on a pull/merge request that nobody works on.
+/// Reply to `stop` on a pull/merge request that no run works on.
 pub fn no_longer_followed(by: &str, trigger: &str) -> Page {
     let mut page = Page::default();
     page.heading("⏹️ Stopped");
@@ -255,7 +253,7 @@ pub fn no_longer_followed(by: &str, trigger: &str) -> Page {
     page
 }
 
-/// Returns whoever asked for something. They know of it: no sign calls them.
+/// Formats the name of a person without an `@`, since they need no notification.
 fn person(by: &str) -> Line {
     Line::name(by.trim_start_matches('@'))
 }

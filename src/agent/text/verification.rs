@@ -1,5 +1,5 @@
-//! What people read of the evidence: how the checks went, why repairing ended, and what a reviewer
-//! should look at.
+//! Verification report for people: the results of the checks, why repair ended, and what a reviewer
+//! should examine.
 
 use crate::agent::record::{CheckedIn, Record};
 use crate::agent::settings::Verification;
@@ -8,10 +8,10 @@ use crate::evidence::difference::Finding;
 use crate::evidence::repair::{End, Repairs};
 use crate::markdown::compose::{Line, Page};
 
-/// Most set-up commands that are shown.
+/// Maximum number of set-up commands that are shown.
 const MOST_COMMANDS: usize = 20;
 
-/// Returns why a result is only a draft.
+/// Returns the reason why a result is only a draft.
 pub(crate) fn what_is_wrong(record: &Record) -> &'static str {
     let mut open = record.checks.iter().filter(|check| check.is_open()).peekable();
     if open.peek().is_none() {
@@ -23,7 +23,7 @@ pub(crate) fn what_is_wrong(record: &Record) -> &'static str {
     }
 }
 
-/// Tells how each check went.
+/// Writes the result of each check.
 pub(crate) fn verification(page: &mut Page, record: &Record, settings: &Verification) {
     if record.checks.is_empty() {
         let why = why_nothing_was_checked(record, settings);
@@ -51,8 +51,8 @@ pub(crate) fn verification(page: &mut Page, record: &Record, settings: &Verifica
     }
 }
 
-/// Tells where the checks ran, as far as a reviewer has to know it: what set a new container up
-/// can decide how they end.
+/// Writes where the checks ran, if a reviewer has to know it: the set-up of a new container can
+/// determine their results.
 fn place(page: &mut Page, record: &Record, settings: &Verification) {
     match record.checked_in {
         None => {}
@@ -87,7 +87,7 @@ fn place(page: &mut Page, record: &Record, settings: &Verification) {
     }
 }
 
-/// Returns the first of some commands, with commas between them.
+/// Returns the first of `commands`, separated by commas.
 fn quoted(commands: &[String]) -> Line {
     let shown = commands.iter().take(MOST_COMMANDS).enumerate();
     let line = shown.fold(Line::default(), |line, (number, command)| {
@@ -116,13 +116,13 @@ fn why_nothing_was_checked(record: &Record, settings: &Verification) -> &'static
     }
 }
 
-/// Tells whether a failing check's output is worth reading: one that could not be started has only
-/// said that.
+/// Returns true if a failed check's output is worth reading, which it is not if the check could not
+/// be started.
 pub(crate) fn has_something_to_say(check: &Checked) -> bool {
     !check.passed() && check.excuse != Some(Excuse::DidNotStart)
 }
 
-/// Returns how a check ended: the end of a sentence that begins with its command.
+/// Returns the result of a check, as the end of a sentence that begins with its command.
 pub(crate) fn outcome(check: &Checked) -> String {
     match (check.exit_code, check.excuse) {
         _ if check.passed() => "passed".to_owned(),
@@ -141,7 +141,7 @@ pub(crate) fn outcome(check: &Checked) -> String {
     }
 }
 
-/// Returns why the model did not go on repairing.
+/// Returns the reason why repair ended.
 pub(crate) fn why_ended(end: End, repairs: &Repairs) -> String {
     match end {
         End::Unchanged => "The last try to repair it changed nothing of the failure, so there was no other.".to_owned(),
@@ -160,7 +160,7 @@ fn tries(rounds: u32) -> String {
     }
 }
 
-/// Tells what the difference shows besides what was asked for.
+/// Writes the findings in the diff that the task did not ask for.
 pub(crate) fn to_look_at(page: &mut Page, findings: &[Finding]) {
     if findings.is_empty() {
         return;
@@ -176,7 +176,7 @@ pub(crate) fn to_look_at(page: &mut Page, findings: &[Finding]) {
     page.items(findings.iter().map(item).collect());
 }
 
-/// Returns one finding as a line for a terminal.
+/// Formats one finding as a line for a terminal.
 pub(crate) fn looked_at(finding: &Finding) -> String {
     let (place, what) = finding.heading();
     format!("{place}: {what}: {}", finding.text)
