@@ -330,7 +330,7 @@ async fn commands_are_answered_below_the_item() {
 
     <!-- coding-agent:RUN:reply-comment-N -->
     =====
-    It is at work already.
+    It is already running.
 
     <!-- coding-agent:RUN:reply-comment-N -->
     =====

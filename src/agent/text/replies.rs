@@ -16,7 +16,7 @@ const MOST_CHANGED: usize = 20;
 const LONGEST_OBJECTION: usize = 2000;
 
 /// Reply to `resume` while the run is at work.
-pub const NOT_PAUSED: &str = "It is at work already.";
+pub const NOT_PAUSED: &str = "It is already running.";
 /// Reply to `resume` of a paused run.
 pub const RESUMED: &str = "▶️ It goes on where it was.";
 /// Reply to `approve` with text below it: the approved result is no longer changed.
