@@ -18,7 +18,7 @@ const LONGEST_OBJECTION: usize = 2000;
 /// Reply to `resume` while the run is at work.
 pub const NOT_PAUSED: &str = "It is already running.";
 /// Reply to `resume` of a paused run.
-pub const RESUMED: &str = "▶️ It goes on where it was.";
+pub const RESUMED: &str = "▶️ It resumes where it was.";
 /// Reply to `approve` with text below it: the approved result is no longer changed.
 const APPROVED_AS_SHOWN: &str = "▶️ It is delivered as it was shown. What stands below your command changes nothing of it: \
      say it on the change request, or write `/agent deny` first where it must not be delivered like this.";
