@@ -83,7 +83,7 @@ async fn a_paused_run_goes_on_where_it_was() {
     insta::assert_snapshot!(last_on_github(&world, &issue), @"
     ### ⏸️ Paused
 
-    As alice asked. `/agent resume` lets it go on where it is, `/agent stop` ends it.
+    As alice asked. `/agent resume` resumes it where it is, `/agent stop` ends it.
 
     The work so far is on the branch `coding-agent/1-paint-it`.
 

@@ -73,7 +73,7 @@ pub fn comments(bytes: &[u8]) {
     let body = judged(&comments::change_body(&record, &settings, None, run));
     body.has(&["Nothing was checked", "model turn"]);
     if let Some(question) = replies::set_aside(&record, &settings) {
-        judged(&question).has(&["lets it go on", "model turn"]);
+        judged(&question).has(&["resumes it", "model turn"]);
     }
     if let Some(question) = replies::set_aside(&held_back(&record, &part), &settings) {
         judged(&question).has(&[

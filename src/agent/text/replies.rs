@@ -23,10 +23,9 @@ pub const RESUMED: &str = "▶️ It resumes where it was.";
 const APPROVED_AS_SHOWN: &str = "▶️ It is delivered as it was shown. What stands below your command changes nothing of it: \
      say it on the change request, or write `/agent deny` first where it must not be delivered like this.";
 /// Reply to `pause` of a run that waits.
-pub const ALREADY_PAUSED: &str = "It waits already. `/agent resume` lets it go on.";
+pub const ALREADY_PAUSED: &str = "It waits already. `/agent resume` resumes it.";
 /// Reply to `resume` of a run whose budget is used up.
-pub const NEEDS_BUDGET: &str =
-    "Its budget is used up: `/agent budget 500k` allows 500,000 more tokens and lets it go on.";
+pub const NEEDS_BUDGET: &str = "Its budget is used up: `/agent budget 500k` allows 500,000 more tokens and resumes it.";
 /// Reply to `resume` of a run that waits for approval.
 pub const NEEDS_APPROVAL: &str = "It waits for a decision: `/agent approve` or `/agent deny <reason>`.";
 /// Reply to `approve` and `deny` when nothing waits for approval.
@@ -113,20 +112,20 @@ pub fn set_aside(record: &Record, settings: &Settings) -> Option<Page> {
         PausedBy::Person(name) => {
             page.heading("⏸️ Paused");
             page.paragraph(Line::filled(
-                "As {} asked. `/agent resume` lets it go on where it is, `/agent stop` ends it.",
+                "As {} asked. `/agent resume` resumes it where it is, `/agent stop` ends it.",
                 [person(name)],
             ));
         }
         PausedBy::Limit(limit) => {
             page.heading("⏸️ Paused: a limit is reached");
             page.said(&sentence(limit));
-            page.own("`/agent budget 500k` allows 500,000 more tokens and lets it go on, `/agent stop` ends it.");
+            page.own("`/agent budget 500k` allows 500,000 more tokens and resumes it, `/agent stop` ends it.");
         }
         PausedBy::Question(question) => {
             page.heading("❓ A question");
             page.said(question);
             page.own(
-                "The work goes on when somebody who may write to the repository answers below; `/agent resume` lets it go on \
+                "The work goes on when somebody who may write to the repository answers below; `/agent resume` resumes it \
                  without an answer, `/agent stop` ends it.",
             );
         }

@@ -28,7 +28,7 @@ async fn a_question_waits_for_an_answer_and_the_answer_reaches_the_model() {
 
     Red or blue?
 
-    The work goes on when somebody who may write to the repository answers below; `/agent resume` lets it go on without an answer, `/agent stop` ends it.
+    The work goes on when somebody who may write to the repository answers below; `/agent resume` resumes it without an answer, `/agent stop` ends it.
 
     The work so far is on the branch `coding-agent/1-paint-it`.
 
