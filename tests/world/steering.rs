@@ -316,7 +316,7 @@ async fn commands_are_answered_below_the_item() {
 
     <!-- coding-agent:RUN:reply-comment-N -->
     =====
-    `/agent dance` is no command. These are, at the very beginning of the first line of a comment, for people who may write to the repository:
+    `/agent dance` is not a command. These are, at the very beginning of the first line of a comment, for people who may write to the repository:
 
     | | |
     |---|---|

@@ -56,7 +56,7 @@ pub fn help(command: &Command) -> Page {
              question names, and nothing else on that line. ",
             [Line::code(&format!("/agent {unknown}"))],
         ),
-        Command::Unknown(unknown) => Line::filled("{} is no command. ", [Line::code(&format!("/agent {unknown}"))]),
+        Command::Unknown(unknown) => Line::filled("{} is not a command. ", [Line::code(&format!("/agent {unknown}"))]),
         _ => Line::default(),
     };
     let mut page = Page::default();
