@@ -62,7 +62,7 @@ async fn the_words_below_a_command_reach_the_model_at_work_once() {
     assert_eq!(heard(&world, "/agent"), 0, "{}", world.model.dump());
     let answers = issue.comments_of(world.github.bot());
     for answer in [
-        "500,000 more tokens",
+        "👍 500,000 more tokens",
         "`/agent dance` is not a command",
         "Nothing waits",
     ] {

@@ -307,10 +307,10 @@ async fn commands_are_answered_below_the_item() {
     | | |
     |---|---|
     | `/agent stop` | end the work for good; what was done stays on a branch |
-    | `/agent pause` | set it aside at the next safe point |
-    | `/agent resume` | let it go on |
-    | `/agent budget 500k` | allow so many more tokens |
-    | `/agent approve`, `/agent deny <reason>` | decide on what waits for it |
+    | `/agent pause` | pause it at the next safe point |
+    | `/agent resume` | resume it |
+    | `/agent budget 500k` | allow 500,000 more tokens |
+    | `/agent approve`, `/agent deny <reason>` | decide on a result that waits for approval |
 
     Any other comment is read before the next step, and so is what stands below a command.
 
@@ -321,10 +321,10 @@ async fn commands_are_answered_below_the_item() {
     | | |
     |---|---|
     | `/agent stop` | end the work for good; what was done stays on a branch |
-    | `/agent pause` | set it aside at the next safe point |
-    | `/agent resume` | let it go on |
-    | `/agent budget 500k` | allow so many more tokens |
-    | `/agent approve`, `/agent deny <reason>` | decide on what waits for it |
+    | `/agent pause` | pause it at the next safe point |
+    | `/agent resume` | resume it |
+    | `/agent budget 500k` | allow 500,000 more tokens |
+    | `/agent approve`, `/agent deny <reason>` | decide on a result that waits for approval |
 
     Any other comment is read before the next step, and so is what stands below a command.
 

@@ -66,10 +66,10 @@ pub fn help(command: &Command) -> Page {
     page.own(
         "| | |\n|---|---|\n\
          | `/agent stop` | end the work for good; what was done stays on a branch |\n\
-         | `/agent pause` | set it aside at the next safe point |\n\
-         | `/agent resume` | let it go on |\n\
-         | `/agent budget 500k` | allow so many more tokens |\n\
-         | `/agent approve`, `/agent deny <reason>` | decide on what waits for it |\n\n\
+         | `/agent pause` | pause it at the next safe point |\n\
+         | `/agent resume` | resume it |\n\
+         | `/agent budget 500k` | allow 500,000 more tokens |\n\
+         | `/agent approve`, `/agent deny <reason>` | decide on a result that waits for approval |\n\n\
          Any other comment is read before the next step, and so is what stands below a command.",
     );
     page
