@@ -38,7 +38,7 @@ async fn a_change_of_a_protected_file_waits_for_a_word_and_is_delivered_after_it
     assert_eq!(world.github.default_repository().branches(), ["main"]);
     assert!(world.github.pulls().is_empty());
     insta::assert_snapshot!(told(&world, issue.comments_of(world.github.bot()).last().unwrap()), @"
-    ### 🔐 It needs your word
+    ### 🔐 It needs your approval
 
     The work is done, and nothing of it was pushed:
 
@@ -148,7 +148,7 @@ async fn a_secret_is_found_in_every_commit_of_a_result_and_told_without_its_valu
     assert_eq!(issue.labels(), ["coding agent waiting"]);
     assert_eq!(world.github.default_repository().branches(), ["main"]);
     insta::assert_snapshot!(told(&world, issue.comments_of(world.github.bot()).last().unwrap()), @"
-    ### 🔐 It needs your word
+    ### 🔐 It needs your approval
 
     The work is done, and nothing of it was pushed:
 

@@ -77,7 +77,7 @@ pub fn comments(bytes: &[u8]) {
     }
     if let Some(question) = replies::set_aside(&held_back(&record, &part), &settings) {
         judged(&question).has(&[
-            "It needs your word",
+            "It needs your approval",
             "An approval pushes",
             "ends it",
             "What would be pushed",

@@ -138,7 +138,7 @@ pub fn set_aside(record: &Record, settings: &Settings) -> Option<Page> {
 
 /// Writes the question whether a result may be pushed.
 fn question(page: &mut Page, held: &HeldResult, record: &Record) {
-    page.heading("🔐 It needs your word");
+    page.heading("🔐 It needs your approval");
     page.own(if held.is_void {
         "The work is done, and nothing of it was pushed; what was approved before is not what would be pushed now:"
     } else {
