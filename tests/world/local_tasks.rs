@@ -321,7 +321,7 @@ async fn no_change_is_a_good_end_and_said() {
     assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), ""), "{ended:?}");
     assert!(picture(&folder) == before, "the folder is not as it was");
     insta::assert_snapshot!(report(&ended, &folder), @"
-    coding-agent: Done: nothing had to be changed in FOLDER.
+    coding-agent: Done: no changes were needed in FOLDER.
 
     All is well as it is.
 

@@ -209,7 +209,7 @@ async fn both_forges_are_served_at_once_and_missing_labels_are_made() {
     assert_eq!(here.labels(), ["coding agent done"]);
     assert_eq!(there.labels(), ["coding agent done"]);
     insta::assert_snapshot!(told(&world, here.comments_of(world.github.bot()).last().unwrap()), @"
-    ### ✅ Done: nothing had to be changed
+    ### ✅ Done: no changes were needed
 
     There is nothing to do.
 

@@ -204,7 +204,7 @@ pub fn done(record: &Record, settings: &Settings) -> Page {
         ),
         (None, true, true) => Line::filled("✅ Done: pushed to {}", [branch()]),
         (None, true, false) => Line::filled("⚠️ Pushed to {}, but {}", [branch(), what_is_wrong(record).into()]),
-        (None, false, true) => "✅ Done: nothing had to be changed".into(),
+        (None, false, true) => "✅ Done: no changes were needed".into(),
         (None, false, false) => "⚠️ Nothing was changed, and the checks do not pass".into(),
     });
     summary(&mut page, record);

@@ -66,7 +66,7 @@ fn headline(record: &Record, local: &LocalTask, ending: &RunOutcome, changed: &[
         count => format!("{count} files"),
     };
     match ending {
-        RunOutcome::Done { .. } if changed.is_empty() => format!("Done: nothing had to be changed in {folder}.\n"),
+        RunOutcome::Done { .. } if changed.is_empty() => format!("Done: no changes were needed in {folder}.\n"),
         RunOutcome::Done { .. } if local.dry_run => format!("Done: {files} would change; {folder} is as it was.\n"),
         RunOutcome::Done { is_verified: false } => {
             format!(

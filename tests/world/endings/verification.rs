@@ -238,7 +238,7 @@ async fn no_change_at_all_is_a_legitimate_end() {
 
     <!-- coding-agent:<run>:progress -->
     -----
-    ### ✅ Done: nothing had to be changed
+    ### ✅ Done: no changes were needed
 
     The README greets its reader already.
 
