@@ -113,7 +113,7 @@ fn plans(page: &mut Page, state: State, record: &Record) {
     for former in record.former_plans.iter().rev() {
         let mut before = Page::default();
         before.items(checklist(former, &BTreeSet::new(), false));
-        page.details("The plan before", before);
+        page.details("The previous plan", before);
     }
 }
 

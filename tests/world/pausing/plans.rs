@@ -39,7 +39,7 @@ async fn a_plan_is_revised_when_the_model_asks_and_an_unreadable_one_changes_not
     - [x] paint it
     - [x] buy a brush
 
-    <details><summary>The plan before</summary>
+    <details><summary>The previous plan</summary>
 
     - [ ] paint it
     - [ ] dry it
