@@ -15,7 +15,7 @@ const MOST_COMMANDS: usize = 20;
 pub(crate) fn what_is_wrong(record: &Record) -> &'static str {
     let mut open = record.checks.iter().filter(|check| check.is_open()).peekable();
     if open.peek().is_none() {
-        "tests were taken away"
+        "tests were deleted or skipped"
     } else if open.all(|check| check.passes_only_at_work) {
         "the checks pass only in the container that the work was done in"
     } else {

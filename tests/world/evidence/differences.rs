@@ -118,7 +118,10 @@ async fn a_test_that_stays_deleted_makes_a_draft() {
     <sub>4 model turns · TOKENS · TIME · run `RUN`</sub>
     ");
     let last = issue.comments().pop().unwrap().body;
-    assert!(last.starts_with("### ⚠️ Done, but tests were taken away: "), "{last}");
+    assert!(
+        last.starts_with("### ⚠️ Done, but tests were deleted or skipped: "),
+        "{last}"
+    );
     world.finish().await;
 }
 
