@@ -17,7 +17,7 @@ pub(crate) fn what_is_wrong(record: &Record) -> &'static str {
     if open.peek().is_none() {
         "tests were deleted or skipped"
     } else if open.all(|check| check.passes_only_at_work) {
-        "the checks pass only in the container that the work was done in"
+        "the checks pass only in the container of the work"
     } else {
         "the checks do not pass"
     }
@@ -128,7 +128,7 @@ pub(crate) fn outcome(check: &Checked) -> String {
         _ if check.passed() => "passed".to_owned(),
         (code, _) if check.passes_only_at_work => {
             let there = code.map_or("did not come to an end".to_owned(), |code| format!("ended with {code}"));
-            format!("passed only in the container that the work was done in; in a new one it {there}")
+            format!("passed only in the container of the work; in a new one it {there}")
         }
         (Some(code), Some(Excuse::FailedBefore)) => {
             format!("ended with {code}, as it did before the change")

@@ -136,8 +136,7 @@ async fn a_program_that_the_model_planted_makes_nothing_pass() {
     }
     let pull = &world.github.pulls()[0];
     assert!(pull.is_draft(), "{}", world.story());
-    let said =
-        "- ❌ `widget-check` passed only in the container that the work was done in; in a new one it ended with 127";
+    let said = "- ❌ `widget-check` passed only in the container of the work; in a new one it ended with 127";
     assert!(pull.text().contains(said), "{}", pull.text());
     assert_eq!(pull.file("greeting.txt").as_deref(), Some("Hello\n"));
     world.finish().await;
