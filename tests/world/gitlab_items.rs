@@ -95,7 +95,7 @@ async fn an_issue_becomes_a_merge_request() {
 
     - [ ] greet the reader
 
-    <sub>Environment `python` · 1 model turn · TOKENS · TIME · run `RUN`<br>Comments are read before the next step. To stop it, write `/agent stop` or take the label `coding agent processing` off; `/agent help` tells more.</sub>
+    <sub>Environment `python` · 1 model turn · TOKENS · TIME · run `RUN`<br>Comments are read before the next step. To stop it, write `/agent stop` or remove the label `coding agent processing`; `/agent help` tells more.</sub>
 
     <!-- coding-agent:RUN:progress -->
     ");

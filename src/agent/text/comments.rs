@@ -91,7 +91,7 @@ pub fn progress(run: RunId, state: State, record: &Record, settings: &Settings, 
     let mut small = vec![footer];
     if !state.is_final() && !state.is_set_aside() && parked.is_none() {
         small.push(Line::filled(
-            "Comments are read before the next step. To stop it, write `/agent stop` or take the label {} off; \
+            "Comments are read before the next step. To stop it, write `/agent stop` or remove the label {}; \
              `/agent help` tells more.",
             [Line::code(&labels.processing)],
         ));
