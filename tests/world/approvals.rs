@@ -175,7 +175,7 @@ async fn the_reason_of_a_denial_is_told_and_remembered() {
 
     The result was not approved: We build elsewhere, @~bob knows.
 
-    To start a new run, put the label `coding agent` on again.
+    To start a new run, set the label `coding agent` again.
 
     <sub>3 model turns · TOKENS · TIME</sub>
 

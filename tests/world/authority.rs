@@ -269,7 +269,7 @@ async fn a_text_that_a_stranger_changed_after_the_label_is_not_worked_on() {
         |
         | Its title or text was changed by mallory, who may not write to the repository, after the label was put on; read it again, and put the label on once more if it still says what is wanted.
         |
-        | To start a new run, put the label `coding agent` on again.
+        | To start a new run, set the label `coding agent` again.
         |
         | <!-- coding-agent:RUN:final -->
       coding-agent-bot added the label "coding agent failed"

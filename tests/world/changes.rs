@@ -169,7 +169,7 @@ async fn a_fork_without_permission_is_refused_before_anything_is_paid_for() {
 
     The branch `greeting` of `GITHUB/mallory/widgets.git` may not be pushed to by this program; let its owner allow edits by maintainers, or open the change from a branch of this repository.
 
-    To start a new run, put the label `coding agent` on again.
+    To start a new run, set the label `coding agent` again.
 
     <!-- coding-agent:RUN:final -->
     ");
@@ -178,7 +178,7 @@ async fn a_fork_without_permission_is_refused_before_anything_is_paid_for() {
 
     The branch `greeting` of `GITLAB/mallory/widgets.git` may not be pushed to by this program; let its owner allow edits by maintainers, or open the change from a branch of this repository.
 
-    To start a new run, put the label `coding agent` on again.
+    To start a new run, set the label `coding agent` again.
 
     <!-- coding-agent:RUN:final -->
     ");
@@ -260,7 +260,7 @@ async fn a_branch_that_moved_meanwhile_is_not_overwritten() {
 
     The work so far is on the branch `coding-agent/1-add-a-greeting-unfinished`.
 
-    To start a new run, put the label `coding agent` on again.
+    To start a new run, set the label `coding agent` again.
 
     <sub>3 model turns · TOKENS · TIME</sub>
 
@@ -295,7 +295,7 @@ async fn a_branch_that_was_deleted_meanwhile_is_not_made_again() {
 
     The work so far is on the branch `coding-agent/1-add-a-greeting-unfinished`.
 
-    To start a new run, put the label `coding agent` on again.
+    To start a new run, set the label `coding agent` again.
 
     <sub>3 model turns · TOKENS · TIME</sub>
 

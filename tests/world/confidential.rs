@@ -143,7 +143,7 @@ async fn an_issue_that_becomes_confidential_while_it_is_worked_on_is_not_publish
 
     The issue became confidential while it was worked on, and more people can read the project than the issue, so nothing of the work was pushed; what was done so far is kept by the worker.
 
-    To start a new run, put the label `coding agent` on again.
+    To start a new run, set the label `coding agent` again.
 
     <sub>3 model turns · TOKENS · TIME</sub>
 

@@ -390,7 +390,7 @@ async fn work_on_a_deleted_branch_ends_with_a_comment() {
 
     The branch `coding-agent/1-paint-it` does not exist any more.
 
-    To start a new run, put the label `coding agent` on again.
+    To start a new run, set the label `coding agent` again.
     ");
     world.finish().await;
 }

@@ -134,7 +134,7 @@ async fn what_stays_away_is_tried_ever_more_rarely_and_given_up_in_the_end() {
 
     > ⚠️ The plan selected no environment; the default `python` is used.
 
-    To start a new run, put the label `coding agent` on again.
+    To start a new run, set the label `coding agent` again.
 
     <sub>1 model turn · TOKENS · TIME</sub>
 

@@ -208,7 +208,7 @@ async fn a_run_nobody_works_on_is_stopped_from_the_command_line_at_once() {
 
     As the operator asked.
 
-    To start a new run, put the label `coding agent` on again.
+    To start a new run, set the label `coding agent` again.
 
     <sub>1 model turn · TOKENS · TIME</sub>
 

@@ -205,7 +205,7 @@ async fn three_refusals_in_a_row_end_the_run_and_none_of_them_repeats_a_secret()
 
     Allow what is really needed where the rule stands, or ask for something that does without it.
 
-    To start a new run, put the label `coding agent` on again.
+    To start a new run, set the label `coding agent` again.
 
     <sub>5 model turns · TOKENS · TIME</sub>
 

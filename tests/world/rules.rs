@@ -292,7 +292,7 @@ async fn a_change_of_a_file_that_is_left_out_is_refused_as_a_whole() {
 
     The work changes what is left out by file_patterns in .coding-agent-rules.yaml, so nothing of it was pushed: `infra/a.tf`; let the rules on the branch `main` allow it, or ask for something else.
 
-    To start a new run, put the label `coding agent` on again.
+    To start a new run, set the label `coding agent` again.
 
     <sub>5 model turns · TOKENS · TIME</sub>
 

@@ -184,7 +184,7 @@ async fn stop_cuts_a_command_short_and_keeps_the_work_on_a_branch() {
 
     The work so far is on the branch `coding-agent/1-paint-it`.
 
-    To start a new run, put the label `coding agent` on again.
+    To start a new run, set the label `coding agent` again.
 
     <sub>3 model turns · TOKENS · TIME</sub>
 
@@ -262,7 +262,7 @@ async fn unassigning_the_bot_stops_the_run() {
     insta::assert_snapshot!(told(&world, issue.comments_of(bot).last().unwrap()), @"
     ### ⏹️ Stopped
 
-    The run was ended because coding-agent-bot was unassigned. To start a new one, put the label `coding agent` on again.
+    The run was ended because coding-agent-bot was unassigned. To start a new one, set the label `coding agent` again.
 
     <!-- coding-agent:RUN:final -->
     ");

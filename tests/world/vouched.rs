@@ -131,7 +131,7 @@ async fn an_edit_between_admission_and_planning_is_refused_told_or_not() {
 
             Its title or text is not what it was when the label was accepted, and the forge does not tell who changed it; read it again, and put the label on once more if it still says what is wanted.
 
-            To start a new run, put the label `coding agent` on again.
+            To start a new run, set the label `coding agent` again.
 
             <!-- coding-agent:RUN:final -->
             ");
@@ -309,7 +309,7 @@ async fn a_fork_s_branch_that_moved_without_a_word_of_the_forge_is_not_worked_on
 
     Its branch, in the fork of mallory, who may not write to the repository, moved after the label was put on; look at its commits, and put the label on once more if they are wanted.
 
-    To start a new run, put the label `coding agent` on again.
+    To start a new run, set the label `coding agent` again.
 
     <!-- coding-agent:RUN:final -->
     ");

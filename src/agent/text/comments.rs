@@ -238,7 +238,7 @@ pub fn failed(
 }
 
 pub(crate) fn new_run(trigger: &str) -> Line {
-    Line::filled("To start a new run, put the label {} on again.", [Line::code(trigger)])
+    Line::filled("To start a new run, set the label {} again.", [Line::code(trigger)])
 }
 
 /// Writes where the undelivered work is.
@@ -270,7 +270,7 @@ pub fn withdrawn(reason: &str, trigger: &str) -> Page {
     let mut page = Page::default();
     page.heading("⏹️ Stopped");
     page.paragraph(Line::filled(
-        "The run was ended because {}. To start a new one, put the label {} on again.",
+        "The run was ended because {}. To start a new one, set the label {} again.",
         [Line::said(reason, LONGEST_REASON), Line::code(trigger)],
     ));
     page

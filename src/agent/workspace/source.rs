@@ -64,7 +64,7 @@ async fn note_fork(claim: &mut Claim, item: &Item) -> Result<(), Interruption> {
     }
     if claim.record.base.is_some() && claim.record.fork.is_some() {
         return Err(Interruption::failed(
-            "the branch of this request is in another repository than when the work on it began; put the label on again to \
+            "the branch of this request is in another repository than when the work on it began; set the label again to \
              have it worked on there",
         ));
     }

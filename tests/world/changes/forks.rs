@@ -133,7 +133,7 @@ async fn a_fork_that_moved_while_it_was_worked_on_leaves_nothing_on_a_branch() {
 
     The work so far is on no branch: this request comes from a fork, and commits of a fork are never pushed to this repository. It is kept where this program runs, in the file `outputs/RUN/work.bundle`; there `git fetch outputs/RUN/work.bundle refs/coding-agent/RUN/accepted` brings it into a clone of the fork.
 
-    To start a new run, put the label `coding agent` on again.
+    To start a new run, set the label `coding agent` again.
 
     <sub>3 model turns · TOKENS · TIME</sub>
 

@@ -171,7 +171,7 @@ async fn a_missing_image_fails_the_task_and_says_how_to_get_it() {
 
     The image <address>/missing:1 is missing: <reason>; bring it with `docker pull <address>/missing:1`, or give the environment a `build` section.
 
-    To start a new run, put the label `coding agent` on again.
+    To start a new run, set the label `coding agent` again.
 
     <sub>1 model turn · <tokens> · <time></sub>
 

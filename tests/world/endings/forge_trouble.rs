@@ -92,7 +92,7 @@ async fn a_pull_request_that_is_refused_fails_the_task_and_the_branch_stays() {
 
     The work so far is on the branch `coding-agent/1-greet-the-reader`.
 
-    To start a new run, put the label `coding agent` on again.
+    To start a new run, set the label `coding agent` again.
 
     <sub>3 model turns · <tokens> · <time></sub>
 
@@ -138,7 +138,7 @@ async fn a_push_that_is_refused_fails_the_task_with_what_the_forge_said() {
 
     Pushing to coding-agent/1-greet-the-reader of `http://<address>/acme/widgets.git`: access refused: GH006: Protected branch update failed; hook declined to update refs/heads/coding-agent/1-greet-the-reader; \[remote rejected] (hook declined); let the token's account push to such branches (branch protection, push rules, hooks).
 
-    To start a new run, put the label `coding agent` on again.
+    To start a new run, set the label `coding agent` again.
 
     <sub>3 model turns · <tokens> · <time></sub>
 

@@ -62,7 +62,7 @@ async fn a_refused_key_fails_the_task_and_is_not_shown() {
 
     The openai server at `http://<address>/v1` answered 401 Unauthorized to a request for 'scripted': Incorrect API key provided: Bearer \*\*\*; check llm.openai.api_key and what the key may do.
 
-    To start a new run, put the label `coding agent` on again.
+    To start a new run, set the label `coding agent` again.
 
     <!-- coding-agent:<run>:final -->
     ");
@@ -85,7 +85,7 @@ async fn a_model_the_server_does_not_have_fails_the_task() {
 
     The openai server at `http://<address>/v1` answered 404 Not Found to a request for 'missing-model': model 'missing-model' not found; choose a model the server has in llm.openai.model (`http://<address>/v1/models` lists them).
 
-    To start a new run, put the label `coding agent` on again.
+    To start a new run, set the label `coding agent` again.
 
     <!-- coding-agent:<run>:final -->
     ");
@@ -214,7 +214,7 @@ async fn a_prompt_that_the_server_cut_ends_the_run_instead_of_going_on_blind() {
 
     The prompt was truncated: about <n> tokens were sent, the server counted 90; start the server with a larger window, or lower llm.openai.context_length to the one it has.
 
-    To start a new run, put the label `coding agent` on again.
+    To start a new run, set the label `coding agent` again.
 
     <!-- coding-agent:<run>:final -->
     ");
@@ -245,7 +245,7 @@ async fn a_prompt_that_the_server_finds_too_long_fails_the_task() {
 
     The conversation needs about <n> tokens and the model's window has 128000; split the task, or use a model with a larger window and say so in its context_length.
 
-    To start a new run, put the label `coding agent` on again.
+    To start a new run, set the label `coding agent` again.
 
     <!-- coding-agent:<run>:final -->
     ");
@@ -286,7 +286,7 @@ async fn a_conversation_that_outgrows_a_small_window_ends_before_it_is_sent() {
 
     The work so far is on the branch `coding-agent/1-greet-the-reader`.
 
-    To start a new run, put the label `coding agent` on again.
+    To start a new run, set the label `coding agent` again.
 
     <sub>3 model turns · <tokens> · <time></sub>
 

@@ -75,7 +75,7 @@ async fn replies_that_stay_unreadable_fail_the_task_after_five_re_asks() {
 
     The model's replies could not be read, 5 re-asks included; the last error was: The reply holds no plan.
 
-    To start a new run, put the label `coding agent` on again.
+    To start a new run, set the label `coding agent` again.
 
     <sub>6 model turns · <tokens> · <time></sub>
 
@@ -134,7 +134,7 @@ async fn replies_that_become_unreadable_lose_nothing_that_was_done() {
 
     The work so far is on the branch `coding-agent/1-greet-the-reader`.
 
-    To start a new run, put the label `coding agent` on again.
+    To start a new run, set the label `coding agent` again.
 
     <sub>8 model turns · <tokens> · <time></sub>
 

@@ -22,7 +22,7 @@ async fn an_empty_repository_has_nothing_to_start_from() {
 
     The repository has no commit yet, so there is nothing a pull request could be based on; push a first commit (a README is enough).
 
-    To start a new run, put the label `coding agent` on again.
+    To start a new run, set the label `coding agent` again.
 
     <!-- coding-agent:<run>:final -->
     ");
@@ -45,7 +45,7 @@ async fn a_default_branch_that_is_not_there_is_named() {
 
     The repository's default branch `trunk` does not exist; push it, or choose another one in the repository's settings.
 
-    To start a new run, put the label `coding agent` on again.
+    To start a new run, set the label `coding agent` again.
 
     <!-- coding-agent:<run>:final -->
     ");
@@ -172,7 +172,7 @@ async fn what_the_model_may_not_deliver_is_refused_by_policy() {
 
     The commits from the container were refused: outside: the link points to an absolute path.
 
-    To start a new run, put the label `coding agent` on again.
+    To start a new run, set the label `coding agent` again.
 
     <sub>4 model turns · <tokens> · <time></sub>
 

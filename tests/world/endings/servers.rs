@@ -119,7 +119,7 @@ async fn a_server_that_does_not_start_fails_the_task_and_says_why() {
 
     The tool server 'clock' is lost: `sh -c echo 'no licence' >&2; exit 3` (which said last: no licence) failed the handshake: connection closed: initialize response; mend its entry in mcp_servers (`coding-agent doctor` tries each of them).
 
-    To start a new run, put the label `coding agent` on again.
+    To start a new run, set the label `coding agent` again.
 
     <sub>1 model turn · <tokens> · <time></sub>
 

@@ -47,7 +47,7 @@ async fn an_item_that_was_closed_is_not_worked_on() {
     -----
     ### ⏹️ Stopped
 
-    The run was ended because it was closed. To start a new one, put the label `coding agent` on again.
+    The run was ended because it was closed. To start a new one, set the label `coding agent` again.
 
     <!-- coding-agent:<run>:final -->
     ");
@@ -88,7 +88,7 @@ async fn taking_the_processing_label_off_stops_the_run() {
     -----
     ### ⏹️ Stopped
 
-    The run was ended because the label `coding agent processing` was taken off. To start a new one, put the label `coding agent` on again.
+    The run was ended because the label `coding agent processing` was taken off. To start a new one, set the label `coding agent` again.
 
     <!-- coding-agent:<run>:final -->
     ");
@@ -114,7 +114,7 @@ async fn an_item_that_was_closed_before_the_run_began_is_not_planned() {
     -----
     ### ⏹️ Stopped
 
-    The run was ended because it was closed. To start a new one, put the label `coding agent` on again.
+    The run was ended because it was closed. To start a new one, set the label `coding agent` again.
 
     <!-- coding-agent:<run>:final -->
     ");

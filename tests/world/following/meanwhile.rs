@@ -61,7 +61,7 @@ async fn a_branch_that_is_force_pushed_is_not_overwritten() {
 
     The work so far is on the branch `coding-agent/2-paint-it-unfinished`.
 
-    To start a new run, put the label `coding agent` on again.
+    To start a new run, set the label `coding agent` again.
 
     <sub>3 model turns · TOKENS · TIME</sub>
     ");
@@ -97,7 +97,7 @@ async fn a_branch_that_is_deleted_is_not_made_again() {
 
     The work so far is on the branch `coding-agent/1-paint-it-unfinished`.
 
-    To start a new run, put the label `coding agent` on again.
+    To start a new run, set the label `coding agent` again.
 
     <sub>3 model turns · TOKENS · TIME</sub>
     ");
@@ -127,7 +127,7 @@ async fn a_pull_request_that_is_merged_needs_no_more_work() {
     insta::assert_snapshot!(said(&world, &comments.join("\n=====\n")), @"
     ### ⏹️ Stopped
 
-    The run was ended because it was merged. To start a new one, put the label `coding agent` on again.
+    The run was ended because it was merged. To start a new one, set the label `coding agent` again.
     ");
     assert_eq!(world.run().await.stdout, "", "{}", world.story());
     world.finish().await;
@@ -156,7 +156,7 @@ async fn a_merge_request_that_is_closed_needs_no_more_work() {
     insta::assert_snapshot!(said(&world, &comments.join("\n=====\n")), @"
     ### ⏹️ Stopped
 
-    The run was ended because it was closed. To start a new one, put the label `coding agent` on again.
+    The run was ended because it was closed. To start a new one, set the label `coding agent` again.
     ");
     world.finish().await;
 }
@@ -185,7 +185,7 @@ async fn a_paused_run_whose_merge_request_was_merged_ends() {
     insta::assert_snapshot!(said(&world, &last), @"
     ### ⏹️ Stopped
 
-    The run was ended because it was merged. To start a new one, put the label `coding agent` on again.
+    The run was ended because it was merged. To start a new one, set the label `coding agent` again.
     ");
     world.model.release();
     world.finish().await;
@@ -239,7 +239,7 @@ async fn a_paused_run_whose_branch_was_force_pushed_costs_the_model_nothing_more
 
     The work so far is on the branch `coding-agent/1-paint-it-unfinished`.
 
-    To start a new run, put the label `coding agent` on again.
+    To start a new run, set the label `coding agent` again.
 
     <sub>2 model turns · TOKENS · TIME</sub>
     ");

@@ -83,7 +83,7 @@ async fn a_run_that_nobody_lets_go_on_is_closed() {
     insta::assert_snapshot!(last_on_github(&world, &issue), @"
     ### ⏹️ Stopped
 
-    The run was ended because nobody let it go on for 30 days. To start a new one, put the label `coding agent` on again.
+    The run was ended because nobody let it go on for 30 days. To start a new one, set the label `coding agent` again.
 
     <!-- coding-agent:RUN:final -->
     ");
