@@ -27,7 +27,7 @@ pub(crate) struct Claim {
     pub(crate) stop: Stop,
     /// Keeps the full text of outputs that are too long for the model.
     pub(crate) outputs: ToolOutputs,
-    /// When this process claimed the run.
+    /// Time at which this process claimed the run.
     pub(crate) begun: Instant,
     /// Whether an earlier process worked on the run.
     pub(crate) was_taken_up: bool,

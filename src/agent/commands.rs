@@ -77,7 +77,7 @@ pub(crate) async fn answer(
     has_obeyed(claim, order).await
 }
 
-/// Records that an order was executed; after a crash before this it is repeated, without effect.
+/// Records that an order was executed. A crash before this repeats it, which changes nothing.
 pub(crate) async fn has_obeyed(claim: &mut Claim, order: &Order) -> Result<(), Interruption> {
     claim.note(Fact::Ordered {
         by: order.by.clone(),

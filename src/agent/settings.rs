@@ -53,8 +53,8 @@ pub struct Steering {
 pub enum OtherComments {
     /// The model does not see them.
     Ignore,
-    /// Those that existed, unchanged, before the label was set are quoted to the model as text by
-    /// strangers.
+    /// Comments that existed, unchanged, before the label was set are quoted to the model as text
+    /// by strangers.
     Quote,
 }
 

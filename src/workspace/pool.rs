@@ -29,7 +29,7 @@ pub struct Pool {
 #[derive(Default)]
 struct Shelves {
     waiting: HashMap<String, Vec<PooledContainer>>,
-    /// Their image or executor has been replaced.
+    /// Containers to remove: outdated ones, and those that are no longer trusted.
     stale: Vec<PooledContainer>,
 }
 
@@ -44,7 +44,7 @@ pub(crate) struct PooledContainer {
     pub(crate) tools: McpServer,
     /// Protects the container from being swept.
     pub(crate) mark: NameGuard,
-    /// When the container was added to the pool.
+    /// Time at which the container was added to the pool.
     pub(crate) since: Instant,
 }
 

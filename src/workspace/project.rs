@@ -170,7 +170,7 @@ impl Workspace {
     }
 
     /// Commits uncommitted changes, fetches all new commits and validates them. If a change reaches
-    /// files that the project's rules exclude, nothing is accepted. Changes in the container from
+    /// files that the project's rules exclude, the result is refused. Changes in the container from
     /// then on are not part of the work, until [`Self::bring_back`].
     pub async fn take_back(&self, message: &str, files: &Files) -> Result<Accepted, WorkspaceError> {
         let head = self.print_commit(&scripts::commit(), &[message]).await?;

@@ -22,7 +22,7 @@ use crate::task::command::{Command, Said};
 use crate::task::id::{RunId, TaskId};
 use crate::task::labels::Labels;
 
-/// How often the watcher checks whether a poll is due.
+/// Interval between two checks whether a poll is due.
 const TICK: Duration = Duration::from_secs(1);
 /// Longest time for one poll of the forge.
 const LOOK_TIME: Duration = Duration::from_mins(2);
@@ -42,7 +42,7 @@ pub struct ThreadWatcher {
     /// Comments that were read; `None` until those that begin the task were.
     heard: Option<BTreeMap<CommentKey, Uuid>>,
     looked_at: Option<Instant>,
-    /// Who may write, by login and id. Kept for one poll, in which a person may have several
+    /// Permission to write, by login and id. Kept for one poll, in which a person may have several
     /// comments.
     rights: HashMap<(String, Option<u64>), bool>,
     /// Whether the item was seen with the label of a run at work, and assigned to the bot.

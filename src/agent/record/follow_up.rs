@@ -89,7 +89,7 @@ pub struct Notes {
     /// The task that the request was opened for; while that one is worked on, no round may touch
     /// the branch.
     pub origin: TaskId,
-    /// When people last asked for work; rounds are counted from here.
+    /// Time of people's last request for work; rounds are counted from it.
     pub since: DateTime<Utc>,
     /// Comments that need no further attention, with the fingerprint of their text.
     pub heard: BTreeMap<CommentKey, Uuid>,

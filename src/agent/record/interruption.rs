@@ -1,4 +1,4 @@
-//! Why a stage ended without its result; each variant determines how the run is finished.
+//! The reasons why a stage ends without its result; each determines how the run is finished.
 
 use chrono::{DateTime, TimeDelta, Utc};
 
@@ -21,7 +21,7 @@ pub enum Interruption {
     Postponed { until: DateTime<Utc>, reason: String },
     /// The run cannot succeed: it ends with a comment and a label.
     Failed(Failure),
-    /// The item was closed or deleted, or the run was withdrawn by its label or assignee.
+    /// The item was closed, deleted or withdrawn (label, assignee), or the run's wait expired.
     Withdrawn { reason: String, item_exists: bool },
     /// A person ended the run.
     Stopped { order: Order },

@@ -41,7 +41,7 @@ use crate::workspace::set_up::dependencies::Dependencies;
 #[serde(default)]
 pub struct Record {
     pub title: String,
-    /// Who set the label; `None` for a run that was not started by a label.
+    /// The person who set the label; `None` for a run that was not started by a label.
     pub trigger: Option<Deed>,
     /// The item's text and head commit when the label was accepted.
     pub vouched: Option<VouchedItem>,
@@ -159,7 +159,7 @@ pub struct Parked {
     pub reason: String,
 }
 
-/// Why the run waits for people, and where its unfinished work is.
+/// The reason why the run waits for people, and the location of its unfinished work.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Paused {
     pub by: PausedBy,
@@ -179,7 +179,7 @@ pub enum SavedWork {
     Kept(KeptWork),
 }
 
-/// How work that began in a fork is kept, since it is on no branch.
+/// Location of work that began in a fork, which is pushed to no branch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum KeptWork {
@@ -189,7 +189,7 @@ pub enum KeptWork {
     File { file: String, reference: String },
 }
 
-/// Who or what paused a run.
+/// The cause of a pause.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PausedBy {
@@ -266,7 +266,7 @@ pub struct Work {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CheckedIn {
-    /// A new container that holds only the commit.
+    /// A new container with the commit and its dependencies.
     Fresh,
     /// The container that the model worked in.
     Work,
@@ -274,7 +274,7 @@ pub enum CheckedIn {
     WorkBecauseOfSetUp { seconds: u64 },
 }
 
-/// Why a run failed.
+/// The reason why a run failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
     pub kind: FailureKind,

@@ -217,8 +217,8 @@ async fn stop(run: &mut Run, order: &Order) -> RunOutcome {
     conclude(run, Signal::StopAsked, RunOutcome::Stopped).await
 }
 
-/// Ends a run whose item was closed, deleted or withdrawn. Nothing is pushed, and only work on a
-/// fork is written to a file.
+/// Ends a run whose item was closed, deleted or withdrawn, or whose wait expired. Nothing is
+/// pushed, and only work on a fork is written to a file.
 async fn withdraw(run: &mut Run, reason: &str, item_exists: bool) -> RunOutcome {
     run.claim.note(Fact::Warned {
         text: format!("stopped: {reason}"),

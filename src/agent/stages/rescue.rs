@@ -121,7 +121,7 @@ pub(crate) async fn take_result(run: &mut Run) {
     }
 }
 
-/// Pushes `head` to the run's own branch, or to a new one if others pushed commits there. The
+/// Pushes `head` to the run's own branch, or to one beside it if others pushed to that. The
 /// branch of a pull/merge request only receives finished work.
 async fn show_work(run: &mut Run, head: &CommitId) -> Option<SavedWork> {
     let base = run.claim.record.base.clone()?;

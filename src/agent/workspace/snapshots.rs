@@ -17,7 +17,7 @@ use crate::workspace::project::Workspace;
 /// Number of turns with tool calls between two snapshots.
 const EVERY: u32 = 10;
 
-/// Longest time for one snapshot; larger projects are saved only when the run is suspended.
+/// Longest time for one snapshot; if it takes longer, only the container has the latest work.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Counts a turn with tool calls, and starts a snapshot if it is due.

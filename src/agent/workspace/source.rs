@@ -17,7 +17,7 @@ use crate::store::Run as StoredRun;
 use crate::task::state::State;
 use crate::workspace::base::Base;
 
-/// How long a finished run waits for a mirror that another run is fetching; commits that are not
+/// Longest wait of a finished run for a mirror that another is fetching; commits that are not
 /// removed only take space.
 const FORGETTING_TIME: Duration = Duration::from_secs(10);
 
