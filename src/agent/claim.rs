@@ -37,8 +37,7 @@ impl Claim {
     /// Applies `signal` and saves the resulting state.
     ///
     /// # Errors
-    /// [`Interruption::Interrupted`] where the program is asked to stop: the step itself is saved
-    /// then.
+    /// [`Interruption::Interrupted`] if the program was asked to stop; the step itself is saved.
     pub(crate) async fn step(&mut self, signal: Signal) -> Result<(), Interruption> {
         let from = self.state;
         self.state = from

@@ -18,8 +18,9 @@ const RE_ASKS: u32 = 5;
 
 /// Gets the next reply and parses it with `read`; if that fails, asks again and quotes the error.
 ///
-/// # Errors If the reply still cannot be parsed after five repetitions, if a limit on tokens, time,
-/// cost or turns is reached, or if the model's server fails.
+/// # Errors
+/// If the reply still cannot be parsed after five repetitions, if a limit on tokens, time, cost
+/// or turns is reached, or if the model's server fails.
 pub(crate) async fn ask<T>(
     claim: &mut Claim,
     chat: &mut Chat,
@@ -80,7 +81,8 @@ pub(crate) async fn get_response(claim: &mut Claim, chat: &mut Chat) -> Result<R
     Ok(reply)
 }
 
-/// # Errors If the budget of the run, or the daily budget of all runs, is used up.
+/// # Errors
+/// If the budget of the run, or the daily budget of all runs, is used up.
 pub(crate) async fn check_limits(claim: &Claim) -> Result<(), Interruption> {
     let settings = &claim.services.settings;
     let allowance = claim.record.allowance.as_ref();

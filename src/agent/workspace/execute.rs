@@ -12,8 +12,8 @@ use crate::tool::toolbox::Toolbox;
 /// output.
 ///
 /// # Errors
-/// [`Interruption::Interrupted`] where the stop of the program may have cut the command short: that
-/// says nothing of the work, so the next process runs it again.
+/// [`Interruption::Interrupted`] if the stop of the program may have cut the command
+/// short: its result is meaningless then, and the next process runs it again.
 pub(crate) async fn execute_with(run: &mut Run, toolbox: &Toolbox, command: &str) -> Result<ToolOutput, Interruption> {
     if run.claim.stop.asked.is_cancelled() {
         return Err(Interruption::Interrupted);
