@@ -25,7 +25,7 @@ pub enum Interruption {
     Withdrawn { reason: String, item_exists: bool },
     /// A person ended the run.
     Stopped { order: Order },
-    /// A person, the pause file or an exhausted budget pauses the run.
+    /// A person, a pause of all runs or an exhausted budget pauses the run.
     Paused { by: PausedBy, order: Option<Box<Order>> },
     /// The container is gone; the run may continue in a new one.
     WorkspaceLost(String),
