@@ -19,15 +19,17 @@ async fn two_containers_are_made_of_the_same_image_and_a_lost_one_is_no_loss() {
         let (name, tag) = own.split_once(':').unwrap();
         let options = TagImageOptionsBuilder::default().repo(name).tag(tag).build();
         site.engine.tag_image(IMAGE, Some(options)).await.unwrap();
-        // Nobody else has an image with this one in it.
+        // Nobody else has an image with this one in it. Its user may run the executor and not read
+        // it, so executors are told apart by size.
         let words = format!("executor of {}", site.instance);
-        std::fs::write(site.executor(), format!("#!/bin/sh\necho {words}\n")).unwrap();
-        let command = "coding-agent-executor; stat -c '%u %a' /workspace/project; touch /workspace/project/mine";
-        let expected = format!("{words}\n1000 755\n");
+        std::fs::write(site.executor(), &words).unwrap();
+        let size = "stat -c %s \"$(command -v coding-agent-executor)\"";
+        let command = format!("{size}; stat -c '%u %a' /workspace/project; touch /workspace/project/mine");
+        let expected = format!("{}\n1000 755\n", words.len());
         let mut images = Vec::new();
         for _ in 0..2 {
             let container = site.start_image(RunId::new(), &own).await.unwrap();
-            assert_eq!(shell(&container, command).await.0, expected);
+            assert_eq!(shell(&container, &command).await.0, expected);
             images.push(image_of(site, container.id()).await);
             container.remove().await.unwrap();
         }
@@ -35,13 +37,13 @@ async fn two_containers_are_made_of_the_same_image_and_a_lost_one_is_no_loss() {
 
         site.remove_image(&images[0]).await;
         let container = site.start_image(RunId::new(), &own).await.unwrap();
-        assert_eq!(shell(&container, command).await.0, expected);
+        assert_eq!(shell(&container, &command).await.0, expected);
         container.remove().await.unwrap();
 
         // Another executor is no leftover of this one.
-        std::fs::write(site.executor(), "#!/bin/sh\necho another\n").unwrap();
+        std::fs::write(site.executor(), "another").unwrap();
         let container = site.start_image(RunId::new(), &own).await.unwrap();
-        assert_eq!(shell(&container, "coding-agent-executor").await.0, "another\n");
+        assert_eq!(shell(&container, size).await.0, "7\n");
         container.remove().await.unwrap();
         site.remove_image(&own).await;
     })
