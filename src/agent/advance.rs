@@ -44,9 +44,9 @@ pub async fn advance(mut run: Run) -> RunOutcome {
         };
         match stepped {
             Ok(()) => {}
-            Err(Interruption::WorkspaceLost(reason)) if run.claim.record.losses < MOST_LOSSES => {
+            Err(Interruption::WorkspaceLost(reason)) if run.claim.record.prepared.losses < MOST_LOSSES => {
                 // The stage starts again in a new container, with the last saved work.
-                run.claim.record.losses += 1;
+                run.claim.record.prepared.losses += 1;
                 run.claim
                     .warn(format!("The container was lost ({reason}); a new one took its place."));
                 closing::leave(&mut run).await;

@@ -43,9 +43,9 @@ impl Claim {
         self.state = from
             .on(signal)
             .map_err(|error| Interruption::failed(error.to_string()))?;
-        self.record.postponed = 0;
-        self.record.parked_since = None;
-        self.record.parked = None;
+        self.record.waiting.postponed = 0;
+        self.record.waiting.parked_since = None;
+        self.record.waiting.parked = None;
         if let Err(interruption) = self.save().await {
             // A step that was not saved did not take place.
             self.state = from;
@@ -74,7 +74,7 @@ impl Claim {
     /// Returns the model; for confidential work one that refuses servers that are not local.
     pub(crate) fn model(&self) -> Model {
         let model = &self.services.model;
-        match &self.record.local_only {
+        match &self.record.request.local_only {
             Some(rule) => model.kept_near(rule.clone()),
             None => model.clone(),
         }
@@ -92,7 +92,7 @@ impl Claim {
             .record
             .to_saved()
             .map_err(|error| Interruption::failed(error.to_string()))?;
-        record["worked_seconds"] = self.spent().seconds.into();
+        record["worked"]["worked_seconds"] = self.spent().seconds.into();
         redaction::clean_record(&self.services.redactor, &mut record);
         Ok(record)
     }
@@ -100,9 +100,9 @@ impl Claim {
     /// Returns the usage of the run until now.
     pub(crate) fn spent(&self) -> Spent {
         Spent {
-            usage: self.record.usage,
-            turns: self.record.turns,
-            seconds: self.record.worked_seconds + self.begun.elapsed().as_secs(),
+            usage: self.record.worked.usage,
+            turns: self.record.worked.turns,
+            seconds: self.record.worked.worked_seconds + self.begun.elapsed().as_secs(),
         }
     }
 
@@ -113,7 +113,7 @@ impl Claim {
 
     /// Records the current plan in the journal.
     pub(crate) fn note_plan(&self) {
-        let plan = self.record.plan.as_ref();
+        let plan = self.record.planned.plan.as_ref();
         if let Some(plan) = plan.and_then(|plan| serde_json::to_value(plan).ok()) {
             self.note(Fact::PlanMade { plan });
         }
@@ -125,8 +125,8 @@ impl Claim {
         // match the redactor's patterns.
         let text = self.services.redactor.clean(&text.into()).into_string();
         self.note(Fact::Warned { text: text.clone() });
-        if !self.record.notes.contains(&text) {
-            self.record.notes.push(text);
+        if !self.record.thread.notes.contains(&text) {
+            self.record.thread.notes.push(text);
         }
     }
 }

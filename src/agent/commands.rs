@@ -30,7 +30,11 @@ pub(crate) async fn hear(run: &mut Run, chat: &mut Chat) -> Result<Option<Clean>
     chat.send_user_message(&text);
     // Saved together with the conversation that contains them.
     for words in mail.words {
-        run.claim.record.heard.insert(words.heard.key, words.heard.fingerprint);
+        run.claim
+            .record
+            .thread
+            .heard
+            .insert(words.heard.key, words.heard.fingerprint);
     }
     Ok(Some(text))
 }
@@ -38,8 +42,8 @@ pub(crate) async fn hear(run: &mut Run, chat: &mut Chat) -> Result<Option<Clean>
 /// Adds text that arrives during planning to the task, for the planner and for the work.
 pub(crate) async fn hear_while_planning(run: &mut Run, chat: &mut Chat) -> Result<(), Interruption> {
     if let Some(text) = hear(run, chat).await? {
-        run.claim.record.task_text.push('\n');
-        run.claim.record.task_text.push_str(text.as_str());
+        run.claim.record.planned.task_text.push('\n');
+        run.claim.record.planned.task_text.push_str(text.as_str());
     }
     Ok(())
 }
@@ -58,7 +62,7 @@ async fn obey(claim: &mut Claim, reporter: &mut Reporter, order: Order) -> Resul
 /// Lets the budgets count from here, with so many tokens; returns the answer.
 pub(crate) fn allow(claim: &mut Claim, tokens: u64) -> Page {
     let spent = claim.spent();
-    claim.record.allowance = Some(Allowance { tokens, spent });
+    claim.record.waiting.allowance = Some(Allowance { tokens, spent });
     replies::allowed(tokens)
 }
 
@@ -85,7 +89,7 @@ pub(crate) async fn has_obeyed(claim: &mut Claim, order: &Order) -> Result<(), I
     });
     match order.origin {
         Origin::Comment(heard) | Origin::AboveWords(heard) => {
-            claim.record.heard.insert(heard.key, heard.fingerprint);
+            claim.record.thread.heard.insert(heard.key, heard.fingerprint);
             claim.save().await
         }
         Origin::Request(request) => {

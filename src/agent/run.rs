@@ -13,6 +13,7 @@ use crate::agent::inbox::mailbox::Mailbox;
 use crate::agent::inbox::thread_watcher::ThreadWatcher;
 use crate::agent::open_workspace::RunWorkspace;
 use crate::agent::record::saved::Unreadable;
+use crate::agent::record::sections::RequestRecord;
 use crate::agent::record::stop::Stop;
 use crate::agent::record::{Failure, FailureKind, Record};
 use crate::agent::reporter::Reporter;
@@ -56,7 +57,7 @@ impl Run {
             run: Some(lease.run),
         };
         let (journal, about) = (services.journal.clone(), subject.clone());
-        let ledger = Ledger::new(record.refused.iter().cloned(), move |news| {
+        let ledger = Ledger::new(record.worked.refused.iter().cloned(), move |news| {
             journal.record(&about, tunnel::fact(news));
         });
         let stop = stop.child();
@@ -71,7 +72,7 @@ impl Run {
         let may_pause = matches!(thread, ReportTarget::Item { .. });
         let control_watcher = ControlWatcher::new(Arc::clone(&services), lease.run, may_pause, Arc::clone(&mailbox));
         if !matches!(stored.state, State::Queued | State::Planning) {
-            thread_watcher.open(record.heard.clone());
+            thread_watcher.open(record.thread.heard.clone());
         }
         Self {
             claim: Claim {
@@ -118,7 +119,10 @@ impl Run {
 /// anew would comment, pay and perhaps push a second time.
 fn unreadable(stored: &StoredRun, error: &Unreadable) -> Record {
     Record {
-        title: stored.title.clone(),
+        request: RequestRecord {
+            title: stored.title.clone(),
+            ..RequestRecord::default()
+        },
         failure: Some(Failure {
             kind: FailureKind::Task,
             text: format!(

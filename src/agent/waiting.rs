@@ -36,7 +36,7 @@ pub async fn attend(mut run: Run, not_before: Option<DateTime<Utc>>) -> Visited 
         .thread_watcher
         .lock()
         .await
-        .open(run.claim.record.heard.clone());
+        .open(run.claim.record.thread.heard.clone());
     run.inbox.listen_now().await;
     match run.inbox.mailbox.verdict() {
         // It is set aside already; a person is told so, a pause of all runs needs no answer.
@@ -86,10 +86,10 @@ async fn follow(run: &mut Run, is_put_back: bool) -> Result<bool, Interruption> 
         goes_on |= follow_order(&mut run.claim, &mut run.reporter, &order).await?;
     }
     // Approved in a process that was killed before it could resume the run.
-    goes_on |= matches!(run.claim.state, State::AwaitingApproval(_)) && run.claim.record.approval.is_some();
+    goes_on |= matches!(run.claim.state, State::AwaitingApproval(_)) && run.claim.record.delivered.approval.is_some();
     // The worker that resumes the run reads the text again, and passes it to the model.
     goes_on |= run.claim.state == State::AwaitingAnswer && words.iter().any(UserMessage::is_answer);
-    let was_for_file = matches!(&run.claim.record.paused, Some(paused) if paused.by == PausedBy::File);
+    let was_for_file = matches!(&run.claim.record.waiting.paused, Some(paused) if paused.by == PausedBy::File);
     let is_held = run.claim.services.store.is_paused().await?;
     goes_on |= was_for_file && !is_held;
     if goes_on && !is_held && run.claim.state.is_set_aside() {
@@ -133,7 +133,7 @@ async fn go_on(claim: &mut Claim, reporter: &mut Reporter) -> Result<(), Interru
         State::AwaitingApproval(_) => Signal::Approved,
         _ => Signal::Resumed,
     };
-    claim.record.paused = None;
+    claim.record.waiting.paused = None;
     claim.step(signal).await?;
     let shown = reporter.show_label(claim, claim.state, None).await;
     log(claim, shown);
@@ -142,7 +142,7 @@ async fn go_on(claim: &mut Claim, reporter: &mut Reporter) -> Result<(), Interru
 
 fn is_expired(claim: &Claim) -> bool {
     let days = TimeDelta::days(i64::from(claim.services.settings.steering.expire_days));
-    let since = claim.record.paused.as_ref().map(|paused| paused.at);
+    let since = claim.record.waiting.paused.as_ref().map(|paused| paused.at);
     claim.state.is_set_aside() && since.is_some_and(|since| Utc::now() - since > days)
 }
 

@@ -17,6 +17,7 @@ use super::producer::AdmitError;
 use crate::agent::record::Record;
 use crate::agent::record::follow_up::{Kind, Notes, Read, Round, Seen};
 use crate::agent::record::message::HeardComment;
+use crate::agent::record::sections::{RequestRecord, ThreadRecord};
 use crate::agent::text::comments;
 use crate::agent::text::replies;
 use crate::forge::watched::{Checks, FailedCheck, OpenChange};
@@ -247,7 +248,7 @@ impl Service {
         let runs = self.runs_since(&change.task, notes.since).await?;
         let mut rounds = 0_u32;
         for run in &runs {
-            let round = Record::read(run)?.round;
+            let round = Record::read(run)?.request.round;
             rounds += u32::from(round.is_some_and(|round| round.kind == kind));
         }
         let number = rounds.saturating_add(1);
@@ -269,9 +270,15 @@ impl Service {
         };
         let title = self.workshop.redactor.clean(&change.title).into_string();
         let record = Record {
-            title: title.clone(),
-            heard,
-            round: Some(round),
+            request: RequestRecord {
+                title: title.clone(),
+                round: Some(round),
+                ..RequestRecord::default()
+            },
+            thread: ThreadRecord {
+                heard,
+                ..ThreadRecord::default()
+            },
             ..Record::default()
         };
         let record = record.to_saved().map_err(AdmitError::record)?;

@@ -8,6 +8,7 @@ use uuid::Uuid;
 
 use super::Service;
 use crate::agent::record::outcome::RunOutcome;
+use crate::agent::record::sections::RequestRecord;
 use crate::agent::record::{LocalTask, Record};
 use crate::agent::reporter::destination::ReportTarget;
 use crate::agent::text::local_report;
@@ -44,8 +45,11 @@ impl Service {
         let first_line = local.text.trim().lines().next().unwrap_or_default();
         let title: String = self.clean(first_line).as_str().chars().take(72).collect();
         let record = Record {
-            title: title.clone(),
-            local: Some(local),
+            request: RequestRecord {
+                title: title.clone(),
+                local: Some(local),
+                ..RequestRecord::default()
+            },
             ..Record::default()
         };
         let record = record.to_saved()?;
@@ -64,14 +68,14 @@ impl Service {
         let mirror = Mirror::local(&settings.repository, &settings.state_dir, &run.to_string()).await?;
         let (mut changed, mut kept) = (Vec::new(), None);
         let mut diff = self.clean("");
-        if let (Some(base), Some(head)) = (&record.base, &record.head)
+        if let (Some(base), Some(head)) = (&record.planned.base, &record.delivered.head)
             && base.commit != *head
         {
             changed = mirror.changed(&base.commit, head).await?;
             let (patch, length) = mirror.patch(&base.commit, head).await?;
             let shown = self.shown(&patch, length).await?;
-            let is_applied =
-                matches!(ending, RunOutcome::Done { .. }) && record.local.as_ref().is_some_and(|local| !local.dry_run);
+            let is_applied = matches!(ending, RunOutcome::Done { .. })
+                && record.request.local.as_ref().is_some_and(|local| !local.dry_run);
             // A failure always keeps the patch: its text may name the file.
             kept = match ending {
                 RunOutcome::Failed(_) => Some(patch.clone()),

@@ -8,6 +8,7 @@ use super::Service;
 use super::forges::Connected;
 use crate::agent::record::follow_up::Notes;
 use crate::agent::record::saved::Unreadable;
+use crate::agent::record::sections::{RequestRecord, ThreadRecord};
 use crate::agent::record::vouched::VouchedItem;
 use crate::agent::record::{PausedBy, Record};
 use crate::agent::workspace::confidentiality::neutral_title;
@@ -82,11 +83,17 @@ impl Service {
             self.workshop.redactor.clean(&seen.title).into_string()
         };
         let record = Record {
-            title: title.clone(),
-            is_discreet,
-            trigger: Some(trigger),
-            vouched: Some(VouchedItem::of(&seen)),
-            heard: self.heard_before(&item.task).await?,
+            request: RequestRecord {
+                title: title.clone(),
+                is_discreet,
+                trigger: Some(trigger),
+                vouched: Some(VouchedItem::of(&seen)),
+                ..RequestRecord::default()
+            },
+            thread: ThreadRecord {
+                heard: self.heard_before(&item.task).await?,
+                ..ThreadRecord::default()
+            },
             ..Record::default()
         };
         let record = record.to_saved().map_err(AdmitError::record)?;
@@ -127,7 +134,7 @@ impl Service {
     pub(super) async fn heard_before(&self, task: &TaskId) -> Result<BTreeMap<CommentKey, Uuid>, AdmitError> {
         let before = self.workshop.store.runs(Some(task), 1).await?.pop();
         let record = before.map(|run| Record::read(&run)).transpose()?;
-        let mut heard = record.map(|record| record.heard).unwrap_or_default();
+        let mut heard = record.map(|record| record.thread.heard).unwrap_or_default();
         // Or while nobody worked on it.
         let followed = self.workshop.store.followed(task).await?;
         let notes = followed.and_then(|followed| serde_json::from_value::<Notes>(followed.notes).ok());
@@ -145,7 +152,7 @@ impl Service {
         let Some(stored) = store.run(run).await?.filter(|run| run.state.is_set_aside()) else {
             return Ok(());
         };
-        let paused = Record::read(&stored)?.paused;
+        let paused = Record::read(&stored)?.waiting.paused;
         let command = match paused.map(|paused| paused.by) {
             // Asked for anew, it gets its budget anew.
             Some(PausedBy::Limit(_)) => Command::Budget(self.config.budget.tokens.unwrap_or(u64::MAX)),

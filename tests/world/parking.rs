@@ -103,7 +103,7 @@ async fn what_stays_away_is_tried_ever_more_rarely_and_given_up_in_the_end() {
 
     let long_ago = Utc::now() - chrono::TimeDelta::hours(3);
     world
-        .rewrite_records(|record| record["parked_since"] = json!(long_ago))
+        .rewrite_records(|record| record["waiting"]["parked_since"] = json!(long_ago))
         .await;
     assert_eq!(
         world.run().await.stdout,

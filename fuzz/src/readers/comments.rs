@@ -62,10 +62,8 @@ pub fn comments(bytes: &[u8]) {
         "commits of a fork are never pushed",
         "To start a new run",
     ]);
-    let denied = Record {
-        denial: Some(part(2)),
-        ..record.clone()
-    };
+    let mut denied = record.clone();
+    denied.delivered.denial = Some(part(2));
     let stopped = replies::stopped(&part(0), Some(&saved), &denied, &settings, &part(1));
     judged(&stopped).has(&["The result was not approved", "To start a new run"]);
     judged(&comments::withdrawn(&part(1), &part(0)));
@@ -87,21 +85,20 @@ pub fn comments(bytes: &[u8]) {
 
 /// Returns the record of a run whose result waits for approval.
 fn held_back(record: &Record, part: &dyn Fn(usize) -> String) -> Record {
-    Record {
-        paused: Some(Paused {
-            by: PausedBy::Objections(Box::new(HeldResult {
-                objections: vec![
-                    HoldReason::Protected { path: part(0) },
-                    HoldReason::Protected { path: part(1) },
-                ],
-                diff: part(2),
-                ..HeldResult::default()
-            })),
-            at: chrono::DateTime::default(),
-            saved: None,
-        }),
-        ..record.clone()
-    }
+    let mut held = record.clone();
+    held.waiting.paused = Some(Paused {
+        by: PausedBy::Objections(Box::new(HeldResult {
+            objections: vec![
+                HoldReason::Protected { path: part(0) },
+                HoldReason::Protected { path: part(1) },
+            ],
+            diff: part(2),
+            ..HeldResult::default()
+        })),
+        at: chrono::DateTime::default(),
+        saved: None,
+    });
+    held
 }
 
 fn record(part: &dyn Fn(usize) -> String) -> Record {
@@ -110,28 +107,27 @@ fn record(part: &dyn Fn(usize) -> String) -> Record {
         description: part(number),
         ..Subtask::default()
     };
-    Record {
-        title: part(0),
-        plan: Some(Plan {
-            comment: part(0),
-            task_decomposition: TaskDecomposition {
-                subtasks: (0..3).map(subtask).collect(),
-                ..TaskDecomposition::default()
-            },
-            ..Plan::default()
-        }),
-        environment: Some(part(3)),
-        doing: part(1),
-        notes: vec![part(2), part(3)],
-        turns: 1,
-        summary: Some(part(1)),
-        paused: Some(Paused {
-            by: PausedBy::Question(part(2)),
-            at: chrono::DateTime::default(),
-            saved: Some(SavedWork::Branch(part(0))),
-        }),
-        ..Record::default()
-    }
+    let mut record = Record::default();
+    record.request.title = part(0);
+    record.planned.plan = Some(Plan {
+        comment: part(0),
+        task_decomposition: TaskDecomposition {
+            subtasks: (0..3).map(subtask).collect(),
+            ..TaskDecomposition::default()
+        },
+        ..Plan::default()
+    });
+    record.planned.environment = Some(part(3));
+    record.worked.doing = part(1);
+    record.thread.notes = vec![part(2), part(3)];
+    record.worked.turns = 1;
+    record.worked.summary = Some(part(1));
+    record.waiting.paused = Some(Paused {
+        by: PausedBy::Question(part(2)),
+        at: chrono::DateTime::default(),
+        saved: Some(SavedWork::Branch(part(0))),
+    });
+    record
 }
 
 fn settings() -> Settings {

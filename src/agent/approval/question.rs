@@ -53,7 +53,7 @@ pub(crate) async fn put_question(
     let (diff, unseen) = excerpt(claim, mirror, (base, head), &files).await?;
     let question = Question::new(digest, head.as_str());
     // What was allowed before was another result, or it would not be asked again.
-    let void = claim.record.approval.take();
+    let void = claim.record.delivered.approval.take();
     let changed = match &void {
         Some(grant) => changed_since(mirror, &grant.commit, head).await,
         None => Vec::new(),
@@ -64,7 +64,7 @@ pub(crate) async fn put_question(
         digest: question.digest.as_str().to_owned(),
     });
     let at = question.at;
-    claim.record.paused = Some(Paused {
+    claim.record.waiting.paused = Some(Paused {
         by: PausedBy::Objections(Box::new(HeldResult {
             is_void: void.is_some(),
             changed,
@@ -79,7 +79,7 @@ pub(crate) async fn put_question(
         at,
         saved: None,
     });
-    claim.record.set_aside += 1;
+    claim.record.waiting.set_aside += 1;
     Ok(())
 }
 
@@ -128,7 +128,7 @@ pub(crate) fn hear_approval(claim: &mut Claim, order: &Order, given: Option<&Beg
                 approver: grant.by.clone(),
                 digest: grant.digest.as_str().to_owned(),
             });
-            claim.record.approval = Some(grant);
+            claim.record.delivered.approval = Some(grant);
             (true, replies::approved(order.has_words()))
         }
         Err(refusal) => (false, replies::not_approved(refusal, &question.digest)),
@@ -148,12 +148,12 @@ pub(crate) fn hear_denial(claim: &mut Claim, order: &Order, reason: Option<&str>
             reason: reason.unwrap_or_default().to_owned(),
         });
     }
-    claim.record.denial = reason.map(|reason| claim.services.redactor.clean(reason).into_string());
+    claim.record.delivered.denial = reason.map(|reason| claim.services.redactor.clean(reason).into_string());
     Ok(())
 }
 
 fn open_question(claim: &Claim) -> Option<&Question> {
-    match &claim.record.paused.as_ref()?.by {
+    match &claim.record.waiting.paused.as_ref()?.by {
         PausedBy::Objections(held) => held.question.as_ref(),
         PausedBy::Person(_) | PausedBy::File | PausedBy::Limit(_) | PausedBy::Question(_) => None,
     }
@@ -170,8 +170,8 @@ fn is_later(claim: &Claim, order: &Order, question: &Question) -> bool {
             made.is_some_and(|(seconds, _)| seconds >= asked)
         }
         Origin::Comment(heard) | Origin::AboveWords(heard) => {
-            let marker = format!("{}:set-aside-{}", claim.lease.run, claim.record.set_aside);
-            let put = claim.record.comments.get(&marker).copied().flatten();
+            let marker = format!("{}:set-aside-{}", claim.lease.run, claim.record.waiting.set_aside);
+            let put = claim.record.thread.comments.get(&marker).copied().flatten();
             heard.key.kind == CommentKind::Comment && put.is_some_and(|put| heard.key.number > put.0)
         }
     }

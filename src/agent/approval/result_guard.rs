@@ -22,7 +22,10 @@ const MOST_LEAKS: usize = 1000;
 /// Returns true if delivery needs a person's approval, and puts the question. For a local task
 /// people see the result before it leaves their machine, so they only get a remark.
 pub(crate) async fn needs_approval(run: &mut Run) -> Result<bool, Interruption> {
-    let (Some(base), Some(head)) = (run.claim.record.base.clone(), run.claim.record.head.clone()) else {
+    let (Some(base), Some(head)) = (
+        run.claim.record.planned.base.clone(),
+        run.claim.record.delivered.head.clone(),
+    ) else {
         return Ok(false);
     };
     if !run.claim.record.has_changes() {
@@ -33,7 +36,7 @@ pub(crate) async fn needs_approval(run: &mut Run) -> Result<bool, Interruption> 
     if objections.shown.is_empty() {
         return Ok(false);
     }
-    if run.claim.record.local.is_some() {
+    if run.claim.record.request.local.is_some() {
         for line in objections.lines() {
             run.claim.warn(format!("Look at this: {line}."));
         }
@@ -43,6 +46,7 @@ pub(crate) async fn needs_approval(run: &mut Run) -> Result<bool, Interruption> 
     if run
         .claim
         .record
+        .delivered
         .approval
         .as_ref()
         .is_some_and(|grant| grant.digest == digest)

@@ -66,13 +66,13 @@ pub(crate) async fn get_response(claim: &mut Claim, chat: &mut Chat) -> Result<R
     check_limits(claim).await?;
     let begun = Instant::now();
     let reply = chat.get_response().await?;
-    claim.record.turns += 1;
-    claim.record.usage += reply.usage;
+    claim.record.worked.turns += 1;
+    claim.record.worked.usage += reply.usage;
     book(claim, &reply.usage).await?;
-    claim.record.postponed = 0;
-    claim.record.parked_since = None;
+    claim.record.waiting.postponed = 0;
+    claim.record.waiting.parked_since = None;
     claim.note(Fact::ModelCalled {
-        turn: claim.record.turns,
+        turn: claim.record.worked.turns,
         input: reply.usage.input,
         output: reply.usage.output,
         cached: reply.usage.cached,
@@ -85,7 +85,7 @@ pub(crate) async fn get_response(claim: &mut Claim, chat: &mut Chat) -> Result<R
 /// If the budget of the run, or the daily budget of all runs, is used up.
 pub(crate) async fn check_limits(claim: &Claim) -> Result<(), Interruption> {
     let settings = &claim.services.settings;
-    let allowance = claim.record.allowance.as_ref();
+    let allowance = claim.record.waiting.allowance.as_ref();
     if let Some(text) = settings.budget.exceeded(settings.max_turns, &claim.spent(), allowance) {
         return Err(Interruption::limit(text));
     }

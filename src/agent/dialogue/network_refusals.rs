@@ -27,5 +27,5 @@ pub(crate) fn note_refused(claim: &mut Claim, ledger: &Ledger) {
         let host = refusal.destination.host.to_string();
         redactor.clean(&host).as_str() == host
     };
-    claim.record.refused = ledger.all().into_iter().filter(is_clean).collect();
+    claim.record.worked.refused = ledger.all().into_iter().filter(is_clean).collect();
 }

@@ -139,14 +139,14 @@ pub(crate) fn count_refusals(
     has_success: bool,
 ) -> Result<(), Interruption> {
     if has_success {
-        claim.record.refusals.clear();
+        claim.record.worked.refusals.clear();
     }
     let Some(first) = refused.first().filter(|_| !has_success) else {
         return Ok(());
     };
     let reason = claim.services.redactor.clean(&first.reason).into_string();
-    claim.record.refusals.push(reason);
-    let refusals = &claim.record.refusals;
+    claim.record.worked.refusals.push(reason);
+    let refusals = &claim.record.worked.refusals;
     if refusals.len() >= MOST {
         let named: Vec<String> = refusals
             .iter()

@@ -35,7 +35,7 @@ pub(crate) async fn revise_plan_as_wished(
 }
 
 fn may_revise_plan(claim: &Claim) -> bool {
-    claim.record.former_plans.len() < claim.services.settings.planning.replanning.max_revisions
+    claim.record.planned.former_plans.len() < claim.services.settings.planning.replanning.max_revisions
 }
 
 /// Asks for a revised plan in a copy of the conversation, and adopts it; does nothing if the
@@ -46,7 +46,7 @@ pub(crate) async fn revise_plan(
     chat: &mut Chat,
     reason: &str,
 ) -> Result<(), Interruption> {
-    let Some(old) = claim.record.plan.clone().filter(|_| may_revise_plan(claim)) else {
+    let Some(old) = claim.record.planned.plan.clone().filter(|_| may_revise_plan(claim)) else {
         return Ok(());
     };
     let most_subtasks = claim.services.settings.planning.max_subtasks;
@@ -73,13 +73,13 @@ pub(crate) async fn revise_plan(
     dialogue::tell(claim, chat, &prompt::revised(&new));
     // A subtask stays finished if the new plan has it unchanged.
     let stays = |id: &String| old.subtask(id).is_some_and(|before| new.subtask(id) == Some(before));
-    claim.record.finished_subtasks.retain(stays);
-    claim.record.plan = Some(Plan {
+    claim.record.worked.finished_subtasks.retain(stays);
+    claim.record.planned.plan = Some(Plan {
         // The container is already running.
         selected_environment: old.selected_environment.clone(),
         ..new
     });
-    claim.record.former_plans.push(old);
+    claim.record.planned.former_plans.push(old);
     claim.note_plan();
     dialogue::save(claim, chat).await?;
     reporter.show_progress(claim).await

@@ -232,7 +232,7 @@ async fn cut_for_window(claim: &Claim, text: String, most: usize) -> String {
     if text.len() <= most {
         return text;
     }
-    claim.outputs.keep(claim.record.turns, &text).await;
+    claim.outputs.keep(claim.record.worked.turns, &text).await;
     excerpt::middle_cut(&text, most, None)
 }
 

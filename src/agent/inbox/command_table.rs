@@ -57,7 +57,7 @@ pub(crate) enum WaitsOn {
 impl WaitsOn {
     /// Returns what a run in `state` with this record waits for.
     pub(crate) fn of(state: State, record: &Record) -> Self {
-        let is_limited = matches!(&record.paused, Some(paused) if matches!(paused.by, PausedBy::Limit(_)));
+        let is_limited = matches!(&record.waiting.paused, Some(paused) if matches!(paused.by, PausedBy::Limit(_)));
         match state {
             State::AwaitingApproval(_) => Self::Approval,
             _ if is_limited => Self::Budget,

@@ -42,15 +42,15 @@ impl Inbox {
         let mut has_commands = false;
         let mut for_model = Vec::new();
         for comment in &comments {
-            if watcher.is_new_command(comment, &claim.record.heard) {
+            if watcher.is_new_command(comment, &claim.record.thread.heard) {
                 has_commands = true;
                 continue;
             }
             let heard = HeardComment::of(comment);
-            claim.record.heard.insert(heard.key, heard.fingerprint);
+            claim.record.thread.heard.insert(heard.key, heard.fingerprint);
             for_model.extend(message::for_model(comment));
         }
-        watcher.open(claim.record.heard.clone());
+        watcher.open(claim.record.thread.heard.clone());
         if !has_commands {
             watcher.has_looked();
         }

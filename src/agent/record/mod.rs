@@ -8,148 +8,38 @@ pub mod message; // messages of people to a run
 pub mod stop; // cancellation in two degrees
 pub mod interruption; // why a stage ended without its result
 pub mod outcome; // how the work on a run ended
+pub mod sections; // the parts of a record
 pub mod saved; // reads and writes saved records of every version
 pub(crate) mod redaction; // takes secrets out of what is saved
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
-use uuid::Uuid;
 
-use crate::agent::record::budget::Allowance;
-use crate::agent::record::follow_up::Round;
 use crate::agent::record::hold_reason::{HoldReason, Unlisted};
-use crate::agent::record::vouched::VouchedItem;
+use crate::agent::record::sections::{
+    DeliveryRecord, PlanningRecord, PreparationRecord, RequestRecord, ThreadRecord, VerificationRecord, WaitingRecord,
+    WorkRecord,
+};
+use crate::approval::Question;
 use crate::approval::extent::Extent;
-use crate::approval::{Grant, Question};
-use crate::conversation::Usage;
-use crate::egress::Refusal;
-use crate::evidence::check::{Before, Checked};
-use crate::evidence::difference::Finding;
-use crate::evidence::repair::Repairs;
-use crate::forge::{Change, CommentId, CommentKey, Deed};
-use crate::plan::Plan;
+use crate::evidence::check::Checked;
 use crate::repository::CommitId;
-use crate::rules::Rules;
-use crate::workspace::base::Base;
-use crate::workspace::set_up::dependencies::Dependencies;
 
 /// The saved state of a run, apart from its stage and its conversation.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Record {
-    pub title: String,
-    /// The person who set the label; `None` for a run that was not started by a label.
-    pub trigger: Option<Deed>,
-    /// The item's text and head commit when the label was accepted.
-    pub vouched: Option<VouchedItem>,
-    /// Whether more people can read what is pushed than can read the item; then no text of the item
-    /// may appear in it.
-    pub is_discreet: bool,
-    /// Set for a run that follows up on one of the program's own pull/merge requests.
-    pub round: Option<Round>,
-    /// Set for a task from the command line, which has no forge.
-    pub local: Option<LocalTask>,
-    pub started_at: Option<DateTime<Utc>>,
-    /// Clone address of the fork that the run works in; `None` for the item's own repository.
-    pub fork: Option<String>,
-    /// The commit and branch that the work starts from, and the branch that it goes to.
-    pub base: Option<Base>,
-    pub plan: Option<Plan>,
-    pub environment: Option<String>,
-    /// The task as shown to the model: the item and its comments when the run began.
-    pub task_text: String,
-    /// Rule that restricts the run to local models; decided when it began and never withdrawn.
-    pub local_only: Option<String>,
-    /// The project's rules, as read from its base branch when the run began.
-    pub rules: Rules,
-    /// Number of times the model was told that its changes touch files excluded by the rules.
-    pub reminders: u32,
-    /// Report on the plan's set-up commands, for the model.
-    pub setup: String,
-    /// Duration of the set-up commands, if they were run.
-    pub set_up_milliseconds: u64,
-    /// Successful commands of the model that did nothing but install dependencies.
-    pub installed: Vec<String>,
-    /// Set-up commands that the model added to the plan's.
-    pub added_set_up: Vec<String>,
-    /// Whether the conversation uses native tool calls; decided once for the run.
-    pub native: Option<bool>,
-    /// The model's latest comment on what it is doing.
-    pub doing: String,
-    /// The container that holds the whole project after its set-up. Any other container of the run
-    /// was left incomplete by a process that was stopped.
-    pub container: Option<String>,
-    /// Whether the container replaced one that the model worked in, and the model was not told yet.
-    pub is_replacement: bool,
-    /// Number of containers that were lost.
-    pub losses: u32,
-    /// Remarks for people, such as a default that was used or a check that was skipped.
-    pub notes: Vec<String>,
-    /// Inputs of the set-up; `None` if its result is neither saved nor reused.
-    pub dependencies: Option<Dependencies>,
-    /// Network destinations that the container was refused.
-    pub refused: BTreeSet<Refusal>,
-    /// Refusals by rules in consecutive replies, since a tool call last succeeded.
-    pub refusals: Vec<String>,
-    pub turns: u32,
-    pub usage: Usage,
-    /// Seconds that workers spent on the run before the current one claimed it.
-    pub worked_seconds: u64,
-    /// The model's closing summary.
-    pub summary: Option<String>,
-    pub checks: Vec<Checked>,
-    /// State of the work that the checks were run on.
-    pub checked: Option<Work>,
-    /// Container that the checks were run in.
-    pub checked_in: Option<CheckedIn>,
-    /// Result of the project's tests on the base; they are run there once, and only if they fail
-    /// afterwards.
-    pub before: Option<Before>,
-    pub repair: Repairs,
-    /// Number of the model's turns when it was last sent back to work.
-    pub sent_back_at: Option<u32>,
-    /// Findings in the diff that the task did not ask for.
-    pub findings: Vec<Finding>,
-    /// Whether the model was asked about the findings.
-    pub asked_about_findings: bool,
-    /// The accepted result, kept in the mirror: the base if nothing changed, `None` while the model
-    /// works.
-    pub head: Option<CommitId>,
-    /// The result that a person approved for delivery, whatever its hold reasons.
-    pub approval: Option<Grant>,
-    /// The reason a person gave for denying approval.
-    pub denial: Option<String>,
-    pub change: Option<Change>,
-    /// Comments by marker; `None` means that the comment was about to be posted when this was
-    /// saved.
-    pub comments: BTreeMap<String, Option<CommentId>>,
+    pub request: RequestRecord,
+    pub planned: PlanningRecord,
+    pub prepared: PreparationRecord,
+    pub worked: WorkRecord,
+    pub verified: VerificationRecord,
+    pub delivered: DeliveryRecord,
+    pub waiting: WaitingRecord,
+    pub thread: ThreadRecord,
     pub failure: Option<Failure>,
-    /// Number of consecutive postponements.
-    pub postponed: u32,
-    /// Start of the current series of postponements.
-    pub parked_since: Option<DateTime<Utc>>,
-    /// Set while the run waits for a remote service; shown to people.
-    pub parked: Option<Parked>,
-    /// Comments that the model or the program has read, with the fingerprint of their text.
-    pub heard: BTreeMap<CommentKey, Uuid>,
-    /// Set while the run is paused.
-    pub paused: Option<Paused>,
-    /// Number of times the run was paused for people.
-    pub set_aside: u32,
-    /// The last label that was set on the item.
-    pub shown: Option<String>,
-    /// Tokens that a person granted beyond the configured budget.
-    pub allowance: Option<Allowance>,
-    /// Branches that unfinished work was pushed to, the run's own or others, with the commits that
-    /// were pushed or were about to be, newest last.
-    pub unfinished: BTreeMap<String, Vec<CommitId>>,
-    /// Subtasks that the model marked as finished.
-    pub finished_subtasks: BTreeSet<String>,
-    /// Plans that were replaced by a revision, oldest first.
-    pub former_plans: Vec<Plan>,
 }
 
 /// A wait that ends without action by people.
@@ -312,18 +202,21 @@ impl Record {
 
     /// Returns true if every check passed, or failed for a reason outside the work.
     pub fn passes_checks(&self) -> bool {
-        !self.checks.iter().any(Checked::is_open)
+        !self.verified.checks.iter().any(Checked::is_open)
     }
 
     /// Returns true if tests were deleted or are no longer run.
     pub fn takes_tests_away(&self) -> bool {
-        self.findings.iter().any(|finding| finding.kind.takes_tests_away())
+        self.verified
+            .findings
+            .iter()
+            .any(|finding| finding.kind.takes_tests_away())
     }
 
     /// Returns true if there is an accepted change to deliver, by this run or by an earlier one
     /// that was interrupted.
     pub fn has_changes(&self) -> bool {
-        match (&self.base, &self.head) {
+        match (&self.planned.base, &self.delivered.head) {
             (Some(base), Some(head)) => base.holds_work || base.commit != *head,
             _ => false,
         }

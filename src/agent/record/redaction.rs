@@ -13,20 +13,20 @@ use crate::secret::Redactor;
 /// Fields of the record that contain text by people or the model. The others are redacted where
 /// they are made, or are names by which something is looked up.
 const WORDS: [&str; 8] = [
-    "title",
-    "task_text",
-    "plan",
-    "former_plans",
-    "setup",
-    "checks",
-    "before",
-    "repair",
+    "/request/title",
+    "/planned/task_text",
+    "/planned/plan",
+    "/planned/former_plans",
+    "/prepared/setup",
+    "/verified/checks",
+    "/verified/before",
+    "/verified/repair",
 ];
 
 /// Redacts a record before it is saved.
 pub(crate) fn clean_record(redactor: &Redactor, record: &mut Value) {
     for part in WORDS {
-        if let Some(words) = record.get_mut(part) {
+        if let Some(words) = record.pointer_mut(part) {
             clean_words(redactor, words);
         }
     }

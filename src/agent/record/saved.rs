@@ -3,7 +3,7 @@
 //! An unreadable record is an error that names run and field. An empty one in its place would
 //! answer comments, push or pay a second time.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::agent::record::Record;
 use crate::store::{Run as StoredRun, Store, StoreError};
@@ -14,7 +14,94 @@ type Step = fn(&mut Value);
 
 /// The steps from each version to the next, the first from the records of 0.1.0, which had no
 /// number. A change to the form of [`Record`] that old records do not read as adds one here.
-const STEPS: [Step; 1] = [|_| {}];
+const STEPS: [Step; 2] = [|_| {}, into_sections];
+
+/// The section that each field of version 1 went to.
+const SECTIONS: [(&str, &[&str]); 8] = [
+    (
+        "request",
+        &[
+            "title",
+            "trigger",
+            "vouched",
+            "is_discreet",
+            "round",
+            "local",
+            "local_only",
+        ],
+    ),
+    (
+        "planned",
+        &[
+            "started_at",
+            "fork",
+            "base",
+            "plan",
+            "former_plans",
+            "environment",
+            "task_text",
+            "rules",
+            "dependencies",
+        ],
+    ),
+    (
+        "prepared",
+        &["setup", "set_up_milliseconds", "container", "is_replacement", "losses"],
+    ),
+    (
+        "worked",
+        &[
+            "native",
+            "doing",
+            "turns",
+            "usage",
+            "worked_seconds",
+            "installed",
+            "added_set_up",
+            "reminders",
+            "refusals",
+            "refused",
+            "summary",
+            "finished_subtasks",
+        ],
+    ),
+    (
+        "verified",
+        &[
+            "checks",
+            "checked",
+            "checked_in",
+            "before",
+            "repair",
+            "sent_back_at",
+            "findings",
+            "asked_about_findings",
+        ],
+    ),
+    ("delivered", &["head", "approval", "denial", "change", "unfinished"]),
+    (
+        "waiting",
+        &[
+            "postponed",
+            "parked_since",
+            "parked",
+            "paused",
+            "set_aside",
+            "allowance",
+        ],
+    ),
+    ("thread", &["comments", "heard", "shown", "notes"]),
+];
+
+/// Moves the fields of version 1, which stood side by side, into their sections.
+fn into_sections(saved: &mut Value) {
+    let Some(flat) = saved.as_object_mut() else { return };
+    for (section, fields) in SECTIONS {
+        let fields = fields.iter().filter_map(|field| flat.remove_entry(*field));
+        let fields: Map<String, Value> = fields.collect();
+        flat.insert(section.to_owned(), fields.into());
+    }
+}
 
 /// The version of the records that this program writes.
 const VERSION: u64 = STEPS.len() as u64;
@@ -112,21 +199,19 @@ mod tests {
 
     #[test]
     fn what_is_saved_is_read_back_and_a_record_without_a_version_is_the_first() {
-        let record = Record {
-            turns: 3,
-            ..Record::default()
-        };
+        let mut record = Record::default();
+        record.worked.turns = 3;
         let saved = record.to_saved().unwrap();
         assert_eq!(saved["version"], VERSION);
         for saved in [saved, json!({ "turns": 3 })] {
-            assert_eq!(Record::read(&stored(saved)).unwrap().turns, 3);
+            assert_eq!(Record::read(&stored(saved)).unwrap().worked.turns, 3);
         }
     }
 
     #[test]
     fn what_cannot_be_read_is_named_and_never_empty() {
-        assert_eq!(unreadable(json!({ "turns": "many" })), "turns");
-        assert_eq!(unreadable(json!({ "base": { "commit": 7 } })), "base.commit");
+        assert_eq!(unreadable(json!({ "turns": "many" })), "worked.turns");
+        assert_eq!(unreadable(json!({ "base": { "commit": 7 } })), "planned.base.commit");
         assert_eq!(unreadable(json!({ "version": VERSION + 1 })), "version");
         assert_eq!(unreadable(json!({ "version": "new" })), "version");
         assert_eq!(unreadable(json!([])), "version");
@@ -143,7 +228,8 @@ mod tests {
         assert_eq!(bring_all_up_to_date(&store).await.unwrap(), 250);
         assert_eq!(bring_all_up_to_date(&store).await.unwrap(), 0);
         for run in store.unfinished().await.unwrap() {
-            assert_eq!(run.record, json!({ "turns": 3, "version": VERSION }));
+            assert_eq!(run.record["worked"], json!({ "turns": 3 }));
+            assert_eq!(run.record["version"], VERSION);
         }
     }
 }

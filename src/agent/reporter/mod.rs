@@ -94,7 +94,7 @@ impl Reporter {
             ReportTarget::Terminal { .. } => return Ok(()),
         };
         let marker = format!("{}:{what}", claim.lease.run);
-        let known = claim.record.comments.get(&marker).copied();
+        let known = claim.record.thread.comments.get(&marker).copied();
         let search_first = known == Some(None);
         let post = Post {
             marker: &marker,
@@ -113,10 +113,10 @@ impl Reporter {
             };
         }
         // Saved before posting, so that a process that takes over after a crash searches first.
-        claim.record.comments.insert(marker.clone(), None);
+        claim.record.thread.comments.insert(marker.clone(), None);
         claim.save().await?;
         let comment = forge.comment(&task, &post).await?;
-        claim.record.comments.insert(marker.clone(), Some(comment));
+        claim.record.thread.comments.insert(marker.clone(), Some(comment));
         claim.save().await?;
         claim.note(Fact::Commented { marker });
         Ok(())
@@ -136,7 +136,12 @@ impl Reporter {
         let wanted = labels.showing(state);
         // Without the item's labels those that this program set last are assumed, of which the
         // latest may not have been saved.
-        let shown = claim.record.shown.clone().unwrap_or_else(|| labels.processing.clone());
+        let shown = claim
+            .record
+            .thread
+            .shown
+            .clone()
+            .unwrap_or_else(|| labels.processing.clone());
         let is_there = carried.map_or(shown == wanted, |carried| carried.iter().any(|label| label == wanted));
         let last_shown = [labels.processing.clone(), shown];
         let carried = carried.unwrap_or(&last_shown);
@@ -166,14 +171,14 @@ impl Reporter {
                 removed: Some(label.clone()),
             });
         }
-        claim.record.shown = Some(wanted.to_owned());
+        claim.record.thread.shown = Some(wanted.to_owned());
         Ok(())
     }
 
     /// Returns true if the label for `state` was the last one set on the item.
     pub(crate) fn is_shown(&self, claim: &Claim, state: State) -> bool {
         match &self.destination {
-            ReportTarget::Item { labels, .. } => claim.record.shown.as_deref() == Some(labels.showing(state)),
+            ReportTarget::Item { labels, .. } => claim.record.thread.shown.as_deref() == Some(labels.showing(state)),
             ReportTarget::Terminal { .. } => true,
         }
     }

@@ -70,7 +70,7 @@ impl Reporter {
 
     /// Removes the display of a wait, because the run continues.
     pub(crate) async fn show_that_it_goes_on(&mut self, claim: &mut Claim) {
-        if claim.record.parked.take().is_none() {
+        if claim.record.waiting.parked.take().is_none() {
             return;
         }
         let shown = async {
@@ -83,7 +83,7 @@ impl Reporter {
     }
 
     async fn show_at_once(&mut self, claim: &mut Claim, state: State) -> Result<(), Interruption> {
-        claim.record.doing.clear();
+        claim.record.worked.doing.clear();
         if let Some(waiting) = self.pending.take() {
             waiting.take_back().await;
         }
@@ -100,8 +100,9 @@ impl Reporter {
         let ReportTarget::Item { labels, .. } = &self.destination else {
             return None;
         };
-        let is_quiet =
-            claim.record.round.is_some() && claim.record.parked.is_none() && !self.has_progress_comment(claim);
+        let is_quiet = claim.record.request.round.is_some()
+            && claim.record.waiting.parked.is_none()
+            && !self.has_progress_comment(claim);
         (!is_quiet).then(|| comments::progress(claim.lease.run, state, &claim.record, &claim.services.settings, labels))
     }
 
@@ -110,11 +111,11 @@ impl Reporter {
     }
 
     fn has_progress_comment(&self, claim: &Claim) -> bool {
-        claim.record.comments.contains_key(&self.marker(claim))
+        claim.record.thread.comments.contains_key(&self.marker(claim))
     }
 
     fn progress_comment(&self, claim: &Claim) -> Option<CommentId> {
-        claim.record.comments.get(&self.marker(claim)).copied().flatten()
+        claim.record.thread.comments.get(&self.marker(claim)).copied().flatten()
     }
 
     fn edit_later(&mut self, claim: &mut Claim, comment: CommentId, page: &Page, due: Instant) {
@@ -146,7 +147,7 @@ impl Reporter {
     /// (at least 5 s), so that a long run does not cost hundreds of requests. An error of the forge
     /// is logged and ignored.
     pub(crate) async fn say_what_is_going_on(&mut self, claim: &mut Claim, comment: &str) {
-        claim.record.doing = claim.services.redactor.clean(comment.trim()).into_string();
+        claim.record.worked.doing = claim.services.redactor.clean(comment.trim()).into_string();
         if matches!(self.destination, ReportTarget::Terminal { .. }) {
             self.tell_terminal(claim, comment);
             return;

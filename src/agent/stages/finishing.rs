@@ -74,7 +74,7 @@ async fn release(claim: &Claim, until: Option<DateTime<Utc>>) {
 /// The container has more than the store knows, so it stays for the process that resumes the run.
 /// The container of a local task is removed, since nobody resumes that.
 async fn unsaved(run: &mut Run) -> RunOutcome {
-    if run.claim.record.local.is_none() {
+    if run.claim.record.request.local.is_none() {
         open::leave_container(run).await;
     }
     RunOutcome::Unsaved
@@ -83,7 +83,7 @@ async fn unsaved(run: &mut Run) -> RunOutcome {
 /// Saves the work for the next process. A local task is stopped instead: it ends with the command
 /// that started it.
 async fn interrupt(run: &mut Run) -> RunOutcome {
-    if run.claim.record.local.is_some() {
+    if run.claim.record.request.local.is_some() {
         return conclude(run, Signal::StopAsked, RunOutcome::Interrupted).await;
     }
     save_or_log(run).await;
@@ -94,25 +94,26 @@ async fn interrupt(run: &mut Run) -> RunOutcome {
 
 async fn postpone(run: &mut Run, until: DateTime<Utc>, reason: &str) -> RunOutcome {
     let now = Utc::now();
-    let since = *run.claim.record.parked_since.get_or_insert(now);
+    let since = *run.claim.record.waiting.parked_since.get_or_insert(now);
     let hours = run.claim.services.settings.steering.give_up_hours;
-    if run.claim.record.local.is_some() {
+    if run.claim.record.request.local.is_some() {
         return fail(run, Failure::of_task(reason)).await;
     }
     if now - since >= TimeDelta::hours(i64::from(hours)) {
         let text = format!("{reason}; it was tried again and again for {hours} hours (steering.give_up_hours)");
         return fail(run, Failure::of_task(text)).await;
     }
-    run.claim.record.postponed += 1;
-    let wait = now + TimeDelta::minutes((1_i64 << run.claim.record.postponed.min(10)).min(LONGEST_WAIT_MINUTES));
+    run.claim.record.waiting.postponed += 1;
+    let wait =
+        now + TimeDelta::minutes((1_i64 << run.claim.record.waiting.postponed.min(10)).min(LONGEST_WAIT_MINUTES));
     if until > wait {
         // Waiting until the announced time does not count as a failed retry.
-        run.claim.record.parked_since = Some(until);
+        run.claim.record.waiting.parked_since = Some(until);
     }
     let until = until.max(wait);
     save_or_log(run).await;
     rescue::set_work_aside(run).await;
-    run.claim.record.parked = Some(Parked {
+    run.claim.record.waiting.parked = Some(Parked {
         until,
         reason: run.claim.services.redactor.clean(reason).into_string(),
     });
@@ -131,7 +132,7 @@ async fn postpone(run: &mut Run, until: DateTime<Utc>, reason: &str) -> RunOutco
 /// Sets the run aside until a person, the end of a pause of all runs or the clock lets it go on.
 async fn pause(run: &mut Run, by: PausedBy, order: Option<Box<Order>>) -> RunOutcome {
     let by_limit = match &by {
-        PausedBy::Limit(text) if run.claim.record.local.is_some() => {
+        PausedBy::Limit(text) if run.claim.record.request.local.is_some() => {
             return fail(run, Failure::of_task(text)).await;
         }
         PausedBy::Limit(_) => true,
@@ -139,12 +140,12 @@ async fn pause(run: &mut Run, by: PausedBy, order: Option<Box<Order>>) -> RunOut
     };
     save_or_log(run).await;
     let saved = rescue::set_work_aside(run).await;
-    run.claim.record.paused = Some(Paused {
+    run.claim.record.waiting.paused = Some(Paused {
         by,
         at: Utc::now(),
         saved,
     });
-    run.claim.record.set_aside += 1;
+    run.claim.record.waiting.set_aside += 1;
     if run.claim.state == State::Queued
         && let Err(interruption) = run.claim.step(Signal::Claimed).await
         && !matches!(interruption, Interruption::Interrupted)
@@ -176,7 +177,7 @@ pub(crate) async fn show_set_aside(run: &mut Run) {
     };
     let told = async {
         if let Some(text) = replies::set_aside(&run.claim.record, &run.claim.services.settings) {
-            let name = format!("set-aside-{}", run.claim.record.set_aside);
+            let name = format!("set-aside-{}", run.claim.record.waiting.set_aside);
             run.reporter.say(&mut run.claim, &name, &text).await?;
         }
         let state = run.claim.state;
@@ -194,8 +195,14 @@ pub(crate) async fn show_set_aside(run: &mut Run) {
 
 /// Ends a run that a person stopped; its work is pushed to a branch.
 async fn stop(run: &mut Run, order: &Order) -> RunOutcome {
-    if run.claim.record.local.is_none() {
-        let shown_before = run.claim.record.paused.as_ref().and_then(|paused| paused.saved.clone());
+    if run.claim.record.request.local.is_none() {
+        let shown_before = run
+            .claim
+            .record
+            .waiting
+            .paused
+            .as_ref()
+            .and_then(|paused| paused.saved.clone());
         let shown_before = shown_before.filter(|saved| matches!(saved, SavedWork::Branch(_)));
         let saved = rescue::rescue(run).await.or(shown_before);
         let trigger = match &run.reporter.destination {
@@ -223,7 +230,7 @@ async fn withdraw(run: &mut Run, reason: &str, item_exists: bool) -> RunOutcome 
     run.claim.note(Fact::Warned {
         text: format!("stopped: {reason}"),
     });
-    if run.claim.record.fork.is_some() {
+    if run.claim.record.planned.fork.is_some() {
         // The fork's mirror has the only copy, and is removed with the run.
         rescue::rescue(run).await;
     }
@@ -281,6 +288,7 @@ async fn show_failure(run: &mut Run, failure: &Failure) -> Result<(), Interrupti
     let shown_before = run
         .claim
         .record
+        .delivered
         .unfinished
         .keys()
         .next_back()

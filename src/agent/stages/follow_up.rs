@@ -20,14 +20,14 @@ use crate::markdown::visible;
 /// later ones. `None` if the run is not a follow-up.
 pub(crate) async fn words_of_round(run: &mut Run, comments: &[Comment]) -> Result<Option<Vec<Comment>>, Interruption> {
     let (Some(mut round), ReportTarget::Item { forge, .. }) =
-        (run.claim.record.round.clone(), &run.reporter.destination)
+        (run.claim.record.request.round.clone(), &run.reporter.destination)
     else {
         return Ok(None);
     };
     let forge = Arc::clone(forge);
     let mut words = Vec::new();
     for comment in comments {
-        let is_new = !message::HeardComment::of(comment).is_in(&run.claim.record.heard);
+        let is_new = !message::HeardComment::of(comment).is_in(&run.claim.record.thread.heard);
         let is_wanted = round.comments.contains(&comment.key) || is_new;
         let Some(said) = message::for_model(comment).filter(|_| is_wanted && !comment.is_approval) else {
             continue;
@@ -45,14 +45,14 @@ pub(crate) async fn words_of_round(run: &mut Run, comments: &[Comment]) -> Resul
         }
     }
     // Recorded, so that a process that plans again after a crash knows which comments are new.
-    run.claim.record.round = Some(round);
+    run.claim.record.request.round = Some(round);
     Ok(Some(words))
 }
 
 /// Registers the opened pull/merge request to be watched. Idempotent.
 pub(crate) async fn register_follow_up(claim: &Claim, reporter: &Reporter) -> Result<(), Interruption> {
     let store = &claim.services.store;
-    let number = claim.record.change.as_ref().map(|change| change.number);
+    let number = claim.record.delivered.change.as_ref().map(|change| change.number);
     let (Some(number), ReportTarget::Item { forge, .. }) = (number, &reporter.destination) else {
         return Ok(());
     };

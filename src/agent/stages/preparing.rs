@@ -14,14 +14,14 @@ pub(crate) async fn prepare(run: &mut Run) -> Result<Signal, Interruption> {
     run.inbox.listen_when_due().await;
     run.reporter.show_progress(&mut run.claim).await?;
     let is_set_up = open::open_workspace(run).await?.workspace.set_up().is_some();
-    run.claim.record.setup = if is_set_up {
+    run.claim.record.prepared.setup = if is_set_up {
         open::open_workspace(run).await?.workspace.end_set_up().await?;
         set_up::done_before(&run.claim)
     } else {
         let opened = open::open_workspace(run).await?;
         let (workspace, toolbox) = (Arc::clone(&opened.workspace), Arc::clone(&opened.toolbox));
         let set_up = set_up::set_up(run, &workspace, &toolbox).await?;
-        let took = Duration::from_millis(run.claim.record.set_up_milliseconds);
+        let took = Duration::from_millis(run.claim.record.prepared.set_up_milliseconds);
         let worth_keeping = Duration::from_secs(run.claim.services.containers.config.snapshots.after_seconds);
         if set_up.is_whole && took >= worth_keeping {
             open::keep_set_up(run).await;

@@ -67,9 +67,9 @@ pub(crate) async fn read_rules(
         (Some(wanted), Some(default)) if wanted != default => {
             // The author of a request can select any branch as its base, even an old one.
             read_rules_of(claim, &mirror, &default).await?;
-            let default = std::mem::take(&mut claim.record.rules);
+            let default = std::mem::take(&mut claim.record.planned.rules);
             read_rules_of(claim, &mirror, &wanted).await?;
-            claim.record.rules.restrict_by(&default);
+            claim.record.planned.rules.restrict_by(&default);
             Ok(())
         }
         (Some(commit), _) | (None, Some(commit)) => read_rules_of(claim, &mirror, &commit).await,
@@ -79,7 +79,7 @@ pub(crate) async fn read_rules(
 
 /// Returns the rules for the system prompts.
 pub(crate) fn rules_prompt(claim: &Claim) -> String {
-    shown(claim.lease.run, &claim.record.rules)
+    shown(claim.lease.run, &claim.record.planned.rules)
 }
 
 /// Reads the rules of a commit into the record.
@@ -99,7 +99,7 @@ pub(crate) async fn read_rules_of(claim: &mut Claim, mirror: &Mirror, commit: &C
         }
     }
     rules.texts = bounded(claim, texts);
-    claim.record.rules = rules;
+    claim.record.planned.rules = rules;
     Ok(())
 }
 

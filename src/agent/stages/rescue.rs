@@ -41,7 +41,7 @@ pub(crate) async fn set_work_aside(run: &mut Run) -> Option<SavedWork> {
             .open
             .as_ref()?
             .workspace
-            .take_back(UNFINISHED, &run.claim.record.rules.files)
+            .take_back(UNFINISHED, &run.claim.record.planned.rules.files)
             .await;
         match taken {
             Ok(accepted) => {
@@ -65,7 +65,7 @@ pub(crate) async fn set_work_aside(run: &mut Run) -> Option<SavedWork> {
 pub(crate) async fn keep_work(run: &mut Run) -> bool {
     let is_worth_it = match run.claim.state {
         State::Working | State::AwaitingAnswer | State::Verifying => true,
-        State::Delivering => run.claim.record.head.is_none(),
+        State::Delivering => run.claim.record.delivered.head.is_none(),
         _ => false,
     };
     let Some(opened) = run.workspace.open.as_mut().filter(|_| is_worth_it) else {
@@ -89,10 +89,10 @@ pub(crate) async fn keep_work(run: &mut Run) -> bool {
 pub(crate) async fn rescue(run: &mut Run) -> Option<SavedWork> {
     let rescued = async {
         take_result(run).await;
-        if run.claim.record.fork.is_some() {
+        if run.claim.record.planned.fork.is_some() {
             return put_into_file(&mut run.claim).await;
         }
-        let head = run.claim.record.head.clone()?;
+        let head = run.claim.record.delivered.head.clone()?;
         show_work(run, &head).await
     };
     tokio::time::timeout(RESCUE_TIME, rescued).await.ok().flatten()
@@ -102,19 +102,24 @@ pub(crate) async fn rescue(run: &mut Run) -> Option<SavedWork> {
 pub(crate) async fn take_result(run: &mut Run) {
     // A running snapshot temporarily moves the branch back.
     snapshots::finish_snapshot(run).await;
-    let Some(opened) = run.workspace.open.as_ref().filter(|_| run.claim.record.head.is_none()) else {
+    let Some(opened) = run
+        .workspace
+        .open
+        .as_ref()
+        .filter(|_| run.claim.record.delivered.head.is_none())
+    else {
         return;
     };
     let taken = opened
         .workspace
-        .take_back(&run.claim.record.title, &run.claim.record.rules.files)
+        .take_back(&run.claim.record.request.title, &run.claim.record.planned.rules.files)
         .await;
     let shown = match taken {
         Ok(accepted) => confidentiality::shown_as(&run.claim, opened.workspace.mirror(), accepted.head).await,
         Err(error) => Err(error.into()),
     };
     match shown {
-        Ok(head) => run.claim.record.head = Some(head),
+        Ok(head) => run.claim.record.delivered.head = Some(head),
         Err(interruption) => {
             tracing::warn!(task = %run.claim.lease.task, "the work so far could not be taken out: {interruption:?}");
         }
@@ -124,7 +129,7 @@ pub(crate) async fn take_result(run: &mut Run) {
 /// Pushes `head` to the run's own branch, or to one beside it if others pushed to that. The
 /// branch of a pull/merge request only receives finished work.
 async fn show_work(run: &mut Run, head: &CommitId) -> Option<SavedWork> {
-    let base = run.claim.record.base.clone()?;
+    let base = run.claim.record.planned.base.clone()?;
     if *head == base.commit {
         return None;
     }
@@ -134,7 +139,7 @@ async fn show_work(run: &mut Run, head: &CommitId) -> Option<SavedWork> {
     }
     let source = source::source(run, Some(&item)).await.ok()?;
     let mirror = source.mirror;
-    if run.claim.record.fork.is_some() || !mirror.is_of(&item.clone_url) {
+    if run.claim.record.planned.fork.is_some() || !mirror.is_of(&item.clone_url) {
         run.claim.note(Fact::WorkKept {
             place: "the mirror of the fork".to_owned(),
         });
@@ -153,15 +158,22 @@ async fn show_work(run: &mut Run, head: &CommitId) -> Option<SavedWork> {
     let login = source.remote.and_then(|remote| remote.login);
     let beside = format!(
         "{}-unfinished",
-        confidentiality::branch_of(&run.claim, &run.claim.record.title)
+        confidentiality::branch_of(&run.claim, &run.claim.record.request.title)
     );
     let own = item.change.is_none().then(|| base.head_branch.clone());
     let last_resort = format!("{beside}-{}", run.claim.lease.run);
     for branch in own.into_iter().chain([beside, last_resort]) {
-        let known = run.claim.record.unfinished.get(&branch).cloned().unwrap_or_default();
+        let known = run
+            .claim
+            .record
+            .delivered
+            .unfinished
+            .get(&branch)
+            .cloned()
+            .unwrap_or_default();
         // Saved before the push, so that a process that takes over after a crash recognizes the
         // branch as its own.
-        let shown = run.claim.record.unfinished.entry(branch.clone()).or_default();
+        let shown = run.claim.record.delivered.unfinished.entry(branch.clone()).or_default();
         shown.push(head.clone());
         if run.claim.save().await.is_err() {
             return None;
@@ -173,11 +185,15 @@ async fn show_work(run: &mut Run, head: &CommitId) -> Option<SavedWork> {
                     branch: branch.clone(),
                     commit: head.as_str().to_owned(),
                 });
-                run.claim.record.unfinished.insert(branch.clone(), vec![head.clone()]);
+                run.claim
+                    .record
+                    .delivered
+                    .unfinished
+                    .insert(branch.clone(), vec![head.clone()]);
                 return Some(SavedWork::Branch(branch));
             }
             Err(RepositoryError::Moved { .. }) => {
-                run.claim.record.unfinished.insert(branch, known);
+                run.claim.record.delivered.unfinished.insert(branch, known);
             }
             Err(error) => {
                 tracing::warn!(task = %run.claim.lease.task, "the work so far could not be pushed: {error}");
@@ -191,7 +207,7 @@ async fn show_work(run: &mut Run, head: &CommitId) -> Option<SavedWork> {
 /// Writes the accepted commits of a run on a fork to a file among its outputs, since the mirror is
 /// removed at the end of the run.
 async fn put_into_file(claim: &mut Claim) -> Option<SavedWork> {
-    let (base, fork) = (claim.record.base.clone()?, claim.record.fork.clone()?);
+    let (base, fork) = (claim.record.planned.base.clone()?, claim.record.planned.fork.clone()?);
     let run = claim.lease.run.to_string();
     let settings = &claim.services.settings;
     let kept = async {

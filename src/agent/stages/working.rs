@@ -49,9 +49,9 @@ pub(crate) async fn work(run: &mut Run) -> Result<Signal, Interruption> {
         let mut chat = open_chat(run).await?;
         let outcome = converse(run, &mut chat).await;
         match outcome {
-            Err(Interruption::NoNativeCalls(reason)) if run.claim.record.native != Some(false) => {
+            Err(Interruption::NoNativeCalls(reason)) if run.claim.record.worked.native != Some(false) => {
                 tracing::info!(task = %run.claim.lease.task, "starting again with JSON replies: {reason}");
-                run.claim.record.native = Some(false);
+                run.claim.record.worked.native = Some(false);
             }
             outcome => {
                 dialogue::save(&mut run.claim, &mut chat).await?;
@@ -92,7 +92,7 @@ async fn converse(run: &mut Run, chat: &mut Chat) -> Result<Signal, Interruption
             continue;
         }
         if turn.done && !has_failures && !reminds_of_the_rules(run, chat).await? {
-            run.claim.record.summary = Some(run.claim.services.redactor.clean(&turn.comment).into_string());
+            run.claim.record.worked.summary = Some(run.claim.services.redactor.clean(&turn.comment).into_string());
             return Ok(Signal::Finished);
         }
         if turn.done && has_failures {
@@ -129,15 +129,15 @@ async fn converse(run: &mut Run, chat: &mut Chat) -> Result<Signal, Interruption
 /// Tells the model, up to a maximum, that its changes touch files excluded by the project's rules;
 /// returns whether it did.
 async fn reminds_of_the_rules(run: &mut Run, chat: &mut Chat) -> Result<bool, Interruption> {
-    if run.claim.record.reminders >= MOST_REMINDERS {
+    if run.claim.record.worked.reminders >= MOST_REMINDERS {
         return Ok(false);
     }
-    let files = run.claim.record.rules.files.clone();
+    let files = run.claim.record.planned.rules.files.clone();
     let workspace = Arc::clone(&open::open_workspace(run).await?.workspace);
     let Some(paths) = workspace.outside_the_rules(&files).await? else {
         return Ok(false);
     };
-    run.claim.record.reminders += 1;
+    run.claim.record.worked.reminders += 1;
     let text = project_rules::outside_the_rules(&paths, &files);
     chat.send_user_message(&run.claim.services.redactor.clean(&text));
     Ok(true)
@@ -149,11 +149,11 @@ pub(crate) async fn open_chat(run: &mut Run) -> Result<Chat, Interruption> {
         return Ok(chat);
     }
     let specs = Arc::clone(&open::open_workspace(run).await?.specs);
-    let native = match run.claim.record.native {
+    let native = match run.claim.record.worked.native {
         Some(native) => native,
         None => run.claim.model().takes_native_calls().await,
     };
-    run.claim.record.native = Some(native);
+    run.claim.record.worked.native = Some(native);
     let mut chat = run
         .claim
         .model()
@@ -165,16 +165,22 @@ pub(crate) async fn open_chat(run: &mut Run) -> Result<Chat, Interruption> {
         let branch = run
             .claim
             .record
+            .planned
             .base
             .as_ref()
             .map_or("", |base| base.head_branch.as_str());
         let record = &run.claim.record;
-        let text = prompt::assignment(&record.task_text, record.plan.as_ref(), &record.setup, branch);
+        let text = prompt::assignment(
+            &record.planned.task_text,
+            record.planned.plan.as_ref(),
+            &record.prepared.setup,
+            branch,
+        );
         chat.send_system_prompt(&run.claim.services.redactor.clean(&system));
         chat.send_user_message(&run.claim.services.redactor.clean(&text));
     } else {
         chat.resume(stored);
-        let is_replacement = std::mem::take(&mut run.claim.record.is_replacement);
+        let is_replacement = std::mem::take(&mut run.claim.record.prepared.is_replacement);
         close_gap(&mut run.claim, &mut chat, is_replacement);
     }
     Ok(chat)
@@ -200,11 +206,11 @@ fn work_prompt(run: &Run, native: bool) -> Result<String, Interruption> {
 
 /// Reverts the commit that was made for the checks, so that the model finds its work unchanged.
 async fn take_work_up(run: &mut Run) -> Result<(), Interruption> {
-    if run.claim.record.head.is_none() {
+    if run.claim.record.delivered.head.is_none() {
         return Ok(());
     }
     open::open_workspace(run).await?.workspace.bring_back().await?;
-    run.claim.record.head = None;
+    run.claim.record.delivered.head = None;
     run.claim.save().await
 }
 
@@ -212,7 +218,7 @@ async fn take_work_up(run: &mut Run) -> Result<(), Interruption> {
 fn note_installed(claim: &mut Claim, results: &[ToolResult]) {
     for result in results.iter().filter(|result| !result.is_error) {
         if let Some(command) = dependencies::installed_by(&result.call) {
-            remember(&mut claim.record.installed, command);
+            remember(&mut claim.record.worked.installed, command);
         }
     }
 }
@@ -228,14 +234,19 @@ fn take_wishes(run: &mut Run) -> ControlRequests {
     let known = |id: &String| {
         run.claim
             .record
+            .planned
             .plan
             .as_ref()
             .is_some_and(|plan| plan.subtask(id).is_some())
     };
     requested.finished.retain(known);
-    run.claim.record.finished_subtasks.append(&mut requested.finished);
+    run.claim
+        .record
+        .worked
+        .finished_subtasks
+        .append(&mut requested.finished);
     for command in std::mem::take(&mut requested.set_up) {
-        remember(&mut run.claim.record.added_set_up, &command);
+        remember(&mut run.claim.record.worked.added_set_up, &command);
     }
     requested
 }
@@ -243,12 +254,12 @@ fn take_wishes(run: &mut Run) -> ControlRequests {
 /// Saves the work and records the question, before the run is paused for it.
 async fn set_aside_for(run: &mut Run, question: String) {
     let saved = rescue::set_work_aside(run).await;
-    run.claim.record.paused = Some(Paused {
+    run.claim.record.waiting.paused = Some(Paused {
         by: PausedBy::Question(run.claim.services.redactor.clean(&question).into_string()),
         at: Utc::now(),
         saved,
     });
-    run.claim.record.set_aside += 1;
+    run.claim.record.waiting.set_aside += 1;
 }
 
 /// Completes a last reply whose calls were never answered, so that the model can be asked again,

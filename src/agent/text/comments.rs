@@ -65,6 +65,7 @@ pub fn confidential(trigger: &str) -> Page {
 /// has the result.
 pub fn progress(run: RunId, state: State, record: &Record, settings: &Settings, labels: &Labels) -> Page {
     let parked = record
+        .waiting
         .parked
         .as_ref()
         .filter(|_| !state.is_final() && !state.is_set_aside());
@@ -75,13 +76,13 @@ pub fn progress(run: RunId, state: State, record: &Record, settings: &Settings, 
         None => page.heading(Line::from("🛠️ ").and(headline(state))),
     }
     plans(&mut page, state, record);
-    if state == State::Working && !record.doing.is_empty() {
-        let first = record.doing.trim().lines().next().unwrap_or_default();
+    if state == State::Working && !record.worked.doing.is_empty() {
+        let first = record.worked.doing.trim().lines().next().unwrap_or_default();
         page.paragraph(Line::from("**Now:** ").and(Line::said(first, LONGEST_DOING)));
     }
-    notes(&mut page, &record.notes);
-    refused_hosts::list(&mut page, &record.refused);
-    let mut footer = match &record.environment {
+    notes(&mut page, &record.thread.notes);
+    refused_hosts::list(&mut page, &record.worked.refused);
+    let mut footer = match &record.planned.environment {
         Some(environment) => Line::filled("Environment {} · ", [Line::code(environment)]),
         None => Line::default(),
     };
@@ -106,11 +107,11 @@ pub fn progress(run: RunId, state: State, record: &Record, settings: &Settings, 
 }
 
 fn plans(page: &mut Page, state: State, record: &Record) {
-    let Some(plan) = &record.plan else { return };
+    let Some(plan) = &record.planned.plan else { return };
     page.said(&plan.comment);
     let is_ticked = state == State::Done && record.is_verified();
-    page.items(checklist(plan, &record.finished_subtasks, is_ticked));
-    for former in record.former_plans.iter().rev() {
+    page.items(checklist(plan, &record.worked.finished_subtasks, is_ticked));
+    for former in record.planned.former_plans.iter().rev() {
         let mut before = Page::default();
         before.items(checklist(former, &BTreeSet::new(), false));
         page.details("The previous plan", before);
@@ -166,8 +167,8 @@ fn notes(page: &mut Page, notes: &[String]) {
 
 /// Returns turns, tokens, cost and time in one line.
 pub fn spent(record: &Record, settings: &Settings) -> String {
-    let usage = &record.usage;
-    let turns = counted(record.turns, "model turn");
+    let usage = &record.worked.usage;
+    let turns = counted(record.worked.turns, "model turn");
     let mut text = format!("{turns} · {} tokens in", grouped(usage.input));
     if usage.cached > 0 {
         let _ = write!(text, " ({} from the cache)", grouped(usage.cached));
@@ -176,7 +177,7 @@ pub fn spent(record: &Record, settings: &Settings) -> String {
     if let Some(cost) = settings.budget.cost(usage) {
         let _ = write!(text, " · ${cost:.2}");
     }
-    if let Some(started_at) = record.started_at {
+    if let Some(started_at) = record.planned.started_at {
         let seconds = (Utc::now() - started_at).num_seconds().max(0);
         let _ = match seconds {
             0..120 => write!(text, " · {seconds} s"),
@@ -194,24 +195,34 @@ pub fn counted(number: u32, what: &str) -> String {
 
 /// Returns the final comment of a run that completed.
 pub fn done(record: &Record, settings: &Settings) -> Page {
-    let branch = || Line::code(record.base.as_ref().map_or("", |base| base.head_branch.as_str()));
+    let branch = || {
+        Line::code(
+            record
+                .planned
+                .base
+                .as_ref()
+                .map_or("", |base| base.head_branch.as_str()),
+        )
+    };
     let mut page = Page::default();
-    page.heading(match (&record.change, record.has_changes(), record.is_verified()) {
-        (Some(change), _, true) => Line::filled("✅ Done: {}", [Line::address(&change.url)]),
-        (Some(change), _, false) => Line::filled(
-            "⚠️ Done, but {}: {} is a draft",
-            [what_is_wrong(record).into(), Line::address(&change.url)],
-        ),
-        (None, true, true) => Line::filled("✅ Done: pushed to {}", [branch()]),
-        (None, true, false) => Line::filled("⚠️ Pushed to {}, but {}", [branch(), what_is_wrong(record).into()]),
-        (None, false, true) => "✅ Done: no changes were needed".into(),
-        (None, false, false) => "⚠️ Nothing was changed, and the checks do not pass".into(),
-    });
+    page.heading(
+        match (&record.delivered.change, record.has_changes(), record.is_verified()) {
+            (Some(change), _, true) => Line::filled("✅ Done: {}", [Line::address(&change.url)]),
+            (Some(change), _, false) => Line::filled(
+                "⚠️ Done, but {}: {} is a draft",
+                [what_is_wrong(record).into(), Line::address(&change.url)],
+            ),
+            (None, true, true) => Line::filled("✅ Done: pushed to {}", [branch()]),
+            (None, true, false) => Line::filled("⚠️ Pushed to {}, but {}", [branch(), what_is_wrong(record).into()]),
+            (None, false, true) => "✅ Done: no changes were needed".into(),
+            (None, false, false) => "⚠️ Nothing was changed, and the checks do not pass".into(),
+        },
+    );
     summary(&mut page, record);
     verification(&mut page, record, &settings.planning.verification);
-    to_look_at(&mut page, &record.findings);
-    notes(&mut page, &record.notes);
-    refused_hosts::list(&mut page, &record.refused);
+    to_look_at(&mut page, &record.verified.findings);
+    notes(&mut page, &record.thread.notes);
+    refused_hosts::list(&mut page, &record.worked.refused);
     page.small(vec![Line::figures(&spent(record, settings))]);
     page
 }
@@ -228,10 +239,10 @@ pub fn failed(
     page.heading("❌ This could not be done");
     page.said(&sentence(&failure.text));
     work_so_far(&mut page, saved);
-    notes(&mut page, &record.notes);
-    refused_hosts::list(&mut page, &record.refused);
+    notes(&mut page, &record.thread.notes);
+    refused_hosts::list(&mut page, &record.worked.refused);
     page.paragraph(new_run(trigger));
-    if record.turns > 0 {
+    if record.worked.turns > 0 {
         page.small(vec![Line::figures(&spent(record, settings))]);
     }
     page
@@ -299,20 +310,25 @@ pub fn needs_people(kind: Kind, most: u32, trigger: &str) -> Page {
 
 /// Returns the text of a pull/merge request.
 pub fn change_body(record: &Record, settings: &Settings, closes: Option<u64>, run: RunId) -> Page {
-    if record.is_discreet {
+    if record.request.is_discreet {
         return discreet_body(closes, run);
     }
     let mut page = Page::default();
     summary(&mut page, record);
     verification(&mut page, record, &settings.planning.verification);
-    for check in record.checks.iter().filter(|check| has_something_to_say(check)) {
+    for check in record
+        .verified
+        .checks
+        .iter()
+        .filter(|check| has_something_to_say(check))
+    {
         let mut said = Page::default();
         said.code(&format!("$ {}\n{}", check.command, check.tail));
         page.details("What the failing check said", said);
     }
-    to_look_at(&mut page, &record.findings);
-    notes(&mut page, &record.notes);
-    refused_hosts::list(&mut page, &record.refused);
+    to_look_at(&mut page, &record.verified.findings);
+    notes(&mut page, &record.thread.notes);
+    refused_hosts::list(&mut page, &record.worked.refused);
     if let Some(number) = closes {
         page.closes(number);
     }
@@ -334,7 +350,7 @@ fn discreet_body(closes: Option<u64>, run: RunId) -> Page {
 }
 
 fn summary(page: &mut Page, record: &Record) {
-    if let Some(summary) = &record.summary {
+    if let Some(summary) = &record.worked.summary {
         page.said(summary);
     }
 }

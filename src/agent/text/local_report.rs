@@ -22,7 +22,7 @@ pub fn local(
     changed: &[Changed],
     kept: Option<&Path>,
 ) -> String {
-    let Some(local) = &record.local else {
+    let Some(local) = &record.request.local else {
         return String::new();
     };
     let is_done = matches!(ending, RunOutcome::Done { .. });
@@ -35,24 +35,24 @@ pub fn local(
     {
         let _ = writeln!(text, "The changes are kept in {kept}.");
     }
-    if let Some(summary) = record.summary.as_deref().filter(|_| is_done) {
+    if let Some(summary) = record.worked.summary.as_deref().filter(|_| is_done) {
         let _ = writeln!(text, "\n{}\n", summary.trim());
     }
     if is_done {
-        if record.checks.is_empty() {
+        if record.verified.checks.is_empty() {
             text.push_str("No check was run.\n");
         }
-        for check in &record.checks {
+        for check in &record.verified.checks {
             let _ = writeln!(text, "Check `{}` {}.", check.command, verification::outcome(check));
         }
     }
-    for finding in &record.findings {
+    for finding in &record.verified.findings {
         let _ = writeln!(text, "Look at {}", verification::looked_at(finding));
     }
-    for refusal in &record.refused {
+    for refusal in &record.worked.refused {
         let _ = writeln!(text, "Not let out to {}", refused_hosts::line(refusal));
     }
-    for note in &record.notes {
+    for note in &record.thread.notes {
         let _ = writeln!(text, "Note: {note}");
     }
     text.push_str(&comments::spent(record, settings));

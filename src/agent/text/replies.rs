@@ -105,7 +105,7 @@ pub fn not_denied(refusal: Refusal) -> Page {
 
 /// Returns the comment on a run that waits for people; `None` if the progress comment suffices.
 pub fn set_aside(record: &Record, settings: &Settings) -> Option<Page> {
-    let paused = record.paused.as_ref()?;
+    let paused = record.waiting.paused.as_ref()?;
     let mut page = Page::default();
     match &paused.by {
         PausedBy::File => return None,
@@ -148,7 +148,11 @@ fn question(page: &mut Page, held: &HeldResult, record: &Record) {
     let reasons = objections.chain(held.more.said());
     page.items(reasons.map(|text| Line::said(&text, LONGEST_OBJECTION)).collect());
     changed_since_approval(page, &held.changed);
-    let branch = record.base.as_ref().map_or("", |base| base.head_branch.as_str());
+    let branch = record
+        .planned
+        .base
+        .as_ref()
+        .map_or("", |base| base.head_branch.as_str());
     let Extent { commits, files, lines } = held.extent;
     page.paragraph(Line::filled(
         "An approval pushes {} to the branch {}: {} in {}, also what is not shown here. The branch can be deleted again; what the \
@@ -226,7 +230,7 @@ pub fn stopped(by: &str, saved: Option<&SavedWork>, record: &Record, settings: &
     let mut page = Page::default();
     page.heading("⏹️ Stopped");
     page.paragraph(Line::filled("As {} asked.", [person(by)]));
-    if let Some(reason) = &record.denial {
+    if let Some(reason) = &record.delivered.denial {
         page.paragraph(Line::filled(
             "The result was not approved: {}",
             [Line::said(&sentence(reason), LONGEST_OBJECTION)],
@@ -234,7 +238,7 @@ pub fn stopped(by: &str, saved: Option<&SavedWork>, record: &Record, settings: &
     }
     work_so_far(&mut page, saved);
     page.paragraph(new_run(trigger));
-    if record.turns > 0 {
+    if record.worked.turns > 0 {
         page.small(vec![Line::figures(&spent(record, settings))]);
     }
     page

@@ -13,7 +13,7 @@ const MOST_COMMANDS: usize = 20;
 
 /// Returns the reason why a result is only a draft.
 pub(crate) fn what_is_wrong(record: &Record) -> &'static str {
-    let mut open = record.checks.iter().filter(|check| check.is_open()).peekable();
+    let mut open = record.verified.checks.iter().filter(|check| check.is_open()).peekable();
     if open.peek().is_none() {
         "tests were deleted or skipped"
     } else if open.all(|check| check.passes_only_at_work) {
@@ -25,7 +25,7 @@ pub(crate) fn what_is_wrong(record: &Record) -> &'static str {
 
 /// Writes the result of each check.
 pub(crate) fn verification(page: &mut Page, record: &Record, settings: &Verification) {
-    if record.checks.is_empty() {
+    if record.verified.checks.is_empty() {
         let why = why_nothing_was_checked(record, settings);
         page.paragraph(Line::filled("Nothing was checked: {}.", [why.into()]));
         return;
@@ -40,36 +40,37 @@ pub(crate) fn verification(page: &mut Page, record: &Record, settings: &Verifica
         let outcome = Line::figures(&outcome(check));
         Line::from(mark).and(Line::code(&check.command)).and(" ").and(outcome)
     };
-    page.items(record.checks.iter().map(item).collect());
+    page.items(record.verified.checks.iter().map(item).collect());
     place(page, record, settings);
     if let Some(end) = record
+        .verified
         .repair
         .end
-        .filter(|end| *end != End::RoundsUsed || record.repair.rounds > 0)
+        .filter(|end| *end != End::RoundsUsed || record.verified.repair.rounds > 0)
     {
-        page.paragraph(Line::figures(&why_ended(end, &record.repair)));
+        page.paragraph(Line::figures(&why_ended(end, &record.verified.repair)));
     }
 }
 
 /// Writes where the checks ran, if a reviewer has to know it: the set-up of a new container can
 /// determine their results.
 fn place(page: &mut Page, record: &Record, settings: &Verification) {
-    match record.checked_in {
+    match record.verified.checked_in {
         None => {}
         Some(CheckedIn::Fresh) => {
-            let planned = record.plan.as_ref().and_then(|plan| plan.selected_environment.as_ref());
+            let planned = record.planned.plan.as_ref().and_then(|plan| plan.selected_environment.as_ref());
             let planned = planned.map(|environment| environment.setup_commands.clone());
-            let commands = [planned.unwrap_or_default(), record.installed.clone()].concat();
+            let commands = [planned.unwrap_or_default(), record.worked.installed.clone()].concat();
             if !commands.is_empty() {
                 page.paragraph(Line::filled(
                     "The checks ran in a new container, set up by {}.",
                     [quoted(&commands)],
                 ));
             }
-            if !record.added_set_up.is_empty() {
+            if !record.worked.added_set_up.is_empty() {
                 page.paragraph(Line::filled(
                     "⚠️ The model added to its set-up, look at it before you trust the checks: {}.",
-                    [quoted(&record.added_set_up)],
+                    [quoted(&record.worked.added_set_up)],
                 ));
             }
         }
@@ -103,13 +104,13 @@ fn quoted(commands: &[String]) -> Line {
 fn why_nothing_was_checked(record: &Record, settings: &Verification) -> &'static str {
     if !settings.enabled {
         "checks are switched off (`planning.verification.enabled`)"
-    } else if !record.has_changes() && record.plan.is_none() {
+    } else if !record.has_changes() && record.planned.plan.is_none() {
         "nothing was changed"
     } else if !record.has_changes() {
         "nothing was changed, and the plan names no command for it"
     } else if settings.test_command.trim() == "none" {
         "the plan names no command for it, and the project's tests are switched off (`planning.verification.test_command`)"
-    } else if record.plan.is_none() {
+    } else if record.planned.plan.is_none() {
         "there was no plan, and the project names no command for it"
     } else {
         "neither the plan nor the project names a command for it"

@@ -23,8 +23,8 @@ pub(crate) fn keep_discretion(claim: &mut Claim, item: &Item) -> Result<(), Inte
         Discretion::NotNeeded => Ok(()),
         Discretion::Refused => Err(Interruption::refused_by_policy(CONFIDENTIAL)),
         Discretion::NeutralNames => {
-            claim.record.is_discreet = true;
-            claim.record.title = neutral_title(item.task.number());
+            claim.record.request.is_discreet = true;
+            claim.record.request.title = neutral_title(item.task.number());
             Ok(())
         }
     }
@@ -34,25 +34,34 @@ pub(crate) fn keep_discretion(claim: &mut Claim, item: &Item) -> Result<(), Inte
 pub(crate) fn may_be_published(claim: &Claim, item: &Item) -> Result<(), Interruption> {
     match item.discretion {
         Discretion::NotNeeded => Ok(()),
-        Discretion::NeutralNames if claim.record.is_discreet => Ok(()),
+        Discretion::NeutralNames if claim.record.request.is_discreet => Ok(()),
         Discretion::NeutralNames | Discretion::Refused => Err(Interruption::refused_by_policy(BECAME_CONFIDENTIAL)),
     }
 }
 
 /// Returns a branch name for the work, made from `title` if that may be shown.
 pub(crate) fn branch_of(claim: &Claim, title: &str) -> String {
-    branch_name(&claim.lease.task, if claim.record.is_discreet { "" } else { title })
+    branch_name(
+        &claim.lease.task,
+        if claim.record.request.is_discreet { "" } else { title },
+    )
 }
 
 /// Returns the commit to publish: the accepted one, or for a confidential item a single commit with
 /// a neutral message in place of all commits.
 pub(crate) async fn shown_as(claim: &Claim, mirror: &Mirror, accepted: CommitId) -> Result<CommitId, Interruption> {
-    let Some(base) = claim.record.base.as_ref().filter(|_| claim.record.is_discreet) else {
+    let Some(base) = claim
+        .record
+        .planned
+        .base
+        .as_ref()
+        .filter(|_| claim.record.request.is_discreet)
+    else {
         return Ok(accepted);
     };
     let run = claim.lease.run.to_string();
     Ok(mirror
-        .as_one(&base.commit, &accepted, &claim.record.title, &run)
+        .as_one(&base.commit, &accepted, &claim.record.request.title, &run)
         .await?)
 }
 

@@ -48,7 +48,7 @@ pub(crate) async fn open_workspace(run: &mut Run) -> Result<&mut OpenWorkspace, 
         } = Box::pin(open_container(run)).await?;
         let is_replacement = is_new && is_prepared(&run.claim);
         let server = RedactionGuard::new(opened.tools, Arc::clone(&run.claim.services.redactor));
-        let rules = &run.claim.record.rules;
+        let rules = &run.claim.record.planned.rules;
         let mut servers: Vec<Arc<dyn ToolServer>> = vec![if rules.files.leave_something_out() {
             Arc::new(PathFilter::new(Box::new(server), rules.files.clone()))
         } else {
@@ -56,8 +56,8 @@ pub(crate) async fn open_workspace(run: &mut Run) -> Result<&mut OpenWorkspace, 
         }];
         // Nobody answers during a local task: the person waits for the command to end.
         let control_tools = Arc::new(ControlTools::new(
-            run.claim.record.local.is_none(),
-            run.claim.record.plan.is_some(),
+            run.claim.record.request.local.is_none(),
+            run.claim.record.planned.plan.is_some(),
         ));
         servers.push(Arc::<ControlTools>::clone(&control_tools));
         let settings = &run.claim.services.settings;
@@ -87,7 +87,7 @@ pub(crate) async fn open_workspace(run: &mut Run) -> Result<&mut OpenWorkspace, 
         if is_replacement {
             // The installed dependencies were lost with the previous container.
             set_up::set_up(run, &workspace, &toolbox).await?;
-            run.claim.record.is_replacement = true;
+            run.claim.record.prepared.is_replacement = true;
             note_container(run);
             run.claim.save().await?;
         }
@@ -100,7 +100,7 @@ pub(crate) async fn open_workspace(run: &mut Run) -> Result<&mut OpenWorkspace, 
 
 /// Records that the container is complete, so that a later process does not reuse a partial one.
 pub(crate) fn note_container(run: &mut Run) {
-    run.claim.record.container = run
+    run.claim.record.prepared.container = run
         .workspace
         .open
         .as_ref()
@@ -167,7 +167,13 @@ async fn open_container(run: &mut Run) -> Result<Foundation, Interruption> {
 
 /// Returns the container of an earlier process, if it holds the whole project.
 async fn left_container(claim: &Claim) -> Result<Option<Container>, Interruption> {
-    let Some(complete) = claim.record.container.as_deref().filter(|_| is_prepared(claim)) else {
+    let Some(complete) = claim
+        .record
+        .prepared
+        .container
+        .as_deref()
+        .filter(|_| is_prepared(claim))
+    else {
         return Ok(None);
     };
     let docker = claim.services.containers.docker().await?;
@@ -182,6 +188,7 @@ pub(crate) fn open_early(run: &mut Run, files: &[String], mirror: &Mirror) {
     let asked_for = run
         .claim
         .record
+        .request
         .local
         .as_ref()
         .and_then(|local| local.environment.clone());
@@ -207,7 +214,12 @@ pub(crate) async fn discard_early(run: &mut Run) {
 /// Returns the key of the set-up that the plan asks for; `None` for a run that was already
 /// prepared, since its files may no longer match the project's.
 fn set_up_wanted(claim: &Claim) -> Option<String> {
-    let dependencies = claim.record.dependencies.as_ref().filter(|_| !is_prepared(claim))?;
+    let dependencies = claim
+        .record
+        .planned
+        .dependencies
+        .as_ref()
+        .filter(|_| !is_prepared(claim))?;
     dependencies.set_up_by(&set_up::set_up_commands(claim))
 }
 
@@ -238,7 +250,7 @@ pub(crate) fn opening(
     mirror: Mirror,
     set_up: SetUp,
 ) -> Result<Opening, Interruption> {
-    let Some(base) = run.claim.record.base.clone() else {
+    let Some(base) = run.claim.record.planned.base.clone() else {
         return Err(Interruption::failed("there is no commit to work on"));
     };
     Ok(Opening {
@@ -251,7 +263,7 @@ pub(crate) fn opening(
         mirror,
         name,
         environment,
-        dependencies: run.claim.record.dependencies.clone(),
+        dependencies: run.claim.record.planned.dependencies.clone(),
         set_up,
         ledger: Arc::clone(&run.workspace.ledger),
         stop: run.claim.stop.asked.clone(),
@@ -281,6 +293,7 @@ pub(crate) fn environment(claim: &Claim) -> Result<(String, Environment), Interr
     let config = &claim.services.containers.config;
     let name = claim
         .record
+        .planned
         .environment
         .clone()
         .unwrap_or_else(|| config.default_environment.clone());

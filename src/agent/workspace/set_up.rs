@@ -34,7 +34,11 @@ pub(crate) async fn set_up(
         text: String::new(),
         is_whole: true,
     };
-    let commands = [set_up_commands(&run.claim), run.claim.record.added_set_up.clone()].concat();
+    let commands = [
+        set_up_commands(&run.claim),
+        run.claim.record.worked.added_set_up.clone(),
+    ]
+    .concat();
     if commands.is_empty() {
         return Ok(done);
     }
@@ -56,7 +60,7 @@ pub(crate) async fn set_up(
             ));
         }
     }
-    run.claim.record.set_up_milliseconds = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+    run.claim.record.prepared.set_up_milliseconds = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
     let undone = workspace.end_set_up().await?;
     if !undone.trim().is_empty() {
         let names: Vec<_> = undone
@@ -84,7 +88,7 @@ pub(crate) fn done_before(claim: &Claim) -> String {
 
 /// Returns the plan's set-up commands.
 pub(crate) fn set_up_commands(claim: &Claim) -> Vec<String> {
-    let plan = claim.record.plan.as_ref();
+    let plan = claim.record.planned.plan.as_ref();
     let environment = plan.and_then(|plan| plan.selected_environment.as_ref());
     let commands = environment.map(|environment| environment.setup_commands.clone());
     let mut commands = commands.unwrap_or_default();

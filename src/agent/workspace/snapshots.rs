@@ -50,11 +50,14 @@ pub(crate) async fn finish_snapshot(run: &mut Run) {
 pub(crate) async fn commit_result(run: &mut Run) -> Result<CommitId, Interruption> {
     // A running snapshot temporarily moves the branch back.
     finish_snapshot(run).await;
-    let (message, files) = (run.claim.record.title.clone(), run.claim.record.rules.files.clone());
+    let (message, files) = (
+        run.claim.record.request.title.clone(),
+        run.claim.record.planned.rules.files.clone(),
+    );
     let workspace = Arc::clone(&open::open_workspace(run).await?.workspace);
     let accepted = workspace.take_back(&message, &files).await?.head;
     let head = confidentiality::shown_as(&run.claim, workspace.mirror(), accepted).await?;
-    run.claim.record.head = Some(head.clone());
+    run.claim.record.delivered.head = Some(head.clone());
     run.claim.save().await?;
     Ok(head)
 }

@@ -59,23 +59,23 @@ pub(crate) async fn source(run: &mut Run, item: Option<&Item>) -> Result<Source,
 /// is refused in another repository, because the history below its commits is the fork's.
 async fn note_fork(claim: &mut Claim, item: &Item) -> Result<(), Interruption> {
     let fork = fork_of(item)?;
-    if claim.record.fork == fork {
+    if claim.record.planned.fork == fork {
         return Ok(());
     }
-    if claim.record.base.is_some() && claim.record.fork.is_some() {
+    if claim.record.planned.base.is_some() && claim.record.planned.fork.is_some() {
         return Err(Interruption::failed(
             "the branch of this request is in another repository than when the work on it began; set the label again to \
              have it worked on there",
         ));
     }
-    claim.record.fork = fork;
+    claim.record.planned.fork = fork;
     claim.save().await
 }
 
 async fn fetch(claim: &Claim, remote: &Remote) -> Result<Mirror, Interruption> {
     let (config, state_dir) = (&claim.services.settings.repository, &claim.services.settings.state_dir);
     let run = claim.lease.run.to_string();
-    if claim.record.fork.as_ref() == Some(&remote.url) {
+    if claim.record.planned.fork.as_ref() == Some(&remote.url) {
         let fetching = Box::pin(Mirror::fetch_fork(config, state_dir, remote, &run));
         return claim.unless_stopped(fetching).await;
     }
@@ -86,7 +86,7 @@ async fn fetch(claim: &Claim, remote: &Remote) -> Result<Mirror, Interruption> {
 
 /// Removes the mirror of a fork after the run has ended.
 pub(crate) async fn leave_fork(run: &mut Run) {
-    let Some(fork) = run.claim.record.fork.clone() else {
+    let Some(fork) = run.claim.record.planned.fork.clone() else {
         return;
     };
     run.workspace.mirror = None;
@@ -113,7 +113,7 @@ pub(crate) async fn forget_commits(run: &Run) {
         .workspace
         .mirror
         .as_ref()
-        .filter(|_| run.claim.record.local.is_none())
+        .filter(|_| run.claim.record.request.local.is_none())
     else {
         return;
     };
@@ -137,7 +137,7 @@ pub(crate) async fn why_not_there(
     item: &Item,
     mirror: &Mirror,
 ) -> Result<Option<Interruption>, Interruption> {
-    let (Some(_), Some(base), None) = (&item.change, &claim.record.base, &claim.record.head) else {
+    let (Some(_), Some(base), None) = (&item.change, &claim.record.planned.base, &claim.record.delivered.head) else {
         return Ok(None);
     };
     let there = mirror.branch(&base.head_branch).await?;
@@ -176,7 +176,7 @@ async fn remote_at(reporter: &Reporter, url: &str, item: &Item) -> Result<Remote
 
 /// Creates the snapshot of a local task's folder and returns its base.
 pub(crate) async fn snapshot(claim: &Claim) -> Result<Base, Interruption> {
-    let Some(local) = &claim.record.local else {
+    let Some(local) = &claim.record.request.local else {
         return Err(Interruption::failed("the local task has no folder"));
     };
     let settings = &claim.services.settings;
@@ -302,7 +302,7 @@ async fn earlier_run_was_cut_short(claim: &Claim, branch: &str) -> Result<bool, 
         return Ok(false);
     };
     let record = Record::read(earlier).map_err(|error| Interruption::failed(error.to_string()))?;
-    Ok(record.base.is_some_and(|base| base.head_branch == branch))
+    Ok(record.planned.base.is_some_and(|base| base.head_branch == branch))
 }
 
 /// Returns the clone address of the fork that has the item's branch; `None` if the branch is in the

@@ -111,8 +111,8 @@ async fn a_used_up_budget_of_minutes_pauses_the_run_and_waiting_costs_none() {
     // Half an hour less a little was worked, and long ago the run was set aside.
     world
         .rewrite_records(|record| {
-            record["worked_seconds"] = json!(29 * 60);
-            record["started_at"] = json!("2026-01-01T00:00:00Z");
+            record["worked"]["worked_seconds"] = json!(29 * 60);
+            record["planned"]["started_at"] = json!("2026-01-01T00:00:00Z");
         })
         .await;
     world.model.calls(COMMAND, json!({ "command": "true" })).holds();
@@ -121,7 +121,7 @@ async fn a_used_up_budget_of_minutes_pauses_the_run_and_waiting_costs_none() {
     world.model.until_held(2).await;
     pauses(&world, &issue, run).await;
     world
-        .rewrite_records(|record| record["worked_seconds"] = json!(30 * 60))
+        .rewrite_records(|record| record["worked"]["worked_seconds"] = json!(30 * 60))
         .await;
 
     issue.comment("alice", "/agent resume");

@@ -75,7 +75,7 @@ async fn a_run_that_nobody_lets_go_on_is_closed() {
     );
 
     world
-        .rewrite_records(|record| record["paused"]["at"] = json!("2026-01-01T00:00:00Z"))
+        .rewrite_records(|record| record["waiting"]["paused"]["at"] = json!("2026-01-01T00:00:00Z"))
         .await;
     assert_eq!(world.run().await.stdout, "", "{}", world.story());
 

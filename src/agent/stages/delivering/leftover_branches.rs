@@ -28,7 +28,7 @@ pub(crate) async fn clear_unfinished(claim: &mut Claim, item: &Item, source: &So
     }
     let login = source.remote.as_ref().and_then(|remote| remote.login.as_ref());
     let cleared = async {
-        let delivered = claim.record.head.clone();
+        let delivered = claim.record.delivered.head.clone();
         for (branch, commits) in beside(&claim.record) {
             clear(claim, &source.mirror, login, &branch, &commits).await?;
         }
@@ -45,7 +45,7 @@ pub(crate) async fn clear_unfinished(claim: &mut Claim, item: &Item, source: &So
                     continue;
                 }
             };
-            let (Some(base), Some(head)) = (&record.base, &delivered) else {
+            let (Some(base), Some(head)) = (&record.planned.base, &delivered) else {
                 continue;
             };
             if earlier.id == claim.lease.run || !earlier.state.is_final() {
@@ -94,8 +94,12 @@ async fn clear(
 
 /// Returns the branches with unfinished work of the run, except its own.
 fn beside(record: &Record) -> Vec<(String, Vec<CommitId>)> {
-    let own = record.base.as_ref().map_or("", |base| base.head_branch.as_str());
-    let all = record.unfinished.iter().filter(|(branch, _)| *branch != own);
+    let own = record
+        .planned
+        .base
+        .as_ref()
+        .map_or("", |base| base.head_branch.as_str());
+    let all = record.delivered.unfinished.iter().filter(|(branch, _)| *branch != own);
     all.map(|(branch, commits)| (branch.clone(), commits.clone())).collect()
 }
 

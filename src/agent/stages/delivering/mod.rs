@@ -24,7 +24,7 @@ use crate::task::state::{Signal, State};
 pub(crate) async fn deliver(run: &mut Run) -> Result<Signal, Interruption> {
     // The checked commit is delivered. Without checks it is created now, before any request to a
     // forge that may fail.
-    if run.claim.record.head.is_none() {
+    if run.claim.record.delivered.head.is_none() {
         snapshots::commit_result(run).await?;
     }
     note_difference(run).await;
@@ -56,7 +56,10 @@ pub(crate) async fn deliver(run: &mut Run) -> Result<Signal, Interruption> {
 
 /// Records in the journal what the result changes. The delivery does not depend on it.
 async fn note_difference(run: &mut Run) {
-    let (Some(base), Some(head)) = (run.claim.record.base.clone(), run.claim.record.head.clone()) else {
+    let (Some(base), Some(head)) = (
+        run.claim.record.planned.base.clone(),
+        run.claim.record.delivered.head.clone(),
+    ) else {
         return;
     };
     if base.commit == head {
@@ -79,7 +82,10 @@ async fn note_difference(run: &mut Run) {
 }
 
 async fn push(run: &mut Run, item: &Item) -> Result<(), Interruption> {
-    let (Some(base), Some(head)) = (run.claim.record.base.clone(), run.claim.record.head.clone()) else {
+    let (Some(base), Some(head)) = (
+        run.claim.record.planned.base.clone(),
+        run.claim.record.delivered.head.clone(),
+    ) else {
         return Ok(());
     };
     confidentiality::may_be_published(&run.claim, item)?;
@@ -92,7 +98,14 @@ async fn push(run: &mut Run, item: &Item) -> Result<(), Interruption> {
         pushable.advance(login, &base.commit, branch).await
     } else {
         // The finished work need not be a descendant of the unfinished commit that was pushed.
-        let shown = run.claim.record.unfinished.get(branch).cloned().unwrap_or_default();
+        let shown = run
+            .claim
+            .record
+            .delivered
+            .unfinished
+            .get(branch)
+            .cloned()
+            .unwrap_or_default();
         put(&pushable, login, branch, &shown).await
     };
     match pushed {
@@ -107,7 +120,7 @@ async fn push(run: &mut Run, item: &Item) -> Result<(), Interruption> {
     let ReportTarget::Item { forge, .. } = &run.reporter.destination else {
         return Ok(());
     };
-    if item.change.is_some() || run.claim.record.change.is_some() {
+    if item.change.is_some() || run.claim.record.delivered.change.is_some() {
         return Ok(());
     }
     let forge = Arc::clone(forge);
@@ -122,7 +135,7 @@ async fn push(run: &mut Run, item: &Item) -> Result<(), Interruption> {
             .claim
             .services
             .redactor
-            .clean(&message::title(&run.claim.record.title)),
+            .clean(&message::title(&run.claim.record.request.title)),
         body: body.written(&run.claim.services.redactor),
         head: base.head_branch,
         base: base.branch,
@@ -136,7 +149,7 @@ async fn push(run: &mut Run, item: &Item) -> Result<(), Interruption> {
         number: change.number,
         url: change.url.clone(),
     });
-    run.claim.record.change = Some(change);
+    run.claim.record.delivered.change = Some(change);
     run.claim.save().await?;
     // Registered before the end of this run, so that a follow-up run requested from now on waits
     // for it.
@@ -145,9 +158,11 @@ async fn push(run: &mut Run, item: &Item) -> Result<(), Interruption> {
 
 /// Applies the result to the task's folder, unless it is a dry run.
 async fn apply(run: &mut Run) -> Result<(), Interruption> {
-    let (Some(local), Some(base), Some(head)) =
-        (&run.claim.record.local, &run.claim.record.base, &run.claim.record.head)
-    else {
+    let (Some(local), Some(base), Some(head)) = (
+        &run.claim.record.request.local,
+        &run.claim.record.planned.base,
+        &run.claim.record.delivered.head,
+    ) else {
         return Ok(());
     };
     if local.dry_run || base.commit == *head {

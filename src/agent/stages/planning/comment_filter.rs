@@ -40,12 +40,12 @@ pub(crate) async fn require_vouched(run: &Run, item: &Item) -> Result<bool, Inte
     let ReportTarget::Item { forge, .. } = &run.reporter.destination else {
         return Ok(true);
     };
-    let since = match (&run.claim.record.trigger, &run.claim.record.round) {
+    let since = match (&run.claim.record.request.trigger, &run.claim.record.request.round) {
         (Some(trigger), _) => trigger.at,
         (None, Some(_)) => DateTime::UNIX_EPOCH,
         (None, None) => return Ok(true),
     };
-    let is_round = run.claim.record.trigger.is_none();
+    let is_round = run.claim.record.request.trigger.is_none();
     let is_fork = item.change.as_ref().is_some_and(|change| change.is_fork);
     let mut edits = forge.edits_since(item, since).await?;
     // Whoever pushed to a branch of the repository itself had write permission then, which
@@ -59,7 +59,7 @@ pub(crate) async fn require_vouched(run: &Run, item: &Item) -> Result<bool, Inte
             return Err(Interruption::refused_by_policy(changed_by(edit)));
         }
     }
-    let vouched = run.claim.record.vouched.as_ref();
+    let vouched = run.claim.record.request.vouched.as_ref();
     if vouched.is_some_and(|vouched| vouched.words_changed_silently(item, &edits)) {
         return Err(Interruption::refused_by_policy(CHANGED_SILENTLY));
     }
@@ -70,9 +70,11 @@ pub(crate) async fn require_vouched(run: &Run, item: &Item) -> Result<bool, Inte
 /// write to the repository. If authorized people moved the branch, a remark tells so; only they can
 /// move a branch of the repository itself.
 pub(crate) async fn require_vouched_head(run: &mut Run, item: &Item, commit: &CommitId) -> Result<(), Interruption> {
-    let (Some(change), Some(vouched), ReportTarget::Item { forge, .. }) =
-        (&item.change, &run.claim.record.vouched, &run.reporter.destination)
-    else {
+    let (Some(change), Some(vouched), ReportTarget::Item { forge, .. }) = (
+        &item.change,
+        &run.claim.record.request.vouched,
+        &run.reporter.destination,
+    ) else {
         return Ok(());
     };
     if !vouched.has_another_head(commit.as_str()) {
@@ -133,7 +135,7 @@ pub(crate) async fn filter_comments(run: &Run, comments: Vec<Comment>) -> Result
 }
 
 fn trigger_at(claim: &Claim) -> Option<DateTime<Utc>> {
-    claim.record.trigger.as_ref().map(|trigger| trigger.at)
+    claim.record.request.trigger.as_ref().map(|trigger| trigger.at)
 }
 
 async fn is_authorised(inbox: &Inbox, forge: &dyn Permissions, who: Who<'_>) -> Result<bool, Interruption> {

@@ -91,10 +91,10 @@ fn story(run: &StoredRun) -> String {
         text.push_str("What it did cannot be read any more.\n");
         return text;
     };
-    if let Some(plan) = &record.plan {
+    if let Some(plan) = &record.planned.plan {
         text.push_str("Its plan:\n");
         for subtask in plan.ordered() {
-            let is_finished = record.finished_subtasks.contains(&subtask.id);
+            let is_finished = record.worked.finished_subtasks.contains(&subtask.id);
             let tick = if is_finished { " (finished)" } else { "" };
             let _ = writeln!(text, "- {}{tick}", subtask.description.trim());
         }
@@ -102,30 +102,35 @@ fn story(run: &StoredRun) -> String {
     if let Some(failure) = &record.failure {
         let _ = writeln!(text, "Why it failed: {}", failure.text.trim());
     }
-    if let Some(reason) = &record.denial {
+    if let Some(reason) = &record.delivered.denial {
         let _ = writeln!(text, "People did not approve its result: {}", reason.trim());
     }
-    if let Some(summary) = record.summary.as_deref().filter(|summary| !summary.trim().is_empty()) {
+    if let Some(summary) = record
+        .worked
+        .summary
+        .as_deref()
+        .filter(|summary| !summary.trim().is_empty())
+    {
         let _ = writeln!(text, "What it said at its end: {}", summary.trim());
     }
-    for check in &record.checks {
+    for check in &record.verified.checks {
         let _ = writeln!(text, "Check `{}` {}", check.command, verification::outcome(check));
     }
-    for note in &record.notes {
+    for note in &record.thread.notes {
         let _ = writeln!(text, "Note: {note}");
     }
-    if let Some(change) = &record.change {
+    if let Some(change) = &record.delivered.change {
         let _ = writeln!(text, "Its result: {}", change.url);
     } else if run.state == State::Done && !record.has_changes() {
         text.push_str("It changed nothing.\n");
-    } else if let Some(base) = &record.base {
+    } else if let Some(base) = &record.planned.base {
         let _ = writeln!(text, "It worked on the branch `{}`", base.head_branch);
     }
     let _ = writeln!(
         text,
         "It took {} and {} tokens.",
-        comments::counted(record.turns, "model turn"),
-        record.usage.input + record.usage.output
+        comments::counted(record.worked.turns, "model turn"),
+        record.worked.usage.input + record.worked.usage.output
     );
     text
 }
@@ -133,6 +138,7 @@ fn story(run: &StoredRun) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::agent::record::sections::WorkRecord;
     use crate::agent::record::{Failure, FailureKind};
     use chrono::TimeZone;
 
@@ -173,12 +179,18 @@ mod tests {
                 kind: FailureKind::Task,
                 text: "the disk is full".to_owned(),
             }),
-            turns: 2,
+            worked: WorkRecord {
+                turns: 2,
+                ..WorkRecord::default()
+            },
             ..Record::default()
         };
         let memory = Memory {
             runs: vec![
-                run(State::Stopped, &serde_json::json!({"turns": "seven"})),
+                run(
+                    State::Stopped,
+                    &serde_json::json!({"worked": {"turns": "seven"}, "version": 2}),
+                ),
                 run(State::Failed, &serde_json::to_value(failed).unwrap()),
             ],
         };

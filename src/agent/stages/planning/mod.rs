@@ -53,22 +53,23 @@ const LARGEST_POINTER: u64 = 64 * 1024;
 
 /// Saves base, plan, environment and the task's text in the record.
 pub(crate) async fn plan(run: &mut Run) -> Result<Signal, Interruption> {
-    run.claim.record.started_at.get_or_insert_with(Utc::now);
+    run.claim.record.planned.started_at.get_or_insert_with(Utc::now);
     let source = match run.reporter.item(&mut run.claim).await? {
         Some(item) => read_item(run, &item).await?,
         None => read_folder(run).await?,
     };
     if run.claim.services.settings.planning.enabled {
         let mirror = source.mirror.clone();
-        run.claim.record.plan = Some(make_plan(run, source).await?);
+        run.claim.record.planned.plan = Some(make_plan(run, source).await?);
         choose_base(&mut run.claim, &mirror).await?;
     }
     choose_environment(&mut run.claim);
     run.claim.note(Fact::Planned {
-        environment: run.claim.record.environment.clone().unwrap_or_default(),
+        environment: run.claim.record.planned.environment.clone().unwrap_or_default(),
         subtasks: run
             .claim
             .record
+            .planned
             .plan
             .as_ref()
             .map_or(0, |plan| plan.task_decomposition.subtasks.len()),
@@ -89,7 +90,7 @@ async fn read_item(run: &mut Run, item: &Item) -> Result<Source, Interruption> {
         .services
         .model
         .local_only_rule(item.task.repository(), &item.labels);
-    run.claim.record.local_only = run.claim.record.local_only.take().or(rule);
+    run.claim.record.request.local_only = run.claim.record.request.local_only.take().or(rule);
     confidentiality::keep_discretion(&mut run.claim, item)?;
     may_be_pushed(item)?;
     let ReportTarget::Item { forge, .. } = &run.reporter.destination else {
@@ -116,7 +117,7 @@ async fn read_item(run: &mut Run, item: &Item) -> Result<Source, Interruption> {
     };
     let fence = prompt::fence(run.claim.lease.run);
     let room = tool_calls::bytes_of_window(&run.claim, 40);
-    let mut text = match (&run.claim.record.round, words) {
+    let mut text = match (&run.claim.record.request.round, words) {
         (Some(round), Some(words)) if may_be_read => follow_up::task(&fence, item, round, &words, room),
         (Some(round), Some(words)) => follow_up::task(&fence, &without_words(item), round, &words, room),
         (Some(_) | None, _) => prompt::task(&fence, item, &remarks, room),
@@ -127,8 +128,8 @@ async fn read_item(run: &mut Run, item: &Item) -> Result<Source, Interruption> {
         .then(|| item.clone_url.clone());
     let files = files(&mut run.claim, &source.mirror, &base.commit, place).await?;
     text.push_str(&files_at_a_glance(&run.claim, &files));
-    run.claim.record.task_text = text;
-    run.claim.record.base = Some(base);
+    run.claim.record.planned.task_text = text;
+    run.claim.record.planned.base = Some(base);
     open::open_early(run, &files, &source.mirror);
     Ok(source)
 }
@@ -147,19 +148,26 @@ async fn read_folder(run: &mut Run) -> Result<Source, Interruption> {
     let base = source::snapshot(&run.claim).await?;
     let source = source::source(run, None).await?;
     project_rules::read_rules_of(&mut run.claim, &source.mirror, &base.commit).await?;
-    let local = run.claim.record.local.as_ref();
+    let local = run.claim.record.request.local.as_ref();
     let mut text = local.map_or_else(String::new, |local| prompt::local_task(&local.text));
     let place = run
         .claim
         .record
+        .request
         .local
         .as_ref()
         .map(|local| local.folder.display().to_string());
     let files = files(&mut run.claim, &source.mirror, &base.commit, place).await?;
-    run.claim.record.dependencies = run.claim.record.dependencies.take().map(Dependencies::by_whole_tree);
+    run.claim.record.planned.dependencies = run
+        .claim
+        .record
+        .planned
+        .dependencies
+        .take()
+        .map(Dependencies::by_whole_tree);
     text.push_str(&files_at_a_glance(&run.claim, &files));
-    run.claim.record.task_text = text;
-    run.claim.record.base = Some(base);
+    run.claim.record.planned.task_text = text;
+    run.claim.record.planned.base = Some(base);
     open::open_early(run, &files, &source.mirror);
     Ok(source)
 }
@@ -185,7 +193,7 @@ async fn files(
     place: Option<String>,
 ) -> Result<Vec<String>, Interruption> {
     let (files, are_more) = mirror.files(commit, MOST_FILES).await?;
-    claim.record.dependencies = match place.filter(|_| !are_more) {
+    claim.record.planned.dependencies = match place.filter(|_| !are_more) {
         Some(place) => Some(Dependencies::of(Project {
             repository: &place,
             files: &files,
@@ -194,7 +202,7 @@ async fn files(
         })),
         None => None,
     };
-    let filter = claim.record.rules.files.filter();
+    let filter = claim.record.planned.rules.files.filter();
     let paths = files.into_iter().map(|file| file.path);
     Ok(paths.filter(|path| filter.takes(path)).collect())
 }
@@ -230,10 +238,10 @@ enum Step {
 }
 
 async fn make_plan(run: &mut Run, source: Source) -> Result<Plan, Interruption> {
-    let Some(base) = run.claim.record.base.clone() else {
+    let Some(base) = run.claim.record.planned.base.clone() else {
         return Err(Interruption::failed("there is no commit to plan on"));
     };
-    let rules = run.claim.record.rules.clone();
+    let rules = run.claim.record.planned.rules.clone();
     let look = RepositoryTools::new(source.mirror, base.commit, rules.files);
     // Planning does not change the project, so tools that are only forbidden for the work are
     // allowed.
@@ -246,7 +254,7 @@ async fn make_plan(run: &mut Run, source: Source) -> Result<Plan, Interruption> 
         .model()
         .chat(Arc::from([]), false, run.claim.stop.asked.clone());
     chat.send_system_prompt(&run.claim.services.redactor.clean(&system));
-    chat.send_user_message(&run.claim.services.redactor.clean(&run.claim.record.task_text));
+    chat.send_user_message(&run.claim.services.redactor.clean(&run.claim.record.planned.task_text));
     let (most_subtasks, most_looks) = (
         run.claim.services.settings.planning.max_subtasks,
         run.claim.services.settings.planning.max_look_turns,
@@ -263,7 +271,7 @@ async fn make_plan(run: &mut Run, source: Source) -> Result<Plan, Interruption> 
         .await?
         {
             Step::Plan(plan) => {
-                run.claim.record.refusals.clear();
+                run.claim.record.worked.refusals.clear();
                 return Ok(redaction::clean_plan(*plan, &run.claim.services.redactor));
             }
             Step::Look(turn) => {
@@ -328,8 +336,13 @@ fn form_of_step(claim: &Claim, tools: &[ToolSpec]) -> Value {
 /// Changes the base to the branch that the plan names. If the result branch already exists, for a
 /// pull/merge request or from an earlier run, it is continued whatever the plan says.
 async fn choose_base(claim: &mut Claim, mirror: &Mirror) -> Result<(), Interruption> {
-    let named = claim.record.plan.as_ref().and_then(|plan| plan.base_branch.clone());
-    let (Some(named), Some(base), None) = (named, &claim.record.base, &claim.record.local) else {
+    let named = claim
+        .record
+        .planned
+        .plan
+        .as_ref()
+        .and_then(|plan| plan.base_branch.clone());
+    let (Some(named), Some(base), None) = (named, &claim.record.planned.base, &claim.record.request.local) else {
         return Ok(());
     };
     if named == base.branch || mirror.branch(&base.head_branch).await?.is_some() {
@@ -342,13 +355,13 @@ async fn choose_base(claim: &mut Claim, mirror: &Mirror) -> Result<(), Interrupt
         ));
         return Ok(());
     };
-    claim.record.base = Some(Base {
+    claim.record.planned.base = Some(Base {
         commit,
         branch: named,
         ..base.clone()
     });
     // The recorded inputs were those of the default branch.
-    claim.record.dependencies = None;
+    claim.record.planned.dependencies = None;
     Ok(())
 }
 
@@ -357,8 +370,13 @@ async fn choose_base(claim: &mut Claim, mirror: &Mirror) -> Result<(), Interrupt
 fn choose_environment(claim: &mut Claim) {
     let config = &claim.services.containers.config;
     let default = config.default_environment.clone();
-    let named = claim.record.local.as_ref().and_then(|local| local.environment.clone());
-    let (name, note) = match (&named, &claim.record.plan) {
+    let named = claim
+        .record
+        .request
+        .local
+        .as_ref()
+        .and_then(|local| local.environment.clone());
+    let (name, note) = match (&named, &claim.record.planned.plan) {
         (Some(name), _) => (name.clone(), None),
         (None, Some(plan)) => {
             let known: Vec<&str> = config.environments.keys().map(String::as_str).collect();
@@ -370,5 +388,5 @@ fn choose_environment(claim: &mut Claim) {
     if let Some(note) = note {
         claim.warn(note);
     }
-    claim.record.environment = Some(name);
+    claim.record.planned.environment = Some(name);
 }

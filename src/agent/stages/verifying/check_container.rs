@@ -43,7 +43,7 @@ impl CheckContainer {
 /// Decides where the checks of `head` run, and records it.
 pub(crate) async fn decide_where_to_check(run: &mut Run, head: &CommitId) -> Result<CheckedIn, Interruption> {
     let settings = &run.claim.services.settings.planning.verification;
-    let took = run.claim.record.set_up_milliseconds;
+    let took = run.claim.record.prepared.set_up_milliseconds;
     let is_slow = took > settings.fresh_set_up_seconds.saturating_mul(1_000);
     let place = match settings.environment {
         VerificationEnvironment::Same => CheckedIn::Work,
@@ -59,7 +59,7 @@ pub(crate) async fn decide_where_to_check(run: &mut Run, head: &CommitId) -> Res
             }
         }
     };
-    run.claim.record.checked_in = Some(place);
+    run.claim.record.verified.checked_in = Some(place);
     Ok(place)
 }
 
@@ -112,7 +112,7 @@ async fn open_check_container(run: &mut Run, commit: &CommitId) -> Result<CheckC
     let check_container = CheckContainer {
         commit: commit.clone(),
         workspace: opened.workspace,
-        toolbox: Toolbox::new(vec![server], run.claim.record.rules.tools.clone()),
+        toolbox: Toolbox::new(vec![server], run.claim.record.planned.rules.tools.clone()),
     };
     if let Err(interruption) = set_up_check_container(run, &check_container, is_set_up).await {
         check_container.close().await;
@@ -142,8 +142,8 @@ async fn set_up_check_container(
     };
     let commands = [
         planned,
-        run.claim.record.installed.clone(),
-        run.claim.record.added_set_up.clone(),
+        run.claim.record.worked.installed.clone(),
+        run.claim.record.worked.added_set_up.clone(),
     ]
     .concat();
     let _let_out = check_container.workspace.let_out();

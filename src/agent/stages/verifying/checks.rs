@@ -65,8 +65,8 @@ pub(crate) async fn check(run: &mut Run, head: &CommitId) -> Result<(), Interrup
 async fn check_at(run: &mut Run, site: &mut Site<'_>) -> Result<(), Interruption> {
     let work = work(run, site.head).await?;
     let earlier = still_true(&mut run.claim, &work);
-    run.claim.record.checks.clear();
-    run.claim.record.checked = Some(work);
+    run.claim.record.verified.checks.clear();
+    run.claim.record.verified.checked = Some(work);
     let wanted = wanted(run, site.head).await?;
     if wanted
         .iter()
@@ -86,7 +86,7 @@ async fn check_at(run: &mut Run, site: &mut Site<'_>) -> Result<(), Interruption
         };
         // If the runner of the first guess is missing, the next guess is tried.
         has_guessed |= wanted.whose == Whose::Guess && checked.excuse != Some(Excuse::DidNotStart);
-        run.claim.record.checks.push(checked);
+        run.claim.record.verified.checks.push(checked);
         run.claim.save().await?;
     }
     Ok(())
@@ -97,6 +97,7 @@ async fn check_at(run: &mut Run, site: &mut Site<'_>) -> Result<(), Interruption
 fn still_true(claim: &mut Claim, work: &Work) -> Vec<Checked> {
     let Some(before) = claim
         .record
+        .verified
         .checked
         .clone()
         .filter(|before| before.tree.is_some() && before.tree == work.tree)
@@ -104,7 +105,7 @@ fn still_true(claim: &mut Claim, work: &Work) -> Vec<Checked> {
         return Vec::new();
     };
     let is_same_turn = before.turns == work.turns;
-    let checks = std::mem::take(&mut claim.record.checks);
+    let checks = std::mem::take(&mut claim.record.verified.checks);
     checks
         .into_iter()
         .filter(|checked| is_same_turn || checked.passed())
@@ -112,13 +113,13 @@ fn still_true(claim: &mut Claim, work: &Work) -> Vec<Checked> {
 }
 
 async fn work(run: &mut Run, head: &CommitId) -> Result<Work, Interruption> {
-    let turns = run.claim.record.turns;
+    let turns = run.claim.record.worked.turns;
     let tree = Some(open::open_workspace(run).await?.workspace.mirror().tree(head).await?);
     Ok(Work { tree, turns })
 }
 
 async fn wanted(run: &mut Run, head: &CommitId) -> Result<Vec<Wanted>, Interruption> {
-    let plan = run.claim.record.plan.as_ref();
+    let plan = run.claim.record.planned.plan.as_ref();
     let of_plan = plan.map(|plan| plan.verification.clone()).unwrap_or_default();
     let mut wanted: Vec<Wanted> = Vec::new();
     for check in of_plan {
@@ -158,6 +159,7 @@ async fn tests(run: &mut Run, head: &CommitId) -> Result<Vec<(String, Whose)>, I
     let planned = run
         .claim
         .record
+        .planned
         .plan
         .as_ref()
         .map_or("", |plan| plan.test_command.trim())
@@ -223,6 +225,7 @@ async fn before(run: &mut Run, checked: &Checked, site: &mut Site<'_>) -> Result
     if let Some(before) = run
         .claim
         .record
+        .verified
         .before
         .as_ref()
         .filter(|before| before.command == checked.command)
@@ -230,7 +233,7 @@ async fn before(run: &mut Run, checked: &Checked, site: &mut Site<'_>) -> Result
         return Ok(Some(before.clone()));
     }
     // Set-up that the model added could break the tests of the base, which would excuse the result.
-    let is_set_up_by_model = site.place == Some(CheckedIn::Fresh) && !run.claim.record.added_set_up.is_empty();
+    let is_set_up_by_model = site.place == Some(CheckedIn::Fresh) && !run.claim.record.worked.added_set_up.is_empty();
     if checked.exit_code.is_none() || is_set_up_by_model {
         return Ok(None);
     }
@@ -255,7 +258,7 @@ async fn before(run: &mut Run, checked: &Checked, site: &mut Site<'_>) -> Result
         command: before.command.clone(),
         exit_code: before.exit_code,
     });
-    run.claim.record.before = Some(before.clone());
+    run.claim.record.verified.before = Some(before.clone());
     run.claim.save().await?;
     Ok(Some(before))
 }
@@ -285,6 +288,9 @@ async fn run_in_check_container(
         Ok(output) => Ok(ended(output)),
         Err(Interruption::WorkspaceLost(reason)) => {
             check_container::close_check_container(&mut run.claim, check_container).await;
+            // A check cannot reach the container with the work. Where that is gone as well, it was
+            // not the check that took them down, and the stage begins again.
+            open::open_workspace(run).await?.workspace.undo_checks().await?;
             Ok(Ended::new(None, reason, PROJECT))
         }
         Err(interruption) => Err(interruption),

@@ -25,10 +25,10 @@ const LARGEST_DIFFERENCE: usize = 4 * 1024 * 1024;
 pub(crate) async fn verify(run: &mut Run) -> Result<Signal, Interruption> {
     let settings = run.claim.services.settings.planning.verification.clone();
     if !settings.enabled {
-        run.claim.record.checks.clear();
+        run.claim.record.verified.checks.clear();
         return Ok(Signal::Finished);
     }
-    if run.claim.record.sent_back_at == Some(run.claim.record.turns) {
+    if run.claim.record.verified.sent_back_at == Some(run.claim.record.worked.turns) {
         // The model was told, and the process ended before the next state was saved.
         return Ok(Signal::RepairNeeded);
     }
@@ -38,29 +38,35 @@ pub(crate) async fn verify(run: &mut Run) -> Result<Signal, Interruption> {
     // Committed first: the state that passes is delivered, without anything that the checks create.
     let head = snapshots::commit_result(run).await?;
     checks::check(run, &head).await?;
-    run.claim.record.findings = findings(run, &head).await?;
+    run.claim.record.verified.findings = findings(run, &head).await?;
     let limits = Limits {
         max_rounds: settings.max_rounds,
         max_failures: settings.max_failures,
     };
-    let verdict = run.claim.record.repair.judge(&run.claim.record.checks, limits);
-    if let Some(end) = run.claim.record.repair.end {
+    let verdict = run
+        .claim
+        .record
+        .verified
+        .repair
+        .judge(&run.claim.record.verified.checks, limits);
+    if let Some(end) = run.claim.record.verified.repair.end {
         run.claim.note(Fact::RepairEnded {
-            reason: verification::why_ended(end, &run.claim.record.repair),
+            reason: verification::why_ended(end, &run.claim.record.verified.repair),
         });
     }
-    let asks =
-        settings.max_rounds > 0 && !run.claim.record.findings.is_empty() && !run.claim.record.asked_about_findings;
-    let question = asks.then(|| difference::question(&run.claim.record.findings));
+    let asks = settings.max_rounds > 0
+        && !run.claim.record.verified.findings.is_empty()
+        && !run.claim.record.verified.asked_about_findings;
+    let question = asks.then(|| difference::question(&run.claim.record.verified.findings));
     let text = match (verdict, question) {
-        (Verdict::Repair, question) => [Some(digest(&run.claim.record.checks)), question],
+        (Verdict::Repair, question) => [Some(digest(&run.claim.record.verified.checks)), question],
         (Verdict::Passed, Some(question)) => [None, Some(question)],
         (Verdict::Passed, None) | (Verdict::Ended, _) => return Ok(Signal::Finished),
     };
     if asks {
-        run.claim.record.asked_about_findings = true;
+        run.claim.record.verified.asked_about_findings = true;
         run.claim.note(Fact::Questioned {
-            findings: run.claim.record.findings.len(),
+            findings: run.claim.record.verified.findings.len(),
         });
     }
     let text = text.into_iter().flatten().collect::<Vec<_>>().join("\n\n");
@@ -71,7 +77,7 @@ pub(crate) async fn verify(run: &mut Run) -> Result<Signal, Interruption> {
 async fn send_back(run: &mut Run, text: &str) -> Result<(), Interruption> {
     let mut chat = working::open_chat(run).await?;
     chat.send_user_message(&run.claim.services.redactor.clean(text));
-    run.claim.record.sent_back_at = Some(run.claim.record.turns);
+    run.claim.record.verified.sent_back_at = Some(run.claim.record.worked.turns);
     dialogue::save(&mut run.claim, &mut chat).await?;
     if run.workspace.open.is_some() {
         run.dialogue.chat = Some(chat);
@@ -81,7 +87,7 @@ async fn send_back(run: &mut Run, text: &str) -> Result<(), Interruption> {
 
 /// Returns findings in the diff from the base to `head` that the task did not ask for.
 pub(crate) async fn findings(run: &mut Run, head: &CommitId) -> Result<Vec<Finding>, Interruption> {
-    let Some(base) = run.claim.record.base.as_ref().map(|base| base.commit.clone()) else {
+    let Some(base) = run.claim.record.planned.base.as_ref().map(|base| base.commit.clone()) else {
         return Ok(Vec::new());
     };
     let mirror = source::mirror_at_hand(run).await?;

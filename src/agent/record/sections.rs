@@ -1,0 +1,183 @@
+//! The sections of a record: each is written by the stage or part that it is named after.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::agent::record::budget::Allowance;
+use crate::agent::record::follow_up::Round;
+use crate::agent::record::vouched::VouchedItem;
+use crate::agent::record::{CheckedIn, LocalTask, Parked, Paused, Work};
+use crate::approval::Grant;
+use crate::conversation::Usage;
+use crate::egress::Refusal;
+use crate::evidence::check::{Before, Checked};
+use crate::evidence::difference::Finding;
+use crate::evidence::repair::Repairs;
+use crate::forge::{Change, CommentId, CommentKey, Deed};
+use crate::plan::Plan;
+use crate::repository::CommitId;
+use crate::rules::Rules;
+use crate::workspace::base::Base;
+use crate::workspace::set_up::dependencies::Dependencies;
+
+/// What was asked, by whom, and how the work on it is restricted. Written by the producer and by
+/// planning.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RequestRecord {
+    pub title: String,
+    /// The person who set the label; `None` for a run that was not started by a label.
+    pub trigger: Option<Deed>,
+    /// The item's text and head commit when the label was accepted.
+    pub vouched: Option<VouchedItem>,
+    /// Whether more people can read what is pushed than can read the item; then no text of the item
+    /// may appear in it.
+    pub is_discreet: bool,
+    /// Set for a run that follows up on one of the program's own pull/merge requests.
+    pub round: Option<Round>,
+    /// Set for a task from the command line, which has no forge.
+    pub local: Option<LocalTask>,
+    /// Rule that restricts the run to local models; decided when it began and never withdrawn.
+    pub local_only: Option<String>,
+}
+
+/// The result of planning: where the work starts, and how it is to be done.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PlanningRecord {
+    pub started_at: Option<DateTime<Utc>>,
+    /// Clone address of the fork that the run works in; `None` for the item's own repository.
+    pub fork: Option<String>,
+    /// The commit and branch that the work starts from, and the branch that it goes to.
+    pub base: Option<Base>,
+    pub plan: Option<Plan>,
+    pub environment: Option<String>,
+    /// The task as shown to the model: the item and its comments when the run began.
+    pub task_text: String,
+    /// The project's rules, as read from its base branch when the run began.
+    pub rules: Rules,
+    /// Inputs of the set-up; `None` if its result is neither saved nor reused.
+    pub dependencies: Option<Dependencies>,
+    /// Plans that were replaced by a revision, oldest first.
+    pub former_plans: Vec<Plan>,
+}
+
+/// The result of preparing: the container and its set-up.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PreparationRecord {
+    /// Report on the plan's set-up commands, for the model.
+    pub setup: String,
+    /// Duration of the set-up commands, if they were run.
+    pub set_up_milliseconds: u64,
+    /// The container that holds the whole project after its set-up. Any other container of the run
+    /// was left incomplete by a process that was stopped.
+    pub container: Option<String>,
+    /// Whether the container replaced one that the model worked in, and the model was not told yet.
+    pub is_replacement: bool,
+    /// Number of containers that were lost.
+    pub losses: u32,
+}
+
+/// The result of working, and what it has used.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct WorkRecord {
+    /// Number of times the model was told that its changes touch files excluded by the rules.
+    pub reminders: u32,
+    /// Successful commands of the model that did nothing but install dependencies.
+    pub installed: Vec<String>,
+    /// Set-up commands that the model added to the plan's.
+    pub added_set_up: Vec<String>,
+    /// Whether the conversation uses native tool calls; decided once for the run.
+    pub native: Option<bool>,
+    /// The model's latest comment on what it is doing.
+    pub doing: String,
+    /// Network destinations that the container was refused.
+    pub refused: BTreeSet<Refusal>,
+    /// Refusals by rules in consecutive replies, since a tool call last succeeded.
+    pub refusals: Vec<String>,
+    pub turns: u32,
+    pub usage: Usage,
+    /// Seconds that workers spent on the run before the current one claimed it.
+    pub worked_seconds: u64,
+    /// The model's closing summary.
+    pub summary: Option<String>,
+    /// Subtasks that the model marked as finished.
+    pub finished_subtasks: BTreeSet<String>,
+}
+
+/// The result of verifying.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct VerificationRecord {
+    pub checks: Vec<Checked>,
+    /// State of the work that the checks were run on.
+    pub checked: Option<Work>,
+    /// Container that the checks were run in.
+    pub checked_in: Option<CheckedIn>,
+    /// Result of the project's tests on the base; they are run there once, and only if they fail
+    /// afterwards.
+    pub before: Option<Before>,
+    pub repair: Repairs,
+    /// Number of the model's turns when it was last sent back to work.
+    pub sent_back_at: Option<u32>,
+    /// Findings in the diff that the task did not ask for.
+    pub findings: Vec<Finding>,
+    /// Whether the model was asked about the findings.
+    pub asked_about_findings: bool,
+}
+
+/// The result, and what of it was pushed and opened.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct DeliveryRecord {
+    /// The accepted result, kept in the mirror: the base if nothing changed, `None` while the model
+    /// works.
+    pub head: Option<CommitId>,
+    /// The result that a person approved for delivery, whatever its hold reasons.
+    pub approval: Option<Grant>,
+    /// The reason a person gave for denying approval.
+    pub denial: Option<String>,
+    pub change: Option<Change>,
+    /// Branches that unfinished work was pushed to, the run's own or others, with the commits that
+    /// were pushed or were about to be, newest last.
+    pub unfinished: BTreeMap<String, Vec<CommitId>>,
+}
+
+/// Why and since when the run does not go on by itself, and what it may use. Written where a run
+/// is interrupted or resumed.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct WaitingRecord {
+    /// Number of consecutive postponements.
+    pub postponed: u32,
+    /// Start of the current series of postponements.
+    pub parked_since: Option<DateTime<Utc>>,
+    /// Set while the run waits for a remote service; shown to people.
+    pub parked: Option<Parked>,
+    /// Set while the run is paused.
+    pub paused: Option<Paused>,
+    /// Number of times the run was paused for people.
+    pub set_aside: u32,
+    /// Tokens that a person granted beyond the configured budget.
+    pub allowance: Option<Allowance>,
+}
+
+/// What was said on the item, in both directions.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ThreadRecord {
+    /// Remarks for people, such as a default that was used or a check that was skipped.
+    pub notes: Vec<String>,
+    /// Comments by marker; `None` means that the comment was about to be posted when this was
+    /// saved.
+    pub comments: BTreeMap<String, Option<CommentId>>,
+    /// Comments that the model or the program has read, with the fingerprint of their text.
+    pub heard: BTreeMap<CommentKey, Uuid>,
+    /// The last label that was set on the item.
+    pub shown: Option<String>,
+}
