@@ -89,7 +89,7 @@ async fn follow(run: &mut Run, is_put_back: bool) -> Result<bool, Interruption> 
     goes_on |= matches!(run.claim.state, State::AwaitingApproval(_)) && run.claim.record.delivered.approval.is_some();
     // The worker that resumes the run reads the text again, and passes it to the model.
     goes_on |= run.claim.state == State::AwaitingAnswer && words.iter().any(UserMessage::is_answer);
-    let was_for_file = matches!(&run.claim.record.waiting.paused, Some(paused) if paused.by == PausedBy::File);
+    let was_for_file = matches!(&run.claim.record.waiting.paused, Some(paused) if paused.by == PausedBy::AllRuns);
     let is_held = run.claim.services.store.is_paused().await?;
     goes_on |= was_for_file && !is_held;
     if goes_on && !is_held && run.claim.state.is_set_aside() {

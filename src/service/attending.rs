@@ -41,7 +41,7 @@ impl Service {
     /// Attends to runs that wait for people or are postponed, for about a minute at most, and wakes
     /// consumers for those that continue.
     pub async fn attend_all(&self) -> Result<(), StoreError> {
-        let store = &self.workshop.store;
+        let store = &self.services.store;
         let begun = Instant::now();
         let mut waiting = store.set_aside().await?;
         waiting.extend(store.parked(Utc::now()).await?);
@@ -59,7 +59,7 @@ impl Service {
     /// Gives `command` to the unfinished run of `task`: to the worker that holds it, through the
     /// store, else it is executed here.
     pub async fn tell(&self, task: &TaskId, command: &Command) -> Result<Told, StoreError> {
-        let store = &self.workshop.store;
+        let store = &self.services.store;
         let Some(run) = store.unfinished_of(task).await? else {
             return Ok(Told::NoRun);
         };
@@ -72,15 +72,15 @@ impl Service {
 
     /// Attends to one run; `None` if a worker holds it.
     async fn attend(&self, run: RunId) -> Result<Option<Visited>, StoreError> {
-        let Some((lease, stored)) = self.workshop.store.claim_run(run, LEASE).await? else {
+        let Some((lease, stored)) = self.services.store.claim_run(run, LEASE).await? else {
             return Ok(None);
         };
         let Some(thread) = self.forges.thread(&stored.task) else {
             tracing::error!(task = %stored.task, "its forge is not among task_sources any more; the run waits");
-            self.workshop.store.release(&lease, stored.not_before).await?;
+            self.services.store.release(&lease, stored.not_before).await?;
             return Ok(Some(Visited::Stays));
         };
-        let run = Run::new(Arc::clone(&self.workshop), Arc::new(lease), &stored, thread, &self.stop);
+        let run = Run::new(Arc::clone(&self.services), Arc::new(lease), &stored, thread, &self.stop);
         // Boxed: its large future is rarely needed, but would be part of every caller's.
         let attended = Box::pin(waiting::attend(run, stored.not_before)).await;
         if attended == Visited::GoesOn {

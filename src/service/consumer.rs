@@ -91,12 +91,14 @@ impl Service {
 
     /// Claims the next due run and works on it; `None` if there is none.
     async fn work_on_next(&self) -> Option<Outcome> {
-        // A store that does not say whether all runs pause gives no run either.
-        let is_paused = self.workshop.store.is_paused().await;
-        if self.stop.asked.is_cancelled() || matches!(is_paused, Ok(true)) {
+        let is_paused = self.services.store.is_paused().await.unwrap_or_else(|error| {
+            tracing::error!("it is not known whether all runs are paused, so none is claimed: {error}");
+            true
+        });
+        if self.stop.asked.is_cancelled() || is_paused {
             return None;
         }
-        let claimed = match self.workshop.store.claim(LEASE).await {
+        let claimed = match self.services.store.claim(LEASE).await {
             Ok(claimed) => claimed?,
             Err(error) => {
                 tracing::error!("no run could be claimed: {error}");
@@ -123,7 +125,7 @@ impl Service {
         self.record(&lease.task, Some(lease.run), Fact::Claimed);
         let ending = tokio::select! {
             ending = self.advance(&lease, stored, thread) => ending,
-            () = beat(&self.workshop.store, &lease) => {
+            () = beat(&self.services.store, &lease) => {
                 // The work is dropped where it is: another worker may hold the run by now.
                 tracing::error!(task = %lease.task, "the lease was lost; the run is given up");
                 RunOutcome::Disowned
@@ -138,22 +140,22 @@ impl Service {
 
     /// Advances the run in a task of its own, so that a panic ends one run and not the service.
     async fn advance(&self, lease: &Arc<Lease>, stored: StoredRun, thread: ReportTarget) -> RunOutcome {
-        let workshop = || Arc::clone(&self.workshop);
-        let run = Run::new(workshop(), Arc::clone(lease), &stored, thread.clone(), &self.stop);
+        let services = || Arc::clone(&self.services);
+        let run = Run::new(services(), Arc::clone(lease), &stored, thread.clone(), &self.stop);
         let panic = match apart(run).await {
             Ok(ending) => return ending,
             Err(panic) => panic,
         };
         tracing::error!(task = %lease.task, "the run broke off by a fault of this program: {panic}");
         let saved = self
-            .workshop
+            .services
             .store
             .run(lease.run)
             .await
             .ok()
             .flatten()
             .unwrap_or(stored);
-        let run = Run::broken(workshop(), Arc::clone(lease), &saved, thread, &self.stop);
+        let run = Run::broken(services(), Arc::clone(lease), &saved, thread, &self.stop);
         match apart(run).await {
             Ok(ending) => ending,
             Err(panic) => {
@@ -166,7 +168,7 @@ impl Service {
     }
 
     async fn release(&self, lease: &Lease, until: Option<chrono::DateTime<Utc>>) {
-        if let Err(error) = self.workshop.store.release(lease, until).await {
+        if let Err(error) = self.services.store.release(lease, until).await {
             tracing::error!(task = %lease.task, "the lease could not be given back, it runs out by itself: {error}");
         }
     }

@@ -41,7 +41,7 @@ impl Service {
         if !self.config.follow_up.enabled {
             return admitted;
         }
-        let followed = match self.workshop.store.followed_since(Utc::now() - FOLLOWED).await {
+        let followed = match self.services.store.followed_since(Utc::now() - FOLLOWED).await {
             Ok(followed) => followed,
             Err(error) => {
                 tracing::error!("the opened changes could not be looked after: {error}");
@@ -86,7 +86,7 @@ impl Service {
             Err(error) => return Err(error.into()),
         };
         if !is_open {
-            self.workshop.store.unfollow(task).await?;
+            self.services.store.unfollow(task).await?;
         }
         Ok(())
     }
@@ -97,7 +97,7 @@ impl Service {
         change: &OpenChange,
         followed: &Followed,
     ) -> Result<Option<RunId>, AdmitError> {
-        let store = &self.workshop.store;
+        let store = &self.services.store;
         let mut notes: Notes = serde_json::from_value(followed.notes.clone()).map_err(AdmitError::record)?;
         // Whoever is at work on the branch hears what people say. Two on one branch would be in
         // each other's way.
@@ -125,7 +125,7 @@ impl Service {
         if notes.may_have_news(change.updated_at) {
             let runs = self.runs_since(&change.task, notes.since).await?;
             if runs.first().is_some_and(|run| run.state == State::Stopped) {
-                self.workshop.store.unfollow(&change.task).await?;
+                self.services.store.unfollow(&change.task).await?;
                 return Ok(None);
             }
             let news = self.news(connected, &change.task, notes).await?;
@@ -152,7 +152,7 @@ impl Service {
 
     /// Returns the runs of a change since people last asked for work, newest first.
     async fn runs_since(&self, task: &TaskId, since: DateTime<Utc>) -> Result<Vec<Run>, StoreError> {
-        let mut runs = self.workshop.store.runs(Some(task), MOST_RUNS).await?;
+        let mut runs = self.services.store.runs(Some(task), MOST_RUNS).await?;
         runs.retain(|run| run.created_at >= since);
         Ok(runs)
     }
@@ -167,7 +167,7 @@ impl Service {
         let Some(number) = self.next_round(change, notes, Kind::Review).await? else {
             self.hand_over(connected, change, notes, Kind::Review).await?;
             // Nobody reads comments any more, so nothing is to be looked for.
-            self.workshop.store.unfollow(&change.task).await?;
+            self.services.store.unfollow(&change.task).await?;
             return Ok(None);
         };
         let round = Round {
@@ -224,7 +224,7 @@ impl Service {
             return Ok(None);
         };
         // The record is shown and kept.
-        let clean = |text: &str| self.workshop.redactor.clean(text).into_string();
+        let clean = |text: &str| self.services.redactor.clean(text).into_string();
         let keys: Vec<String> = failed.iter().map(|check| check.key.clone()).collect();
         let failed = failed.into_iter().map(|check| FailedCheck {
             key: check.key,
@@ -268,7 +268,7 @@ impl Service {
             kind: round.kind.to_string(),
             round: round.number,
         };
-        let title = self.workshop.redactor.clean(&change.title).into_string();
+        let title = self.services.redactor.clean(&change.title).into_string();
         let record = Record {
             request: RequestRecord {
                 title: title.clone(),
@@ -286,7 +286,7 @@ impl Service {
             .forge
             .add_label(&change.task, &connected.labels.processing)
             .await?;
-        let admission = self.workshop.store.admit(&change.task, &title, &record).await?;
+        let admission = self.services.store.admit(&change.task, &title, &record).await?;
         self.bell.ring();
         match admission {
             // Somebody was faster, and reads the same comments.
@@ -321,7 +321,7 @@ impl Service {
         let text = replies::no_longer_followed(by, &connected.labels.trigger);
         self.say(connected, task, ("follow", &format!("stop-{comment}")), &text)
             .await?;
-        self.workshop.store.unfollow(task).await?;
+        self.services.store.unfollow(task).await?;
         let command = Command::Stop.to_string();
         let by = format!("@{by}");
         self.record(task, None, Fact::Ordered { by, command });
@@ -330,7 +330,7 @@ impl Service {
 
     /// Follows a change again, with all its rounds, because people asked for work on it.
     pub(super) async fn follow_again(&self, task: &TaskId) -> Result<(), AdmitError> {
-        let store = &self.workshop.store;
+        let store = &self.services.store;
         let Some(followed) = store.followed(task).await? else {
             return Ok(());
         };

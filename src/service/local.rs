@@ -53,18 +53,18 @@ impl Service {
             ..Record::default()
         };
         let record = record.to_saved()?;
-        let (Admission::New(run) | Admission::Known(run)) = self.workshop.store.admit(&task, &title, &record).await?;
-        let claimed = self.workshop.store.claim_run(run, LEASE).await?;
+        let (Admission::New(run) | Admission::Known(run)) = self.services.store.admit(&task, &title, &record).await?;
+        let claimed = self.services.store.claim_run(run, LEASE).await?;
         let (lease, stored) = claimed.ok_or_else(|| anyhow!("the task was taken by another worker"))?;
         let ending = self.work_on(lease, stored, thread).await;
         self.outcome(run, ending).await
     }
 
     async fn outcome(&self, run: RunId, ending: RunOutcome) -> anyhow::Result<LocalOutcome> {
-        let stored = self.workshop.store.run(run).await?;
+        let stored = self.services.store.run(run).await?;
         let stored = stored.ok_or_else(|| anyhow!("the run is not in the store any more"))?;
         let record: Record = Record::read(&stored)?;
-        let settings = &self.workshop.settings;
+        let settings = &self.services.settings;
         let mirror = Mirror::local(&settings.repository, &settings.state_dir, &run.to_string()).await?;
         let (mut changed, mut kept) = (Vec::new(), None);
         let mut diff = self.clean("");
@@ -111,6 +111,6 @@ impl Service {
 
     /// Returns `text` without secrets.
     pub fn clean(&self, text: &str) -> Clean {
-        self.workshop.redactor.clean(text)
+        self.services.redactor.clean(text)
     }
 }

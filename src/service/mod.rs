@@ -45,7 +45,7 @@ pub struct Host {
 
 /// The assembled program.
 pub struct Service {
-    workshop: Arc<Services>,
+    services: Arc<Services>,
     forges: Forges,
     bell: Doorbell,
     stop: Stop,
@@ -63,7 +63,10 @@ impl Service {
     ) -> anyhow::Result<Self> {
         let store = Store::open(&config.state_dir).await?;
         journal.keep_in(&store);
-        saved::bring_all_up_to_date(&store).await?;
+        // A worker of an older version would read a new record as an empty one.
+        if !store.has_other_workers().await? {
+            saved::bring_all_up_to_date(&store).await?;
+        }
         let model = Model::new(&config.llm)?;
         let forges = Forges::connect(&config).await?;
         for connected in forges.all() {
@@ -75,7 +78,7 @@ impl Service {
             instance(&config.state_dir),
             host.upstream,
         );
-        let workshop = Services {
+        let services = Services {
             store,
             journal,
             redactor,
@@ -85,7 +88,7 @@ impl Service {
         };
         let bell = Doorbell::new(config.consumers);
         Ok(Self {
-            workshop: Arc::new(workshop),
+            services: Arc::new(services),
             forges,
             bell,
             stop,
@@ -94,7 +97,7 @@ impl Service {
     }
 
     pub fn store(&self) -> &Store {
-        &self.workshop.store
+        &self.services.store
     }
 
     /// Comments `page` once on an item that no run works on; `(area, what)` identifies the comment.
@@ -108,7 +111,7 @@ impl Service {
         let name = uuid::Uuid::new_v5(&uuid::Uuid::NAMESPACE_URL, task.to_string().as_bytes());
         let post = Post {
             marker: &format!("{area}-{name}:{what}"),
-            body: &page.written(&self.workshop.redactor),
+            body: &page.written(&self.services.redactor),
             search_first: true,
         };
         connected.forge.comment(task, &post).await.map(|_| ())
@@ -116,7 +119,7 @@ impl Service {
 
     fn record(&self, task: &TaskId, run: Option<RunId>, fact: Fact) {
         let task = Some(task.clone());
-        self.workshop.journal.record(&Subject { task, run }, fact);
+        self.services.journal.record(&Subject { task, run }, fact);
     }
 }
 

@@ -33,7 +33,7 @@ impl Service {
         let mut harvest = Harvest::default();
         for connected in self.forges.all() {
             let search = connected.forge.triggered().await;
-            connected.remember(&self.workshop.store).await;
+            connected.remember(&self.services.store).await;
             harvest.faults.extend(search.errors.iter().map(ToString::to_string));
             for item in search.items {
                 if self.stop.asked.is_cancelled() {
@@ -49,7 +49,7 @@ impl Service {
         harvest.admitted.extend(Box::pin(self.follow_up()).await);
         for fault in &harvest.faults {
             tracing::error!("{fault}");
-            self.workshop
+            self.services
                 .journal
                 .record(&Subject::default(), Fact::Warned { text: fault.clone() });
         }
@@ -80,7 +80,7 @@ impl Service {
         let title = if is_discreet {
             neutral_title(item.task.number())
         } else {
-            self.workshop.redactor.clean(&seen.title).into_string()
+            self.services.redactor.clean(&seen.title).into_string()
         };
         let record = Record {
             request: RequestRecord {
@@ -99,13 +99,13 @@ impl Service {
         let record = record.to_saved().map_err(AdmitError::record)?;
         let forge = &connected.forge;
         forge.add_label(&item.task, &connected.labels.processing).await?;
-        let admission = self.workshop.store.admit(&item.task, &title, &record).await?;
+        let admission = self.services.store.admit(&item.task, &title, &record).await?;
         forge.remove_label(&item.task, &connected.labels.trigger).await?;
         let admission = match admission {
             // It ended meanwhile, so nothing would take the label off again: what was asked for is
             // another run.
             Admission::Known(run) if self.is_over(run).await? => {
-                self.workshop.store.admit(&item.task, &title, &record).await?
+                self.services.store.admit(&item.task, &title, &record).await?
             }
             // Whoever puts the trigger on a run that waits wants it to go on.
             Admission::Known(run) => {
@@ -121,7 +121,7 @@ impl Service {
                 self.follow_again(&item.task).await?;
                 // It begins when the one that has its branch has ended, and that must not wait for
                 // people who look here.
-                for other in self.workshop.store.beside(&item.task).await? {
+                for other in self.services.store.beside(&item.task).await? {
                     self.let_go_on(other).await?;
                 }
                 self.record(&item.task, Some(run), Fact::Admitted { title });
@@ -132,23 +132,23 @@ impl Service {
 
     /// What was said to the run before was said to that one: a command in it is not obeyed again.
     pub(super) async fn heard_before(&self, task: &TaskId) -> Result<BTreeMap<CommentKey, Uuid>, AdmitError> {
-        let before = self.workshop.store.runs(Some(task), 1).await?.pop();
+        let before = self.services.store.runs(Some(task), 1).await?.pop();
         let record = before.map(|run| Record::read(&run)).transpose()?;
         let mut heard = record.map(|record| record.thread.heard).unwrap_or_default();
         // Or while nobody worked on it.
-        let followed = self.workshop.store.followed(task).await?;
+        let followed = self.services.store.followed(task).await?;
         let notes = followed.and_then(|followed| serde_json::from_value::<Notes>(followed.notes).ok());
         heard.extend(notes.map(|notes| notes.heard).unwrap_or_default());
         Ok(heard)
     }
 
     async fn is_over(&self, run: RunId) -> Result<bool, StoreError> {
-        let run = self.workshop.store.run(run).await?;
+        let run = self.services.store.run(run).await?;
         Ok(run.is_none_or(|run| run.state.is_final()))
     }
 
     async fn let_go_on(&self, run: RunId) -> Result<(), AdmitError> {
-        let store = &self.workshop.store;
+        let store = &self.services.store;
         let Some(stored) = store.run(run).await?.filter(|run| run.state.is_set_aside()) else {
             return Ok(());
         };
@@ -164,7 +164,7 @@ impl Service {
     /// Lists of items may be older than their labels. An item that was worked on before is looked
     /// at itself, so that a stale list never starts a second run.
     async fn is_left_over(&self, connected: &Connected, item: &TriggeredItem) -> Result<bool, AdmitError> {
-        if self.workshop.store.runs(Some(&item.task), 1).await?.is_empty() {
+        if self.services.store.runs(Some(&item.task), 1).await?.is_empty() {
             return Ok(false);
         }
         let fresh = connected.forge.item(&item.task).await?;

@@ -23,7 +23,7 @@ impl Service {
     /// Docker engine that does not answer is left to the runs that need it.
     pub async fn recover(&self) -> Result<(), StoreError> {
         self.drop_local_runs().await?;
-        for _ in self.workshop.store.unfinished().await? {
+        for _ in self.services.store.unfinished().await? {
             self.bell.ring();
         }
         // Boxed: its large future is rarely needed, but would be part of every caller's.
@@ -34,12 +34,12 @@ impl Service {
     pub async fn sweep(&self) -> Result<(), StoreError> {
         // Listed before the runs are read, so that a run that begins meanwhile keeps its container.
         let left = self.containers().await;
-        let unfinished = self.workshop.store.unfinished().await?;
+        let unfinished = self.services.store.unfinished().await?;
         let keep: HashSet<_> = unfinished.iter().map(|run| run.id).collect();
         let swept = match left {
             Ok((docker, mut left)) => {
                 // A living worker's containers stay, however old.
-                let held = self.workshop.store.held_elsewhere().await?;
+                let held = self.services.store.held_elsewhere().await?;
                 left.retain(|container| container.run().is_none_or(|run| !held.contains(&run)));
                 let mut unclaimed = Vec::new();
                 for container in left {
@@ -54,7 +54,7 @@ impl Service {
         match swept {
             Ok(0) => {}
             Ok(containers) => self
-                .workshop
+                .services
                 .journal
                 .record(&Subject::default(), Fact::Swept { containers }),
             Err(error) => tracing::warn!("old containers could not be looked for: {error}"),
@@ -64,7 +64,7 @@ impl Service {
 
     /// True if a container is in the warm pool of this or another living process.
     async fn is_kept_waiting(&self, container: &Found) -> bool {
-        let (store, pool) = (&self.workshop.store, &self.workshop.containers.pool);
+        let (store, pool) = (&self.services.store, &self.services.containers.pool);
         match container.waits_with() {
             Some(worker) if worker == store.worker() => pool.has(container.name()),
             Some(worker) => store.is_at_work(worker).await,
@@ -75,9 +75,9 @@ impl Service {
     /// Keeps the warm pool filled as configured, until the program is asked to stop.
     pub async fn keep_warm(&self) {
         let filler = PoolFiller {
-            containers: &self.workshop.containers,
-            journal: &self.workshop.journal,
-            worker: self.workshop.store.worker(),
+            containers: &self.services.containers,
+            journal: &self.services.journal,
+            worker: self.services.store.worker(),
             stop: &self.stop.asked,
         };
         Box::pin(filler.run()).await;
@@ -85,18 +85,18 @@ impl Service {
 
     /// True if the removal of a container failed since the last sweep.
     pub fn has_litter(&self) -> bool {
-        self.workshop.containers.has_litter()
+        self.services.containers.has_litter()
     }
 
     async fn containers(&self) -> Result<(&Docker, Vec<Found>), EnvironmentError> {
-        let docker = self.workshop.containers.docker().await?;
+        let docker = self.services.containers.docker().await?;
         Ok((docker, docker.all().await?))
     }
 
     /// Stops the local runs that a killed command left, and removes their copies of the folder: a
     /// local task ends with its command.
     async fn drop_local_runs(&self) -> Result<(), StoreError> {
-        let store = &self.workshop.store;
+        let store = &self.services.store;
         let now = Utc::now();
         for run in store.unfinished().await? {
             // A new run is about to be claimed by its own command.
@@ -109,7 +109,7 @@ impl Service {
                 self.discard_copy(&run.id.to_string()).await;
             }
         }
-        for name in Mirror::locals(&self.workshop.settings.state_dir) {
+        for name in Mirror::locals(&self.services.settings.state_dir) {
             let run = match name.parse::<RunId>() {
                 Ok(run) => store.run(run).await?,
                 Err(_) => None,
@@ -124,7 +124,7 @@ impl Service {
     }
 
     async fn discard_copy(&self, name: &str) {
-        let settings = &self.workshop.settings;
+        let settings = &self.services.settings;
         if let Err(error) = Mirror::discard_local(&settings.repository, &settings.state_dir, name).await {
             tracing::warn!("the copy of a local task's folder could not be removed: {error}");
         }

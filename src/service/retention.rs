@@ -67,7 +67,7 @@ impl Service {
     }
 
     async fn delete_expired(&self) -> anyhow::Result<()> {
-        let (store, now) = (&self.workshop.store, Utc::now());
+        let (store, now) = (&self.services.store, Utc::now());
         let last = store.remembered(DONE_AT).await?;
         let last = last.and_then(|at| at.parse::<DateTime<Utc>>().ok());
         if last.is_some_and(|last| now - last < EVERY) {
@@ -93,13 +93,13 @@ impl Service {
     /// A request is looked after for a while only, so nobody may have noticed that it was merged or
     /// closed.
     async fn ask_for_quiet_requests(&self, before: DateTime<Utc>) -> Result<(), StoreError> {
-        for task in self.workshop.store.quiet_since(before, MOST_ASKED).await? {
+        for task in self.services.store.quiet_since(before, MOST_ASKED).await? {
             let Some(connected) = self.forges.of(&task) else {
                 continue;
             };
             match connected.forge.item(&task).await {
                 Ok(item) if item.is_open => {}
-                Ok(_) | Err(ForgeError::Gone { .. }) => self.workshop.store.unfollow(&task).await?,
+                Ok(_) | Err(ForgeError::Gone { .. }) => self.services.store.unfollow(&task).await?,
                 // It may be open: what belongs to it stays.
                 Err(error) => tracing::warn!(%task, "it could not be asked whether it is open: {error}"),
             }
@@ -108,7 +108,7 @@ impl Service {
     }
 
     async fn delete_conversations(&self, before: DateTime<Utc>) -> Result<usize, StoreError> {
-        let (store, mut count) = (&self.workshop.store, 0);
+        let (store, mut count) = (&self.services.store, 0);
         for _ in 0..MOST_BATCHES {
             let runs = store.expired_conversations(before, BATCH).await?;
             if runs.is_empty() || self.stop.asked.is_cancelled() {
@@ -121,7 +121,7 @@ impl Service {
     }
 
     async fn delete_runs(&self, before: DateTime<Utc>) -> anyhow::Result<usize> {
-        let (store, mut count) = (&self.workshop.store, 0);
+        let (store, mut count) = (&self.services.store, 0);
         for _ in 0..MOST_BATCHES {
             let runs = store.expired_runs(before, BATCH).await?;
             if runs.is_empty() || self.stop.asked.is_cancelled() {
@@ -138,7 +138,7 @@ impl Service {
     /// Forgets what mirrors keep of runs that are deleted, and removes mirrors that nobody uses.
     /// Returns how many were removed.
     async fn tidy_mirrors(&self) -> anyhow::Result<usize> {
-        let settings = &self.workshop.settings;
+        let settings = &self.services.settings;
         let unused = DAY * self.config.retention.mirrors_unused_days;
         let mut removed = 0;
         for mirror in Mirror::all(&settings.repository, &settings.state_dir) {
@@ -158,7 +158,7 @@ impl Service {
         let mut is_needed = false;
         for name in mirror.kept_runs().await? {
             let run = match name.parse::<RunId>() {
-                Ok(run) => self.workshop.store.run(run).await?,
+                Ok(run) => self.services.store.run(run).await?,
                 Err(_) => None,
             };
             match run {
@@ -173,7 +173,7 @@ impl Service {
     /// it. What a crash leaves undone another call does: the rows of the store, by which all the
     /// rest is found, go last.
     pub async fn forget(&self, task: &TaskId) -> anyhow::Result<Forgotten> {
-        let store = &self.workshop.store;
+        let store = &self.services.store;
         let mut tasks = vec![task.clone()];
         tasks.extend(store.opened_for(task).await?);
         let mut runs = Vec::new();
@@ -212,7 +212,7 @@ impl Service {
 
     /// Erases the facts that mention what is forgotten, its own and others'.
     async fn erase_facts(&self, names: &Names) -> anyhow::Result<()> {
-        let (store, mut after) = (&self.workshop.store, 0);
+        let (store, mut after) = (&self.services.store, 0);
         loop {
             let facts = store.facts(after, &FactFilter::All, MOST_FACTS).await?;
             let Some(last) = facts.last() else { return Ok(()) };
@@ -244,7 +244,7 @@ impl Service {
     /// Forgets the commits of runs in all mirrors. Returns of how many there were any, and how many
     /// mirrors are broken.
     async fn forget_commits(&self, task: &TaskId, runs: &[RunId], prune: Prune) -> anyhow::Result<(usize, usize)> {
-        let settings = &self.workshop.settings;
+        let settings = &self.services.settings;
         let runs: Vec<String> = runs.iter().map(ToString::to_string).collect();
         let (mut kept, mut broken) = (0, 0);
         for mirror in Mirror::all(&settings.repository, &settings.state_dir) {

@@ -155,7 +155,7 @@ pub(crate) fn hear_denial(claim: &mut Claim, order: &Order, reason: Option<&str>
 fn open_question(claim: &Claim) -> Option<&Question> {
     match &claim.record.waiting.paused.as_ref()?.by {
         PausedBy::Objections(held) => held.question.as_ref(),
-        PausedBy::Person(_) | PausedBy::File | PausedBy::Limit(_) | PausedBy::Question(_) => None,
+        PausedBy::Person(_) | PausedBy::AllRuns | PausedBy::Limit(_) | PausedBy::Question(_) => None,
     }
 }
 

@@ -23,7 +23,7 @@ const OPERATOR: &str = "the operator";
 /// Listens to what is near: requests in the store, and a pause of all runs. Apart from
 /// [`ThreadWatcher`], so that a forge that hangs does not keep the operator from being heard.
 pub struct ControlWatcher {
-    workshop: Arc<Services>,
+    services: Arc<Services>,
     run: RunId,
     may_pause: bool,
     mailbox: Arc<Mailbox>,
@@ -32,9 +32,9 @@ pub struct ControlWatcher {
 
 impl ControlWatcher {
     /// `may_pause` is false for a local task, which ends with the command that started it.
-    pub fn new(workshop: Arc<Services>, run: RunId, may_pause: bool, mailbox: Arc<Mailbox>) -> Self {
+    pub fn new(services: Arc<Services>, run: RunId, may_pause: bool, mailbox: Arc<Mailbox>) -> Self {
         Self {
-            workshop,
+            services,
             run,
             may_pause,
             mailbox,
@@ -52,7 +52,7 @@ impl ControlWatcher {
 
     /// Polls once.
     pub async fn look(&mut self) {
-        match self.workshop.store.requests(self.run).await {
+        match self.services.store.requests(self.run).await {
             Ok(requests) => {
                 for request in requests {
                     if self.requests.insert(request.id) {
@@ -67,12 +67,16 @@ impl ControlWatcher {
             }
             Err(error) => tracing::warn!(run = %self.run, "the store could not be asked for requests: {error}"),
         }
-        // An error was just said: the store that does not tell of requests tells of no pause.
-        if self.may_pause && matches!(self.workshop.store.is_paused().await, Ok(true)) {
-            self.mailbox.interrupt_soon(Interruption::Paused {
-                by: PausedBy::File,
+        if !self.may_pause {
+            return;
+        }
+        match self.services.store.is_paused().await {
+            Ok(true) => self.mailbox.interrupt_soon(Interruption::Paused {
+                by: PausedBy::AllRuns,
                 order: None,
-            });
+            }),
+            Ok(false) => {}
+            Err(error) => tracing::warn!(run = %self.run, "the store could not be asked for a pause: {error}"),
         }
     }
 }

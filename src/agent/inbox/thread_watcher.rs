@@ -32,7 +32,7 @@ const CLOCKS_DIFFER: TimeDelta = TimeDelta::minutes(5);
 
 /// Polls the item of one run for comments, and for signs that the run is no longer wanted.
 pub struct ThreadWatcher {
-    workshop: Arc<Services>,
+    services: Arc<Services>,
     task: TaskId,
     run: RunId,
     /// Commands in comments before this time are not meant for this run.
@@ -54,14 +54,14 @@ pub struct ThreadWatcher {
 impl ThreadWatcher {
     /// `created_at` is the time at which the run was admitted.
     pub fn new(
-        workshop: Arc<Services>,
+        services: Arc<Services>,
         lease: &Lease,
         created_at: DateTime<Utc>,
         thread: ReportTarget,
         mailbox: Arc<Mailbox>,
     ) -> Self {
         Self {
-            workshop,
+            services,
             task: lease.task.clone(),
             run: lease.run,
             since: created_at - CLOCKS_DIFFER,
@@ -110,7 +110,7 @@ impl ThreadWatcher {
 
     /// Polls the thread if the last poll is older than the interval.
     pub async fn look_when_due(&mut self) {
-        let pause = Duration::from_secs(self.workshop.settings.steering.interval_seconds);
+        let pause = Duration::from_secs(self.services.settings.steering.interval_seconds);
         if self.looked_at.is_none_or(|at| at.elapsed() >= pause) {
             self.look_at_thread().await;
         }
@@ -296,6 +296,6 @@ impl ThreadWatcher {
             task: Some(self.task.clone()),
             run: Some(self.run),
         };
-        self.workshop.journal.record(&subject, fact);
+        self.services.journal.record(&subject, fact);
     }
 }

@@ -86,7 +86,8 @@ pub enum PausedBy {
     /// A person, by the name that is shown to people.
     Person(String),
     /// All runs of the installation are paused.
-    File,
+    #[serde(rename = "file")]
+    AllRuns,
     /// An exhausted budget; the sentence says which.
     Limit(String),
     /// A question of the model for people.

@@ -12,12 +12,14 @@ use crate::secret::Redactor;
 
 /// Fields of the record that contain text by people or the model. The others are redacted where
 /// they are made, or are names by which something is looked up.
-const WORDS: [&str; 8] = [
+const WORDS: [&str; 10] = [
     "/request/title",
     "/planned/task_text",
     "/planned/plan",
     "/planned/former_plans",
     "/prepared/setup",
+    "/worked/installed",
+    "/worked/added_set_up",
     "/verified/checks",
     "/verified/before",
     "/verified/repair",
@@ -89,17 +91,29 @@ mod tests {
     fn words_are_cleaned_and_names_stay() {
         let redactor = Redactor::new(&["hunter2hunter2".into()]);
         let mut record = json!({
-            "title": "Say hunter2hunter2",
-            "plan": { "comment": "hunter2hunter2", "verification": [{ "command": "echo hunter2hunter2", "expect_exit": 0 }] },
-            "container": "hunter2hunter2",
+            "request": { "title": "Say hunter2hunter2" },
+            "planned": {
+                "plan": { "comment": "hunter2hunter2", "verification": [{ "command": "echo hunter2hunter2", "expect_exit": 0 }] },
+            },
+            "prepared": { "container": "hunter2hunter2" },
         });
         clean_record(&redactor, &mut record);
         let expected = json!({
-            "title": "Say [redacted]",
-            "plan": { "comment": "[redacted]", "verification": [{ "command": "echo [redacted]", "expect_exit": 0 }] },
-            "container": "hunter2hunter2",
+            "request": { "title": "Say [redacted]" },
+            "planned": {
+                "plan": { "comment": "[redacted]", "verification": [{ "command": "echo [redacted]", "expect_exit": 0 }] },
+            },
+            "prepared": { "container": "hunter2hunter2" },
         });
         assert_eq!(record, expected);
+    }
+
+    #[test]
+    fn every_redacted_part_is_a_part_of_the_record() {
+        let record = crate::agent::record::Record::default().to_saved().unwrap();
+        for part in WORDS {
+            assert!(record.pointer(part).is_some(), "a record has no {part}");
+        }
     }
 
     #[test]

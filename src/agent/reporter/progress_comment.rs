@@ -106,23 +106,19 @@ impl Reporter {
         (!is_quiet).then(|| comments::progress(claim.lease.run, state, &claim.record, &claim.services.settings, labels))
     }
 
-    fn marker(&self, claim: &Claim) -> String {
-        format!("{}:{PROGRESS}", claim.lease.run)
-    }
-
     fn has_progress_comment(&self, claim: &Claim) -> bool {
-        claim.record.thread.comments.contains_key(&self.marker(claim))
+        claim.record.thread.comments.contains_key(&marker(claim))
     }
 
     fn progress_comment(&self, claim: &Claim) -> Option<CommentId> {
-        claim.record.thread.comments.get(&self.marker(claim)).copied().flatten()
+        claim.record.thread.comments.get(&marker(claim)).copied().flatten()
     }
 
     fn edit_later(&mut self, claim: &mut Claim, comment: CommentId, page: &Page, due: Instant) {
         let ReportTarget::Item { forge, .. } = &self.destination else {
             return;
         };
-        let (forge, task, marker) = (Arc::clone(forge), claim.lease.task.clone(), self.marker(claim));
+        let (forge, task, marker) = (Arc::clone(forge), claim.lease.task.clone(), marker(claim));
         let body = page.written(&claim.services.redactor);
         self.pending = Some(PendingEdit::new(|stop| {
             tokio::spawn(async move {
@@ -162,4 +158,9 @@ impl Reporter {
             tracing::warn!(task = %claim.lease.task, "the progress could not be shown: {interruption:?}");
         }
     }
+}
+
+/// Returns the marker by which the comment is found again.
+fn marker(claim: &Claim) -> String {
+    format!("{}:{PROGRESS}", claim.lease.run)
 }

@@ -75,7 +75,7 @@ pub(crate) async fn keep_work(run: &mut Run) -> bool {
     match tokio::time::timeout(RESCUE_TIME, opened.workspace.keep()).await {
         Ok(Ok(_)) => return true,
         Ok(Err(interruption)) => {
-            tracing::warn!(task = %run.claim.lease.task, "the work could not be kept: {interruption:?}")
+            tracing::warn!(task = %run.claim.lease.task, "the work could not be kept: {interruption:?}");
         }
         Err(_) => tracing::warn!(task = %run.claim.lease.task, "the work could not be kept in time"),
     }

@@ -97,7 +97,7 @@ async fn converse(run: &mut Run, chat: &mut Chat) -> Result<Signal, Interruption
         }
         if turn.done && has_failures {
             dialogue::tell(
-                &mut run.claim,
+                &run.claim,
                 chat,
                 "`done` did not count, because a call of the same reply failed. Read its result and go on.",
             );
@@ -113,7 +113,7 @@ async fn converse(run: &mut Run, chat: &mut Chat) -> Result<Signal, Interruption
         match verdict {
             Verdict::GoOn => {}
             Verdict::Warn(stuck) => {
-                dialogue::tell(&mut run.claim, chat, stuck.advice());
+                dialogue::tell(&run.claim, chat, stuck.advice());
                 replanning::revise_plan(&mut run.claim, &mut run.reporter, chat, stuck.reason()).await?;
             }
             Verdict::Enough => {

@@ -271,7 +271,7 @@ pub(crate) fn work_so_far(page: &mut Page, saved: Option<&SavedWork>) {
             page.paragraph(Line::from(nowhere).and(Line::filled(
                 " It is kept where this program runs, in the file {}; there {} brings it into a clone of the fork.",
                 [Line::code(file), Line::code(&format!("git fetch {file} {reference}"))],
-            )))
+            )));
         }
     }
 }

@@ -108,7 +108,7 @@ pub fn set_aside(record: &Record, settings: &Settings) -> Option<Page> {
     let paused = record.waiting.paused.as_ref()?;
     let mut page = Page::default();
     match &paused.by {
-        PausedBy::File => return None,
+        PausedBy::AllRuns => return None,
         PausedBy::Person(name) => {
             page.heading("⏸️ Paused");
             page.paragraph(Line::filled(

@@ -86,7 +86,8 @@ pub(crate) async fn open_workspace(run: &mut Run) -> Result<&mut OpenWorkspace, 
         }
         if is_replacement {
             // The installed dependencies were lost with the previous container.
-            set_up::set_up(run, &workspace, &toolbox).await?;
+            // Boxed: its large future is rarely needed, but every stage would carry it.
+            Box::pin(set_up::set_up(run, &workspace, &toolbox)).await?;
             run.claim.record.prepared.is_replacement = true;
             note_container(run);
             run.claim.save().await?;

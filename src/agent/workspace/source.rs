@@ -154,7 +154,6 @@ async fn remote(reporter: &Reporter, item: &Item) -> Result<Remote, Interruption
 }
 
 /// Returns the item's own repository, which for a change from a fork does not have the branch.
-/// its branch is.
 pub(crate) async fn home(reporter: &Reporter, item: &Item) -> Result<Remote, Interruption> {
     remote_at(reporter, &item.clone_url, item).await
 }
@@ -301,7 +300,13 @@ async fn earlier_run_was_cut_short(claim: &Claim, branch: &str) -> Result<bool, 
     let Some(earlier) = earlier.filter(|run| matches!(run.state, State::Failed | State::Stopped)) else {
         return Ok(false);
     };
-    let record = Record::read(earlier).map_err(|error| Interruption::failed(error.to_string()))?;
+    let record = match Record::read(earlier) {
+        Ok(record) => record,
+        Err(error) => {
+            tracing::warn!(task = %claim.lease.task, "the branch of an earlier run is not continued: {error}");
+            return Ok(false);
+        }
+    };
     Ok(record.planned.base.is_some_and(|base| base.head_branch == branch))
 }
 

@@ -191,7 +191,7 @@ mod tests {
                     State::Stopped,
                     &serde_json::json!({"worked": {"turns": "seven"}, "version": 2}),
                 ),
-                run(State::Failed, &serde_json::to_value(failed).unwrap()),
+                run(State::Failed, &failed.to_saved().unwrap()),
             ],
         };
         insta::assert_snapshot!(memory.told("data-1", 10_000), @r#"

@@ -189,8 +189,6 @@ async fn tests(run: &mut Run, head: &CommitId) -> Result<Vec<(String, Whose)>, I
 async fn check_one(run: &mut Run, wanted: &Wanted, site: &mut Site<'_>) -> Result<Checked, Interruption> {
     let (command, expected) = (&wanted.check.command, wanted.check.expect_exit.into());
     let mut ended = run_check(run, command, site).await?;
-    // What took the container for checks down must not be let at the one with the work.
-    let is_harmful = site.place == Some(CheckedIn::Fresh) && site.check_container.is_none();
     let mut checked = Checked::new(command, expected, &ended);
     // A check of the plan has no excuse, and a command that cannot start now cannot have failed
     // before.
@@ -198,6 +196,9 @@ async fn check_one(run: &mut Run, wanted: &Wanted, site: &mut Site<'_>) -> Resul
     if may_have_failed_before && let Some(before) = before(run, &checked, site).await? {
         checked.weigh(&ended, &before);
     }
+    // A check that took its container down, here or on the base, must not run in the one with the
+    // work.
+    let is_harmful = site.check_container.is_none();
     if checked.is_open() && site.place == Some(CheckedIn::Fresh) && !is_harmful {
         let at_work = run_at_work(run, command).await?;
         checked.passes_only_at_work = at_work.exit_code == Some(expected);
