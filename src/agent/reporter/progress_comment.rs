@@ -39,7 +39,7 @@ impl Reporter {
             waiting.take_back().await;
         }
         self.shown_at = Some(due);
-        match self.progress_comment(claim) {
+        match progress_comment(claim) {
             Some(comment) if due > now => {
                 self.edit_later(claim, comment, &text, due);
                 Ok(())
@@ -54,7 +54,7 @@ impl Reporter {
 
     /// Makes the last edit of this process at once, if there is a progress comment.
     pub(crate) async fn show_final(&mut self, claim: &mut Claim, state: State) -> Result<(), Interruption> {
-        if self.has_progress_comment(claim) {
+        if has_progress_comment(claim) {
             return self.show_at_once(claim, state).await;
         }
         Ok(())
@@ -102,16 +102,8 @@ impl Reporter {
         };
         let is_quiet = claim.record.request.round.is_some()
             && claim.record.waiting.parked.is_none()
-            && !self.has_progress_comment(claim);
+            && !has_progress_comment(claim);
         (!is_quiet).then(|| comments::progress(claim.lease.run, state, &claim.record, &claim.services.settings, labels))
-    }
-
-    fn has_progress_comment(&self, claim: &Claim) -> bool {
-        claim.record.thread.comments.contains_key(&marker(claim))
-    }
-
-    fn progress_comment(&self, claim: &Claim) -> Option<CommentId> {
-        claim.record.thread.comments.get(&marker(claim)).copied().flatten()
     }
 
     fn edit_later(&mut self, claim: &mut Claim, comment: CommentId, page: &Page, due: Instant) {
@@ -163,4 +155,12 @@ impl Reporter {
 /// Returns the marker by which the comment is found again.
 fn marker(claim: &Claim) -> String {
     format!("{}:{PROGRESS}", claim.lease.run)
+}
+
+fn has_progress_comment(claim: &Claim) -> bool {
+    claim.record.thread.comments.contains_key(&marker(claim))
+}
+
+fn progress_comment(claim: &Claim) -> Option<CommentId> {
+    claim.record.thread.comments.get(&marker(claim)).copied().flatten()
 }
