@@ -1,8 +1,6 @@
 //! Packs whose few bytes describe a great many, made in the container and fetched out of it by the
 //! program.
 
-use serde_json::json;
-
 use crate::attempt::{Attempt, End};
 use crate::class::Class;
 
@@ -52,12 +50,7 @@ def store(objects):
 pub fn all() -> Vec<Attempt> {
     let packed = |name, python: &str| {
         let command = format!("python3 - <<'PROGRAM'\n{PACKS}\n{python}\nPROGRAM");
-        let proved = format!("{{\n{command}\n}} && echo step-1-$((6*7))");
-        // To write one takes its time where the machine is busy.
-        let args = json!({ "command": proved, "timeout_seconds": 120 });
-        let mut attempt = Attempt::new(Class::Delta, name, End::Refused).calls("workspace/execute_command", args);
-        attempt.proofs.push("step-1-42".to_owned());
-        attempt
+        Attempt::new(Class::Delta, name, End::Refused).succeeds(&command)
     };
     vec![
         packed(

@@ -139,13 +139,16 @@ impl Site {
 
     fn configure(&self, server: &str) -> anyhow::Result<()> {
         let (forge, mut settings) = self.forge.config();
-        if self
-            .targets
-            .iter()
-            .any(|target| target.attempt.class == Class::Discreet)
-        {
+        let plays = |class| self.targets.iter().any(|target| target.attempt.class == class);
+        if plays(Class::Discreet) {
             settings["confidential_issues"] = "neutral_names".into();
         }
+        // No call can ask for more. Gigabytes take their time where the machine is busy.
+        let command_seconds = if plays(Class::Delta) || plays(Class::Reply) {
+            120
+        } else {
+            30
+        };
         settings["allowed_users"] = json!([format!("id:{}", self.forge.gives_login_away())]);
         let lets_out = if server == "weak" {
             self.forbidden.port()
@@ -161,7 +164,7 @@ impl Site {
             forge: settings,
             "llm": scripted(&self.model, canary::MODEL_KEY),
             "command_executor": installation::with(installation::executor()?, &json!({
-                "timeout_seconds": 30,
+                "timeout_seconds": command_seconds,
                 "snapshots": { "keep": 30, "after_seconds": 0, "max_bytes": 100_000_000 },
                 "network": {
                     "allow": named,
