@@ -1,5 +1,7 @@
 //! Source files that the documents name are there.
 
+use std::path::Path;
+
 use crate::{documents, read, root};
 
 /// Files that whoever follows a recipe of CONTRIBUTING.md makes.
@@ -15,7 +17,9 @@ fn every_source_file_that_a_document_names_is_there() {
     for document in documents() {
         let text = read(&document);
         let words = text.split(|letter: char| !letter.is_ascii_alphanumeric() && !"_/.-".contains(letter));
-        for path in words.filter(|word| word.contains('/') && word.ends_with(".rs")) {
+        for path in words
+            .filter(|word| word.contains('/') && Path::new(word).extension().is_some_and(|extension| extension == "rs"))
+        {
             named += 1;
             let is_there = FOLDERS.iter().any(|folder| root().join(folder).join(path).is_file());
             if !is_there && !TO_BE_MADE.contains(&path) {

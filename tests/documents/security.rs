@@ -57,15 +57,15 @@ fn every_claim_names_what_holds_it_and_what_shows_it() {
 #[test]
 fn the_classes_of_attacks_that_the_claims_name_are_those_that_are_played() {
     let code = read("harness/attack/class.rs");
-    let names = code
+    let list = code
         .split("fn name")
         .nth(1)
         .unwrap()
         .split("fn describe")
         .next()
         .unwrap();
-    let played: BTreeSet<&str> = names.split('"').skip(1).step_by(2).collect();
+    let played: BTreeSet<&str> = list.split('"').skip(1).step_by(2).collect();
     let rows = rows();
-    let named: BTreeSet<&str> = rows.iter().flat_map(|row| &row.attack).map(String::as_str).collect();
-    assert_eq!(named, played);
+    let claimed: BTreeSet<&str> = rows.iter().flat_map(|row| &row.attack).map(String::as_str).collect();
+    assert_eq!(claimed, played);
 }
