@@ -186,6 +186,8 @@ fn is_for_machines(word: &str) -> bool {
     let lower = word.to_ascii_lowercase();
     lower.contains("://")
         || lower.contains("www.")
+        // The full stop behind it is not part of the word, and makes a link of it all the same.
+        || lower.ends_with("www")
         || lower.contains("mailto:")
         || lower.contains("xmpp:")
         || word.contains('$')
@@ -254,6 +256,7 @@ mod tests {
         check("see https://a.example/x?y#z.", "see `https://a.example/x?y#z`.");
         check("詳細はhttps://a.example/をご覧", "詳細は`https://a.example/`をご覧");
         check("(www.a.example) bob@a.example", "(`www.a.example`) `bob@a.example`");
+        check("on the _www.", "on the `_www`.");
         check(
             "4f2a1c9 acme/w@4f2a1c9 defaced 1234567",
             "`4f2a1c9` `acme/w@4f2a1c9` defaced 1234567",
