@@ -1,21 +1,21 @@
 //! Runs that no worker has claimed: people can still give commands, and some resume by themselves.
 
+use chrono::{DateTime, TimeDelta, Utc};
+
 use crate::agent::approval::question;
 use crate::agent::claim::Claim;
 use crate::agent::commands;
-use crate::agent::reporter::Reporter;
-use crate::agent::run::Run;
-use crate::agent::workspace::open;
-use chrono::{DateTime, TimeDelta, Utc};
-
 use crate::agent::inbox::command_table::{Effect, Standing, WaitsOn, effect};
 use crate::agent::inbox::mailbox::Messages;
 use crate::agent::record::PausedBy;
 use crate::agent::record::interruption::Interruption;
 use crate::agent::record::message::{Order, UserMessage};
 use crate::agent::record::outcome::RunOutcome;
+use crate::agent::reporter::Reporter;
+use crate::agent::run::Run;
 use crate::agent::stages::finishing;
 use crate::agent::text::replies;
+use crate::agent::workspace::open;
 use crate::task::state::{Signal, State};
 
 /// Result of a visit to a waiting run.
@@ -42,14 +42,8 @@ pub async fn attend(mut run: Run, not_before: Option<DateTime<Utc>>) -> Visited 
         // It is set aside already; a person is told so, a pause of all runs needs no answer.
         Some(Interruption::Paused { order: None, .. }) if run.claim.state.is_set_aside() => {}
         Some(Interruption::Paused { order: Some(order), .. }) if run.claim.state.is_set_aside() => {
-            let answered = commands::answer(
-                &mut run.claim,
-                &mut run.reporter,
-                &order,
-                &replies::ALREADY_PAUSED.into(),
-            )
-            .await;
-            log(&run.claim, answered);
+            let answered = follow_order(&mut run.claim, &mut run.reporter, &order).await;
+            log(&run.claim, answered.map(|_| ()));
         }
         Some(verdict) => return Visited::Ended(finishing::finish(run, verdict).await),
         None => {}
@@ -89,9 +83,9 @@ async fn follow(run: &mut Run, is_put_back: bool) -> Result<bool, Interruption> 
     goes_on |= matches!(run.claim.state, State::AwaitingApproval(_)) && run.claim.record.delivered.approval.is_some();
     // The worker that resumes the run reads the text again, and passes it to the model.
     goes_on |= run.claim.state == State::AwaitingAnswer && words.iter().any(UserMessage::is_answer);
-    let was_for_file = matches!(&run.claim.record.waiting.paused, Some(paused) if paused.by == PausedBy::AllRuns);
+    let was_for_all = matches!(&run.claim.record.waiting.paused, Some(paused) if paused.by == PausedBy::AllRuns);
     let is_held = run.claim.services.store.is_paused().await?;
-    goes_on |= was_for_file && !is_held;
+    goes_on |= was_for_all && !is_held;
     if goes_on && !is_held && run.claim.state.is_set_aside() {
         go_on(&mut run.claim, &mut run.reporter).await?;
         return Ok(true);

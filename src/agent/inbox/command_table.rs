@@ -1,40 +1,14 @@
 //! The meaning of each command, for runs at work and for runs that wait: one table, so that a new
 //! command is one arm here.
 
-use crate::agent::record::PausedBy;
-use crate::agent::record::Record;
+use crate::agent::record::{PausedBy, Record};
 use crate::agent::text::replies;
 use crate::approval::digest::Beginning;
 use crate::markdown::compose::Page;
 use crate::task::command::Command;
 use crate::task::state::State;
 
-/// When a command takes effect on a run at work.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Urgency {
-    /// In the middle of whatever it does.
-    AtOnce,
-    /// As soon as a running tool call has finished.
-    Soon,
-    /// At its next safe point; the work goes on.
-    AtSafePoint,
-}
-
-/// Returns when `command` takes effect on a run at work.
-pub(crate) fn urgency(command: &Command) -> Urgency {
-    match command {
-        Command::Stop => Urgency::AtOnce,
-        Command::Pause => Urgency::Soon,
-        Command::Resume
-        | Command::Budget(_)
-        | Command::Approve(_)
-        | Command::Deny(_)
-        | Command::Help
-        | Command::Unknown(_) => Urgency::AtSafePoint,
-    }
-}
-
-/// Where a run stands when a command reaches it.
+/// The situation of a run when a command reaches it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Standing {
     /// A worker works on it.
@@ -43,7 +17,7 @@ pub(crate) enum Standing {
     Waits { on: WaitsOn, all_paused: bool },
 }
 
-/// What a waiting run waits for.
+/// The event that a waiting run waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WaitsOn {
     /// A larger budget.
@@ -66,7 +40,7 @@ impl WaitsOn {
     }
 }
 
-/// What a command does to a run.
+/// The effect of a command on a run.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Effect<'command> {
     /// Nothing but this answer.
@@ -79,9 +53,10 @@ pub(crate) enum Effect<'command> {
     Approve(Option<&'command Beginning>),
     /// A decision against it.
     Deny(Option<&'command str>),
-    /// The run ends for good.
+    /// The run ends for good, in the middle of whatever it does.
     Stop,
-    /// The run is set aside.
+    /// A run at work is set aside as soon as a running tool call has finished; one that waits is
+    /// told that it does.
     Pause,
 }
 
@@ -90,8 +65,7 @@ pub(crate) fn effect(command: &Command, standing: Standing) -> Effect<'_> {
     use Standing::{AtWork, Waits};
     match (command, standing) {
         (Command::Stop, _) => Effect::Stop,
-        (Command::Pause, AtWork) => Effect::Pause,
-        (Command::Pause, Waits { .. }) => Effect::Answer(replies::ALREADY_PAUSED.into()),
+        (Command::Pause, _) => Effect::Pause,
         (Command::Resume, AtWork) => Effect::Answer(replies::NOT_PAUSED.into()),
         (Command::Resume | Command::Approve(_), Waits { all_paused: true, .. }) => {
             Effect::Answer(replies::ALL_PAUSED.into())

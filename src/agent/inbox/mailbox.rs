@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::agent::inbox::command_table::{Urgency, urgency};
+use crate::agent::inbox::command_table::{Effect, Standing, effect};
 use crate::agent::record::PausedBy;
 use crate::agent::record::interruption::Interruption;
 use crate::agent::record::message::{Order, UserMessage};
@@ -34,13 +34,13 @@ impl Mailbox {
 
     /// Accepts an order: a stop or pause interrupts the run, others wait for the next safe point.
     pub fn put_order(&self, order: Order) {
-        match urgency(&order.command) {
-            Urgency::AtOnce => self.interrupt_now(Interruption::Stopped { order }),
-            Urgency::Soon => self.interrupt_soon(Interruption::Paused {
+        match effect(&order.command, Standing::AtWork) {
+            Effect::Stop => self.interrupt_now(Interruption::Stopped { order }),
+            Effect::Pause => self.interrupt_soon(Interruption::Paused {
                 by: PausedBy::Person(order.by.clone()),
                 order: Some(Box::new(order)),
             }),
-            Urgency::AtSafePoint => lock(&self.mail).orders.push(order),
+            _ => lock(&self.mail).orders.push(order),
         }
     }
 

@@ -1,6 +1,6 @@
 //! Watches the item of a run and the comments on it while the run is worked on.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use tokio::sync::Mutex;
 use uuid::Uuid;
 
-use crate::agent::inbox::authority::Authority;
+use crate::agent::inbox::authority::{Authority, KnownRights};
 use crate::agent::inbox::mailbox::Mailbox;
 use crate::agent::record::interruption::Interruption;
 use crate::agent::record::message::{self, HeardComment, Order, Origin, UserMessage};
@@ -44,7 +44,7 @@ pub struct ThreadWatcher {
     looked_at: Option<Instant>,
     /// Permission to write, by login and id. Kept for one poll, in which a person may have several
     /// comments.
-    rights: HashMap<(String, Option<u64>), bool>,
+    rights: KnownRights,
     /// Whether the item was seen with the label of a run at work, and assigned to the bot.
     was_shown: bool,
     was_assigned: bool,
@@ -69,7 +69,7 @@ impl ThreadWatcher {
             mailbox,
             heard: None,
             looked_at: None,
-            rights: HashMap::new(),
+            rights: KnownRights::default(),
             was_shown: false,
             was_assigned: false,
             bot: None,
@@ -262,28 +262,13 @@ impl ThreadWatcher {
     /// Returns true if the author of a comment may steer the run. The forge is asked again for each
     /// command, and once in a poll for other text: a withdrawn permission takes effect at once.
     pub(crate) async fn hears(&mut self, forge: &dyn Permissions, comment: &Comment) -> Result<bool, ForgeError> {
-        match Authority::whom(forge, comment) {
-            Authority::Always => return Ok(true),
-            Authority::Never => return Ok(false),
-            Authority::IfMayWrite => {}
-        }
-        let who = comment.who();
-        let key = (who.login.to_owned(), who.id);
         let is_command = Said::of(&comment.body).command.is_some();
-        // A permission may have been withdrawn since, but an author who had none a moment ago still
-        // has none. Without this a stranger's many commands would each cost a request, and delay
-        // the comments of everybody else until the poll times out.
-        if let Some(may) = self.rights.get(&key).filter(|may| !**may || !is_command) {
-            return Ok(*may);
-        }
-        let may = self.is_authorised(forge, who).await?;
-        self.rights.insert(key, may);
-        Ok(may)
+        self.rights.has(forge, &self.task, comment, is_command).await
     }
 
     /// Drops the cached permissions, so that the forge is asked again.
     pub(crate) fn forget_rights(&mut self) {
-        self.rights.clear();
+        self.rights.forget();
     }
 
     /// Asks the forge whether an account may write.

@@ -1,11 +1,9 @@
 //! What people said of a pull/merge request since the last look.
 
-use std::collections::HashMap;
-
 use super::super::Service;
 use super::super::forges::Connected;
 use super::super::producer::AdmitError;
-use crate::agent::inbox::authority::Authority;
+use crate::agent::inbox::authority::{Authority, KnownRights};
 use crate::agent::record::follow_up::{Kind, Notes};
 use crate::agent::record::message::{self, HeardComment};
 use crate::forge::{Comment, CommentKey};
@@ -33,25 +31,16 @@ impl Service {
         let heard = self.heard_before(task).await?;
         notes.heard.clear();
         let mut news = News::default();
-        // Each account is asked about once in a look: else a stranger's many comments would each
-        // cost a request, and use up what the forge allows in an hour.
-        let mut rights = HashMap::new();
+        let mut rights = KnownRights::default();
         for comment in comments {
             let now = HeardComment::of(&comment);
             let is_known = now.is_in(&heard);
             let is_unasked = comment.is_approval || self.config.follow_up.most(Kind::Review) == 0;
             let command = Said::of(&comment.body).command;
             if !is_known && (command.is_some() || !is_unasked) {
-                let standing = Authority::whom(connected.forge.as_ref(), &comment);
-                let who = comment.who();
-                let account = (who.login.to_owned(), who.id, comment.is_bot);
-                let is_heard = match rights.get(&account) {
-                    Some(is_heard) => *is_heard,
-                    None => standing.asked(connected.forge.as_ref(), task, &comment).await?,
-                };
-                rights.insert(account, is_heard);
-                if !is_heard {
-                    self.ignore(task, &comment, standing);
+                let forge = connected.forge.as_ref();
+                if !rights.has(forge, task, &comment, false).await? {
+                    self.ignore(task, &comment, Authority::whom(forge, &comment));
                 } else if command == Some(Command::Stop) {
                     news.stop = Some((comment.key, comment.author.clone()));
                 } else if !is_unasked && message::for_model(&comment).is_some() {
