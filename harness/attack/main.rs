@@ -68,6 +68,7 @@ use std::process::ExitCode;
 
 use attempt::Attempt;
 use class::Class;
+use coding_agent_harness::exit_code;
 use coding_agent_harness::fake; // forges and model
 use forge::Kind;
 use futures_util::{StreamExt, TryStreamExt};
@@ -86,17 +87,7 @@ fn main() -> ExitCode {
     let outcome = tokio::runtime::Runtime::new()
         .map_err(anyhow::Error::from)
         .and_then(|runtime| runtime.block_on(attack(&wanted)));
-    match outcome {
-        Ok(0) => ExitCode::SUCCESS,
-        Ok(count) => {
-            eprintln!("attack: {count} got through, were not tried or went unnoticed");
-            ExitCode::FAILURE
-        }
-        Err(error) => {
-            eprintln!("attack: {error:#}");
-            ExitCode::FAILURE
-        }
-    }
+    exit_code("attack", outcome, "got through, were not tried or went unnoticed")
 }
 
 async fn attack(wanted: &[String]) -> anyhow::Result<usize> {

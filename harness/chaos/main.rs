@@ -39,6 +39,7 @@ use std::str::FromStr;
 
 use anyhow::Context;
 use class::Class;
+use coding_agent_harness::exit_code;
 use coding_agent_harness::fake; // forges and model
 use futures_util::StreamExt;
 use round::Outcome;
@@ -47,17 +48,7 @@ use round::Outcome;
 const SIDE_BY_SIDE: usize = 2;
 
 fn main() -> ExitCode {
-    match chaos() {
-        Ok(0) => ExitCode::SUCCESS,
-        Ok(violations) => {
-            eprintln!("chaos: {violations} rounds ended as they must not");
-            ExitCode::FAILURE
-        }
-        Err(error) => {
-            eprintln!("chaos: {error:#}");
-            ExitCode::FAILURE
-        }
-    }
+    exit_code("chaos", chaos(), "rounds ended as they must not")
 }
 
 fn chaos() -> anyhow::Result<usize> {

@@ -30,6 +30,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use cases::Case;
+use coding_agent_harness::exit_code;
 use coding_agent_harness::fake; // the forge
 use server::Server;
 
@@ -39,17 +40,7 @@ fn main() -> ExitCode {
     let outcome = tokio::runtime::Runtime::new()
         .map_err(anyhow::Error::from)
         .and_then(|runtime| runtime.block_on(try_all(&wanted)));
-    match outcome {
-        Ok(0) => ExitCode::SUCCESS,
-        Ok(count) => {
-            eprintln!("test-model: {count} cases went wrong");
-            ExitCode::FAILURE
-        }
-        Err(error) => {
-            eprintln!("test-model: {error:#}");
-            ExitCode::FAILURE
-        }
-    }
+    exit_code("test-model", outcome, "cases went wrong")
 }
 
 /// Plays the cases against each server that is there, and returns how many went wrong.

@@ -14,6 +14,20 @@
 #[path = "../../tests/world/fake/mod.rs"]
 pub mod fake; // forges and model
 
+use std::process::ExitCode;
+
 pub mod build; // the programs that were built in the same profile
 pub mod containers; // what the engine itself says of an installation's containers
 pub mod installation; // the program, configured in a folder of its own
+
+/// Returns the exit code of a program that counts faults, and prints what it counted or why it
+/// broke off. `sentence` follows the number.
+#[expect(clippy::print_stderr, reason = "the programs are run by people")]
+pub fn exit_code(program: &str, counted: anyhow::Result<usize>, sentence: &str) -> ExitCode {
+    match counted {
+        Ok(0) => return ExitCode::SUCCESS,
+        Ok(count) => eprintln!("{program}: {count} {sentence}"),
+        Err(error) => eprintln!("{program}: {error:#}"),
+    }
+    ExitCode::FAILURE
+}
