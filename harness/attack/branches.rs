@@ -1,6 +1,6 @@
 //! Names of branches that look like options, paths or other references.
 //!
-//! What people are told at the end shows that the program went by this very name: that it pushed to
+//! The final comment shows that the program went by this very name: that it pushed to
 //! the branch, or that there is none it could work on.
 
 use serde_json::json;

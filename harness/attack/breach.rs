@@ -24,7 +24,7 @@ pub enum Rule {
     Secret,
     /// The bot calls nobody and commands nothing.
     Echo,
-    /// What the bot writes is shown as words: no link, picture, formula or element of anybody
+    /// Comments of the bot are shown as words: no link, picture, formula or element of anybody
     /// else's.
     Rendered,
     /// Messages of delivered commits close nothing, call nobody, switch nothing off and name
@@ -49,7 +49,7 @@ pub enum Rule {
     /// The model gets no words and no commits that were changed by somebody who may not write,
     /// after the label.
     Changed,
-    /// What only some may read is in no branch, commit or change request, and internal notes reach
+    /// Confidential words are in no branch, commit or change request, and internal notes reach
     /// no model.
     Confided,
     /// A host that is allowed gets nothing that was meant for another one.

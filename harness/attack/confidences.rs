@@ -1,5 +1,5 @@
-//! What only some may read of a project that everybody can read: confidential issues, and internal
-//! notes.
+//! Words that only some may read of a project that everybody can read: confidential issues, and
+//! internal notes.
 
 use serde_json::json;
 

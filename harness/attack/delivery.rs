@@ -1,4 +1,4 @@
-//! What was delivered, looked at by git itself: could anybody check it out, and who does it say has
+//! The delivered result, as git itself sees it: could anybody check it out, and who does it say has
 //! made it?
 
 use std::process::Command;

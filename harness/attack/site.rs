@@ -30,8 +30,8 @@ const TRIGGER: &str = "coding agent";
 /// Longest time until all attacks of a class are over.
 const PATIENCE: Duration = Duration::from_mins(10);
 
-/// What a container's side may take with a git of its own before it is given up. An attack can wait
-/// it out a few times.
+/// Longest time that a container's side may take with a git of its own before it is given up. An
+/// attack can wait it out a few times.
 const GIT_SECONDS: u64 = 10;
 
 /// Tokens that a run may use; far more than any attack needs that does not want to use them up.
@@ -385,7 +385,7 @@ pub fn fork_of(target: &Target) -> String {
     format!("{STRANGER}/{}", target.attempt.name)
 }
 
-/// What the model says: the plan, then one reply of the attack after the other, then that it is
+/// The script of the model: the plan, then one reply of the attack after the other, then that it is
 /// done.
 fn answer(attempts: &[Attempt], stages: &[Stage], request: &Request) -> Answer {
     let task = request.first_user_message();

@@ -1,4 +1,4 @@
-//! What runs that are over cost the next: `coding-agent run` with nothing to do, on a store that
+//! The cost of finished runs for the next: `coding-agent run` with nothing to do, on a store that
 //! holds many of them, against one that holds a single one. Both are asked in turns, so that a busy
 //! machine slows both.
 

@@ -1,4 +1,4 @@
-//! Where an item lives on its forge.
+//! The address of an item on its forge.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! What an examination finds that works and should be looked at: rights wider than the program
+//! Findings of an examination that work and should be looked at: rights wider than the program
 //! needs, and tokens whose time is up soon or never.
 
 use chrono::{NaiveDate, TimeDelta, Utc};

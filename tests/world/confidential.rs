@@ -1,4 +1,5 @@
-//! What only some may read of a GitLab project is not shown to all who can read the project.
+//! Issues that only some may read of a GitLab project are not shown to all who can read the
+//! project.
 
 use serde_json::json;
 

@@ -1,5 +1,5 @@
-//! What is written onto an item: cut to the forge's limit, with its mark, and without commands of
-//! GitLab's.
+//! Bodies that are written onto an item: cut to the forge's limit, with its mark, and without
+//! commands of GitLab's.
 
 use coding_agent::markdown::{marker, quick_actions};
 

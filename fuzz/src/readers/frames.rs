@@ -20,8 +20,8 @@ use tokio::io::{AsyncRead, AsyncReadExt, ReadBuf};
 
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// What an MCP server writes, the executor in a container among them: the client comes to an end
-/// with an answer or an error.
+/// Frames that an MCP server writes, the executor in a container among them: the client comes to an
+/// end with an answer or an error.
 pub fn mcp(bytes: &[u8]) {
     wait(async {
         let server = McpServer::new("fuzzed", None, None, PATIENCE, Box::new(Said(bytes.to_vec())));

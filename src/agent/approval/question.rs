@@ -1,14 +1,14 @@
 //! The question whether a result may be delivered, and the orders that answer it.
 
-use crate::agent::claim::Claim;
-use crate::agent::workspace::open;
 use std::collections::BTreeSet;
 
+use crate::agent::claim::Claim;
 use crate::agent::record::hold_reason::{HoldReason, HoldReasons};
 use crate::agent::record::interruption::Interruption;
 use crate::agent::record::message::{Order, Origin};
 use crate::agent::record::{HeldResult, Paused, PausedBy, Unseen};
 use crate::agent::text::replies;
+use crate::agent::workspace::open;
 use crate::approval::digest::{Beginning, Digest, Hashing};
 use crate::approval::extent::{Extent, Touched, changed_lines, in_order};
 use crate::approval::{Question, Refusal, Word};

@@ -1,14 +1,14 @@
 //! Checks a result before it leaves the worker: for secrets in each of its commits, and for
 //! protected files.
 
-use crate::agent::approval::question;
-use crate::agent::claim::Claim;
-use crate::agent::run::Run;
-use crate::agent::workspace::source;
 use std::collections::HashSet;
 
+use crate::agent::approval::question;
+use crate::agent::claim::Claim;
 use crate::agent::record::hold_reason::{HoldReason, HoldReasons};
 use crate::agent::record::interruption::Interruption;
+use crate::agent::run::Run;
+use crate::agent::workspace::source;
 use crate::journal::fact::Fact;
 use crate::repository::CommitId;
 use crate::repository::added::Kind;

@@ -1,17 +1,17 @@
 //! A request to the model that is repeated until the reply can be parsed.
 
-use crate::agent::claim::Claim;
-use crate::workspace::containers::milliseconds_since;
 use std::time::Instant;
 
 use chrono::{Days, NaiveTime, Utc};
 
+use crate::agent::claim::Claim;
 use crate::agent::record::budget::PerDay;
 use crate::agent::record::interruption::Interruption;
 use crate::conversation::decode::Unreadable;
 use crate::conversation::{Reply, Usage};
 use crate::journal::fact::Fact;
 use crate::llm::chat::Chat;
+use crate::workspace::containers::milliseconds_since;
 
 /// Maximum number of repetitions after a reply that cannot be parsed.
 const RE_ASKS: u32 = 5;

@@ -6,10 +6,10 @@
 //! A file that is missing, not UTF-8 or too large is no policy refusal: the model may read another
 //! file, or use a command.
 
-use crate::agent::claim::Claim;
-use crate::agent::dialogue;
 use serde_json::Value;
 
+use crate::agent::claim::Claim;
+use crate::agent::dialogue;
 use crate::agent::record::interruption::Interruption;
 use crate::conversation::ToolCall;
 use crate::journal::fact::Fact;

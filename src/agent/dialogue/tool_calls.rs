@@ -1,17 +1,17 @@
 //! Runs the tool calls of one reply: read-only calls in parallel, all others one after the other.
 
-use crate::agent::claim::Claim;
-use crate::agent::dialogue::network_refusals;
-use crate::gateway::ledger::Ledger;
 use std::time::Instant;
 
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, StreamExt, stream};
 use serde_json::Value;
 
+use crate::agent::claim::Claim;
+use crate::agent::dialogue::network_refusals;
 use crate::agent::dialogue::policy::{self, Outcome, Refusal};
 use crate::agent::record::interruption::Interruption;
 use crate::conversation::{ToolCall, ToolResult, excerpt};
+use crate::gateway::ledger::Ledger;
 use crate::journal::fact::Fact;
 use crate::tool::toolbox::Toolbox;
 use crate::tool::{ToolError, ToolOutput};

@@ -9,7 +9,7 @@ use crate::agent::record::Record;
 use crate::store::{Run as StoredRun, Store, StoreError};
 use crate::task::id::RunId;
 
-/// What makes a record of one version into one of the next.
+/// Turns a record of one version into one of the next.
 type Step = fn(&mut Value);
 
 /// The steps from each version to the next, the first from the records of 0.1.0, which had no

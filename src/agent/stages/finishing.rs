@@ -1,22 +1,22 @@
 //! Ends or suspends a run: its work is saved, people are told, and the lease is released.
 
+use chrono::{DateTime, TimeDelta, Utc};
+
 use crate::agent::claim::Claim;
 use crate::agent::commands;
 use crate::agent::dialogue;
-use crate::agent::run::Run;
-use crate::agent::stages::closing;
-use crate::agent::stages::rescue;
-use crate::agent::workspace::open;
-use chrono::{DateTime, TimeDelta, Utc};
-
 use crate::agent::record::interruption::Interruption;
 use crate::agent::record::message::Order;
 use crate::agent::record::outcome::RunOutcome;
 use crate::agent::record::{Failure, Parked, Paused, PausedBy, SavedWork};
 use crate::agent::reporter::destination::ReportTarget;
+use crate::agent::run::Run;
+use crate::agent::stages::closing;
+use crate::agent::stages::rescue;
 use crate::agent::stages::rescue::RESCUE_TIME;
 use crate::agent::text::comments;
 use crate::agent::text::replies;
+use crate::agent::workspace::open;
 use crate::journal::fact::Fact;
 use crate::markdown::compose::Page;
 use crate::task::state::{Signal, State};

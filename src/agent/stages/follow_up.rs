@@ -1,16 +1,16 @@
 //! The task of a run that follows up on the program's own pull/merge request.
 
-use crate::agent::claim::Claim;
-use crate::agent::reporter::Reporter;
-use crate::agent::run::Run;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use crate::agent::claim::Claim;
 use crate::agent::prompt;
 use crate::agent::record::follow_up::{Kind, Notes, Round};
 use crate::agent::record::interruption::Interruption;
 use crate::agent::record::message;
+use crate::agent::reporter::Reporter;
 use crate::agent::reporter::destination::ReportTarget;
+use crate::agent::run::Run;
 use crate::conversation::excerpt;
 use crate::forge::watched::FailedCheck;
 use crate::forge::{Comment, Item};

@@ -5,15 +5,15 @@
 //! data; their size is limited all the same. Unusable ones are reported in comments, and the run
 //! continues without them.
 
-use crate::agent::claim::Claim;
-use crate::agent::dialogue::tool_calls;
-use crate::agent::reporter::Reporter;
-use crate::agent::workspace::source;
 use std::collections::HashSet;
 use std::fmt::Write as _;
 
+use crate::agent::claim::Claim;
+use crate::agent::dialogue::tool_calls;
 use crate::agent::prompt;
 use crate::agent::record::interruption::Interruption;
+use crate::agent::reporter::Reporter;
+use crate::agent::workspace::source;
 use crate::conversation::excerpt;
 use crate::forge::Item;
 use crate::markdown::visible;

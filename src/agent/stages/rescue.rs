@@ -4,16 +4,16 @@
 //! on a branch of the item's own repository these would run with that repository's secrets. It is
 //! kept on the worker, and people are told so.
 
+use std::time::Duration;
+
 use crate::agent::approval::result_guard;
 use crate::agent::claim::Claim;
+use crate::agent::record::{KeptWork, SavedWork};
 use crate::agent::run::Run;
 use crate::agent::workspace::confidentiality;
 use crate::agent::workspace::open;
 use crate::agent::workspace::snapshots;
 use crate::agent::workspace::source;
-use std::time::Duration;
-
-use crate::agent::record::{KeptWork, SavedWork};
 use crate::journal::fact::Fact;
 use crate::repository::address::Login;
 use crate::repository::mirror::Mirror;

@@ -1,28 +1,28 @@
 //! The third stage: the model works until it declares the task done.
 
-use crate::agent::claim::Claim;
-use crate::agent::commands;
-use crate::agent::dialogue::ask;
-use crate::agent::dialogue::compaction;
-use crate::agent::dialogue::network_refusals;
-use crate::agent::dialogue::policy;
-use crate::agent::dialogue::replanning;
-use crate::agent::dialogue::tool_calls;
-use crate::agent::run::Run;
-use crate::agent::stages::rescue;
-use crate::agent::workspace::open;
-use crate::agent::workspace::snapshots;
 use std::sync::Arc;
 
 use chrono::Utc;
 
+use crate::agent::claim::Claim;
+use crate::agent::commands;
 use crate::agent::dialogue;
+use crate::agent::dialogue::ask;
+use crate::agent::dialogue::compaction;
 use crate::agent::dialogue::control_tools::ControlRequests;
+use crate::agent::dialogue::network_refusals;
+use crate::agent::dialogue::policy;
+use crate::agent::dialogue::replanning;
+use crate::agent::dialogue::tool_calls;
 use crate::agent::dialogue::tool_calls::UNKNOWN_OUTCOME;
 use crate::agent::prompt::{self, WorkPrompt};
 use crate::agent::record::interruption::Interruption;
 use crate::agent::record::{Paused, PausedBy};
+use crate::agent::run::Run;
 use crate::agent::stages::project_rules;
+use crate::agent::stages::rescue;
+use crate::agent::workspace::open;
+use crate::agent::workspace::snapshots;
 use crate::conversation::circling::{Verdict, Watch};
 use crate::conversation::{Message, Reply, ToolResult, decode, form};
 use crate::llm::chat::Chat;

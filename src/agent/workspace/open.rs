@@ -1,17 +1,17 @@
 //! The workspace, tools and conversation of one run. Opened at the first need in each process, so
 //! that a run continues in the same way after a restart as after a pause.
 
-use crate::agent::claim::Claim;
-use crate::agent::run::Run;
-use crate::agent::workspace::execute;
-use crate::agent::workspace::source;
 use std::sync::Arc;
 use std::time::Instant;
 
+use crate::agent::claim::Claim;
 use crate::agent::dialogue::control_tools::ControlTools;
 use crate::agent::open_workspace::{OpenWorkspace, SnapshotTimer};
 use crate::agent::record::interruption::Interruption;
+use crate::agent::run::Run;
+use crate::agent::workspace::execute;
 use crate::agent::workspace::set_up;
+use crate::agent::workspace::source;
 use crate::environment::Environment;
 use crate::environment::container::Container;
 use crate::environment::set_up::Keeping as Kept;

@@ -4,13 +4,13 @@
 //! A snapshot is made while the model thinks, which takes longer than the few hundred milliseconds
 //! that it needs. The next tool call waits for it, so that it never sees half a change.
 
-use crate::agent::run::Run;
-use crate::agent::workspace::confidentiality;
-use crate::agent::workspace::open;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::agent::record::interruption::Interruption;
+use crate::agent::run::Run;
+use crate::agent::workspace::confidentiality;
+use crate::agent::workspace::open;
 use crate::repository::CommitId;
 use crate::workspace::project::Workspace;
 

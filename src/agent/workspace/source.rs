@@ -1,14 +1,14 @@
 //! The repository of a run: mirror, remote, base commit and branches.
 
-use crate::agent::claim::Claim;
-use crate::agent::reporter::Reporter;
-use crate::agent::run::Run;
-use crate::agent::workspace::confidentiality;
 use std::time::Duration;
 
+use crate::agent::claim::Claim;
 use crate::agent::record::Record;
 use crate::agent::record::interruption::Interruption;
+use crate::agent::reporter::Reporter;
 use crate::agent::reporter::destination::ReportTarget;
+use crate::agent::run::Run;
+use crate::agent::workspace::confidentiality;
 use crate::forge::Item;
 use crate::repository::RepositoryError;
 use crate::repository::address::{Login, Remote};

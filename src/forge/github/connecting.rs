@@ -1,4 +1,4 @@
-//! What the client is made of: octocrab over a connection of our own, authorised for one address,
+//! The connection of the client: octocrab over a connection of our own, authorised for one address,
 //! and what its errors mean.
 
 use http::StatusCode;

@@ -1,5 +1,5 @@
-//! Where GitHub sends to: another place of its own, or another server, where it keeps the logs of
-//! jobs.
+//! The targets of redirects by GitHub: another place of its own, or another server, where it keeps
+//! the logs of jobs.
 //!
 //! The token is for GitHub's own host. Another server is asked for nothing but a file that may lie
 //! there, without the token, and never where a machine tells its own secrets (link-local addresses,

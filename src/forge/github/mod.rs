@@ -62,7 +62,7 @@ pub struct Api {
     searches_separately: AtomicBool,
 }
 
-/// What a number is, which an id does not tell: GitHub numbers both together.
+/// The kind of a number, which an id does not tell: GitHub numbers both together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Issue,

@@ -1,5 +1,5 @@
-//! What to tell the operator when GitHub refuses: which right is missing, in the words of GitHub's
-//! settings pages.
+//! Remedies for refusals by GitHub, for the operator: which right is missing, in the words of
+//! GitHub's settings pages.
 
 use crate::forge::platform::Right;
 

@@ -1,4 +1,4 @@
-//! What to tell the operator when GitLab refuses: which scope and which role are missing.
+//! Remedies for refusals by GitLab, for the operator: which scope and which role are missing.
 
 use crate::forge::platform::Right;
 

@@ -5,9 +5,9 @@
 //! deleted if the result has every file it changed in the same form. The remote compares and
 //! deletes in one step, so that commits of others are never deleted.
 
-use crate::agent::claim::Claim;
 use std::collections::BTreeSet;
 
+use crate::agent::claim::Claim;
 use crate::agent::record::Record;
 use crate::agent::record::interruption::Interruption;
 use crate::agent::workspace::source::Source;

@@ -3,18 +3,18 @@
 
 mod leftover_branches; // obsolete branches with unfinished work
 
+use std::sync::Arc;
+
 use crate::agent::approval::result_guard;
+use crate::agent::record::interruption::Interruption;
+use crate::agent::reporter::destination::ReportTarget;
 use crate::agent::run::Run;
 use crate::agent::stages::follow_up;
+use crate::agent::stages::rescue::put;
+use crate::agent::text::comments;
 use crate::agent::workspace::confidentiality;
 use crate::agent::workspace::snapshots;
 use crate::agent::workspace::source;
-use std::sync::Arc;
-
-use crate::agent::record::interruption::Interruption;
-use crate::agent::reporter::destination::ReportTarget;
-use crate::agent::stages::rescue::put;
-use crate::agent::text::comments;
 use crate::forge::{Item, NewChange};
 use crate::journal::fact::{Fact, LONGEST_DOCUMENT};
 use crate::repository::{RepositoryError, message};

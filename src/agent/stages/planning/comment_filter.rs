@@ -4,16 +4,16 @@
 //! label, even if a stranger wrote them; later changes by strangers are not. Other people's
 //! comments are left out, or quoted if the operator configured that.
 
-use crate::agent::claim::Claim;
-use crate::agent::inbox::Inbox;
-use crate::agent::run::Run;
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 
+use crate::agent::claim::Claim;
+use crate::agent::inbox::Inbox;
 use crate::agent::inbox::authority::Authority;
 use crate::agent::record::interruption::Interruption;
 use crate::agent::reporter::destination::ReportTarget;
+use crate::agent::run::Run;
 use crate::agent::settings::OtherComments;
 use crate::forge::who::Who;
 use crate::forge::{Comment, CommentKind, Edit, Edited, Item, Permissions};

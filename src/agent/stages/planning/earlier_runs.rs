@@ -4,12 +4,12 @@
 //! Only the last three runs are included. Their text comes from models and strangers, so it is
 //! enclosed in a data block.
 
-use crate::agent::claim::Claim;
-use crate::agent::dialogue::tool_calls;
 use std::fmt::Write as _;
 
 use chrono::{DateTime, Utc};
 
+use crate::agent::claim::Claim;
+use crate::agent::dialogue::tool_calls;
 use crate::agent::record::Record;
 use crate::agent::record::interruption::Interruption;
 use crate::agent::text::comments;

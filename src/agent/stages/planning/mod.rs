@@ -3,29 +3,29 @@
 mod comment_filter; // comments that the model may read
 mod earlier_runs; // earlier runs on the same item
 
-use crate::agent::claim::Claim;
-use crate::agent::commands;
-use crate::agent::dialogue::ask;
-use crate::agent::dialogue::policy;
-use crate::agent::dialogue::tool_calls;
-use crate::agent::record::redaction;
-use crate::agent::run::Run;
-use crate::agent::stages::project_rules;
-use crate::agent::workspace::confidentiality;
-use crate::agent::workspace::open;
-use crate::agent::workspace::source;
 use std::sync::Arc;
 
 use chrono::Utc;
 use serde_json::Value;
 
+use crate::agent::claim::Claim;
+use crate::agent::commands;
+use crate::agent::dialogue::ask;
+use crate::agent::dialogue::policy;
+use crate::agent::dialogue::tool_calls;
 use crate::agent::prompt::file_overview;
 use crate::agent::prompt::{self, EnvironmentRow, PlanningPrompt, Remarks};
 use crate::agent::record::interruption::Interruption;
+use crate::agent::record::redaction;
 use crate::agent::reporter::destination::ReportTarget;
+use crate::agent::run::Run;
 use crate::agent::stages::follow_up;
 use crate::agent::stages::planning::comment_filter::FilteredComments;
+use crate::agent::stages::project_rules;
 use crate::agent::stages::project_rules::MOST_FILES;
+use crate::agent::workspace::confidentiality;
+use crate::agent::workspace::open;
+use crate::agent::workspace::source;
 use crate::agent::workspace::source::{Source, may_be_pushed};
 use crate::conversation::decode::{self, Unreadable};
 use crate::conversation::{Reply, ToolSpec, Turn};

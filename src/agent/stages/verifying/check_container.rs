@@ -2,18 +2,18 @@
 //! nothing else from the model's container: a planted program, a background process or a forgotten
 //! file cannot change a result.
 
-use crate::agent::claim::Claim;
-use crate::agent::dialogue::ask;
-use crate::agent::run::Run;
-use crate::agent::workspace::execute;
-use crate::agent::workspace::open;
-use crate::agent::workspace::set_up;
 use std::sync::Arc;
 use std::time::Instant;
 
+use crate::agent::claim::Claim;
+use crate::agent::dialogue::ask;
 use crate::agent::record::CheckedIn;
 use crate::agent::record::interruption::Interruption;
+use crate::agent::run::Run;
 use crate::agent::settings::VerificationEnvironment;
+use crate::agent::workspace::execute;
+use crate::agent::workspace::open;
+use crate::agent::workspace::set_up;
 use crate::environment::specification::Purpose;
 use crate::journal::fact::Fact;
 use crate::repository::CommitId;
