@@ -13,9 +13,9 @@ use crate::conversation::excerpt;
 use crate::environment::docker::Docker;
 use crate::environment::{Environment, EnvironmentError};
 use crate::finding::{Finding, Verdict};
-use crate::llm::LlmError;
-use crate::llm::chat::Model;
-use crate::llm::measure::Measured;
+use crate::llm::error::LlmError;
+use crate::llm::model::Model;
+use crate::llm::window_measurement::WindowMeasurement;
 use crate::repository;
 use crate::repository::signing::SigningKey;
 use crate::secret::Redactor;
@@ -253,7 +253,7 @@ async fn model(config: &Config, check: ModelCheck) -> Vec<Finding> {
         // reply.
         Err(error) => (
             no_model("model", &error),
-            !matches!(error, LlmError::Unreachable { .. } | LlmError::TooFar { .. }),
+            !matches!(error, LlmError::Unreachable { .. } | LlmError::NotLocal { .. }),
         ),
     };
     let mut findings = vec![finding];
@@ -273,14 +273,14 @@ async fn model(config: &Config, check: ModelCheck) -> Vec<Finding> {
 async fn confidential(model: &Model) -> Option<Finding> {
     const SUBJECT: &str = "confidential work";
     let part = model.confidential_part()?;
-    let near = model.kept_near(format!("{part} must stay local"));
+    let near = model.restricted_by(format!("{part} must stay local"));
     match near.examine().await {
         Ok(_) => Some(Finding::good(
             SUBJECT,
             format!("the model is local, as it has to be for {part}"),
         )),
         // All other work is still possible.
-        Err(error @ LlmError::TooFar { .. }) => {
+        Err(error @ LlmError::NotLocal { .. }) => {
             let error = error.to_string();
             let (what, remedy) = error.split_once("; ").unwrap_or((&error, ""));
             Some(Finding::doubtful(SUBJECT, what, remedy))
@@ -318,11 +318,11 @@ async fn window(model: &Model) -> Finding {
     const SUBJECT: &str = "model's window";
     let configured = model.window();
     match model.measure_window().await {
-        Ok(Measured::Whole { tokens }) => Finding::good(
+        Ok(WindowMeasurement::Whole { tokens }) => Finding::good(
             SUBJECT,
             format!("a prompt of {tokens} tokens was read from its first word on; {configured} are configured"),
         ),
-        Ok(Measured::Cut { arrived, is_silent }) => Finding::bad(
+        Ok(WindowMeasurement::Cut { arrived, is_silent }) => Finding::bad(
             SUBJECT,
             format!(
                 "of a long prompt about {arrived} tokens arrive, and {configured} are configured; the server {}",
@@ -332,9 +332,9 @@ async fn window(model: &Model) -> Finding {
                     "refuses longer ones"
                 }
             ),
-            model.window_mend(),
+            model.window_hint(),
         ),
-        Ok(Measured::Unsure { tokens }) => Finding::doubtful(
+        Ok(WindowMeasurement::Unsure { tokens }) => Finding::doubtful(
             SUBJECT,
             format!(
                 "the model does not repeat a word from the beginning of a text, so it cannot be said whether {tokens} tokens arrive"
@@ -348,14 +348,14 @@ async fn window(model: &Model) -> Finding {
 fn no_model(subject: &str, error: &LlmError) -> Finding {
     let usual = "start the model's server, or fix the section llm of the configuration";
     match error {
-        LlmError::Refused { what, mend } => Finding::bad(subject, what, mend),
-        LlmError::Truncated { sent, counted, mend } => Finding::bad(
+        LlmError::Refused { what, hint } => Finding::bad(subject, what, hint),
+        LlmError::Truncated { sent, counted, hint } => Finding::bad(
             subject,
             format!("the prompt was cut: about {sent} tokens were sent, the server counted {counted}"),
-            mend,
+            hint,
         ),
         LlmError::RateLimited { .. } => Finding::doubtful(subject, error, "nothing to do: runs wait until then"),
-        LlmError::TooFar { .. }
+        LlmError::NotLocal { .. }
         | LlmError::Unreachable { .. }
         | LlmError::TooLong { .. }
         | LlmError::ToolsUnsupported(_)

@@ -12,7 +12,7 @@ use crate::agent::record::stop::Stop;
 use crate::agent::services::Services;
 use crate::agent::tool_outputs::ToolOutputs;
 use crate::journal::fact::{Fact, Subject};
-use crate::llm::chat::Model;
+use crate::llm::model::Model;
 use crate::store::Lease;
 use crate::task::state::{Signal, State};
 
@@ -75,7 +75,7 @@ impl Claim {
     pub(crate) fn model(&self) -> Model {
         let model = &self.services.model;
         match &self.record.request.local_only {
-            Some(rule) => model.kept_near(rule.clone()),
+            Some(rule) => model.restricted_by(rule.clone()),
             None => model.clone(),
         }
     }

@@ -7,7 +7,7 @@ use crate::agent::record::budget::Budget;
 use crate::agent::settings::Planning;
 use crate::agent::settings::Steering;
 use crate::journal::Journal;
-use crate::llm::chat::Model;
+use crate::llm::model::Model;
 use crate::repository;
 use crate::secret::Redactor;
 use crate::store::Store;

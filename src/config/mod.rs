@@ -53,7 +53,7 @@ pub struct Config {
     /// Used when `task_sources` names it. A list stands for several hosts, as above.
     pub gitlab: Hosts<gitlab::Config>,
     /// The language model.
-    pub llm: llm::Config,
+    pub llm: llm::config::Config,
     /// Most model turns in one run.
     pub max_llm_process_num: u32,
     /// What one run may use.
@@ -256,7 +256,7 @@ impl Default for Config {
             task_sources: Vec::new(),
             github: Hosts::default(),
             gitlab: Hosts::default(),
-            llm: llm::Config::default(),
+            llm: llm::config::Config::default(),
             max_llm_process_num: 1_000,
             budget: Budget::default(),
             mcp_servers: Vec::new(),

@@ -7,144 +7,48 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
-use std::time::Duration;
 
-use reqwest::Url;
-use secrecy::SecretString;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
-use super::http::Http;
-use super::nearby::Confidential;
-use super::provider::{Answer, Prompt, Provider};
-use super::refusal::Asked;
-use super::turns::Turns;
-use super::window::{self, Counted};
-use super::{Config, FunctionCalling, LlmError, ProviderName, anthropic, names, ollama, openai, written};
 use crate::conversation::compaction;
 use crate::conversation::decode::{self, DONE};
 use crate::conversation::{Message, Reply, ToolCall, ToolResult, ToolSpec, Usage, excerpt};
+use crate::llm::calls_as_json;
+use crate::llm::connection::Connection;
+use crate::llm::error::LlmError;
+use crate::llm::provider::tool_names;
+use crate::llm::provider::{Answer, Prompt};
+use crate::llm::transport::error_response::RequestSummary;
+use crate::llm::window_estimate::{self, LastCount};
 use crate::secret::Clean;
-
-/// The configured model. Cheap to clone; one per process.
-#[derive(Clone)]
-pub struct Model {
-    line: Arc<Line>,
-    confidential: Arc<Confidential>,
-}
-
-struct Line {
-    provider: Arc<dyn Provider>,
-    http: Http,
-    function_calling: FunctionCalling,
-    constrains_replies: bool,
-    turns: Turns,
-}
 
 /// Most native calls of one reply: each is compared with all others.
 const MOST_CALLS: usize = 128;
 
-impl Model {
-    /// Returns the model that `config` names. Does not touch the network.
-    pub fn new(config: &Config) -> Result<Self, LlmError> {
-        let (url, key, provider): (Url, Option<SecretString>, Arc<dyn Provider>) = match config.provider {
-            ProviderName::Ollama => {
-                let (url, server) = ollama::server(&config.ollama)?;
-                (url, None, Arc::new(server))
-            }
-            ProviderName::Lmstudio => {
-                let (url, server) = openai::lmstudio(&config.lmstudio)?;
-                (url, None, Arc::new(server))
-            }
-            ProviderName::Openai => {
-                let (url, server) = openai::openai(&config.openai)?;
-                (url, config.openai.api_key.clone(), Arc::new(server))
-            }
-            ProviderName::Anthropic => {
-                let (url, server) = anthropic::server(&config.anthropic)?;
-                (url, config.anthropic.api_key.clone(), Arc::new(server))
-            }
-        };
-        let http = Http::new(&url, Duration::from_secs(config.timeout_seconds), key);
-        let model = Self {
-            line: Arc::new(Line {
-                provider,
-                http,
-                function_calling: config.function_calling,
-                constrains_replies: config.constrained_replies,
-                turns: Turns::new(config.parallel_requests()),
-            }),
-            confidential: Arc::new(Confidential::new(config)),
-        };
-        Ok(match model.local_only_rule(None, &[]) {
-            Some(rule) => model.kept_near(rule),
-            None => model,
-        })
-    }
+/// One append-only conversation with its history; a clone can be asked something aside.
+#[derive(Clone)]
+pub struct Chat {
+    connection: Arc<Connection>,
+    tools: Arc<[ToolSpec]>,
+    native: bool,
+    form: Option<Arc<Value>>,
+    cancel: CancellationToken,
+    history: Vec<Message>,
+    /// Number of messages that have been handed out for storing.
+    saved: usize,
+    counted: Option<LastCount>,
+}
 
-    /// Returns the rule that keeps work on this item of `repository` on local models, if any.
-    pub fn local_only_rule(&self, repository: Option<&str>, labels: &[String]) -> Option<String> {
-        self.confidential.rule(repository, labels)
-    }
-
-    /// Describes, for people, the part of the work that is kept on local models, if only a part is.
-    pub fn confidential_part(&self) -> Option<String> {
-        self.confidential.part()
-    }
-
-    /// Returns the same model, which refuses to send to a server that is not local, naming `rule`.
-    #[must_use]
-    pub fn kept_near(&self, rule: String) -> Self {
-        let line = &self.line;
+impl Chat {
+    pub(super) fn new(
+        connection: Arc<Connection>,
+        tools: Arc<[ToolSpec]>,
+        native: bool,
+        cancel: CancellationToken,
+    ) -> Self {
         Self {
-            line: Arc::new(Line {
-                provider: Arc::clone(&line.provider),
-                http: line.http.walled_in(self.confidential.wall(rule)),
-                function_calling: line.function_calling,
-                constrains_replies: line.constrains_replies,
-                turns: line.turns.clone(),
-            }),
-            confidential: Arc::clone(&self.confidential),
-        }
-    }
-
-    /// Returns `provider model at address`, for people.
-    pub fn describe(&self) -> String {
-        let facts = self.line.provider.facts();
-        format!("{} {} at {}", facts.name, facts.model, facts.address)
-    }
-
-    /// Returns the window in tokens.
-    pub fn window(&self) -> u64 {
-        self.line.provider.facts().window
-    }
-
-    /// Returns what to do if the server's window is smaller than the configured one.
-    pub fn window_mend(&self) -> &str {
-        &self.line.provider.facts().window_mend
-    }
-
-    /// Asks whether native tool calls are to be used: as configured, or in `auto` as the provider
-    /// says of the model.
-    pub async fn takes_native_calls(&self) -> bool {
-        match self.line.function_calling {
-            FunctionCalling::On => true,
-            FunctionCalling::Off => false,
-            FunctionCalling::Auto => self.line.provider.takes_native_calls(&self.line.http).await,
-        }
-    }
-
-    /// Asks the server whether it has the model, for `doctor`; returns how it describes itself.
-    pub async fn examine(&self) -> Result<String, LlmError> {
-        self.line.provider.examine(&self.line.http).await
-    }
-
-    /// Starts an empty conversation. With `native` the tools are offered as native functions, and
-    /// with them the pseudo tool `done`; otherwise the prompt has to describe them, and results are
-    /// sent as JSON text.
-    pub fn chat(&self, tools: Arc<[ToolSpec]>, native: bool, cancel: CancellationToken) -> Chat {
-        Chat {
-            line: Arc::clone(&self.line),
+            connection,
             tools,
             native,
             form: None,
@@ -154,23 +58,7 @@ impl Model {
             counted: None,
         }
     }
-}
 
-/// One append-only conversation with its history; a clone can be asked something aside.
-#[derive(Clone)]
-pub struct Chat {
-    line: Arc<Line>,
-    tools: Arc<[ToolSpec]>,
-    native: bool,
-    form: Option<Arc<Value>>,
-    cancel: CancellationToken,
-    history: Vec<Message>,
-    /// Number of messages that have been handed out for storing.
-    saved: usize,
-    counted: Option<Counted>,
-}
-
-impl Chat {
     /// Continues a stored conversation.
     pub fn resume(&mut self, stored: Vec<Message>) {
         self.history = compaction::folded(stored);
@@ -204,7 +92,7 @@ impl Chat {
         self.answer_open_calls(&mut results);
         if !results.is_empty() {
             self.history.push(Message::User {
-                text: written::previous_output(&results),
+                text: calls_as_json::previous_output(&results),
             });
         }
     }
@@ -212,46 +100,46 @@ impl Chat {
     /// Sends the conversation and returns the model's reply, which is appended to the history.
     pub async fn get_response(&mut self) -> Result<Reply, LlmError> {
         self.answer_open_calls(&mut Vec::new());
-        let provider = &self.line.provider;
-        let facts = provider.facts();
+        let provider = &self.connection.provider;
+        let info = provider.info();
         let messages = if self.native {
             Cow::Borrowed(self.history.as_slice())
         } else {
-            written::out(&self.history)
+            calls_as_json::render_calls_as_json(&self.history)
         };
         let messages = messages.as_ref();
         let tools = self.native.then_some(self.tools.as_ref());
-        let needed = window::needed(messages, self.counted, tools.unwrap_or_default());
-        if needed > facts.window {
+        let needed = window_estimate::needed(messages, self.counted, tools.unwrap_or_default());
+        if needed > info.window {
             return Err(LlmError::TooLong {
                 needed,
-                window: facts.window,
+                window: info.window,
             });
         }
-        let is_held = self.line.constrains_replies && !self.native;
+        let is_held = self.connection.constrains_replies && !self.native;
         let form = self.form.as_deref().filter(|_| is_held);
         let body = provider.body(&Prompt { messages, tools, form });
-        let asked = Asked {
+        let summary = RequestSummary {
             with_tools: self.native,
             needed,
         };
-        let _turn = self.line.turns.next(&self.cancel).await?;
+        let _slot = self.connection.limit.slot(&self.cancel).await?;
         let answer = self
-            .line
-            .http
-            .call(facts, &provider.chat_url(), &body, asked, &self.cancel, |answer| {
+            .connection
+            .transport
+            .call(info, &provider.chat_url(), &body, summary, &self.cancel, |answer| {
                 provider.read(answer)
             })
             .await?;
         if let Some(counted) = answer.counted {
-            if window::is_cut(messages, self.counted, counted.input) {
+            if window_estimate::is_cut(messages, self.counted, counted.input) {
                 return Err(LlmError::Truncated {
                     sent: needed,
                     counted: counted.input,
-                    mend: facts.window_mend.clone(),
+                    hint: info.window_hint.clone(),
                 });
             }
-            self.counted = Some(Counted {
+            self.counted = Some(LastCount {
                 tokens: counted.input,
                 messages: messages.len(),
             });
@@ -266,15 +154,15 @@ impl Chat {
 
     /// Reads a server's answer without adding it to the history; the error says what is missing.
     pub fn read(&self, answer: &Value) -> Result<Reply, String> {
-        let answer = self.line.provider.read(answer)?;
+        let answer = self.connection.provider.read(answer)?;
         Ok(self.reply(answer, 0))
     }
 
     /// Estimates the next request's share of the window in percent, from the server's last count.
     pub fn fullness(&self) -> u64 {
         let tools = if self.native { self.tools.as_ref() } else { &[] };
-        let window = self.line.provider.facts().window.max(1);
-        window::needed(&self.history, self.counted, tools) * 100 / window
+        let window = self.connection.provider.info().window.max(1);
+        window_estimate::needed(&self.history, self.counted, tools) * 100 / window
     }
 
     /// Returns how many tokens the server counted for the last request, if it counts.
@@ -347,7 +235,7 @@ impl Chat {
                 broken_calls.push(format!("Call {} names no tool", place + 1));
                 continue;
             }
-            let tool = names::ours(&self.tools, &call.name);
+            let tool = tool_names::our_name(&self.tools, &call.name);
             let args = call.args.unwrap_or_else(|unreadable| {
                 broken_calls.push(format!("In the call of {tool}, {unreadable}"));
                 Map::new()

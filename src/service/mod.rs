@@ -24,7 +24,7 @@ use crate::forge::{ForgeError, Post};
 use crate::gateway::upstream::Upstream;
 use crate::journal::Journal;
 use crate::journal::fact::{Fact, Subject};
-use crate::llm::chat::Model;
+use crate::llm::model::Model;
 use crate::markdown::compose::Page;
 use crate::queue::Doorbell;
 use crate::secret::Redactor;

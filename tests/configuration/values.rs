@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use coding_agent::config::Config;
-use coding_agent::llm::ProviderName;
+use coding_agent::llm::config::ProviderName;
 use secrecy::ExposeSecret;
 
 use crate::{GITHUB, Given, with_github};
@@ -20,7 +20,10 @@ fn variables_bring_numbers_truth_values_and_awkward_text() {
     .loads();
     assert_eq!(config.consumers, 7);
     assert!(!config.planning.enabled);
-    assert_eq!(config.llm.function_calling, coding_agent::llm::FunctionCalling::On);
+    assert_eq!(
+        config.llm.function_calling,
+        coding_agent::llm::config::FunctionCalling::On
+    );
     assert_eq!(config.llm.ollama.model, "a: \"b\" # 'c'\n- d");
     assert_eq!((config.budget.tokens, config.budget.cost_usd), (None, None));
     assert_eq!(config.git.author_name, "${N} 7");

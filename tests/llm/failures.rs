@@ -4,8 +4,9 @@ use std::time::{Duration, Instant};
 
 use chrono::Utc;
 use coding_agent::conversation::decode;
-use coding_agent::llm::chat::Model as Llm;
-use coding_agent::llm::{LlmError, ProviderName};
+use coding_agent::llm::config::ProviderName;
+use coding_agent::llm::error::LlmError;
+use coding_agent::llm::model::Model as Llm;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -210,7 +211,7 @@ async fn a_reply_that_takes_too_long_is_not_asked_for_again() {
 #[test]
 fn a_wrong_address_is_named_with_its_setting() {
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
-    let mut config = coding_agent::llm::Config::default();
+    let mut config = coding_agent::llm::config::Config::default();
     for address in ["localhost:11434", "", "ftp://host"] {
         config.ollama.endpoint = address.to_owned();
         let error = Llm::new(&config).err().unwrap().to_string();

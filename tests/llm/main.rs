@@ -27,8 +27,9 @@ mod windows;
 use std::sync::Arc;
 
 use coding_agent::conversation::{ToolCall, ToolResult, ToolSpec};
-use coding_agent::llm::chat::{Chat, Model as Llm};
-use coding_agent::llm::{Config, ProviderName};
+use coding_agent::llm::chat::Chat;
+use coding_agent::llm::config::{Config, ProviderName};
+use coding_agent::llm::model::Model as Llm;
 use coding_agent::secret::{Clean, Redactor};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;

@@ -1,8 +1,8 @@
 //! What a conversation looks like on the wire, and what comes back.
 
 use coding_agent::conversation::{Message, decode};
-use coding_agent::llm::chat::Model as Llm;
-use coding_agent::llm::{FunctionCalling, ProviderName};
+use coding_agent::llm::config::{FunctionCalling, ProviderName};
+use coding_agent::llm::model::Model as Llm;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -75,7 +75,7 @@ async fn commands_are_written_as_json_where_native_calls_are_not_wanted() {
             .done("Greeted.");
         let mut config = config(&model, provider);
         config.function_calling = FunctionCalling::Off;
-        let llm = coding_agent::llm::chat::Model::new(&config).unwrap();
+        let llm = coding_agent::llm::model::Model::new(&config).unwrap();
         assert!(!llm.takes_native_calls().await);
         let mut chat = chat(&llm, false);
         let turn = decode::turn(&chat.get_response().await.unwrap()).unwrap();
@@ -180,7 +180,7 @@ async fn a_server_says_what_it_is_and_has() {
     }
     let mut small = config(&model, ProviderName::Lmstudio);
     small.lmstudio.context_length = 100_000;
-    let error = coding_agent::llm::chat::Model::new(&small)
+    let error = coding_agent::llm::model::Model::new(&small)
         .unwrap()
         .examine()
         .await

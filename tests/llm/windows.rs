@@ -1,9 +1,9 @@
 //! Servers whose window is smaller than the configured one: noticed in every conversation, and
 //! measured when asked.
 
-use coding_agent::llm::chat::Model as Llm;
-use coding_agent::llm::measure::Measured;
-use coding_agent::llm::{Config, ProviderName};
+use coding_agent::llm::config::{Config, ProviderName};
+use coding_agent::llm::model::Model as Llm;
+use coding_agent::llm::window_measurement::WindowMeasurement;
 
 use crate::fake::model::Model;
 use crate::{PROVIDERS, chat, clean, config};
@@ -44,7 +44,7 @@ async fn a_whole_prompt_is_told_from_one_that_is_cut_with_every_provider() {
     for provider in PROVIDERS {
         let model = Model::repeating().await;
         let llm = small(&model, provider);
-        let Measured::Whole { tokens } = llm.measure_window().await.unwrap() else {
+        let WindowMeasurement::Whole { tokens } = llm.measure_window().await.unwrap() else {
             panic!("{provider:?} reads everything")
         };
         assert!((12_000..CONFIGURED).contains(&tokens), "{tokens}");
@@ -52,7 +52,7 @@ async fn a_whole_prompt_is_told_from_one_that_is_cut_with_every_provider() {
 
         model.cuts_prompts_at(4_096);
         let measured = llm.measure_window().await.unwrap();
-        let expected = Measured::Cut {
+        let expected = WindowMeasurement::Cut {
             arrived: 4_096,
             is_silent: true,
         };
@@ -69,7 +69,7 @@ async fn where_the_server_does_not_count_the_place_of_the_cut_is_searched() {
         model.counts_nothing();
         model.cuts_prompts_at(4_096);
         let measured = small(&model, provider).measure_window().await.unwrap();
-        let Measured::Cut { arrived, is_silent } = measured else {
+        let WindowMeasurement::Cut { arrived, is_silent } = measured else {
             panic!("{measured:?}")
         };
         // By an estimate that is a seventh above the fake's own count.
@@ -83,9 +83,12 @@ async fn where_the_server_does_not_count_the_place_of_the_cut_is_searched() {
 async fn a_model_that_cannot_repeat_is_measured_by_what_the_server_counts() {
     let model = Model::answering(|_| crate::fake::model::Answer::says("What?")).await;
     let llm = small(&model, ProviderName::Lmstudio);
-    assert!(matches!(llm.measure_window().await.unwrap(), Measured::Unsure { .. }));
+    assert!(matches!(
+        llm.measure_window().await.unwrap(),
+        WindowMeasurement::Unsure { .. }
+    ));
     model.cuts_prompts_at(8_000);
-    let expected = Measured::Cut {
+    let expected = WindowMeasurement::Cut {
         arrived: 8_000,
         is_silent: true,
     };

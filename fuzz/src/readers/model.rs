@@ -3,8 +3,9 @@
 use std::sync::{Arc, LazyLock};
 
 use coding_agent::conversation::{Reply, decode};
-use coding_agent::llm::chat::{Chat, Model};
-use coding_agent::llm::{Config, FunctionCalling, ProviderName};
+use coding_agent::llm::chat::Chat;
+use coding_agent::llm::config::{Config, FunctionCalling, ProviderName};
+use coding_agent::llm::model::Model;
 use coding_agent::plan;
 use tokio_util::sync::CancellationToken;
 

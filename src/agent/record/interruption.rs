@@ -6,7 +6,7 @@ use crate::agent::record::message::Order;
 use crate::agent::record::{Failure, FailureKind, PausedBy};
 use crate::environment::EnvironmentError;
 use crate::forge::ForgeError;
-use crate::llm::LlmError;
+use crate::llm::error::LlmError;
 use crate::repository::RepositoryError;
 use crate::store::StoreError;
 use crate::tool::ToolError;
@@ -109,7 +109,7 @@ impl From<LlmError> for Interruption {
             },
             LlmError::Unreachable { .. } => Self::postponed(2, error.to_string()),
             LlmError::ToolsUnsupported(reason) => Self::NoNativeCalls(reason),
-            LlmError::TooFar { .. } => Self::refused_by_policy(error.to_string()),
+            LlmError::NotLocal { .. } => Self::refused_by_policy(error.to_string()),
             LlmError::Refused { .. } | LlmError::Truncated { .. } | LlmError::TooLong { .. } => {
                 Self::failed(error.to_string())
             }

@@ -7,7 +7,7 @@ use super::check_given;
 use super::check_positive;
 use crate::config::Config;
 use crate::config::fault::Faults;
-use crate::llm::ProviderName;
+use crate::llm::config::ProviderName;
 
 /// The system prompt with the built-in tools needs about 1,200 tokens; no work is possible in a
 /// smaller window.

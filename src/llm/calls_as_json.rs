@@ -12,7 +12,7 @@ use crate::conversation::{Message, ToolCall, ToolResult, excerpt};
 const MAX_REPEATED_ARGUMENT: usize = 600;
 
 /// Returns `{"previous_output": [{"tool", "args", "output", "is_error"?}]}`.
-pub(super) fn previous_output(results: &[ToolResult]) -> String {
+pub(crate) fn previous_output(results: &[ToolResult]) -> String {
     let list: Vec<_> = results
         .iter()
         .map(|result| {
@@ -32,7 +32,7 @@ pub(super) fn previous_output(results: &[ToolResult]) -> String {
 
 /// Returns `history` with native calls and their results as JSON text, one message for each. Needed
 /// if a conversation that began with native calls goes on without them.
-pub(super) fn out(history: &[Message]) -> Cow<'_, [Message]> {
+pub(crate) fn render_calls_as_json(history: &[Message]) -> Cow<'_, [Message]> {
     let is_native = |message: &Message| match message {
         Message::Assistant { calls, .. } => !calls.is_empty(),
         Message::Results { .. } => true,
@@ -121,7 +121,7 @@ mod tests {
         }];
         let expected = json!({"comment": "go", "commands": [{"tool": "a/b", "args": {"x": 1}}], "done": true});
         assert_eq!(
-            out(&history).as_ref(),
+            render_calls_as_json(&history).as_ref(),
             [Message::Assistant {
                 text: expected.to_string(),
                 calls: vec![],

@@ -10,9 +10,9 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use super::LlmError;
-use super::chat::Model;
 use crate::conversation::excerpt;
+use crate::llm::error::LlmError;
+use crate::llm::model::Model;
 use crate::secret::Redactor;
 
 /// Part of the window, in percent, that the longest prompt takes by our own cautious estimate; the
@@ -27,7 +27,7 @@ const HONEST: u64 = 90;
 
 /// The result of a measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Measured {
+pub enum WindowMeasurement {
     /// This many tokens arrived, and nothing was missing.
     Whole { tokens: u64 },
     /// The server cuts the prompt or refuses it: more than `arrived` tokens did not arrive
@@ -39,7 +39,7 @@ pub enum Measured {
 
 /// The result of one prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Seen {
+enum MarkerReply {
     Repeated {
         counted: Option<u64>,
     },
@@ -58,22 +58,22 @@ impl Model {
     ///
     /// # Errors
     /// Fails if the model gives no reply at all.
-    pub async fn measure_window(&self) -> Result<Measured, LlmError> {
+    pub async fn measure_window(&self) -> Result<WindowMeasurement, LlmError> {
         let most = lines_for(self.window() * LONGEST / 100);
         let few = lines_for(self.window() * FIRST / 100).max(1);
         let first = self.ask_for_marker(few).await?;
         let (repeats, each) = match first {
-            Seen::Repeated { counted } => (true, counted.map(|counted| (counted, few))),
-            Seen::Forgotten { counted } => (false, counted.map(|counted| (counted, few))),
-            Seen::Refused => {
+            MarkerReply::Repeated { counted } => (true, counted.map(|counted| (counted, few))),
+            MarkerReply::Forgotten { counted } => (false, counted.map(|counted| (counted, few))),
+            MarkerReply::Refused => {
                 let arrived = 0;
-                return Ok(Measured::Cut {
+                return Ok(WindowMeasurement::Cut {
                     arrived,
                     is_silent: false,
                 });
             }
-            Seen::Cut { counted } => {
-                return Ok(Measured::Cut {
+            MarkerReply::Cut { counted } => {
+                return Ok(WindowMeasurement::Cut {
                     arrived: counted,
                     is_silent: true,
                 });
@@ -83,44 +83,44 @@ impl Model {
         let expected = |lines: u64| each.map_or_else(|| tokens_of(lines), |(counted, few)| counted * lines / few);
         let whole = self.ask_for_marker(most).await?;
         match whole {
-            Seen::Repeated { counted } => {
-                return Ok(Measured::Whole {
+            MarkerReply::Repeated { counted } => {
+                return Ok(WindowMeasurement::Whole {
                     tokens: counted.unwrap_or_else(|| expected(most)),
                 });
             }
-            Seen::Cut { counted } => {
-                return Ok(Measured::Cut {
+            MarkerReply::Cut { counted } => {
+                return Ok(WindowMeasurement::Cut {
                     arrived: counted,
                     is_silent: true,
                 });
             }
-            Seen::Forgotten { counted: Some(counted) } if counted < expected(most) * HONEST / 100 => {
-                return Ok(Measured::Cut {
+            MarkerReply::Forgotten { counted: Some(counted) } if counted < expected(most) * HONEST / 100 => {
+                return Ok(WindowMeasurement::Cut {
                     arrived: counted,
                     is_silent: true,
                 });
             }
-            Seen::Forgotten { .. } if !repeats => {
-                return Ok(Measured::Unsure { tokens: expected(most) });
+            MarkerReply::Forgotten { .. } if !repeats => {
+                return Ok(WindowMeasurement::Unsure { tokens: expected(most) });
             }
-            Seen::Forgotten { .. } | Seen::Refused => {}
+            MarkerReply::Forgotten { .. } | MarkerReply::Refused => {}
         }
         let (mut good, mut bad) = (few, most);
         for _ in 0..SEARCHES {
             let middle = u64::midpoint(good, bad);
             match self.ask_for_marker(middle).await? {
-                Seen::Repeated { .. } => good = middle,
-                Seen::Forgotten { .. } if whole == Seen::Refused => good = middle,
-                Seen::Forgotten { .. } | Seen::Refused | Seen::Cut { .. } => bad = middle,
+                MarkerReply::Repeated { .. } => good = middle,
+                MarkerReply::Forgotten { .. } if whole == MarkerReply::Refused => good = middle,
+                MarkerReply::Forgotten { .. } | MarkerReply::Refused | MarkerReply::Cut { .. } => bad = middle,
             }
         }
-        Ok(Measured::Cut {
+        Ok(WindowMeasurement::Cut {
             arrived: expected(good),
-            is_silent: whole != Seen::Refused,
+            is_silent: whole != MarkerReply::Refused,
         })
     }
 
-    async fn ask_for_marker(&self, lines: u64) -> Result<Seen, LlmError> {
+    async fn ask_for_marker(&self, lines: u64) -> Result<MarkerReply, LlmError> {
         let nothing_to_hide = Redactor::default();
         // A different one each time, so that no reply repeats the marker of the prompt before.
         let marker = format!("heron-{}", 1_000 + lines % 9_000);
@@ -133,14 +133,14 @@ impl Model {
         text.push_str("What is the password in the first line of this text? Reply with it alone.");
         chat.send_user_message(&nothing_to_hide.clean(&text));
         match chat.get_response().await {
-            Ok(reply) if reply.text.contains(&marker) => Ok(Seen::Repeated {
+            Ok(reply) if reply.text.contains(&marker) => Ok(MarkerReply::Repeated {
                 counted: chat.counted(),
             }),
-            Ok(_) => Ok(Seen::Forgotten {
+            Ok(_) => Ok(MarkerReply::Forgotten {
                 counted: chat.counted(),
             }),
-            Err(LlmError::Truncated { counted, .. }) => Ok(Seen::Cut { counted }),
-            Err(LlmError::TooLong { .. }) => Ok(Seen::Refused),
+            Err(LlmError::Truncated { counted, .. }) => Ok(MarkerReply::Cut { counted }),
+            Err(LlmError::TooLong { .. }) => Ok(MarkerReply::Refused),
             Err(error) => Err(error),
         }
     }

@@ -5,6 +5,11 @@
 //! lost connections, cut bodies, 5xx and 429, three times. A reply that did not come within its
 //! time is not asked for again: it would cost the same time once more.
 
+pub(crate) mod server_info; // what is known of a server before anything is sent
+mod schema_order; // writes the fields of a schema in the order they are required in
+pub(crate) mod error_response; // what an HTTP error means
+pub(crate) mod concurrency_limit; // how many requests are at a server at once
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,12 +20,12 @@ use serde_json::Value;
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
-use super::LlmError;
-use super::facts::Facts;
-use super::in_order::InOrder;
-use super::nearby::{self, Nearby};
-use super::refusal::{Asked, Refusal, Verdict};
 use crate::http::{AttemptError, Backoff, BodyError, client, read_body, retry, retry_after};
+use crate::llm::error::LlmError;
+use crate::llm::local_only::private_network::{self, PrivateNetworkResolver, PublicAddress};
+use crate::llm::transport::error_response::{ErrorResponse, NextStep, RequestSummary};
+use crate::llm::transport::schema_order::OrderedSchemas;
+use crate::llm::transport::server_info::ServerInfo;
 
 const BACKOFF: Backoff = Backoff::thrice(Duration::from_millis(300), 4.0);
 /// For questions about the server, which it answers without a model.
@@ -30,9 +35,9 @@ const MAX_BODY_BYTES: usize = 64 << 20;
 /// How long a rate limit without a known reset parks the run after the retries.
 const UNKNOWN_RESET: Duration = Duration::from_mins(1);
 
-/// A line to one model server.
+/// The way to one model server.
 #[derive(Debug)]
-pub(super) struct Http {
+pub(crate) struct Transport {
     /// Made at the first call: it reads all of the machine's certificates, and most starts find
     /// nothing to ask a model.
     client: OnceCell<Client>,
@@ -40,38 +45,39 @@ pub(super) struct Http {
     reply_timeout: Duration,
     /// Taken out of error texts, should the server repeat it.
     key: Option<SecretString>,
-    /// Nothing is sent to servers behind this wall.
-    wall: Option<Arc<Nearby>>,
+    /// Restricts the servers that anything is sent to.
+    private_network: Option<Arc<PrivateNetworkResolver>>,
 }
 
-enum Trouble {
-    TooFar(LlmError),
-    Refused(Refusal),
+/// How one attempt failed.
+enum AttemptFailure {
+    NotLocal(LlmError),
+    Answered(ErrorResponse),
     Broken(String),
     TooSlow(Duration),
 }
 
-impl Http {
-    /// Returns a line to the server at `address`. Proxies of the environment are used, but not for
+impl Transport {
+    /// Returns the way to the server at `address`. Proxies of the environment are used, but not for
     /// this machine.
-    pub(super) fn new(address: &Url, reply_timeout: Duration, key: Option<SecretString>) -> Self {
+    pub(crate) fn new(address: &Url, reply_timeout: Duration, key: Option<SecretString>) -> Self {
         Self {
             client: OnceCell::new(),
             is_loopback: is_loopback(address),
             reply_timeout,
             key,
-            wall: None,
+            private_network: None,
         }
     }
 
-    /// Returns the same line with a wall around what is near.
-    pub(super) fn walled_in(&self, wall: Nearby) -> Self {
+    /// Returns the same way, restricted to local servers.
+    pub(crate) fn in_private_network(&self, resolver: PrivateNetworkResolver) -> Self {
         Self {
             client: OnceCell::new(),
             is_loopback: self.is_loopback,
             reply_timeout: self.reply_timeout,
             key: self.key.clone(),
-            wall: Some(Arc::new(wall)),
+            private_network: Some(Arc::new(resolver)),
         }
     }
 
@@ -84,114 +90,117 @@ impl Http {
         if self.is_loopback {
             builder = builder.no_proxy();
         }
-        if let Some(wall) = &self.wall {
+        if let Some(network) = &self.private_network {
             // A proxy would look the name up for itself.
-            builder = builder.no_proxy().dns_resolver(Arc::clone(wall));
+            builder = builder.no_proxy().dns_resolver(Arc::clone(network));
         }
         builder.build().map_err(|error| LlmError::Refused {
             what: format!("no HTTP client can be made: {}", reason(&error)),
-            mend: "check the certificates and proxy settings of this machine".to_owned(),
+            hint: "check the certificates and proxy settings of this machine".to_owned(),
         })
     }
 
     /// Sends `body` and returns what `read` makes of the answer.
-    pub(super) async fn call<T>(
+    pub(crate) async fn call<T>(
         &self,
-        facts: &Facts,
+        info: &ServerInfo,
         url: &str,
         body: &Value,
-        asked: Asked,
+        summary: RequestSummary,
         cancel: &CancellationToken,
         read: impl Fn(&Value) -> Result<T, String>,
     ) -> Result<T, LlmError> {
         tokio::select! {
             biased;
             () = cancel.cancelled() => Err(LlmError::Cancelled),
-            result = self.call_with_retries(facts, url, body, asked, read) => result,
+            result = self.call_with_retries(info, url, body, summary, read) => result,
         }
     }
 
     async fn call_with_retries<T>(
         &self,
-        facts: &Facts,
+        info: &ServerInfo,
         url: &str,
         body: &Value,
-        asked: Asked,
+        summary: RequestSummary,
         read: impl Fn(&Value) -> Result<T, String>,
     ) -> Result<T, LlmError> {
         let client = self.client().await?;
         let once = || async {
-            let request = client.request(Method::POST, url).json(&InOrder(body));
-            let answer = self.attempt(facts, client, request, self.reply_timeout).await;
-            let reply = answer.and_then(|answer| read(&answer).map_err(Trouble::Broken));
-            reply.map_err(|trouble| after(trouble, facts, asked))
+            let request = client.request(Method::POST, url).json(&OrderedSchemas(body));
+            let answer = self.attempt(info, client, request, self.reply_timeout).await;
+            let reply = answer.and_then(|answer| read(&answer).map_err(AttemptFailure::Broken));
+            reply.map_err(|failure| after(failure, info, summary))
         };
         retry(BACKOFF, "a call to the model", once).await
     }
 
     /// Asks the server something about itself, once: whoever asks wants to know what is true now.
-    pub(super) async fn ask(&self, facts: &Facts, url: &str, body: Option<&Value>) -> Result<Value, LlmError> {
+    pub(crate) async fn ask(&self, info: &ServerInfo, url: &str, body: Option<&Value>) -> Result<Value, LlmError> {
         let client = self.client().await?;
         let request = match body {
             Some(body) => client.post(url).json(body),
             None => client.get(url),
         };
-        match self.attempt(facts, client, request, QUESTION_TIMEOUT).await {
+        match self.attempt(info, client, request, QUESTION_TIMEOUT).await {
             Ok(answer) => Ok(answer),
-            Err(Trouble::TooFar(error)) => Err(error),
-            Err(Trouble::Broken(reason)) => Err(unreachable(facts, reason)),
-            Err(Trouble::TooSlow(limit)) => Err(unreachable(
-                facts,
+            Err(AttemptFailure::NotLocal(error)) => Err(error),
+            Err(AttemptFailure::Broken(reason)) => Err(unreachable(info, reason)),
+            Err(AttemptFailure::TooSlow(limit)) => Err(unreachable(
+                info,
                 format!("it did not answer within {} s", limit.as_secs()),
             )),
-            Err(Trouble::Refused(refusal)) => match refusal.verdict(facts, Asked::default(), Utc::now()) {
-                Verdict::Final(error) => Err(error),
-                Verdict::Again { reason, .. } => Err(unreachable(facts, reason)),
-                Verdict::Slower { after } => Err(LlmError::RateLimited {
-                    until: Utc::now() + after,
-                }),
-            },
+            Err(AttemptFailure::Answered(response)) => {
+                match response.next_step(info, RequestSummary::default(), Utc::now()) {
+                    NextStep::Final(error) => Err(error),
+                    NextStep::Again { reason, .. } => Err(unreachable(info, reason)),
+                    NextStep::Slower { after } => Err(LlmError::RateLimited {
+                        until: Utc::now() + after,
+                    }),
+                }
+            }
         }
     }
 
     async fn attempt(
         &self,
-        facts: &Facts,
+        info: &ServerInfo,
         client: &Client,
         request: reqwest::RequestBuilder,
         limit: Duration,
-    ) -> Result<Value, Trouble> {
-        let trouble = |error: reqwest::Error| {
-            if let (Some(wall), Some(far)) = (&self.wall, nearby::wall_in(&error)) {
-                return Trouble::TooFar(too_far(facts, wall, far));
+    ) -> Result<Value, AttemptFailure> {
+        let failure = |error: reqwest::Error| {
+            if let (Some(network), Some(found)) = (&self.private_network, private_network::refusal_in(&error)) {
+                return AttemptFailure::NotLocal(not_local(info, network, found));
             }
             if error.is_timeout() && !error.is_connect() {
-                return Trouble::TooSlow(limit);
+                return AttemptFailure::TooSlow(limit);
             }
-            Trouble::Broken(reason(&error))
+            AttemptFailure::Broken(reason(&error))
         };
-        let request = request.headers(facts.headers.clone()).timeout(limit);
-        let request = request.build().map_err(trouble)?;
-        if let Some(wall) = &self.wall {
-            let far = |far: nearby::TooFar| Trouble::TooFar(too_far(facts, wall, &far));
-            wall.check(request.url()).map_err(far)?;
+        let request = request.headers(info.headers.clone()).timeout(limit);
+        let request = request.build().map_err(failure)?;
+        if let Some(network) = &self.private_network {
+            let refused = |found: PublicAddress| AttemptFailure::NotLocal(not_local(info, network, &found));
+            network.check(request.url()).map_err(refused)?;
         }
-        let mut response = client.execute(request).await.map_err(trouble)?;
+        let mut response = client.execute(request).await.map_err(failure)?;
         let status = response.status();
         let retry_after = retry_after(response.headers(), Utc::now());
         let body = read_body(&mut response, MAX_BODY_BYTES).await;
         let body = body.map_err(|error| match error {
-            BodyError::TooLong => Trouble::Broken(format!("the answer has more than {MAX_BODY_BYTES} bytes")),
-            BodyError::Broken(error) => trouble(error),
+            BodyError::TooLong => AttemptFailure::Broken(format!("the answer has more than {MAX_BODY_BYTES} bytes")),
+            BodyError::Broken(error) => failure(error),
         })?;
         if !status.is_success() {
-            return Err(Trouble::Refused(Refusal {
+            return Err(AttemptFailure::Answered(ErrorResponse {
                 status,
                 retry_after,
                 body: self.without_key(&String::from_utf8_lossy(&body)),
             }));
         }
-        serde_json::from_slice(&body).map_err(|error| Trouble::Broken(format!("the answer is not JSON: {error}")))
+        serde_json::from_slice(&body)
+            .map_err(|error| AttemptFailure::Broken(format!("the answer is not JSON: {error}")))
     }
 
     fn without_key(&self, text: &str) -> String {
@@ -203,45 +212,45 @@ impl Http {
 }
 
 /// Decides whether a call that failed is made again, and when.
-fn after(trouble: Trouble, facts: &Facts, asked: Asked) -> AttemptError<LlmError> {
-    let verdict = match trouble {
-        Trouble::Refused(refusal) => refusal.verdict(facts, asked, Utc::now()),
-        Trouble::TooFar(error) => Verdict::Final(error),
-        Trouble::Broken(reason) => Verdict::Again {
+fn after(failure: AttemptFailure, info: &ServerInfo, summary: RequestSummary) -> AttemptError<LlmError> {
+    let step = match failure {
+        AttemptFailure::Answered(response) => response.next_step(info, summary, Utc::now()),
+        AttemptFailure::NotLocal(error) => NextStep::Final(error),
+        AttemptFailure::Broken(reason) => NextStep::Again {
             after: Duration::ZERO,
             reason,
         },
-        Trouble::TooSlow(limit) => Verdict::Final(unreachable(
-            facts,
+        AttemptFailure::TooSlow(limit) => NextStep::Final(unreachable(
+            info,
             format!("no reply within {} s; raise llm.timeout_seconds", limit.as_secs()),
         )),
     };
-    match verdict {
-        Verdict::Final(error) => AttemptError::Final(error),
-        Verdict::Slower { after } => AttemptError::Transient {
+    match step {
+        NextStep::Final(error) => AttemptError::Final(error),
+        NextStep::Slower { after } => AttemptError::Transient {
             error: LlmError::RateLimited {
                 until: Utc::now() + after.max(UNKNOWN_RESET),
             },
             wait: after,
         },
-        Verdict::Again { after, reason } => AttemptError::Transient {
-            error: unreachable(facts, format!("{reason} (tried four times)")),
+        NextStep::Again { after, reason } => AttemptError::Transient {
+            error: unreachable(info, format!("{reason} (tried four times)")),
             wait: after,
         },
     }
 }
 
-fn too_far(facts: &Facts, wall: &Nearby, far: &nearby::TooFar) -> LlmError {
-    LlmError::TooFar {
-        address: facts.address.clone(),
-        rule: wall.rule.clone(),
-        reason: far.to_string(),
+fn not_local(info: &ServerInfo, network: &PrivateNetworkResolver, found: &PublicAddress) -> LlmError {
+    LlmError::NotLocal {
+        address: info.address.clone(),
+        rule: network.rule.clone(),
+        reason: found.to_string(),
     }
 }
 
-fn unreachable(facts: &Facts, reason: String) -> LlmError {
+fn unreachable(info: &ServerInfo, reason: String) -> LlmError {
     LlmError::Unreachable {
-        address: facts.address.clone(),
+        address: info.address.clone(),
         reason,
     }
 }

@@ -2,13 +2,13 @@
 
 use serde_json::{Value, json};
 
-use super::provider::{NO_TEXT, Prompt};
 use crate::conversation::{Message, ToolCall, ToolResult};
+use crate::llm::provider::{NO_TEXT, Prompt};
 
 /// Returns the conversation as messages by role; calls and results, in which the protocols differ,
 /// are written by `call` and `result`. Consecutive user messages become one: the templates of many
 /// local models refuse two.
-pub(super) fn messages(
+pub(crate) fn messages(
     prompt: &Prompt<'_>,
     call: impl Fn(&ToolCall) -> Value,
     result: impl Fn(&ToolResult) -> Value,
@@ -39,7 +39,7 @@ pub(super) fn messages(
 }
 
 /// Returns the tools as both protocols list them, or `None` if there are none.
-pub(super) fn functions(prompt: &Prompt<'_>) -> Option<Value> {
+pub(crate) fn functions(prompt: &Prompt<'_>) -> Option<Value> {
     let functions = prompt.functions();
     let listed = functions.iter().map(|tool| {
         json!({

@@ -6,17 +6,17 @@ const MAX_LENGTH: usize = 64;
 
 /// Returns our name of the tool that the model called. A name that was never offered is passed on,
 /// so that the error the model gets names what it wrote.
-pub(super) fn ours(tools: &[ToolSpec], called: &str) -> String {
+pub(crate) fn our_name(tools: &[ToolSpec], called: &str) -> String {
     tools
         .iter()
-        .find(|tool| wire(&tool.name) == called)
+        .find(|tool| on_the_wire(&tool.name) == called)
         .map_or_else(|| called.replacen("__", "/", 1), |tool| tool.name.clone())
 }
 
 /// Returns the provider's form of `name`: `server__tool`, or, if that would be too long, odd or
 /// ambiguous, a shortened form with a check sum. The form depends on the name alone, so a resumed
 /// conversation is written the same.
-pub(super) fn wire(name: &str) -> String {
+pub(crate) fn on_the_wire(name: &str) -> String {
     let (server, tool) = name.split_once('/').unwrap_or(("", name));
     let plain = |part: &str| {
         part.bytes()
@@ -71,20 +71,20 @@ mod tests {
 
     #[test]
     fn plain_names_stay_readable_and_odd_ones_stay_apart() {
-        assert_eq!(wire("workspace/write_file"), "workspace__write_file");
-        assert_eq!(wire("done"), "done");
-        assert_ne!(wire("a__b/c"), wire("a/b__c"));
-        assert_ne!(wire("a/b.c"), wire("a/b_c"));
-        assert_eq!(ours(&[], "invented__tool"), "invented/tool");
+        assert_eq!(on_the_wire("workspace/write_file"), "workspace__write_file");
+        assert_eq!(on_the_wire("done"), "done");
+        assert_ne!(on_the_wire("a__b/c"), on_the_wire("a/b__c"));
+        assert_ne!(on_the_wire("a/b.c"), on_the_wire("a/b_c"));
+        assert_eq!(our_name(&[], "invented__tool"), "invented/tool");
     }
 
     proptest! {
         #[test]
         fn every_name_is_acceptable_and_comes_back(name in "[a-zA-Z0-9_./あ-]{0,90}") {
-            let wire = wire(&name);
+            let wire = on_the_wire(&name);
             prop_assert!((1..=MAX_LENGTH).contains(&wire.len()));
             prop_assert!(wire.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-'));
-            prop_assert_eq!(ours(&[tool(&name)], &wire), name);
+            prop_assert_eq!(our_name(&[tool(&name)], &wire), name);
         }
     }
 }

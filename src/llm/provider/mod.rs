@@ -1,23 +1,30 @@
 //! The protocol of one provider: where requests go, what they contain and how answers are read.
 //!
 //! A provider makes and reads JSON; only `takes_native_calls` and `examine` ask the server, and all
-//! requests go through `http`. So every rule about retries, refusals and limits exists once.
+//! requests go through [`Transport`]. So every rule about retries, refusals and limits exists once.
+
+mod endpoint; // address, model name and key as configured
+mod role_messages; // the list of messages that OpenAI's and Ollama's protocols share
+pub(crate) mod tool_names; // `server/tool` in the form of providers
+pub(crate) mod openai;
+pub(crate) mod ollama;
+pub(crate) mod anthropic;
 
 use std::borrow::Cow;
 
 use async_trait::async_trait;
 use serde_json::{Map, Value, json};
 
-use super::facts::Facts;
-use super::http::Http;
-use super::{LlmError, names};
 use crate::conversation::decode::{self, DONE};
 use crate::conversation::{Message, ToolSpec};
+use crate::llm::error::LlmError;
+use crate::llm::transport::Transport;
+use crate::llm::transport::server_info::ServerInfo;
 
 /// A protocol of talking to a model.
 #[async_trait]
-pub(super) trait Provider: Send + Sync {
-    fn facts(&self) -> &Facts;
+pub(crate) trait Provider: Send + Sync {
+    fn info(&self) -> &ServerInfo;
     /// Returns the address to which conversations are sent.
     fn chat_url(&self) -> String;
     /// Returns the request for `prompt`.
@@ -25,36 +32,36 @@ pub(super) trait Provider: Send + Sync {
     /// Reads the server's answer; the error says what is missing.
     fn read(&self, answer: &Value) -> Result<Answer, String>;
     /// Asks whether the model takes native tool calls. If the server does not tell, they are tried.
-    async fn takes_native_calls(&self, http: &Http) -> bool;
+    async fn takes_native_calls(&self, transport: &Transport) -> bool;
     /// Asks the server what it is and whether it has the model.
-    async fn examine(&self, http: &Http) -> Result<String, LlmError>;
+    async fn examine(&self, transport: &Transport) -> Result<String, LlmError>;
 }
 
 /// A conversation to be sent.
-pub(super) struct Prompt<'chat> {
-    pub(super) messages: &'chat [Message],
+pub(crate) struct Prompt<'chat> {
+    pub(crate) messages: &'chat [Message],
     /// Tools to offer as native functions; `None` in JSON mode.
-    pub(super) tools: Option<&'chat [ToolSpec]>,
+    pub(crate) tools: Option<&'chat [ToolSpec]>,
     /// JSON Schema that the server is to hold the reply to.
-    pub(super) form: Option<&'chat Value>,
+    pub(crate) form: Option<&'chat Value>,
 }
 
 /// A tool as it is described to a provider.
-pub(super) struct Function<'chat> {
+pub(crate) struct NativeFunction<'chat> {
     /// The name in the form that providers accept.
-    pub(super) name: String,
-    pub(super) description: &'chat str,
-    pub(super) schema: Cow<'chat, Value>,
+    pub(crate) name: String,
+    pub(crate) description: &'chat str,
+    pub(crate) schema: Cow<'chat, Value>,
 }
 
 impl Prompt<'_> {
     /// Returns the functions to offer: the tools, and the pseudo tool by which the model says that
     /// it is done.
-    pub(super) fn functions(&self) -> Vec<Function<'_>> {
+    pub(crate) fn functions(&self) -> Vec<NativeFunction<'_>> {
         let Some(tools) = self.tools else {
             return Vec::new();
         };
-        let done = Function {
+        let done = NativeFunction {
             name: DONE.to_owned(),
             description: "Say that all of the work is finished.",
             schema: Cow::Owned(json!({
@@ -63,8 +70,8 @@ impl Prompt<'_> {
                 "required": ["comment"],
             })),
         };
-        let offered = tools.iter().map(|tool| Function {
-            name: names::wire(&tool.name),
+        let offered = tools.iter().map(|tool| NativeFunction {
+            name: tool_names::on_the_wire(&tool.name),
             description: &tool.description,
             schema: Cow::Borrowed(&tool.schema),
         });
@@ -74,29 +81,29 @@ impl Prompt<'_> {
 
 /// A model's answer.
 #[derive(Debug, Default)]
-pub(super) struct Answer {
-    pub(super) text: String,
-    pub(super) calls: Vec<WireCall>,
+pub(crate) struct Answer {
+    pub(crate) text: String,
+    pub(crate) calls: Vec<NativeCall>,
     /// Whether the reply ended at the length limit.
-    pub(super) cut: bool,
+    pub(crate) cut: bool,
     /// The server's count; not every server counts.
-    pub(super) counted: Option<Counted>,
+    pub(crate) counted: Option<TokenCount>,
 }
 
 /// A native call as it came.
 #[derive(Debug)]
-pub(super) struct WireCall {
-    pub(super) id: String,
-    pub(super) name: String,
-    pub(super) args: Result<Map<String, Value>, String>,
+pub(crate) struct NativeCall {
+    pub(crate) id: String,
+    pub(crate) name: String,
+    pub(crate) args: Result<Map<String, Value>, String>,
 }
 
 /// Tokens, as the server counted them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Counted {
-    pub(super) input: u64,
-    pub(super) output: u64,
-    pub(super) cached: u64,
+pub(crate) struct TokenCount {
+    pub(crate) input: u64,
+    pub(crate) output: u64,
+    pub(crate) cached: u64,
 }
 
 /// More than any model reads or writes at once: a server's count above it is cut to this, and sums
@@ -104,15 +111,15 @@ pub(super) struct Counted {
 const MOST_TOKENS: u64 = 1 << 40;
 
 /// Returns the number of tokens in `value`, if there is one.
-pub(super) fn tokens(value: &Value) -> Option<u64> {
+pub(crate) fn tokens(value: &Value) -> Option<u64> {
     value.as_u64().map(|tokens| tokens.min(MOST_TOKENS))
 }
 
 /// Sent where a provider requires some text and there is none.
-pub(super) const NO_TEXT: &str = "(no text)";
+pub(crate) const NO_TEXT: &str = "(no text)";
 
 /// Returns the arguments as an object, whether the server wrote them as text or as JSON.
-pub(super) fn arguments(value: Option<&Value>) -> Result<Map<String, Value>, String> {
+pub(crate) fn arguments(value: Option<&Value>) -> Result<Map<String, Value>, String> {
     match value {
         None | Some(Value::Null) => Ok(Map::new()),
         Some(Value::Object(object)) => Ok(object.clone()),

@@ -8,7 +8,7 @@ use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 use serde_json::{Map, Value};
 
 /// A value whose schemas are written in order; everything else is written unchanged.
-pub(super) struct InOrder<'value>(pub(super) &'value Value);
+pub(crate) struct OrderedSchemas<'value>(pub(crate) &'value Value);
 
 /// The `properties` of a schema, to be written with the required ones first.
 struct Properties<'value> {
@@ -16,7 +16,7 @@ struct Properties<'value> {
     required: &'value [Value],
 }
 
-impl Serialize for InOrder<'_> {
+impl Serialize for OrderedSchemas<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self.0 {
             Value::Object(fields) => {
@@ -26,7 +26,7 @@ impl Serialize for InOrder<'_> {
                         ("properties", Value::Object(fields), Some(Value::Array(required))) => {
                             map.serialize_entry(name, &Properties { fields, required })?;
                         }
-                        _ => map.serialize_entry(name, &InOrder(value))?,
+                        _ => map.serialize_entry(name, &OrderedSchemas(value))?,
                     }
                 }
                 map.end()
@@ -34,7 +34,7 @@ impl Serialize for InOrder<'_> {
             Value::Array(values) => {
                 let mut list = serializer.serialize_seq(Some(values.len()))?;
                 for value in values {
-                    list.serialize_element(&InOrder(value))?;
+                    list.serialize_element(&OrderedSchemas(value))?;
                 }
                 list.end()
             }
@@ -50,7 +50,7 @@ impl Serialize for Properties<'_> {
         fields.sort_by_key(|(name, _)| place(name).unwrap_or(self.required.len()));
         let mut map = serializer.serialize_map(Some(fields.len()))?;
         for (name, value) in fields {
-            map.serialize_entry(name, &InOrder(value))?;
+            map.serialize_entry(name, &OrderedSchemas(value))?;
         }
         map.end()
     }
@@ -68,7 +68,7 @@ mod tests {
             "properties": { "args": { "type": "object" }, "comment": {}, "odd": {}, "tool": { "properties": {} } },
             "required": ["comment", "tool", "args", "nowhere"],
         }] } });
-        let written = serde_json::to_string(&InOrder(&body)).unwrap();
+        let written = serde_json::to_string(&OrderedSchemas(&body)).unwrap();
         assert_eq!(
             written,
             r#"{"a":{"anyOf":[{"properties":{"comment":{},"tool":{"properties":{}},"args":{"type":"object"},"odd":{}},"required":["comment","tool","args","nowhere"],"type":"object"}]},"b":[1,null,true]}"#

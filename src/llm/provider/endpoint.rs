@@ -4,10 +4,10 @@ use reqwest::Url;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use secrecy::{ExposeSecret, SecretString};
 
-use super::LlmError;
+use crate::llm::error::LlmError;
 
 /// Returns `text` as an address without a final slash; `setting` is its configuration key.
-pub(super) fn parsed(text: &str, setting: &str) -> Result<(Url, String), LlmError> {
+pub(crate) fn parse(text: &str, setting: &str) -> Result<(Url, String), LlmError> {
     let text = text.trim().trim_end_matches('/');
     match Url::parse(text) {
         Ok(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => {
@@ -16,30 +16,30 @@ pub(super) fn parsed(text: &str, setting: &str) -> Result<(Url, String), LlmErro
             }
             Err(LlmError::Refused {
                 what: format!("{setting} holds a user name or password"),
-                mend: "leave them out; addresses are shown in messages".to_owned(),
+                hint: "leave them out; addresses are shown in messages".to_owned(),
             })
         }
         _ => Err(LlmError::Refused {
             what: format!("{setting} is '{text}', which is not an address"),
-            mend: "write it like http://127.0.0.1:11434".to_owned(),
+            hint: "write it like http://127.0.0.1:11434".to_owned(),
         }),
     }
 }
 
 /// Checks that a model is named.
-pub(super) fn model(name: &str, setting: &str) -> Result<String, LlmError> {
+pub(crate) fn model_name(name: &str, setting: &str) -> Result<String, LlmError> {
     let name = name.trim();
     if name.is_empty() {
         return Err(LlmError::Refused {
             what: format!("{setting} is empty"),
-            mend: "write the name of the model there".to_owned(),
+            hint: "write the name of the model there".to_owned(),
         });
     }
     Ok(name.to_owned())
 }
 
 /// Returns the header that carries `key`, marked so that it is never shown.
-pub(super) fn key_header(
+pub(crate) fn key_header(
     name: HeaderName,
     prefix: &str,
     key: Option<&SecretString>,
@@ -51,7 +51,7 @@ pub(super) fn key_header(
     };
     let mut value = HeaderValue::from_str(&format!("{prefix}{key}")).map_err(|_| LlmError::Refused {
         what: format!("{setting} holds characters that no key has"),
-        mend: "copy the key again, without line breaks".to_owned(),
+        hint: "copy the key again, without line breaks".to_owned(),
     })?;
     value.set_sensitive(true);
     headers.insert(name, value);

@@ -5,31 +5,33 @@ use reqwest::Url;
 use reqwest::header::HeaderMap;
 use serde_json::{Value, json};
 
-use super::facts::Facts;
-use super::http::Http;
-use super::provider::{Answer, Counted, Prompt, Provider, WireCall, arguments, tokens};
-use super::{LlmError, Ollama, address, names, roles};
 use crate::conversation::{ToolCall, ToolResult};
+use crate::llm::config::Ollama;
+use crate::llm::error::LlmError;
+use crate::llm::provider::{Answer, NativeCall, Prompt, Provider, TokenCount, arguments, tokens};
+use crate::llm::provider::{endpoint, role_messages, tool_names};
+use crate::llm::transport::Transport;
+use crate::llm::transport::server_info::ServerInfo;
 
 /// An Ollama server.
-pub(super) struct Server {
-    facts: Facts,
+pub(crate) struct OllamaServer {
+    info: ServerInfo,
     keep_alive: Value,
 }
 
 /// Returns the configured server.
-pub(super) fn server(config: &Ollama) -> Result<(Url, Server), LlmError> {
-    let (url, address) = address::parsed(&config.endpoint, "llm.ollama.endpoint")?;
-    let model = address::model(&config.model, "llm.ollama.model")?;
-    let server = Server {
-        facts: Facts {
+pub(crate) fn server(config: &Ollama) -> Result<(Url, OllamaServer), LlmError> {
+    let (url, address) = endpoint::parse(&config.endpoint, "llm.ollama.endpoint")?;
+    let model = endpoint::model_name(&config.model, "llm.ollama.model")?;
+    let server = OllamaServer {
+        info: ServerInfo {
             name: "ollama",
             window: config.context_length,
             headers: HeaderMap::new(),
-            key_mend: "this server wants a key; reach Ollama directly, or configure it as provider `openai`",
-            address_mend: format!("check llm.ollama.endpoint ({address}): it is the address without /api or /v1"),
-            model_mend: format!("run `ollama pull {model}`, or choose another model in llm.ollama.model"),
-            window_mend:
+            key_hint: "this server wants a key; reach Ollama directly, or configure it as provider `openai`",
+            address_hint: format!("check llm.ollama.endpoint ({address}): it is the address without /api or /v1"),
+            model_hint: format!("run `ollama pull {model}`, or choose another model in llm.ollama.model"),
+            window_hint:
                 "lower llm.ollama.context_length to what the model and the memory allow, or raise the limit on \
                 the server (OLLAMA_CONTEXT_LENGTH; `ollama ps` shows the window in use)"
                     .to_owned(),
@@ -50,37 +52,37 @@ fn keep_alive(text: &str) -> Value {
 }
 
 #[async_trait]
-impl Provider for Server {
-    fn facts(&self) -> &Facts {
-        &self.facts
+impl Provider for OllamaServer {
+    fn info(&self) -> &ServerInfo {
+        &self.info
     }
 
     fn chat_url(&self) -> String {
-        format!("{}/api/chat", self.facts.address)
+        format!("{}/api/chat", self.info.address)
     }
 
     fn body(&self, prompt: &Prompt<'_>) -> Value {
-        let call = |call: &ToolCall| json!({ "id": call.id, "function": { "name": names::wire(&call.tool), "arguments": call.args } });
+        let call = |call: &ToolCall| json!({ "id": call.id, "function": { "name": tool_names::on_the_wire(&call.tool), "arguments": call.args } });
         let result = |result: &ToolResult| {
             json!({
                 "role": "tool",
-                "tool_name": names::wire(&result.call.tool),
+                "tool_name": tool_names::on_the_wire(&result.call.tool),
                 "tool_call_id": result.call.id,
                 "content": result.output,
             })
         };
         let mut body = json!({
-            "model": self.facts.model,
-            "messages": roles::messages(prompt, call, result),
+            "model": self.info.model,
+            "messages": role_messages::messages(prompt, call, result),
             "stream": false,
             "keep_alive": self.keep_alive,
-            "options": { "num_ctx": self.facts.window },
+            "options": { "num_ctx": self.info.window },
             // Newer servers then report that the prompt does not fit, instead of cutting it; older
             // ones ignore both.
             "truncate": false,
             "shift": false,
         });
-        if let Some(tools) = roles::functions(prompt) {
+        if let Some(tools) = role_messages::functions(prompt) {
             body["tools"] = tools;
         }
         if let Some(form) = prompt.form {
@@ -95,7 +97,7 @@ impl Provider for Server {
             .as_array()
             .into_iter()
             .flatten()
-            .map(|call| WireCall {
+            .map(|call| NativeCall {
                 id: call["id"].as_str().unwrap_or_default().to_owned(),
                 name: call["function"]["name"].as_str().unwrap_or_default().to_owned(),
                 args: arguments(call["function"].get("arguments")),
@@ -105,7 +107,7 @@ impl Provider for Server {
             calls: calls.collect(),
             cut: answer["done_reason"] == "length",
             // Older servers omit the count when the whole prompt was cached.
-            counted: tokens(&answer["prompt_eval_count"]).map(|input| Counted {
+            counted: tokens(&answer["prompt_eval_count"]).map(|input| TokenCount {
                 input,
                 output: tokens(&answer["eval_count"]).unwrap_or_default(),
                 cached: tokens(&answer["prompt_eval_cached_count"]).unwrap_or_default(),
@@ -113,9 +115,9 @@ impl Provider for Server {
         })
     }
 
-    async fn takes_native_calls(&self, http: &Http) -> bool {
+    async fn takes_native_calls(&self, transport: &Transport) -> bool {
         match self
-            .show(http)
+            .show(transport)
             .await
             .ok()
             .as_ref()
@@ -126,10 +128,12 @@ impl Provider for Server {
         }
     }
 
-    async fn examine(&self, http: &Http) -> Result<String, LlmError> {
-        let facts = &self.facts;
-        let version = http.ask(facts, &format!("{}/api/version", facts.address), None).await?;
-        let shown = self.show(http).await?;
+    async fn examine(&self, transport: &Transport) -> Result<String, LlmError> {
+        let info = &self.info;
+        let version = transport
+            .ask(info, &format!("{}/api/version", info.address), None)
+            .await?;
+        let shown = self.show(transport).await?;
         let window = shown["model_info"].as_object().and_then(|info| {
             let mut entries = info.iter();
             entries.find_map(|(key, value)| value.as_u64().filter(|_| key.ends_with(".context_length")))
@@ -137,30 +141,31 @@ impl Provider for Server {
         let has = format!(
             "ollama {} at {} has {}",
             version["version"].as_str().unwrap_or("of an unknown version"),
-            facts.address,
-            facts.model
+            info.address,
+            info.model
         );
         match window {
-            Some(window) if window < facts.window => Err(LlmError::Refused {
+            Some(window) if window < info.window => Err(LlmError::Refused {
                 what: format!(
                     "{has}, whose window is {window} tokens, and {} are configured",
-                    facts.window
+                    info.window
                 ),
-                mend: format!("set llm.ollama.context_length to {window} or less"),
+                hint: format!("set llm.ollama.context_length to {window} or less"),
             }),
-            Some(window) => Ok(format!("{has}, window {window}, {} used", facts.window)),
+            Some(window) => Ok(format!("{has}, window {window}, {} used", info.window)),
             None => Ok(format!(
                 "{has}, window {} as configured (the server does not tell)",
-                facts.window
+                info.window
             )),
         }
     }
 }
 
-impl Server {
-    async fn show(&self, http: &Http) -> Result<Value, LlmError> {
-        let url = format!("{}/api/show", self.facts.address);
-        http.ask(&self.facts, &url, Some(&json!({ "model": self.facts.model })))
+impl OllamaServer {
+    async fn show(&self, transport: &Transport) -> Result<Value, LlmError> {
+        let url = format!("{}/api/show", self.info.address);
+        transport
+            .ask(&self.info, &url, Some(&json!({ "model": self.info.model })))
             .await
     }
 }

@@ -1,23 +1,23 @@
-//! Facts about a provider that are known before anything is sent to it.
+//! What is known of a provider before anything is sent to it.
 
 use reqwest::header::HeaderMap;
 
 /// The parts that all requests to a provider share, and what its errors name.
 #[derive(Debug)]
-pub(super) struct Facts {
-    pub(super) name: &'static str,
-    pub(super) model: String,
-    pub(super) address: String,
+pub(crate) struct ServerInfo {
+    pub(crate) name: &'static str,
+    pub(crate) model: String,
+    pub(crate) address: String,
     /// The window in tokens.
-    pub(super) window: u64,
+    pub(crate) window: u64,
     /// Headers of each request; keys are marked sensitive.
-    pub(super) headers: HeaderMap,
+    pub(crate) headers: HeaderMap,
     /// What to do when the key is refused.
-    pub(super) key_mend: &'static str,
+    pub(crate) key_hint: &'static str,
     /// What to do when nothing, or something else, answers at the address.
-    pub(super) address_mend: String,
+    pub(crate) address_hint: String,
     /// What to do when the server does not have the model.
-    pub(super) model_mend: String,
+    pub(crate) model_hint: String,
     /// What to do when the server cuts the prompt.
-    pub(super) window_mend: String,
+    pub(crate) window_hint: String,
 }

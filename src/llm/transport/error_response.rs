@@ -10,30 +10,30 @@ use chrono::{DateTime, Utc};
 use http::StatusCode;
 use serde_json::Value;
 
-use super::LlmError;
-use super::facts::Facts;
 use crate::http::LONGEST_WAIT;
+use crate::llm::error::LlmError;
+use crate::llm::transport::server_info::ServerInfo;
 
 /// An answer that is not a success.
 #[derive(Debug)]
-pub(super) struct Refusal {
-    pub(super) status: StatusCode,
+pub(crate) struct ErrorResponse {
+    pub(crate) status: StatusCode,
     /// How long the server wants to be left alone.
-    pub(super) retry_after: Option<Duration>,
-    pub(super) body: String,
+    pub(crate) retry_after: Option<Duration>,
+    pub(crate) body: String,
 }
 
-/// What was asked for, as far as refusals depend on it.
+/// What was asked for, as far as the meaning of an error depends on it.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Asked {
-    pub(super) with_tools: bool,
+pub(crate) struct RequestSummary {
+    pub(crate) with_tools: bool,
     /// About how many tokens were sent.
-    pub(super) needed: u64,
+    pub(crate) needed: u64,
 }
 
-/// What to do about it.
+/// What to do after an error.
 #[derive(Debug)]
-pub(super) enum Verdict {
+pub(crate) enum NextStep {
     /// Try again, not before this time has passed.
     Again {
         after: Duration,
@@ -46,54 +46,54 @@ pub(super) enum Verdict {
     Final(LlmError),
 }
 
-impl Refusal {
-    /// Decides what the refusal means.
-    pub(super) fn verdict(&self, facts: &Facts, asked: Asked, now: DateTime<Utc>) -> Verdict {
+impl ErrorResponse {
+    /// Decides what the answer means.
+    pub(crate) fn next_step(&self, info: &ServerInfo, summary: RequestSummary, now: DateTime<Utc>) -> NextStep {
         let message = self.message();
         let what = format!(
             "the {} server at {} answered {} to a request for '{}': {message}",
-            facts.name, facts.address, self.status, facts.model
+            info.name, info.address, self.status, info.model
         );
-        let refused = |mend: &str| {
-            Verdict::Final(LlmError::Refused {
+        let refused = |hint: &str| {
+            NextStep::Final(LlmError::Refused {
                 what: what.clone(),
-                mend: mend.to_owned(),
+                hint: hint.to_owned(),
             })
         };
         let words = self.body.to_lowercase();
         let may_be_about_content = matches!(self.status.as_u16(), 400 | 413 | 422) || self.status.is_server_error();
         if may_be_about_content && is_overflow(&words) {
             let (needed, window) = self.sizes();
-            return Verdict::Final(LlmError::TooLong {
-                needed: needed.unwrap_or(asked.needed),
-                window: window.unwrap_or(facts.window),
+            return NextStep::Final(LlmError::TooLong {
+                needed: needed.unwrap_or(summary.needed),
+                window: window.unwrap_or(info.window),
             });
         }
-        if asked.with_tools && may_be_about_content && names_tools(&words) {
-            return Verdict::Final(LlmError::ToolsUnsupported(message));
+        if summary.with_tools && may_be_about_content && names_tools(&words) {
+            return NextStep::Final(LlmError::ToolsUnsupported(message));
         }
         match self.status.as_u16() {
-            401 | 403 => refused(facts.key_mend),
+            401 | 403 => refused(info.key_hint),
             402 => refused("add credit to the account or choose another model"),
-            404 if words.contains("model") => refused(&facts.model_mend),
+            404 if words.contains("model") => refused(&info.model_hint),
             400 if words.contains("model") && (words.contains("not found") || words.contains("not exist")) => {
-                refused(&facts.model_mend)
+                refused(&info.model_hint)
             }
-            404 | 405 | 300..=399 => refused(&facts.address_mend),
+            404 | 405 | 300..=399 => refused(&info.address_hint),
             429 if words.contains("insufficient_quota") => refused("add credit to the account or choose another model"),
             429 => self.rate_limited(now),
-            408 | 409 | 425 | 500..=599 => Verdict::Again {
+            408 | 409 | 425 | 500..=599 => NextStep::Again {
                 after: self.retry_after.unwrap_or_default().min(LONGEST_WAIT),
                 reason: format!("it answered {}: {message}", self.status),
             },
-            _ => refused(&format!("check the section llm.{} of the configuration", facts.name)),
+            _ => refused(&format!("check the section llm.{} of the configuration", info.name)),
         }
     }
 
-    fn rate_limited(&self, now: DateTime<Utc>) -> Verdict {
+    fn rate_limited(&self, now: DateTime<Utc>) -> NextStep {
         match self.retry_after {
-            Some(after) if after > LONGEST_WAIT => Verdict::Final(LlmError::RateLimited { until: now + after }),
-            after => Verdict::Slower {
+            Some(after) if after > LONGEST_WAIT => NextStep::Final(LlmError::RateLimited { until: now + after }),
+            after => NextStep::Slower {
                 after: after.unwrap_or_default(),
             },
         }
@@ -163,34 +163,34 @@ mod tests {
 
     use super::*;
 
-    fn facts() -> Facts {
-        Facts {
+    fn info() -> ServerInfo {
+        ServerInfo {
             name: "openai",
             model: "gpt".to_owned(),
             address: "http://model.test".to_owned(),
             window: 8_192,
             headers: HeaderMap::new(),
-            key_mend: "check the key",
-            address_mend: "check the address".to_owned(),
-            model_mend: "check the model".to_owned(),
-            window_mend: "enlarge the window".to_owned(),
+            key_hint: "check the key",
+            address_hint: "check the address".to_owned(),
+            model_hint: "check the model".to_owned(),
+            window_hint: "enlarge the window".to_owned(),
         }
     }
 
     fn verdict(status: u16, retry_after: Option<u64>, body: &str, with_tools: bool) -> String {
-        let refusal = Refusal {
+        let response = ErrorResponse {
             status: StatusCode::from_u16(status).unwrap(),
             retry_after: retry_after.map(Duration::from_secs),
             body: body.to_owned(),
         };
-        let asked = Asked {
+        let summary = RequestSummary {
             with_tools,
             needed: 9_000,
         };
-        match refusal.verdict(&facts(), asked, DateTime::UNIX_EPOCH) {
-            Verdict::Again { after, reason } => format!("again after {after:?}: {reason}"),
-            Verdict::Slower { after } => format!("slower after {after:?}"),
-            Verdict::Final(error) => error.to_string(),
+        match response.next_step(&info(), summary, DateTime::UNIX_EPOCH) {
+            NextStep::Again { after, reason } => format!("again after {after:?}: {reason}"),
+            NextStep::Slower { after } => format!("slower after {after:?}"),
+            NextStep::Final(error) => error.to_string(),
         }
     }
 

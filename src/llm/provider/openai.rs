@@ -5,15 +5,17 @@ use reqwest::Url;
 use reqwest::header::{AUTHORIZATION, HeaderMap};
 use serde_json::{Value, json};
 
-use super::facts::Facts;
-use super::http::Http;
-use super::provider::{Answer, Counted, Prompt, Provider, WireCall, arguments, tokens};
-use super::{LlmError, LmStudio, OpenAi, address, names, roles};
 use crate::conversation::{ToolCall, ToolResult};
+use crate::llm::config::{LmStudio, OpenAi};
+use crate::llm::error::LlmError;
+use crate::llm::provider::{Answer, NativeCall, Prompt, Provider, TokenCount, arguments, tokens};
+use crate::llm::provider::{endpoint, role_messages, tool_names};
+use crate::llm::transport::Transport;
+use crate::llm::transport::server_info::ServerInfo;
 
 /// A server of this protocol.
-pub(super) struct Server {
-    facts: Facts,
+pub(crate) struct OpenAiServer {
+    info: ServerInfo,
     max_tokens: Option<u64>,
     /// OpenAI's own newer models refuse `max_tokens`; other servers know only that.
     is_openai: bool,
@@ -21,19 +23,19 @@ pub(super) struct Server {
 }
 
 /// Returns OpenAI, or a server that speaks its protocol.
-pub(super) fn openai(config: &OpenAi) -> Result<(Url, Server), LlmError> {
-    let (url, address) = address::parsed(&config.base_url, "llm.openai.base_url")?;
-    let headers = address::key_header(AUTHORIZATION, "Bearer ", config.api_key.as_ref(), "llm.openai.api_key")?;
-    let server = Server {
-        facts: Facts {
+pub(crate) fn openai(config: &OpenAi) -> Result<(Url, OpenAiServer), LlmError> {
+    let (url, address) = endpoint::parse(&config.base_url, "llm.openai.base_url")?;
+    let headers = endpoint::key_header(AUTHORIZATION, "Bearer ", config.api_key.as_ref(), "llm.openai.api_key")?;
+    let server = OpenAiServer {
+        info: ServerInfo {
             name: "openai",
-            model: address::model(&config.model, "llm.openai.model")?,
+            model: endpoint::model_name(&config.model, "llm.openai.model")?,
             window: config.context_length,
             headers,
-            key_mend: "check llm.openai.api_key and what the key may do",
-            address_mend: format!("check llm.openai.base_url ({address}); most servers want /v1 at its end"),
-            model_mend: format!("choose a model the server has in llm.openai.model ({address}/models lists them)"),
-            window_mend: "start the server with a larger window, or lower llm.openai.context_length to the one it has"
+            key_hint: "check llm.openai.api_key and what the key may do",
+            address_hint: format!("check llm.openai.base_url ({address}); most servers want /v1 at its end"),
+            model_hint: format!("choose a model the server has in llm.openai.model ({address}/models lists them)"),
+            window_hint: "start the server with a larger window, or lower llm.openai.context_length to the one it has"
                 .to_owned(),
             address,
         },
@@ -45,21 +47,21 @@ pub(super) fn openai(config: &OpenAi) -> Result<(Url, Server), LlmError> {
 }
 
 /// Returns LM Studio.
-pub(super) fn lmstudio(config: &LmStudio) -> Result<(Url, Server), LlmError> {
-    let (url, mut address) = address::parsed(&config.base_url, "llm.lmstudio.base_url")?;
+pub(crate) fn lmstudio(config: &LmStudio) -> Result<(Url, OpenAiServer), LlmError> {
+    let (url, mut address) = endpoint::parse(&config.base_url, "llm.lmstudio.base_url")?;
     if !address.ends_with("/v1") {
         address.push_str("/v1");
     }
-    let model = address::model(&config.model, "llm.lmstudio.model")?;
-    let server = Server {
-        facts: Facts {
+    let model = endpoint::model_name(&config.model, "llm.lmstudio.model")?;
+    let server = OpenAiServer {
+        info: ServerInfo {
             name: "lmstudio",
             window: config.context_length,
             headers: HeaderMap::new(),
-            key_mend: "this server wants a key; configure it as provider `openai`",
-            address_mend: format!("check llm.lmstudio.base_url ({address}) and that LM Studio's server is started"),
-            model_mend: format!("load the model in LM Studio, or run `lms get {model}`"),
-            window_mend: format!(
+            key_hint: "this server wants a key; configure it as provider `openai`",
+            address_hint: format!("check llm.lmstudio.base_url ({address}) and that LM Studio's server is started"),
+            model_hint: format!("load the model in LM Studio, or run `lms get {model}`"),
+            window_hint: format!(
                 "load the model in LM Studio with a context length of {}, or lower llm.lmstudio.context_length",
                 config.context_length
             ),
@@ -74,13 +76,13 @@ pub(super) fn lmstudio(config: &LmStudio) -> Result<(Url, Server), LlmError> {
 }
 
 #[async_trait]
-impl Provider for Server {
-    fn facts(&self) -> &Facts {
-        &self.facts
+impl Provider for OpenAiServer {
+    fn info(&self) -> &ServerInfo {
+        &self.info
     }
 
     fn chat_url(&self) -> String {
-        format!("{}/chat/completions", self.facts.address)
+        format!("{}/chat/completions", self.info.address)
     }
 
     fn body(&self, prompt: &Prompt<'_>) -> Value {
@@ -89,14 +91,14 @@ impl Provider for Server {
             json!({
                 "id": call.id,
                 "type": "function",
-                "function": { "name": names::wire(&call.tool), "arguments": arguments },
+                "function": { "name": tool_names::on_the_wire(&call.tool), "arguments": arguments },
             })
         };
         let result =
             |result: &ToolResult| json!({ "role": "tool", "tool_call_id": result.call.id, "content": result.output });
-        let messages = roles::messages(prompt, call, result);
-        let mut body = json!({ "model": self.facts.model, "messages": messages, "stream": false });
-        if let Some(tools) = roles::functions(prompt) {
+        let messages = role_messages::messages(prompt, call, result);
+        let mut body = json!({ "model": self.info.model, "messages": messages, "stream": false });
+        if let Some(tools) = role_messages::functions(prompt) {
             body["tools"] = tools;
         }
         if let Some(form) = prompt.form {
@@ -127,7 +129,7 @@ impl Provider for Server {
             .as_array()
             .into_iter()
             .flatten()
-            .map(|call| WireCall {
+            .map(|call| NativeCall {
                 id: call["id"].as_str().unwrap_or_default().to_owned(),
                 name: call["function"]["name"].as_str().unwrap_or_default().to_owned(),
                 args: arguments(call["function"].get("arguments")),
@@ -137,7 +139,7 @@ impl Provider for Server {
             text: text.unwrap_or_default().to_owned(),
             calls: calls.collect(),
             cut: choice["finish_reason"] == "length",
-            counted: tokens(&usage["prompt_tokens"]).map(|input| Counted {
+            counted: tokens(&usage["prompt_tokens"]).map(|input| TokenCount {
                 input,
                 output: tokens(&usage["completion_tokens"]).unwrap_or_default(),
                 cached: tokens(&usage["prompt_tokens_details"]["cached_tokens"]).unwrap_or_default(),
@@ -145,54 +147,51 @@ impl Provider for Server {
         })
     }
 
-    async fn takes_native_calls(&self, _http: &Http) -> bool {
+    async fn takes_native_calls(&self, _transport: &Transport) -> bool {
         true
     }
 
-    async fn examine(&self, http: &Http) -> Result<String, LlmError> {
-        let facts = &self.facts;
-        let list = http.ask(facts, &format!("{}/models", facts.address), None).await?;
+    async fn examine(&self, transport: &Transport) -> Result<String, LlmError> {
+        let info = &self.info;
+        let list = transport.ask(info, &format!("{}/models", info.address), None).await?;
         let models: Vec<&Value> = list["data"].as_array().into_iter().flatten().collect();
-        let found = models.iter().find(|entry| entry["id"] == facts.model.as_str());
+        let found = models.iter().find(|entry| entry["id"] == info.model.as_str());
         let (found, has) = match found {
-            Some(found) => (
-                *found,
-                format!("{} at {} has {}", facts.name, facts.address, facts.model),
-            ),
+            Some(found) => (*found, format!("{} at {} has {}", info.name, info.address, info.model)),
             None => self.without_the_model(&models)?,
         };
-        let window = match self.loaded_window(http).await {
+        let window = match self.loaded_window(transport).await {
             Some(window) => Some(window),
             None => told_window(found),
         };
         match window {
-            Some(window) if window < facts.window => Err(LlmError::Refused {
+            Some(window) if window < info.window => Err(LlmError::Refused {
                 what: format!(
                     "{has} with a window of {window} tokens, and {} are configured",
-                    facts.window
+                    info.window
                 ),
-                mend: facts.window_mend.clone(),
+                hint: info.window_hint.clone(),
             }),
-            Some(window) => Ok(format!("{has}, window {window}, {} used", facts.window)),
+            Some(window) => Ok(format!("{has}, window {window}, {} used", info.window)),
             None => Ok(format!(
                 "{has}, window {} as configured (the server does not tell)",
-                facts.window
+                info.window
             )),
         }
     }
 }
 
-impl Server {
+impl OpenAiServer {
     /// Decides on a model that is not listed: a server with a single model (such as llama.cpp's)
     /// serves it under any name; others need the right one.
     fn without_the_model<'models>(&self, models: &[&'models Value]) -> Result<(&'models Value, String), LlmError> {
-        let facts = &self.facts;
+        let info = &self.info;
         let ids: Vec<_> = models.iter().filter_map(|entry| entry["id"].as_str()).take(8).collect();
         let what = format!(
             "the {} server at {} does not list the model '{}' (it has: {})",
-            facts.name,
-            facts.address,
-            facts.model,
+            info.name,
+            info.address,
+            info.model,
             ids.join(", ")
         );
         match models {
@@ -201,19 +200,19 @@ impl Server {
             }
             _ => Err(LlmError::Refused {
                 what,
-                mend: facts.model_mend.clone(),
+                hint: info.model_hint.clone(),
             }),
         }
     }
 
     /// Asks LM Studio's own interface for the window the model is loaded with.
-    async fn loaded_window(&self, http: &Http) -> Option<u64> {
+    async fn loaded_window(&self, transport: &Transport) -> Option<u64> {
         if !self.is_lmstudio {
             return None;
         }
-        let root = self.facts.address.strip_suffix("/v1")?;
-        let url = format!("{root}/api/v0/models/{}", self.facts.model);
-        let model = http.ask(&self.facts, &url, None).await.ok()?;
+        let root = self.info.address.strip_suffix("/v1")?;
+        let url = format!("{root}/api/v0/models/{}", self.info.model);
+        let model = transport.ask(&self.info, &url, None).await.ok()?;
         model["loaded_context_length"].as_u64()
     }
 }

@@ -6,39 +6,41 @@ use reqwest::Url;
 use reqwest::header::{HeaderName, HeaderValue};
 use serde_json::{Value, json};
 
-use super::facts::Facts;
-use super::http::Http;
-use super::provider::{Answer, Counted, NO_TEXT, Prompt, Provider, WireCall, arguments, tokens};
-use super::{Anthropic, LlmError, address, names};
 use crate::conversation::Message;
+use crate::llm::config::Anthropic;
+use crate::llm::error::LlmError;
+use crate::llm::provider::{Answer, NO_TEXT, NativeCall, Prompt, Provider, TokenCount, arguments, tokens};
+use crate::llm::provider::{endpoint, tool_names};
+use crate::llm::transport::Transport;
+use crate::llm::transport::server_info::ServerInfo;
 
 const VERSION: &str = "2023-06-01";
 
 /// Anthropic's API.
-pub(super) struct Server {
-    facts: Facts,
+pub(crate) struct AnthropicServer {
+    info: ServerInfo,
     max_tokens: u64,
 }
 
 /// Returns the configured server.
-pub(super) fn server(config: &Anthropic) -> Result<(Url, Server), LlmError> {
-    let (url, written) = address::parsed(&config.base_url, "llm.anthropic.base_url")?;
+pub(crate) fn server(config: &Anthropic) -> Result<(Url, AnthropicServer), LlmError> {
+    let (url, written) = endpoint::parse(&config.base_url, "llm.anthropic.base_url")?;
     let address = written.strip_suffix("/v1").unwrap_or(&written).to_owned();
     let key_name = HeaderName::from_static("x-api-key");
-    let mut headers = address::key_header(key_name, "", config.api_key.as_ref(), "llm.anthropic.api_key")?;
+    let mut headers = endpoint::key_header(key_name, "", config.api_key.as_ref(), "llm.anthropic.api_key")?;
     headers.insert("anthropic-version", HeaderValue::from_static(VERSION));
-    let server = Server {
-        facts: Facts {
+    let server = AnthropicServer {
+        info: ServerInfo {
             name: "anthropic",
-            model: address::model(&config.model, "llm.anthropic.model")?,
+            model: endpoint::model_name(&config.model, "llm.anthropic.model")?,
             window: config.context_length,
             headers,
-            key_mend: "check llm.anthropic.api_key and what the key may do",
-            address_mend: format!("check llm.anthropic.base_url ({address})"),
-            model_mend: format!(
+            key_hint: "check llm.anthropic.api_key and what the key may do",
+            address_hint: format!("check llm.anthropic.base_url ({address})"),
+            model_hint: format!(
                 "choose a model of your account in llm.anthropic.model ({address}/v1/models lists them)"
             ),
-            window_mend: "lower llm.anthropic.context_length to the model's window".to_owned(),
+            window_hint: "lower llm.anthropic.context_length to the model's window".to_owned(),
             address,
         },
         max_tokens: config.max_tokens,
@@ -47,13 +49,13 @@ pub(super) fn server(config: &Anthropic) -> Result<(Url, Server), LlmError> {
 }
 
 #[async_trait]
-impl Provider for Server {
-    fn facts(&self) -> &Facts {
-        &self.facts
+impl Provider for AnthropicServer {
+    fn info(&self) -> &ServerInfo {
+        &self.info
     }
 
     fn chat_url(&self) -> String {
-        format!("{}/v1/messages", self.facts.address)
+        format!("{}/v1/messages", self.info.address)
     }
 
     fn body(&self, prompt: &Prompt<'_>) -> Value {
@@ -66,7 +68,7 @@ impl Provider for Server {
             })
             .collect();
         let mut body = json!({
-            "model": self.facts.model,
+            "model": self.info.model,
             "max_tokens": self.max_tokens,
             "messages": messages(prompt),
         });
@@ -92,7 +94,7 @@ impl Provider for Server {
         for block in blocks {
             match block["type"].as_str() {
                 Some("text") => text.extend(block["text"].as_str()),
-                Some("tool_use") => calls.push(WireCall {
+                Some("tool_use") => calls.push(NativeCall {
                     id: block["id"].as_str().unwrap_or_default().to_owned(),
                     name: block["name"].as_str().unwrap_or_default().to_owned(),
                     args: arguments(block.get("input")),
@@ -108,7 +110,7 @@ impl Provider for Server {
             text: text.join("\n"),
             calls,
             cut: answer["stop_reason"] == "max_tokens" || answer["stop_reason"] == "model_context_window_exceeded",
-            counted: tokens(&usage["input_tokens"]).map(|fresh| Counted {
+            counted: tokens(&usage["input_tokens"]).map(|fresh| TokenCount {
                 input: fresh + cached + count("cache_creation_input_tokens"),
                 output: count("output_tokens"),
                 cached,
@@ -116,18 +118,18 @@ impl Provider for Server {
         })
     }
 
-    async fn takes_native_calls(&self, _http: &Http) -> bool {
+    async fn takes_native_calls(&self, _transport: &Transport) -> bool {
         true
     }
 
-    async fn examine(&self, http: &Http) -> Result<String, LlmError> {
-        let facts = &self.facts;
-        let url = format!("{}/v1/models/{}", facts.address, facts.model);
-        let model = http.ask(facts, &url, None).await?;
-        let name = model["display_name"].as_str().unwrap_or(&facts.model);
+    async fn examine(&self, transport: &Transport) -> Result<String, LlmError> {
+        let info = &self.info;
+        let url = format!("{}/v1/models/{}", info.address, info.model);
+        let model = transport.ask(info, &url, None).await?;
+        let name = model["display_name"].as_str().unwrap_or(&info.model);
         Ok(format!(
             "anthropic at {} has {name} ({}), window {} as configured",
-            facts.address, facts.model, facts.window
+            info.address, info.model, info.window
         ))
     }
 }
@@ -145,7 +147,7 @@ fn messages(prompt: &Prompt<'_>) -> Vec<Value> {
                     blocks.push(text_block(text));
                 }
                 blocks.extend(calls.iter().map(|call| {
-                    json!({ "type": "tool_use", "id": call.id, "name": names::wire(&call.tool), "input": call.args })
+                    json!({ "type": "tool_use", "id": call.id, "name": tool_names::on_the_wire(&call.tool), "input": call.args })
                 }));
                 ("assistant", blocks)
             }

@@ -15,14 +15,14 @@ const TEMPLATE_MARKS: u64 = 32;
 
 /// The server's last count, and how many messages it was for.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Counted {
-    pub(super) tokens: u64,
-    pub(super) messages: usize,
+pub(crate) struct LastCount {
+    pub(crate) tokens: u64,
+    pub(crate) messages: usize,
 }
 
 /// Returns a cautious estimate of the tokens of `messages` and the offered tools, based on the last
 /// count if there is one.
-pub(super) fn needed(messages: &[Message], before: Option<Counted>, tools: &[ToolSpec]) -> u64 {
+pub(crate) fn needed(messages: &[Message], before: Option<LastCount>, tools: &[ToolSpec]) -> u64 {
     let (known, new) = split(messages, before);
     let new = sum(new, excerpt::estimated_tokens);
     if known > 0 {
@@ -40,7 +40,7 @@ pub(super) fn needed(messages: &[Message], before: Option<Counted>, tools: &[Too
 /// conversation only grows, so the count must, too. One smaller count is believed: some servers
 /// count only what was not in their cache, and then the count is within the bounds of the new
 /// messages alone.
-pub(super) fn is_cut(messages: &[Message], before: Option<Counted>, counted: u64) -> bool {
+pub(crate) fn is_cut(messages: &[Message], before: Option<LastCount>, counted: u64) -> bool {
     let (known, new) = split(messages, before);
     let least_new = sum(new, least_tokens) / 2;
     let least = known + least_new;
@@ -51,7 +51,7 @@ pub(super) fn is_cut(messages: &[Message], before: Option<Counted>, counted: u64
     !counts_uncached_only
 }
 
-fn split(messages: &[Message], before: Option<Counted>) -> (u64, &[Message]) {
+fn split(messages: &[Message], before: Option<LastCount>) -> (u64, &[Message]) {
     match before {
         Some(last) if last.messages <= messages.len() => (last.tokens, &messages[last.messages..]),
         _ => (0, messages),
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn a_count_that_shrinks_while_the_conversation_grows_is_noticed() {
-        let last = Some(Counted {
+        let last = Some(LastCount {
             tokens: 4_050,
             messages: 1,
         });
@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn a_server_that_counts_only_what_it_had_not_cached_is_believed() {
-        let last = Some(Counted {
+        let last = Some(LastCount {
             tokens: 4_050,
             messages: 1,
         });
@@ -150,7 +150,7 @@ mod tests {
     #[test]
     fn the_last_count_makes_the_estimate_better() {
         let conversation = [user(&prose(3_000)), user("and now?")];
-        let last = Some(Counted {
+        let last = Some(LastCount {
             tokens: 3_100,
             messages: 1,
         });

@@ -1,0 +1,43 @@
+//! Why no reply came, by who must act.
+
+use chrono::{DateTime, Utc};
+
+/// Why no reply came. The variant says who must act.
+#[derive(Debug, thiserror::Error)]
+pub enum LlmError {
+    /// The operator: key, model name, address or another setting.
+    #[error("{what}; {hint}")]
+    Refused { what: String, hint: String },
+    /// The operator: the server cut the prompt silently.
+    #[error("the prompt was truncated: about {sent} tokens were sent, the server counted {counted}; {hint}")]
+    Truncated { sent: u64, counted: u64, hint: String },
+    /// The program: the conversation does not fit the window.
+    #[error(
+        "the conversation needs about {needed} tokens and the model's window has {window}; split the task, or use a model \
+         with a larger window and say so in its context_length"
+    )]
+    TooLong { needed: u64, window: u64 },
+    /// The program: the model or server does not take native tool calls; start again with JSON.
+    #[error("the model does not take native tool calls: {0}")]
+    ToolsUnsupported(String),
+    /// Time: the call may be repeated at `until`.
+    #[error("the model's rate limit is reached until {until}")]
+    RateLimited { until: DateTime<Utc> },
+    /// Time: no answer after all retries.
+    #[error("the model at {address} cannot be reached: {reason}")]
+    Unreachable { address: String, reason: String },
+    /// The operator: confidential work goes only to a local server.
+    #[error(
+        "nothing was sent to the model at {address}: {rule}, so only a server on this machine, in a private network or in \
+         llm.local_endpoints may be used, and {reason}; choose such a server in the section llm, or add its host to \
+         llm.local_endpoints if it is one of yours"
+    )]
+    NotLocal {
+        address: String,
+        rule: String,
+        reason: String,
+    },
+    /// The run was stopped while the model was thinking.
+    #[error("the call was cancelled")]
+    Cancelled,
+}
