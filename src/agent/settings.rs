@@ -14,6 +14,7 @@ pub struct Planning {
     /// Maximum number of model turns that explore the repository before the plan.
     pub max_look_turns: u32,
     pub replanning: Replanning,
+    pub circuit_breaker: CircuitBreaker,
     pub verification: Verification,
 }
 
@@ -28,6 +29,22 @@ pub struct Replanning {
 impl Default for Replanning {
     fn default() -> Self {
         Self { max_revisions: 3 }
+    }
+}
+
+/// Configuration of what ends a run whose model cannot call its tools.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct CircuitBreaker {
+    /// Number of consecutive tool calls that could not be carried out after which the model is
+    /// told; after as many more the plan is made anew, after as many more the run fails. 0 for
+    /// never.
+    pub tool_failures: u32,
+}
+
+impl Default for CircuitBreaker {
+    fn default() -> Self {
+        Self { tool_failures: 8 }
     }
 }
 
@@ -106,6 +123,7 @@ impl Default for Planning {
             max_subtasks: 20,
             max_look_turns: 10,
             replanning: Replanning::default(),
+            circuit_breaker: CircuitBreaker::default(),
             verification: Verification::default(),
         }
     }

@@ -1,6 +1,7 @@
 //! The conversation between the program and a model, free of any provider's format.
 
 pub mod excerpt;
+pub mod breaker;
 pub mod circling;
 pub mod compaction;
 pub mod decode;

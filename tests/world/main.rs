@@ -75,5 +75,6 @@ mod unseen_pushes;
 mod vouched;
 mod warm;
 mod ways_out;
+mod weak_models;
 mod worker_in_a_container;
 mod world;

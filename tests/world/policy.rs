@@ -88,6 +88,8 @@ async fn each_guard_of_the_file_tools_answers_with_its_number_and_each_call_is_i
     world.configure(|config| {
         config["command_executor"]["files"] =
             json!({"allowed_extensions": [".md", ".TXT", "Makefile"], "max_bytes": 2048});
+        // Ten calls of one reply fail here.
+        config["planning"] = json!({ "circuit_breaker": { "tool_failures": 0 } });
     });
     let prepare = "printf '\\377\\376' > latin.md && head -c 3000 /dev/zero | tr '\\0' x > large.md && touch tool.sh && ln -s tool.sh link.md";
     plan(&world)
@@ -236,7 +238,7 @@ async fn three_refusals_in_a_row_end_the_run_and_none_of_them_repeats_a_secret()
 }
 
 #[tokio::test]
-async fn a_host_that_is_not_reached_counts_where_the_command_fails_by_it() {
+async fn a_host_that_is_not_reached_is_noted_where_the_command_fails_by_it() {
     let world = World::start().await;
     let asks = |number: usize| json!({"command": format!("curl -fsS http://evil-{number}.example/")});
     plan(&world)
@@ -244,24 +246,19 @@ async fn a_host_that_is_not_reached_counts_where_the_command_fails_by_it() {
         .calls(COMMAND, json!({"command": "curl -fsS http://evil-0.example/; true"}))
         .calls(COMMAND, asks(1))
         .calls(COMMAND, asks(2))
-        // Something succeeds in between.
-        .calls(READ, json!({"path": "README.md"}))
         .calls(COMMAND, asks(3))
-        .calls(COMMAND, asks(4))
-        .calls(COMMAND, asks(5));
+        .done("Asked.");
     let issue = world.github.open_issue("Ask around").label("coding agent");
 
     let ended = world.run().await;
 
-    assert_eq!(ended.code, Some(2), "{ended:?}\n{}", world.story());
-    assert_eq!(issue.labels(), ["coding agent failed"]);
-    assert_eq!(noted(&world, "policy_refused", &["rule"]), ["egress"; 5]);
-    assert_eq!(noted(&world, "egress_refused", &["host"]).len(), 6);
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent done"]);
+    assert_eq!(noted(&world, "policy_refused", &["rule"]), ["egress"; 3]);
+    assert_eq!(noted(&world, "egress_refused", &["host"]).len(), 4);
     let told = issue.comments_of(world.github.bot()).pop().unwrap();
     assert!(
-        told.contains(
-            "whoever runs coding-agent can allow it in config.yaml: command\\_executor.network.allow: [evil-5.example]"
-        ) || told.contains("command_executor.network.allow: [evil-5.example]"),
+        told.contains("command_executor.network.allow: [evil-3.example]"),
         "{told}"
     );
     world.finish().await;

@@ -7,6 +7,7 @@ pub(crate) mod network_refusals; // hosts that the container was refused
 pub(crate) mod tool_calls; // the tool calls of one reply
 pub(crate) mod compaction; // replaces the older part by a summary
 pub(crate) mod replanning; // revision of the plan
+pub(crate) mod stuck; // a model that repeats itself, or whose calls all fail
 
 use crate::agent::claim::Claim;
 use crate::agent::record::interruption::Interruption;

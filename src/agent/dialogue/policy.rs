@@ -4,7 +4,8 @@
 //! Replies are counted and not calls, since a model that makes five calls at once has not read the
 //! first answer yet. A success resets the count; a failure for another reason leaves it unchanged.
 //! A file that is missing, not UTF-8 or too large is no policy refusal: the model may read another
-//! file, or use a command.
+//! file, or use a command. A host that the network refused is noted and not counted: small models
+//! install what they do not need, and a task that needs no network can still be done.
 
 use serde_json::Value;
 
@@ -51,11 +52,7 @@ impl Outcome {
     /// Classifies the output of a tool. Only the program's own file tools are trusted: the output
     /// of another server or of a command may imitate a refusal.
     pub(crate) fn of(call: &ToolCall, output: &ToolOutput) -> Self {
-        let is_command = output
-            .structured
-            .as_ref()
-            .is_some_and(|fields| fields.get("exit_code").is_some());
-        if !is_own(call) || is_command {
+        if !is_own(call) || ran_a_command(output) {
             return Self::default();
         }
         let size = output
@@ -97,6 +94,12 @@ impl Outcome {
             }),
         }
     }
+}
+
+/// Returns true if `output` is that of a command that ran, whatever its exit code.
+pub(crate) fn ran_a_command(output: &ToolOutput) -> bool {
+    let fields = output.structured.as_ref();
+    fields.is_some_and(|fields| fields.get("exit_code").is_some())
 }
 
 /// Returns the path argument of a file tool's call.
@@ -141,7 +144,8 @@ pub(crate) fn count_refusals(
     if has_success {
         claim.record.worked.refusals.clear();
     }
-    let Some(first) = refused.first().filter(|_| !has_success) else {
+    let counted = refused.iter().find(|refusal| refusal.rule != EGRESS);
+    let Some(first) = counted.filter(|_| !has_success) else {
         return Ok(());
     };
     let reason = claim.services.redactor.clean(&first.reason).into_string();

@@ -46,6 +46,8 @@ pub(crate) struct Called {
     pub(crate) results: Vec<ToolResult>,
     /// Refusals by rules among these calls.
     pub(crate) refused: Vec<Refusal>,
+    /// Whether each call could be carried out. A command that ran was, whatever its exit code.
+    pub(crate) carried_out: Vec<bool>,
 }
 
 impl Called {
@@ -55,6 +57,11 @@ impl Called {
 
     pub(crate) fn has_success(&self) -> bool {
         self.results.iter().any(|result| !result.is_error)
+    }
+
+    /// Returns true if a command failed because the network refused it.
+    pub(crate) fn was_cut_off(&self) -> bool {
+        self.refused.iter().any(|refusal| refusal.rule == policy::EGRESS)
     }
 }
 
@@ -70,6 +77,7 @@ pub(crate) async fn call_all(
     let mut called = Called {
         results: Vec::with_capacity(calls.len()),
         refused: Vec::new(),
+        carried_out: Vec::with_capacity(calls.len()),
     };
     // The total is bounded as well, so that many calls in a reply cannot fill the window.
     let most = most_bytes(claim, calls.len());
@@ -85,6 +93,9 @@ pub(crate) async fn call_all(
             let may_be_its = !toolbox.only_reads(call);
             let (output, refusal) = weighed(claim, ended, most, news, may_be_its).await;
             called.refused.extend(refusal);
+            called
+                .carried_out
+                .push(!output.is_error || policy::ran_a_command(&output));
             called.results.push(ToolResult {
                 call: call.clone(),
                 output: output.text,

@@ -354,6 +354,36 @@ fn checks(text: &mut String, plan: &Plan) {
     }
 }
 
+/// Returns the message for a model whose last `count` tool calls could not be carried out.
+pub fn calls_fail(count: u32, tools: &[ToolSpec]) -> String {
+    let listed: String = tool_lines(tools)
+        .into_iter()
+        .map(|tool| format!("\n- {} {}", tool.name, tool.arguments))
+        .collect();
+    format!(
+        "None of your last {count} tool calls could be carried out; each result says why. Read them, and do something else. The tools \
+         and their arguments:{listed}"
+    )
+}
+
+/// Returns the message for a model that wants from the network what it cannot get. `installed`
+/// lists what the container has.
+pub fn offline(installed: &str, test_command: Option<&str>, max_bytes: usize) -> String {
+    let installed: Vec<&str> = installed.split_whitespace().collect();
+    let mut text = "The network refused this and will refuse it again: do the task without it.".to_owned();
+    if !installed.is_empty() {
+        let installed = excerpt::middle_cut(&installed.join(" "), max_bytes, None);
+        let _ = write!(text, " Installed are: {installed}.");
+    }
+    if let Some(command) = test_command {
+        let _ = write!(
+            text,
+            " The project's tests are run with `{command}`, where that is installed."
+        );
+    }
+    text
+}
+
 /// Asks for the summary that replaces the older part of the conversation.
 pub const SUMMARY_REQUEST: &str = "This conversation is getting too long, and its older part will be replaced by what you write now. \
      In plain text, at most 400 words, without a tool call: what was decided and why; which files were changed and how; commands that \

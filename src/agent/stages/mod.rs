@@ -2,6 +2,8 @@
 
 mod project_rules; // the project's rules, from the base branch
 pub(super) mod follow_up; // runs on the program's own pull/merge requests
+mod project_tests; // the commands that run the project's own tests
+mod offline; // a model that wants from the network what it cannot get
 pub(crate) mod planning;
 pub(crate) mod preparing;
 pub(crate) mod rescue; // saves unfinished work where people can see it

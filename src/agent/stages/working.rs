@@ -13,17 +13,20 @@ use crate::agent::dialogue::control_tools::ControlRequests;
 use crate::agent::dialogue::network_refusals;
 use crate::agent::dialogue::policy;
 use crate::agent::dialogue::replanning;
+use crate::agent::dialogue::stuck;
 use crate::agent::dialogue::tool_calls;
 use crate::agent::dialogue::tool_calls::UNKNOWN_OUTCOME;
 use crate::agent::prompt::{self, WorkPrompt};
 use crate::agent::record::interruption::Interruption;
 use crate::agent::record::{Paused, PausedBy};
 use crate::agent::run::Run;
+use crate::agent::stages::offline;
 use crate::agent::stages::project_rules;
 use crate::agent::stages::rescue;
 use crate::agent::workspace::open;
 use crate::agent::workspace::snapshots;
-use crate::conversation::circling::{Verdict, Watch};
+use crate::conversation::breaker::Breaker;
+use crate::conversation::circling::Watch;
 use crate::conversation::{Message, Reply, ToolResult, decode, form};
 use crate::llm::chat::Chat;
 use crate::task::state::Signal;
@@ -66,8 +69,11 @@ pub(crate) async fn work(run: &mut Run) -> Result<Signal, Interruption> {
 
 /// The agent loop: reply, tool calls, results, until done.
 async fn converse(run: &mut Run, chat: &mut Chat) -> Result<Signal, Interruption> {
-    let toolbox = Arc::clone(&open::open_workspace(run).await?.toolbox);
+    let opened = open::open_workspace(run).await?;
+    let (toolbox, specs) = (Arc::clone(&opened.toolbox), Arc::clone(&opened.specs));
     let mut watch = Watch::default();
+    let mut breaker = Breaker::new(run.claim.services.settings.planning.circuit_breaker.tool_failures);
+    let mut is_advised = false;
     loop {
         commands::hear(run, chat).await?;
         compaction::compact_if_needed(&mut run.claim, chat).await?;
@@ -80,7 +86,8 @@ async fn converse(run: &mut Run, chat: &mut Chat) -> Result<Signal, Interruption
         note_installed(&mut run.claim, &called.results);
         let requested = take_wishes(run);
         let (has_failures, has_success) = (called.has_failures(), called.has_success());
-        let verdict = watch.judge(&called.results);
+        let noticed = (watch.judge(&called.results), breaker.judge(&called.carried_out));
+        let was_cut_off = called.was_cut_off();
         if !called.results.is_empty() {
             chat.send_tool_results(called.results);
             snapshots::snapshot_if_due(run);
@@ -110,18 +117,11 @@ async fn converse(run: &mut Run, chat: &mut Chat) -> Result<Signal, Interruption
         if let Some(reason) = requested.revision {
             replanning::revise_plan_as_wished(&mut run.claim, &mut run.reporter, chat, &reason).await?;
         }
-        match verdict {
-            Verdict::GoOn => {}
-            Verdict::Warn(stuck) => {
-                dialogue::tell(&run.claim, chat, stuck.advice());
-                replanning::revise_plan(&mut run.claim, &mut run.reporter, chat, stuck.reason()).await?;
-            }
-            Verdict::Enough => {
-                return Err(Interruption::failed(
-                    "the model went round in circles and was told so, in vain",
-                ));
-            }
+        if was_cut_off && !is_advised {
+            is_advised = true;
+            offline::advise(run, chat).await?;
         }
+        stuck::help(&mut run.claim, &mut run.reporter, chat, noticed, &specs).await?;
         dialogue::save(&mut run.claim, chat).await?;
     }
 }

@@ -9,22 +9,16 @@ use crate::agent::claim::Claim;
 use crate::agent::record::interruption::Interruption;
 use crate::agent::record::{CheckedIn, Work};
 use crate::agent::run::Run;
+use crate::agent::stages::project_tests::{self, Named};
 use crate::agent::stages::verifying::check_container;
 use crate::agent::stages::verifying::check_container::CheckContainer;
 use crate::agent::workspace::open;
 use crate::evidence::check::{Before, Checked, Ended, Excuse};
-use crate::evidence::test_command::{self, Files};
 use crate::journal::fact::Fact;
 use crate::plan::Check;
-use crate::repository::{CommitId, RepositoryError};
+use crate::repository::CommitId;
 use crate::tool::ToolOutput;
-use crate::workspace::project::Workspace;
 use crate::workspace::scripts::PROJECT;
-
-/// Maximum number of files whose names are searched for a test setup.
-const MOST_FILES: usize = 20_000;
-/// Maximum size of a file that is read to detect the tests, in bytes.
-const LARGEST_FILE: u64 = 256 * 1024;
 
 /// A command to run, and the condition for it to pass.
 struct Wanted {
@@ -147,42 +141,24 @@ async fn wanted(run: &mut Run, head: &CommitId) -> Result<Vec<Wanted>, Interrupt
 /// Returns the commands that run the project's own tests: the configured or planned one, or
 /// guesses, best first. Empty if nothing was changed, since tests would say nothing about the work.
 async fn tests(run: &mut Run, head: &CommitId) -> Result<Vec<(String, Whose)>, Interruption> {
-    let configured = run
-        .claim
-        .services
-        .settings
-        .planning
-        .verification
-        .test_command
-        .trim()
-        .to_owned();
-    let planned = run
-        .claim
-        .record
-        .planned
-        .plan
-        .as_ref()
-        .map_or("", |plan| plan.test_command.trim())
-        .to_owned();
     let workspace = open::open_workspace(run).await?.workspace.clone();
     let (mirror, base) = (workspace.mirror(), workspace.base());
     if mirror.tree(head).await? == mirror.tree(base).await? {
         return Ok(Vec::new());
     }
-    Ok(match (configured.as_str(), planned.as_str()) {
-        ("none", _) => Vec::new(),
-        ("auto" | "", "") => {
-            let mut commands = detected(&workspace, base).await?;
+    Ok(match project_tests::named(&run.claim) {
+        Named::None => Vec::new(),
+        Named::Command(command) => vec![(command, Whose::Project)],
+        Named::Nothing => {
+            let mut commands = project_tests::detected(mirror, base).await?;
             if commands.is_empty() {
-                commands = detected(&workspace, head).await?;
+                commands = project_tests::detected(mirror, head).await?;
             }
             commands
                 .into_iter()
                 .map(|command| (command.to_owned(), Whose::Guess))
                 .collect()
         }
-        ("auto" | "", planned) => vec![(planned.to_owned(), Whose::Project)],
-        (configured, _) => vec![(configured.to_owned(), Whose::Project)],
     })
 }
 
@@ -311,31 +287,4 @@ fn ended(output: ToolOutput) -> Ended {
         .as_ref()
         .and_then(|fields| fields["exit_code"].as_i64());
     Ended::new(exit_code, output.text, PROJECT)
-}
-
-/// Returns the commands that test the project, as detected from the files of `commit`.
-async fn detected(workspace: &Workspace, commit: &CommitId) -> Result<Vec<&'static str>, Interruption> {
-    let mirror = workspace.mirror();
-    let (entries, _) = mirror.files(commit, MOST_FILES).await?;
-    let mut files = Files {
-        paths: entries.into_iter().map(|entry| entry.path).collect(),
-        ..Files::default()
-    };
-    let telling: Vec<String> = test_command::telling(&files.paths)
-        .into_iter()
-        .map(str::to_owned)
-        .collect();
-    for path in telling {
-        match mirror.file(commit, &path, LARGEST_FILE).await {
-            Ok(Some(bytes)) => {
-                files
-                    .contents
-                    .insert(path, String::from_utf8_lossy(&bytes).into_owned());
-            }
-            // Too large to be the file that its name suggests.
-            Ok(None) | Err(RepositoryError::Unexpected { .. }) => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
-    Ok(test_command::detect(&files))
 }

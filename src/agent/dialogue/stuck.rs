@@ -1,0 +1,55 @@
+//! What is done about a model that repeats itself, does nothing, or cannot call its tools.
+
+use crate::agent::claim::Claim;
+use crate::agent::dialogue;
+use crate::agent::dialogue::replanning;
+use crate::agent::prompt;
+use crate::agent::record::interruption::Interruption;
+use crate::agent::reporter::Reporter;
+use crate::conversation::ToolSpec;
+use crate::conversation::breaker::Trip;
+use crate::conversation::circling::Verdict;
+use crate::llm::chat::Chat;
+
+/// Acts on what was noticed in the last reply.
+///
+/// # Errors
+/// If the model was told before, and it did not help.
+pub(crate) async fn help(
+    claim: &mut Claim,
+    reporter: &mut Reporter,
+    chat: &mut Chat,
+    (verdict, trip): (Verdict, Trip),
+    tools: &[ToolSpec],
+) -> Result<(), Interruption> {
+    let limit = claim.services.settings.planning.circuit_breaker.tool_failures;
+    match trip {
+        Trip::None => {}
+        Trip::Tell => {
+            let text = prompt::calls_fail(limit, tools);
+            dialogue::tell(claim, chat, &text);
+        }
+        Trip::PlanAnew => {
+            let reason = format!("{limit} more tool calls in a row could not be carried out");
+            replanning::revise_plan(claim, reporter, chat, &reason).await?;
+        }
+        Trip::Fail => {
+            return Err(Interruption::failed(format!(
+                "{} tool calls in a row could not be carried out, though the model was told what is wrong and the plan was made anew; \
+                 a larger model may do better, or an item that names the files to change \
+                 (planning.circuit_breaker.tool_failures has the limit)",
+                3 * limit
+            )));
+        }
+    }
+    match verdict {
+        Verdict::GoOn => Ok(()),
+        Verdict::Warn(stuck) => {
+            dialogue::tell(claim, chat, stuck.advice());
+            replanning::revise_plan(claim, reporter, chat, stuck.reason()).await
+        }
+        Verdict::Enough => Err(Interruption::failed(
+            "the model went round in circles and was told so, in vain",
+        )),
+    }
+}
