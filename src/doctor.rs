@@ -10,8 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::config::Config;
 use crate::conversation::excerpt;
-use crate::environment::docker::Docker;
-use crate::environment::{Environment, EnvironmentError};
+use crate::environment::{Engine, Environment, EnvironmentError, find_executor};
 use crate::finding::{Finding, Verdict};
 use crate::llm::error::LlmError;
 use crate::llm::model::Model;
@@ -140,15 +139,15 @@ async fn forges(config: &Config) -> Vec<Finding> {
 
 async fn environments(config: &Config, docker_host: Option<&str>) -> Vec<Finding> {
     let section = &config.command_executor;
-    let mut findings = vec![match section.executor_file() {
+    let mut findings = vec![match find_executor(section) {
         Ok(path) => Finding::good("executor", path.display()),
         Err(reason) => told_apart("executor", reason, "name it in command_executor.executor_path"),
     }];
-    let docker = match Docker::connect(section, docker_host, &instance(&config.state_dir)).await {
+    let engine = match Engine::connect(section, docker_host, &instance(&config.state_dir)).await {
         Ok(docker) => docker,
         Err(error) => {
             findings.push(match error {
-                EnvironmentError::NoDocker { address, reason } => Finding::bad(
+                EnvironmentError::EngineUnavailable { address, reason } => Finding::bad(
                     "Docker",
                     format!("the engine at {address} cannot be used: {reason}"),
                     "start it, let this user into the group docker (counts from the next login), or set DOCKER_HOST",
@@ -158,24 +157,24 @@ async fn environments(config: &Config, docker_host: Option<&str>) -> Vec<Finding
             return findings;
         }
     };
-    findings.push(Finding::good("Docker", docker.describe()));
-    match docker.missing_runtime() {
+    findings.push(Finding::good("Docker", engine.describe()));
+    match engine.missing_runtime() {
         Some(error) => findings.push(told_apart("runtime", error, "change command_executor.runtime")),
         None if section.runtime.is_empty() => {}
         None => findings.push(Finding::good("runtime", &section.runtime)),
     }
     for (name, environment) in &section.environments {
-        findings.push(image(&docker, name, environment).await);
+        findings.push(image(&engine, name, environment).await);
     }
     for (name, service) in &section.services {
-        findings.push(service_image(&docker, name, &service.image).await);
+        findings.push(service_image(&engine, name, &service.image).await);
     }
     findings
 }
 
-async fn image(docker: &Docker, name: &str, environment: &Environment) -> Finding {
+async fn image(engine: &Engine, name: &str, environment: &Environment) -> Finding {
     let subject = format!("environment {name}");
-    match docker.has_image(&environment.image).await {
+    match engine.has_image(&environment.image).await {
         Ok(true) => Finding::good(subject, &environment.image),
         Ok(false) if environment.build.is_some() => Finding::doubtful(
             subject,
@@ -198,9 +197,9 @@ async fn image(docker: &Docker, name: &str, environment: &Environment) -> Findin
     }
 }
 
-async fn service_image(docker: &Docker, name: &str, image: &str) -> Finding {
+async fn service_image(engine: &Engine, name: &str, image: &str) -> Finding {
     let subject = format!("service {name}");
-    match docker.has_image(image).await {
+    match engine.has_image(image).await {
         Ok(true) => Finding::good(subject, image),
         Ok(false) => Finding::doubtful(
             subject,

@@ -230,7 +230,7 @@ fn the_modules_of_a_folder_import_one_another_in_no_circle() {
 }
 
 /// Rooms whose `mod.rs` is a map: the modules are listed in reading order, and that is import order.
-const MAPS: [&str; 3] = ["crate::agent::", "crate::workspace::", "crate::llm::"];
+const MAPS: [&str; 4] = ["crate::agent::", "crate::environment::", "crate::llm::", "crate::workspace::"];
 
 #[test]
 fn the_order_of_a_map_is_import_order() {
@@ -313,6 +313,22 @@ fn impl_blocks_stay_in_the_room_of_their_type() {
         })
         .collect();
     assert!(away.is_empty(), "impl blocks away from their type: {away:#?}");
+}
+
+/// The libraries that one folder alone may name, so that what it speaks to can be replaced.
+const CONFINED: [(&str, &str); 1] = [("bollard::", "src/environment/docker/")];
+
+#[test]
+fn a_library_behind_a_seam_is_named_in_one_folder() {
+    let mut wrong = Vec::new();
+    for (_, path, text) in all_sources() {
+        for (library, folder) in CONFINED {
+            if without_tests(&text).contains(library) && !path.to_str().unwrap().contains(folder) {
+                wrong.push(format!("{} names {library}", path.display()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 #[test]

@@ -13,9 +13,7 @@ use anyhow::Context;
 use async_trait::async_trait;
 use axum::Router;
 use axum::routing::post;
-use coding_agent::environment::container::Container;
-use coding_agent::environment::docker::{Docker, Start};
-use coding_agent::environment::{Config, Environment};
+use coding_agent::environment::{Config, Container, Engine, Environment, Purpose, StartRequest};
 use coding_agent::task::id::RunId;
 use coding_agent::tool::ToolServer;
 use coding_agent::tool::connect::{Connect, Connection};
@@ -33,7 +31,7 @@ pub const COMMAND: &str = "true";
 
 /// The bare loop, waiting to be asked.
 pub struct Floor {
-    docker: Docker,
+    docker: Engine,
     server: McpServer,
     client: reqwest::Client,
     address: String,
@@ -58,13 +56,13 @@ impl Floor {
         let config = config();
         let host = std::env::var("DOCKER_HOST").ok();
         let run = RunId::new();
-        let docker = Docker::connect(&config, host.as_deref(), &run.to_string()).await?;
+        let docker = Engine::connect(&config, host.as_deref(), &run.to_string()).await?;
         let task = "github:acme/floor#1".parse().map_err(anyhow::Error::msg)?;
         let executor = build::executor()?;
-        let start = Start {
+        let start = StartRequest {
             task: &task,
             run,
-            purpose: coding_agent::environment::specification::Purpose::Work,
+            purpose: Purpose::Work,
             environment: "python",
             image: IMAGE,
             executor: &executor,

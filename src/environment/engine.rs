@@ -1,229 +1,360 @@
-//! A connection to the Docker engine: every call has a time-out, and every error says who must act.
+//! Containers of this installation: connecting to the engine, finding, listing and sweeping them.
 //!
-//! The API version is negotiated; every endpoint that is used exists since 1.41.
+//! Every container is identified by its labels, or by its name if it was started before its run, so
+//! that a later process finds what an earlier one left. Several installations may share one engine;
+//! each sees its own containers only.
 
-use std::fmt;
-use std::future::Future;
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use bollard::errors::Error;
-use futures_util::{Stream, StreamExt};
-use tokio::time::timeout;
+use chrono::Utc;
+use tokio::sync::Mutex;
+use uuid::Uuid;
 
-use super::EnvironmentError;
+use super::config::Config;
+use super::config::image_name::digest_of;
+use super::container::name::{self, LABEL_INSTANCE, LABEL_NETWORK, LABEL_RUN, LABEL_SERVICE, LABEL_WARM, Purpose};
+use super::container::specification::{self, ContainerRequest, Holder};
+use super::container::user::{self, User};
+use super::container::{self, Container};
+use super::docker::{Client, ContainerSpec, EngineInfo, Failure};
+use super::error::EnvironmentError;
+use super::executor::Fingerprints;
+use crate::task::id::{RunId, TaskId};
 
-const DEFAULT_HOST: &str = "unix:///var/run/docker.sock";
-
-/// API version of the oldest supported engine, 20.10.
-const OLDEST_API: (u32, u32) = (1, 41);
-
-/// Time limit of one call. Creating and removing containers can take long on a busy disk.
-const CALL_LIMIT: Duration = Duration::from_mins(2);
-
-/// Time limit for connecting and reading the engine's version.
-const CONNECT_LIMIT: Duration = Duration::from_secs(20);
-
-#[derive(Clone)]
-pub(super) struct Engine {
-    pub(super) client: bollard::Docker,
-    address: String,
-    /// True if the removal of a container failed, so that it may still exist.
-    pub(super) has_litter: Arc<AtomicBool>,
+/// A connection to the engine, as one installation uses it. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Engine {
+    pub(super) client: Client,
+    shared: Arc<Shared>,
 }
 
-/// Properties of the engine.
-#[derive(Debug, Clone)]
-pub(super) struct Facts {
-    /// Engine and API version, for people.
-    pub(super) description: String,
-    pub(super) processors: Option<i64>,
-    pub(super) can_limit_disk: bool,
-    /// Names of the installed runtimes.
-    pub(super) runtimes: Vec<String>,
+/// Describes the container to start.
+#[derive(Debug, Clone, Copy)]
+pub struct StartRequest<'a> {
+    pub task: &'a TaskId,
+    pub run: RunId,
+    pub purpose: Purpose,
+    /// The environment's name, which selects the services.
+    pub environment: &'a str,
+    pub image: &'a str,
+    pub executor: &'a Path,
+    /// The place whose kept set-ups may be started from, and which of them.
+    pub set_up: Option<(&'a str, WantedSetUp<'a>)>,
 }
 
-/// How a call failed, before it is known who must act.
+/// Which kept set-up a container should start from, if it exists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WantedSetUp<'a> {
+    /// The set-up with this name.
+    Only(&'a str),
+    /// The newest one of the place, because the plan is not known yet.
+    Newest,
+}
+
+/// Ids of the known prepared images by their content; `None` once the engine refused to make one.
+pub(super) type PreparedImages = Option<HashMap<String, String>>;
+
+/// What containers of an image need to know about it.
+pub(crate) struct BaseImage {
+    pub(super) id: String,
+    /// The registry's digest with its name, or the id if the image is in no registry.
+    pub(super) digest: String,
+    /// The image's user, or an unprivileged one instead of root.
+    pub(super) user: User,
+    /// The image's environment variables, as `NAME=value`.
+    pub(super) variables: Vec<String>,
+}
+
 #[derive(Debug)]
-pub(super) enum Failure {
-    /// The engine did not answer.
-    Silent(String),
-    /// The engine answered with an error.
-    Refused { status: u16, message: String },
-    /// Something else, e.g. an answer that cannot be read.
-    Other(String),
-}
-
-impl fmt::Debug for Engine {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "Engine({})", self.address)
-    }
+struct Shared {
+    config: Config,
+    prepared: Mutex<PreparedImages>,
+    fingerprints: Fingerprints,
+    info: EngineInfo,
+    instance: String,
+    said_that_disk_is_unlimited: AtomicBool,
 }
 
 impl Engine {
-    pub(super) async fn connect(docker_host: Option<&str>) -> Result<(Self, Facts), EnvironmentError> {
-        let address = docker_host
-            .map(|host| host.trim().trim_end_matches('/'))
-            .filter(|host| !host.is_empty())
-            .unwrap_or(DEFAULT_HOST)
-            .to_owned();
-        let no_docker = |reason: String| EnvironmentError::NoDocker {
-            address: address.clone(),
-            reason,
+    /// Connects to `docker_host` (unix socket or tcp) or the default socket (API 1.41 and later).
+    /// `instance` identifies this installation: only containers that carry it are ever found or
+    /// swept.
+    pub async fn connect(config: &Config, docker_host: Option<&str>, instance: &str) -> Result<Self, EnvironmentError> {
+        let (client, info) = Client::connect(docker_host).await?;
+        let shared = Shared {
+            config: config.clone(),
+            prepared: Mutex::new(Some(HashMap::new())),
+            fingerprints: Fingerprints::default(),
+            info,
+            instance: instance.to_owned(),
+            said_that_disk_is_unlimited: AtomicBool::new(false),
         };
-        let client = bollard::Docker::connect_with_host(&address)
-            .map_err(|error| no_docker(why_not_connected(&error)))?
-            // [`Engine::ask`] bounds each call, body included; bollard's time-out covers the head
-            // alone.
-            .with_timeout(Duration::from_hours(24));
-        let identify = async {
-            let client = client.negotiate_version().await?;
-            let (version, info) = (client.version().await?, client.info().await?);
-            Ok((client, version, info))
-        };
-        let (client, version, info) = timeout(CONNECT_LIMIT, identify)
-            .await
-            .map_err(|_| no_docker(format!("no answer within {} s", CONNECT_LIMIT.as_secs())))?
-            .map_err(|error| no_docker(why_not_connected(&error)))?;
-        let (engine, api) = (
-            version.version.unwrap_or_default(),
-            version.api_version.unwrap_or_default(),
-        );
-        if api_number(&api).is_none_or(|api| api < OLDEST_API) {
-            let found = format!("Engine {engine}, API {api}");
-            return Err(EnvironmentError::OldDocker { address, found });
-        }
-        let facts = Facts {
-            description: format!("Engine {engine}, API {api}"),
-            processors: info.ncpu,
-            can_limit_disk: can_limit_disk(
-                info.driver.as_deref(),
-                info.driver_status.as_deref().unwrap_or_default(),
-            ),
-            runtimes: info.runtimes.unwrap_or_default().into_keys().collect(),
-        };
-        let has_litter = Arc::default();
-        let engine = Self {
+        Ok(Self {
             client,
-            address,
-            has_litter,
-        };
-        Ok((engine, facts))
+            shared: Arc::new(shared),
+        })
     }
 
-    /// Awaits one call, for at most [`CALL_LIMIT`].
-    pub(super) async fn ask<T>(&self, call: impl Future<Output = Result<T, Error>>) -> Result<T, Failure> {
-        match timeout(CALL_LIMIT, call).await {
-            Ok(answer) => answer.map_err(Failure::from),
-            Err(_) => Err(Failure::Silent(format!("no answer within {} s", CALL_LIMIT.as_secs()))),
-        }
+    /// Returns a description for people, such as `Engine 20.10.24, API 1.41`.
+    pub fn describe(&self) -> &str {
+        &self.shared.info.description
     }
 
-    /// Awaits the next part of a streamed answer; bounds the silence between parts, not the whole.
-    pub(super) async fn next<T>(
-        &self,
-        parts: &mut (impl Stream<Item = Result<T, Error>> + Unpin),
-        silence: Duration,
-    ) -> Result<Option<T>, Failure> {
-        match timeout(silence, parts.next()).await {
-            Ok(part) => part.transpose().map_err(Failure::from),
-            Err(_) => Err(Failure::Silent(format!(
-                "nothing was heard for {} s",
-                silence.as_secs()
-            ))),
-        }
+    /// Returns the running work container that an earlier process left for `run`, with its
+    /// services. A container with another network mode than the configured one is not returned.
+    pub async fn find(&self, run: RunId) -> Result<Option<Container>, EnvironmentError> {
+        let mut found = self.list(true).await?;
+        found.retain(|found| found.run == Some(run) && found.purpose() == Purpose::Work);
+        let network = specification::network(self.config());
+        let is_main = |found: &ListedContainer| found.service.is_none() && found.network.as_deref() == Some(network);
+        let main = found.iter().position(is_main);
+        let main = main.map(|main| found.swap_remove(main));
+        let services = found.into_iter().map(|service| service.id).collect();
+        Ok(main.map(|main| self.container(main.id).with(services)))
     }
 
-    /// Converts a failure of `what` into an error that says who must act.
-    pub(super) fn error(&self, what: &str, failure: Failure) -> EnvironmentError {
-        match failure {
-            Failure::Silent(reason) => EnvironmentError::NoDocker {
-                address: self.address.clone(),
-                reason: format!("{what}: {reason}"),
-            },
-            Failure::Refused { message, .. } => EnvironmentError::Unexpected {
-                what: what.to_owned(),
-                reason: message,
-            },
-            Failure::Other(reason) => EnvironmentError::Unexpected {
-                what: what.to_owned(),
-                reason,
-            },
-        }
-    }
-}
-
-impl Failure {
-    /// True if the object does not exist (404).
-    pub(super) fn is_absent(&self) -> bool {
-        matches!(self, Self::Refused { status: 404, .. })
+    /// Removes all containers of `run`, running or not.
+    pub async fn remove(&self, run: RunId) -> Result<(), EnvironmentError> {
+        let found = self.list(false).await?;
+        let of_run = found.iter().filter(|found| found.run == Some(run));
+        container::remove_all(&self.client, of_run.map(|found| &found.id)).await
     }
 
-    /// True if the state of the object does not allow the call (409), e.g. a container that does
-    /// not run.
-    pub(super) fn is_conflict(&self) -> bool {
-        matches!(self, Self::Refused { status: 409, .. })
-    }
-
-    /// True if the engine answered with an error.
-    pub(super) fn is_refused(&self) -> bool {
-        matches!(self, Self::Refused { .. })
-    }
-
-    /// Returns the engine's text alone.
-    pub(super) fn reason(self) -> String {
-        match self {
-            Self::Silent(reason) | Self::Other(reason) | Self::Refused { message: reason, .. } => reason,
-        }
-    }
-}
-
-impl From<Error> for Failure {
-    fn from(error: Error) -> Self {
-        match error {
-            Error::DockerResponseServerError { status_code, message } => Self::Refused {
-                status: status_code,
-                message,
-            },
-            Error::DockerStreamError { error } => Self::Other(error),
-            Error::HyperLegacyError { .. }
-            | Error::HyperResponseError { .. }
-            | Error::IOError { .. }
-            | Error::RequestTimeoutError
-            | Error::SocketNotFoundError(_) => Self::Silent(why_not_connected(&error)),
-            other => Self::Other(other.to_string()),
-        }
-    }
-}
-
-/// Returns the innermost cause; the outer texts only say that a client failed.
-fn why_not_connected(error: &Error) -> String {
-    if let Error::UnsupportedURISchemeError { .. } = error {
-        return "only unix:// and tcp:// addresses are supported".to_owned();
-    }
-    let mut innermost: &dyn std::error::Error = error;
-    while let Some(cause) = innermost.source() {
-        innermost = cause;
-    }
-    innermost.to_string()
-}
-
-fn api_number(text: &str) -> Option<(u32, u32)> {
-    let (major, minor) = text.split_once('.')?;
-    Some((major.parse().ok()?, minor.parse().ok()?))
-}
-
-/// True if the storage driver can limit a container's writable layer. Whether xfs was mounted with
-/// `pquota` shows only on creating a container.
-fn can_limit_disk(driver: Option<&str>, status: &[Vec<String>]) -> bool {
-    match driver {
-        Some("overlay2") => status
+    /// Removes the containers in which an earlier process checked results of `run`.
+    pub async fn remove_checks(&self, run: RunId) -> Result<(), EnvironmentError> {
+        let found = self.list(false).await?;
+        let of_checks = found
             .iter()
-            .any(|pair| pair.iter().map(String::as_str).eq(["Backing Filesystem", "xfs"])),
-        Some("btrfs" | "zfs" | "devicemapper") => true,
-        _ => false,
+            .filter(|found| found.run == Some(run) && found.purpose() == Purpose::Checks);
+        container::remove_all(&self.client, of_checks.map(|found| &found.id)).await
     }
+
+    /// Returns an error if the engine does not have the configured runtime.
+    pub fn missing_runtime(&self) -> Option<EnvironmentError> {
+        let runtime = &self.shared.config.runtime;
+        (!runtime.is_empty() && !self.shared.info.runtimes.contains(runtime)).then(|| self.no_runtime())
+    }
+
+    fn no_runtime(&self) -> EnvironmentError {
+        let mut known = self.shared.info.runtimes.clone();
+        known.sort();
+        EnvironmentError::NoRuntime {
+            runtime: self.shared.config.runtime.clone(),
+            known: format!(", but {}", known.join(", ")),
+        }
+    }
+
+    pub(super) fn config(&self) -> &Config {
+        &self.shared.config
+    }
+
+    pub(super) fn prepared_images(&self) -> &Mutex<PreparedImages> {
+        &self.shared.prepared
+    }
+
+    pub(super) fn fingerprints(&self) -> &Fingerprints {
+        &self.shared.fingerprints
+    }
+
+    pub(super) fn info(&self) -> &EngineInfo {
+        &self.shared.info
+    }
+
+    pub(super) fn instance(&self) -> &str {
+        &self.shared.instance
+    }
+
+    pub(super) fn request<'a>(
+        &'a self,
+        holder: Holder<'a>,
+        (environment, image): (&str, &'a str),
+        base: &'a BaseImage,
+    ) -> ContainerRequest<'a> {
+        let services = self.config().services_of(environment);
+        ContainerRequest {
+            holder,
+            instance: &self.shared.instance,
+            image,
+            user: &base.user,
+            image_variables: &base.variables,
+            services: services.map(|(name, _)| name).collect(),
+        }
+    }
+
+    /// True if the removal of a container failed since the last sweep.
+    pub fn has_leftovers(&self) -> bool {
+        self.client.has_leftovers()
+    }
+
+    /// Lists this installation's containers, running or not.
+    pub async fn all(&self) -> Result<Vec<ListedContainer>, EnvironmentError> {
+        self.list(false).await
+    }
+
+    /// Removes the containers of `found` whose run is not in `keep` or that are older than
+    /// `cleanup.stale_hours`; returns how many. `keep` must be read after the containers were
+    /// listed, or a run that starts in between loses its container.
+    pub async fn sweep(&self, found: Vec<ListedContainer>, keep: &HashSet<RunId>) -> Result<usize, EnvironmentError> {
+        let stale_hours = i64::try_from(self.shared.config.cleanup.stale_hours).unwrap_or(i64::MAX);
+        let oldest = Utc::now()
+            .timestamp()
+            .saturating_sub(stale_hours.saturating_mul(60 * 60));
+        self.client.forget_leftovers();
+        let (mut removed, mut first_error) = (0, None);
+        for found in found {
+            if found.is_kept(keep, oldest) {
+                continue;
+            }
+            // A failure must not keep the others.
+            match container::remove(&self.client, found.handle()).await {
+                Ok(()) => removed += 1,
+                Err(error) => first_error = first_error.or(Some(error)),
+            }
+        }
+        first_error.map_or(Ok(removed), Err)
+    }
+
+    pub(super) async fn base_image(&self, image: &str) -> Result<BaseImage, EnvironmentError> {
+        let found = self.client.image(image).await;
+        let found = found.map_err(|failure| self.image_error("looking at the image", image, failure))?;
+        Ok(BaseImage {
+            digest: digest_of(image, &found.id, &found.digests),
+            id: found.id,
+            user: user::of_image(&found.user),
+            variables: found.variables,
+        })
+    }
+
+    /// Returns [`EnvironmentError::ImageMissing`] for an absent image, else the engine's error.
+    fn image_error(&self, what: &str, image: &str, failure: Failure) -> EnvironmentError {
+        if failure.is_absent() {
+            return EnvironmentError::image_missing(image, "it is not on this machine".to_owned());
+        }
+        self.client.error(what, failure)
+    }
+
+    pub(super) async fn create(
+        &self,
+        name: &str,
+        image: &str,
+        mut spec: ContainerSpec,
+    ) -> Result<String, EnvironmentError> {
+        let what = "creating a container";
+        let wants_disk_limit = !self.shared.config.resources.disk_limit.is_empty();
+        if wants_disk_limit && !self.shared.info.can_limit_disk {
+            self.say_that_disk_is_unlimited("its storage driver has no limits");
+        }
+        let created = match self.client.create(name, &spec).await {
+            Err(Failure::Refused { message, .. }) if drop_disk_limit(&mut spec, &message) => {
+                self.say_that_disk_is_unlimited(&message);
+                self.client.create(name, &spec).await
+            }
+            other => other,
+        };
+        created.map_err(|failure| match failure {
+            Failure::Refused { message, .. } if is_about_runtime(&message) => self.no_runtime(),
+            failure => self.image_error(what, image, failure),
+        })
+    }
+
+    fn say_that_disk_is_unlimited(&self, reason: &str) {
+        if !self.shared.said_that_disk_is_unlimited.swap(true, Ordering::Relaxed) {
+            tracing::warn!("command_executor.resources.disk_limit is ignored, the engine cannot keep it: {reason}");
+        }
+    }
+
+    async fn list(&self, only_running: bool) -> Result<Vec<ListedContainer>, EnvironmentError> {
+        let ours = format!("{LABEL_INSTANCE}={}", self.shared.instance);
+        let listed = self.client.list(ours, only_running).await;
+        let listed = listed.map_err(|failure| self.client.error("listing containers", failure))?;
+        let containers = listed.into_iter().map(|mut listed| {
+            let mut label = |name: &str| listed.labels.remove(name);
+            let labelled = label(LABEL_RUN).and_then(|run| run.parse().ok());
+            ListedContainer {
+                warmed_by: label(LABEL_WARM).and_then(|worker| worker.parse().ok()),
+                service: label(LABEL_SERVICE),
+                network: label(LABEL_NETWORK),
+                run: labelled.or_else(|| name::run_of_name(&listed.name)),
+                id: listed.id,
+                name: listed.name,
+                created: listed.created,
+            }
+        });
+        Ok(containers.collect())
+    }
+
+    pub(super) fn container(&self, id: String) -> Container {
+        let silence = Duration::from_secs(self.shared.config.timeout_seconds);
+        Container::new(self.client.clone(), id, silence)
+    }
+}
+
+/// A listed container of this installation.
+#[derive(Debug)]
+pub struct ListedContainer {
+    id: String,
+    name: String,
+    run: Option<RunId>,
+    /// The worker that started it for the warm pool.
+    warmed_by: Option<Uuid>,
+    /// The service's name, if it is a service container.
+    service: Option<String>,
+    network: Option<String>,
+    /// Seconds since 1970.
+    created: i64,
+}
+
+impl ListedContainer {
+    /// Returns the run it belongs to; `None` while it waits in the warm pool.
+    pub fn run(&self) -> Option<RunId> {
+        self.run
+    }
+
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns the worker whose warm pool it waits in, if any.
+    pub fn waits_with(&self) -> Option<Uuid> {
+        self.warmed_by.filter(|_| self.run.is_none())
+    }
+
+    fn purpose(&self) -> Purpose {
+        name::purpose_of_name(&self.name)
+    }
+
+    fn is_kept(&self, keep: &HashSet<RunId>, oldest: i64) -> bool {
+        self.run.is_some_and(|run| keep.contains(&run)) && self.created >= oldest
+    }
+
+    /// Returns the name of a waiting container, else its id. A run that takes a waiting container
+    /// at this moment renames it, so removal by its old name cannot hit it.
+    fn handle(&self) -> &str {
+        if self.waits_with().is_some() {
+            &self.name
+        } else {
+            &self.id
+        }
+    }
+}
+
+/// True if the engine reports an unknown runtime: `unknown or invalid runtime name: runsc`,
+/// `Unknown runtime specified runsc`.
+fn is_about_runtime(complaint: &str) -> bool {
+    let complaint = complaint.to_ascii_lowercase();
+    complaint.contains("unknown") && complaint.contains("runtime")
+}
+
+/// Removes the disk limit if the engine's error is about it; returns true if it did.
+fn drop_disk_limit(spec: &mut ContainerSpec, complaint: &str) -> bool {
+    let is_about_it = ["storage-opt", "pquota", "quota"]
+        .iter()
+        .any(|word| complaint.contains(word));
+    is_about_it && spec.limits.disk.take().is_some()
 }
 
 #[cfg(test)]
@@ -231,27 +362,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_engine_older_than_20_10_is_told_by_its_number() {
-        assert!(api_number("1.40").is_some_and(|api| api < OLDEST_API));
-        assert!(api_number("1.41").is_some_and(|api| api >= OLDEST_API));
-        assert!(api_number("1.100").is_some_and(|api| api >= OLDEST_API));
-        assert_eq!(api_number("latest"), None);
-    }
-
-    #[test]
-    fn only_some_storage_can_be_limited() {
-        let on = |filesystem: &str| vec![vec!["Backing Filesystem".to_owned(), filesystem.to_owned()]];
-        assert!(can_limit_disk(Some("overlay2"), &on("xfs")));
-        assert!(!can_limit_disk(Some("overlay2"), &on("extfs")));
-        assert!(can_limit_disk(Some("btrfs"), &[]));
-        assert!(!can_limit_disk(None, &[]));
-    }
-
-    #[tokio::test]
-    async fn an_engine_that_is_not_there_is_named_with_the_mend() {
-        let error = |host: &'static str| async move { Engine::connect(Some(host)).await.unwrap_err().to_string() };
-        insta::assert_snapshot!(error("unix:///nowhere/docker.sock").await, @"the Docker engine at unix:///nowhere/docker.sock cannot be used: Socket not found: /nowhere/docker.sock; start it, or set DOCKER_HOST");
-        insta::assert_snapshot!(error("tcp://127.0.0.1:1").await, @"the Docker engine at tcp://127.0.0.1:1 cannot be used: Connection refused (os error 111); start it, or set DOCKER_HOST");
-        insta::assert_snapshot!(error("ssh://somewhere").await, @"the Docker engine at ssh://somewhere cannot be used: only unix:// and tcp:// addresses are supported; start it, or set DOCKER_HOST");
+    fn a_container_is_kept_while_its_run_is_known_and_it_is_not_stale() {
+        let run = RunId::new();
+        let found = |run, created| ListedContainer {
+            id: String::new(),
+            name: String::new(),
+            run,
+            warmed_by: None,
+            service: None,
+            network: None,
+            created,
+        };
+        let keep = HashSet::from([run]);
+        assert!(found(Some(run), 100).is_kept(&keep, 100));
+        assert!(!found(Some(run), 99).is_kept(&keep, 100));
+        assert!(!found(Some(RunId::new()), 100).is_kept(&keep, 100));
+        assert!(!found(None, 100).is_kept(&keep, 100));
     }
 }

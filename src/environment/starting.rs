@@ -2,57 +2,56 @@
 
 use std::path::Path;
 
-use bollard::query_parameters::RenameContainerOptionsBuilder;
 use uuid::Uuid;
 
-use super::EnvironmentError;
+use super::container::name::{container_name, service_container_name};
+use super::container::specification::{self, Holder};
 use super::container::{self, Container};
-use super::docker::{Docker, Said, Start};
-use super::furnished::Furnished;
-use super::set_up::Kept;
-use super::specification::{self, Holder, companion_name, container_name};
+use super::engine::{BaseImage, Engine, StartRequest};
+use super::error::EnvironmentError;
+use super::image::{KeptSetUp, PreparedImage};
 
 /// The images that a run's container will start from.
-pub struct Basis {
-    said: Said,
-    furnished: Furnished,
+pub struct StartImages {
+    base: BaseImage,
+    prepared: PreparedImage,
     /// The place under which its set-up may be kept.
     place: Option<String>,
     /// The kept set-up to start from.
-    kept: Option<Kept>,
+    kept: Option<KeptSetUp>,
 }
 
 /// A started container of the warm pool.
-pub struct Warm {
+pub struct WarmContainer {
     pub container: Container,
     content: String,
 }
 
-impl Basis {
+impl StartImages {
     /// True if the container will start from a kept set-up.
     pub fn has_set_up(&self) -> bool {
         self.kept.is_some()
     }
 
     /// True if `warm` has the same content as a container that is started now without a set-up.
-    pub fn is_that_of(&self, warm: &Warm) -> bool {
-        self.furnished.content == warm.content
+    pub fn is_that_of(&self, warm: &WarmContainer) -> bool {
+        self.prepared.content == warm.content
     }
 }
 
-impl Docker {
+impl Engine {
     /// Looks up the images that the container of `start` will start from.
-    pub async fn basis(&self, start: &Start<'_>) -> Result<Basis, EnvironmentError> {
-        let said = self.said_by(start.image).await?;
-        let furnished = self.furnished(start.image, &said, start.executor).await?;
-        let place = self.place(start, &furnished);
+    pub async fn start_images(&self, start: &StartRequest<'_>) -> Result<StartImages, EnvironmentError> {
+        let base = self.base_image(start.image).await?;
+        let prepared = self.prepared_image(start.image, &base, start.executor).await?;
+        let place = self.place(start, &prepared);
         let kept = match (&place, start.set_up) {
             (Some(place), Some((_, wanted))) => self.kept(place, wanted).await?,
             _ => None,
         };
-        Ok(Basis {
-            said,
-            furnished,
+        Ok(StartImages {
+            base,
+            prepared,
             place,
             kept,
         })
@@ -61,32 +60,29 @@ impl Docker {
     /// Creates and starts a container with all limits and the executor at
     /// `/usr/local/bin/coding-agent-executor`. `/workspace/project` exists and belongs to its user.
     /// Removes older containers of the same run and purpose first.
-    pub async fn start(&self, start: &Start<'_>) -> Result<Container, EnvironmentError> {
-        self.start_on(start, self.basis(start).await?).await
+    pub async fn start(&self, start: &StartRequest<'_>) -> Result<Container, EnvironmentError> {
+        self.start_on(start, self.start_images(start).await?).await
     }
 
-    /// Like [`Self::start`], with a basis that was looked up before.
-    pub async fn start_on(&self, start: &Start<'_>, basis: Basis) -> Result<Container, EnvironmentError> {
-        let Basis {
-            said,
-            furnished,
+    /// Like [`Self::start`], with images that were looked up before.
+    pub async fn start_on(&self, start: &StartRequest<'_>, images: StartImages) -> Result<Container, EnvironmentError> {
+        let StartImages {
+            base,
+            prepared,
             place,
             kept,
-        } = basis;
-        let companions = self.make_room(start).await?;
+        } = images;
+        let services = self.make_room(start).await?;
         let recipe = Recipe {
             holder: Holder::Run(start.task, start.run),
             environment: start.environment,
             image: start.image,
-            said: &said,
+            base: &base,
             executor: start.executor,
-            made: kept
-                .as_ref()
-                .map(|kept| kept.image.as_str())
-                .or(furnished.id.as_deref()),
+            made: kept.as_ref().map(|kept| kept.image.as_str()).or(prepared.id.as_deref()),
         };
         let (id, is_as_wanted) = Box::pin(self.bring_up(&container_name(start.run, start.purpose), recipe)).await?;
-        let container = self.container(id).with(companions).of_image(said.digest);
+        let container = self.container(id).with(services).of_image(base.digest);
         Ok(if is_as_wanted {
             container.of_place(place, kept.map(|kept| kept.done))
         } else {
@@ -101,21 +97,21 @@ impl Docker {
         (environment, image): (&str, &str),
         executor: &Path,
         worker: Uuid,
-    ) -> Result<Warm, EnvironmentError> {
-        let said = self.said_by(image).await?;
-        let furnished = self.furnished(image, &said, executor).await?;
+    ) -> Result<WarmContainer, EnvironmentError> {
+        let base = self.base_image(image).await?;
+        let prepared = self.prepared_image(image, &base, executor).await?;
         let recipe = Recipe {
             holder: Holder::Nobody(worker),
             environment,
             image,
-            said: &said,
+            base: &base,
             executor,
-            made: furnished.id.as_deref(),
+            made: prepared.id.as_deref(),
         };
         let (id, _) = Box::pin(self.bring_up(name, recipe)).await?;
-        Ok(Warm {
+        Ok(WarmContainer {
             container: self.container(id),
-            content: furnished.content,
+            content: prepared.content,
         })
     }
 
@@ -123,70 +119,65 @@ impl Docker {
     /// run and purpose first.
     pub async fn adopt(
         &self,
-        start: &Start<'_>,
-        basis: &Basis,
+        start: &StartRequest<'_>,
+        images: &StartImages,
         warm: Container,
     ) -> Result<Container, EnvironmentError> {
-        let companions = self.make_room(start).await?;
+        let services = self.make_room(start).await?;
         let name = container_name(start.run, start.purpose);
-        let options = RenameContainerOptionsBuilder::default().name(&name).build();
-        let renamed = self
-            .engine
-            .ask(self.engine.client.rename_container(warm.id(), options))
-            .await;
-        renamed.map_err(|failure| self.engine.error("taking a warm container", failure))?;
-        let container = warm.with(companions).of_image(basis.said.digest.clone());
-        Ok(container.of_place(basis.place.clone(), None))
+        let renamed = self.client.rename(warm.id(), &name).await;
+        renamed.map_err(|failure| self.client.error("taking a warm container", failure))?;
+        let container = warm.with(services).of_image(images.base.digest.clone());
+        Ok(container.of_place(images.place.clone(), None))
     }
 
     /// Removes containers with the names that the run's will have. Returns the names of its
     /// services.
-    async fn make_room(&self, start: &Start<'_>) -> Result<Vec<String>, EnvironmentError> {
+    async fn make_room(&self, start: &StartRequest<'_>) -> Result<Vec<String>, EnvironmentError> {
         let services = self.config().services_of(start.environment);
-        let companions: Vec<String> = services
-            .map(|(name, _)| companion_name(start.run, start.purpose, name))
+        let names: Vec<String> = services
+            .map(|(name, _)| service_container_name(start.run, start.purpose, name))
             .collect();
         let name = container_name(start.run, start.purpose);
-        container::remove_all(&self.engine, [&name].into_iter().chain(&companions)).await?;
-        Ok(companions)
+        container::remove_all(&self.client, [&name].into_iter().chain(&names)).await?;
+        Ok(names)
     }
 
-    /// Creates, furnishes if necessary, and starts a container. Returns its id, and whether it was
+    /// Creates, prepares if necessary, and starts a container. Returns its id, and whether it was
     /// created from `recipe.made`.
     async fn bring_up(&self, name: &str, recipe: Recipe<'_>) -> Result<(String, bool), EnvironmentError> {
         let Recipe {
             holder,
             environment,
             image,
-            said,
+            base,
             executor,
             made,
         } = recipe;
-        let order = self.order(holder, (environment, image), said);
-        let mut body = specification::container(self.config(), self.facts(), &order)?;
+        let request = self.request(holder, (environment, image), base);
+        let mut spec = specification::container(self.config(), self.info(), &request)?;
         if let Some(made) = made {
-            body.image = Some(made.to_owned());
+            spec.image = made.to_owned();
         }
-        let (id, is_as_wanted) = match self.create(name, image, body.clone()).await {
+        let (id, is_as_wanted) = match self.create(name, image, spec.clone()).await {
             // The image was removed since it was found. Falls back to the base image's id, because
             // its name may have moved to another image.
             Err(EnvironmentError::ImageMissing { .. }) if made.is_some() => {
-                self.forget_furnished().await;
-                body.image = Some(said.id.clone());
-                (self.create(name, image, body).await?, false)
+                self.forget_prepared().await;
+                spec.image = base.id.clone();
+                (self.create(name, image, spec).await?, false)
             }
             created => (created?, made.is_some()),
         };
         let started = async {
             if !is_as_wanted {
-                self.furnish(&id, &said.user, executor).await?;
+                self.prepare(&id, &base.user, executor).await?;
             }
-            let starting = self.engine.ask(self.engine.client.start_container(&id, None));
-            let started = starting.await;
-            started.map_err(|failure| self.engine.error("starting a container", failure))
+            let started = self.client.start(&id).await;
+            started.map_err(|failure| self.client.error("starting a container", failure))
         };
         if let Err(error) = started.await {
-            if let Err(removal) = container::remove(&self.engine, &id).await {
+            if let Err(removal) = container::remove(&self.client, &id).await {
                 tracing::warn!(
                     container = id,
                     "a container that did not start was left behind: {removal}"
@@ -198,14 +189,14 @@ impl Docker {
     }
 }
 
-/// The parameters of [`Docker::bring_up`].
+/// The parameters of [`Engine::bring_up`].
 struct Recipe<'a> {
     holder: Holder<'a>,
     environment: &'a str,
     /// The environment's image.
     image: &'a str,
-    said: &'a Said,
+    base: &'a BaseImage,
     executor: &'a Path,
-    /// The kept set-up or the furnished image, if there is one.
+    /// The kept set-up or the prepared image, if there is one.
     made: Option<&'a str>,
 }

@@ -6,8 +6,7 @@ use std::time::Duration;
 use chrono::{TimeDelta, Utc};
 
 use super::Service;
-use crate::environment::EnvironmentError;
-use crate::environment::docker::{Docker, Found};
+use crate::environment::{Engine, EnvironmentError, ListedContainer};
 use crate::journal::fact::{Fact, Subject};
 use crate::repository::mirror::Mirror;
 use crate::store::StoreError;
@@ -37,7 +36,7 @@ impl Service {
         let unfinished = self.services.store.unfinished().await?;
         let keep: HashSet<_> = unfinished.iter().map(|run| run.id).collect();
         let swept = match left {
-            Ok((docker, mut left)) => {
+            Ok((engine, mut left)) => {
                 // A living worker's containers stay, however old.
                 let held = self.services.store.held_elsewhere().await?;
                 left.retain(|container| container.run().is_none_or(|run| !held.contains(&run)));
@@ -47,7 +46,7 @@ impl Service {
                         unclaimed.push(container);
                     }
                 }
-                docker.sweep(unclaimed, &keep).await
+                engine.sweep(unclaimed, &keep).await
             }
             Err(error) => Err(error),
         };
@@ -63,7 +62,7 @@ impl Service {
     }
 
     /// True if a container is in the warm pool of this or another living process.
-    async fn is_kept_waiting(&self, container: &Found) -> bool {
+    async fn is_kept_waiting(&self, container: &ListedContainer) -> bool {
         let (store, pool) = (&self.services.store, &self.services.containers.pool);
         match container.waits_with() {
             Some(worker) if worker == store.worker() => pool.has(container.name()),
@@ -84,13 +83,13 @@ impl Service {
     }
 
     /// True if the removal of a container failed since the last sweep.
-    pub fn has_litter(&self) -> bool {
-        self.services.containers.has_litter()
+    pub fn has_leftovers(&self) -> bool {
+        self.services.containers.has_leftovers()
     }
 
-    async fn containers(&self) -> Result<(&Docker, Vec<Found>), EnvironmentError> {
-        let docker = self.services.containers.docker().await?;
-        Ok((docker, docker.all().await?))
+    async fn containers(&self) -> Result<(&Engine, Vec<ListedContainer>), EnvironmentError> {
+        let engine = self.services.containers.engine().await?;
+        Ok((engine, engine.all().await?))
     }
 
     /// Stops the local runs that a killed command left, and removes their copies of the folder: a

@@ -92,7 +92,7 @@ impl Service {
                 () = tokio::time::sleep(pause) => {}
                 () = shutdown.asked.cancelled() => return,
             }
-            if swept_at.elapsed() < SWEEP_EVERY && !self.has_litter() {
+            if swept_at.elapsed() < SWEEP_EVERY && !self.has_leftovers() {
                 continue;
             }
             swept_at = Instant::now();

@@ -5,8 +5,7 @@ use std::time::Instant;
 
 use tokio::sync::OnceCell;
 
-use crate::environment::docker::Docker;
-use crate::environment::{Config, EnvironmentError};
+use crate::environment::{Config, Engine, EnvironmentError};
 use crate::gateway::upstream::Upstream;
 use crate::workspace::pool::Pool;
 
@@ -19,7 +18,7 @@ pub struct Containers {
     pub pool: Pool,
     docker_host: Option<String>,
     instance: String,
-    docker: OnceCell<Docker>,
+    engine: OnceCell<Engine>,
 }
 
 impl Containers {
@@ -32,20 +31,20 @@ impl Containers {
             pool: Pool::default(),
             docker_host,
             instance,
-            docker: OnceCell::new(),
+            engine: OnceCell::new(),
         }
     }
 
     /// Returns true if the removal of a container failed since the last sweep.
-    pub fn has_litter(&self) -> bool {
-        self.docker.get().is_some_and(Docker::has_litter)
+    pub fn has_leftovers(&self) -> bool {
+        self.engine.get().is_some_and(Engine::has_leftovers)
     }
 
     /// Returns the connection to the engine, made when first needed. If the engine did not answer,
     /// the next call tries again.
-    pub async fn docker(&self) -> Result<&Docker, EnvironmentError> {
-        let connect = || Docker::connect(&self.config, self.docker_host.as_deref(), &self.instance);
-        self.docker.get_or_try_init(connect).await
+    pub async fn engine(&self) -> Result<&Engine, EnvironmentError> {
+        let connect = || Engine::connect(&self.config, self.docker_host.as_deref(), &self.instance);
+        self.engine.get_or_try_init(connect).await
     }
 }
 

@@ -7,10 +7,9 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use crate::environment::container::Container;
-use crate::environment::docker::{Docker, Start, Wanted};
-use crate::environment::specification::Purpose;
-use crate::environment::{Environment, EnvironmentError};
+use crate::environment::{
+    Container, Engine, Environment, EnvironmentError, Purpose, StartRequest, WantedSetUp, find_executor,
+};
 use crate::gateway::Gateway;
 use crate::gateway::ledger::Ledger;
 use crate::repository::Config as Author;
@@ -105,16 +104,16 @@ impl Opening {
     /// Returns true if the images are local, so that opening takes no longer than to start a
     /// container.
     pub(crate) async fn is_at_hand(&self) -> Result<bool, EnvironmentError> {
-        let docker = self.containers.docker().await?;
-        Ok(docker.has_image(&self.environment.image).await? && docker.has_companions(&self.name).await?)
+        let engine = self.containers.engine().await?;
+        Ok(engine.has_image(&self.environment.image).await? && engine.has_services(&self.name).await?)
     }
 
     /// Pulls or builds missing images; `progress` receives short lines for people.
     pub(crate) async fn bring_images(&self, progress: &(dyn Fn(String) + Send + Sync)) -> Result<(), WorkspaceError> {
         let images = async {
-            let docker = self.containers.docker().await?;
-            docker.ensure_image(&self.environment, progress).await?;
-            Ok(docker.ensure_companions(&self.name, progress).await?)
+            let engine = self.containers.engine().await?;
+            engine.ensure_image(&self.environment, progress).await?;
+            Ok(engine.ensure_services(&self.name, progress).await?)
         };
         self.unless_stopped(images).await
     }
@@ -138,8 +137,8 @@ impl Opening {
     /// unfinished work. The images must be local.
     pub(crate) async fn open(&self) -> Result<OpenedWorkspace, WorkspaceError> {
         let containers = &self.containers;
-        let docker = self.containers.docker().await?;
-        let executor = containers.config.executor_file().map_err(WorkspaceError::Failed)?;
+        let engine = self.containers.engine().await?;
+        let executor = find_executor(&containers.config).map_err(WorkspaceError::Failed)?;
         let place = self.dependencies.as_ref().map(Dependencies::place);
         let start = self.start(&executor, place.as_deref());
         let author = &self.author;
@@ -151,18 +150,18 @@ impl Opening {
             }
         };
         // Concurrently, here and below: each future mostly waits for other programs.
-        let (parcel, begun) = tokio::join!(packing(), self.begin(docker, &start));
+        let (parcel, begun) = tokio::join!(packing(), self.begin(engine, &start));
         let begun = begun?;
         let has_waited = begun.mark.is_some();
-        match self.complete(docker, &start, begun, parcel).await {
+        match self.complete(engine, &start, begun, parcel).await {
             Ok(opened) => Ok(opened),
             Err(Flaw::OfContainer(error)) if has_waited && !self.stop.is_cancelled() => {
                 // For example, the engine was restarted. A fault that a new container has as well
                 // is reported for that one.
                 tracing::info!(task = %self.task, "a container that waited cannot be used: {error}");
                 self.containers.pool.distrust(&self.name);
-                let begun = StartedContainer::new(docker.start(&start).await?);
-                let completed = self.complete(docker, &start, begun, packing().await).await;
+                let begun = StartedContainer::new(engine.start(&start).await?);
+                let completed = self.complete(engine, &start, begun, packing().await).await;
                 completed.map_err(Flaw::into_error)
             }
             Err(flaw) => Err(flaw.into_error()),
@@ -170,13 +169,13 @@ impl Opening {
     }
 
     /// Takes a container from the pool, or starts one.
-    async fn begin(&self, docker: &Docker, start: &Start<'_>) -> Result<StartedContainer, EnvironmentError> {
-        let basis = docker.basis(start).await?;
-        let Some(waiting) = self.containers.pool.take(&self.name, &basis) else {
-            return docker.start_on(start, basis).await.map(StartedContainer::new);
+    async fn begin(&self, engine: &Engine, start: &StartRequest<'_>) -> Result<StartedContainer, EnvironmentError> {
+        let images = engine.start_images(start).await?;
+        let Some(waiting) = self.containers.pool.take(&self.name, &images) else {
+            return engine.start_on(start, images).await.map(StartedContainer::new);
         };
         let container = waiting.warm.container;
-        match docker.adopt(start, &basis, container.clone()).await {
+        match engine.adopt(start, &images, container.clone()).await {
             Ok(container) => Ok(StartedContainer {
                 container,
                 inner_end: waiting.inner_end,
@@ -190,7 +189,7 @@ impl Opening {
                 if let Err(error) = container.remove().await {
                     tracing::warn!("it could not be removed, it is swept later: {error}");
                 }
-                docker.start_on(start, basis).await.map(StartedContainer::new)
+                engine.start_on(start, images).await.map(StartedContainer::new)
             }
         }
     }
@@ -198,13 +197,13 @@ impl Opening {
     /// Completes a container; removes it on failure.
     async fn complete(
         &self,
-        docker: &Docker,
-        start: &Start<'_>,
+        engine: &Engine,
+        start: &StartRequest<'_>,
         begun: StartedContainer,
         parcel: Result<Upload, WorkspaceError>,
     ) -> Result<OpenedWorkspace, Flaw> {
         let container = begun.container;
-        let furnishing = Box::pin(async {
+        let completing = Box::pin(async {
             let parcel = parcel.map_err(Flaw::Elsewhere)?;
             let handing_in = async {
                 let receiver = match begun.receiver {
@@ -218,8 +217,8 @@ impl Opening {
                 let way_out = self.way_out(&container, begun.inner_end).await;
                 way_out.map_err(Flaw::of_container)
             };
-            let companions = async {
-                let started = docker.start_companions(start, &container).await;
+            let starting_services = async {
+                let started = engine.start_services(start, &container).await;
                 let started = started.map_err(Flaw::elsewhere)?;
                 started.until_ready().await.map_err(Flaw::elsewhere)?;
                 Ok(started.digests())
@@ -234,14 +233,14 @@ impl Opening {
                 tools.connect().await.map_err(Flaw::of_container)?;
                 Ok(tools)
             };
-            tokio::try_join!(handing_in, way_out, companions, connecting)
+            tokio::try_join!(handing_in, way_out, starting_services, connecting)
         });
-        let furnished = tokio::select! {
+        let completed = tokio::select! {
             biased;
             () = self.stop.cancelled() => Err(Flaw::Elsewhere(WorkspaceError::Interrupted)),
-            furnished = furnishing => furnished,
+            completed = completing => completed,
         };
-        match furnished {
+        match completed {
             Ok((workspace, way_out, services, tools)) => Ok(OpenedWorkspace {
                 workspace: workspace.with(way_out),
                 tools,
@@ -265,20 +264,20 @@ impl Opening {
 
     /// Returns true if the wanted set-up was saved, so that none of it has to be run.
     pub(crate) async fn is_set_up_kept(&self) -> Result<bool, WorkspaceError> {
-        let executor = self.containers.config.executor_file();
+        let executor = find_executor(&self.containers.config);
         let executor = executor.map_err(WorkspaceError::Failed)?;
         let place = self.dependencies.as_ref().map(Dependencies::place);
-        let docker = self.containers.docker().await?;
-        let basis = docker.basis(&self.start(&executor, place.as_deref())).await?;
-        Ok(basis.has_set_up())
+        let engine = self.containers.engine().await?;
+        let images = engine.start_images(&self.start(&executor, place.as_deref())).await?;
+        Ok(images.has_set_up())
     }
 
-    fn start<'a>(&'a self, executor: &'a Path, place: Option<&'a str>) -> Start<'a> {
+    fn start<'a>(&'a self, executor: &'a Path, place: Option<&'a str>) -> StartRequest<'a> {
         let wanted = match &self.set_up {
-            SetUp::Newest => Some(Wanted::Newest),
-            SetUp::Known(name) => name.as_deref().map(Wanted::Only),
+            SetUp::Newest => Some(WantedSetUp::Newest),
+            SetUp::Known(name) => name.as_deref().map(WantedSetUp::Only),
         };
-        Start {
+        StartRequest {
             task: &self.task,
             run: self.run,
             purpose: self.purpose,

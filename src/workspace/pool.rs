@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 use uuid::Uuid;
 
-use crate::environment::starting::{Basis, Warm};
+use crate::environment::{StartImages, WarmContainer};
 use crate::tool::mcp::McpServer;
 use crate::workspace::project::UploadTarget;
 use crate::workspace::streams::tunnel::TunnelEnd;
@@ -35,7 +35,7 @@ struct Shelves {
 
 /// A container of the pool.
 pub(crate) struct PooledContainer {
-    pub(crate) warm: Warm,
+    pub(crate) warm: WarmContainer,
     /// Set if the configuration gives containers a tunnel.
     pub(crate) inner_end: Option<TunnelEnd>,
     /// The process that will receive the project.
@@ -57,15 +57,15 @@ pub(crate) struct NameGuard {
 
 impl Pool {
     /// Takes a container for `environment` that is identical to a new one, if there is one.
-    pub(crate) fn take(&self, environment: &str, basis: &Basis) -> Option<PooledContainer> {
-        if basis.has_set_up() {
+    pub(crate) fn take(&self, environment: &str, images: &StartImages) -> Option<PooledContainer> {
+        if images.has_set_up() {
             return None;
         }
         let mut shelves = self.shelves();
         let waiting = shelves.waiting.get_mut(environment)?;
         let (mut fit, stale): (Vec<_>, Vec<_>) = std::mem::take(waiting)
             .into_iter()
-            .partition(|waiting| basis.is_that_of(&waiting.warm));
+            .partition(|waiting| images.is_that_of(&waiting.warm));
         let taken = fit.pop();
         *waiting = fit;
         if !stale.is_empty() {

@@ -7,8 +7,7 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::environment::container::Container;
-use crate::environment::{Environment, EnvironmentError};
+use crate::environment::{Container, Environment, EnvironmentError, find_executor};
 use crate::journal::Journal;
 use crate::journal::fact::{Fact, Subject};
 use crate::tool::ToolServer;
@@ -105,20 +104,20 @@ impl PoolFiller<'_> {
     async fn start(&self, name: &str, environment: &Environment) -> Result<Option<PooledContainer>, EnvironmentError> {
         let (containers, stop) = (self.containers, self.stop);
         let config = &containers.config;
-        let docker = containers.docker().await?;
+        let engine = containers.engine().await?;
         let progress = |line: String| tracing::info!("{line}");
         tokio::select! {
             biased;
             () = stop.cancelled() => return Ok(None),
-            image = docker.ensure_image(environment, &progress) => image?,
+            image = engine.ensure_image(environment, &progress) => image?,
         }
         let begun = Instant::now();
-        let executor = config.executor_file();
+        let executor = find_executor(config);
         let executor = executor.map_err(|reason| unexpected("looking for the executor", reason))?;
         let mark = containers.pool.mark();
         let place = (name, environment.image.as_str());
         // Not cancelled, so that no container is created without a record of it.
-        let warm = docker.start_warm(mark.name(), place, &executor, self.worker).await?;
+        let warm = engine.start_warm(mark.name(), place, &executor, self.worker).await?;
         let tools = Workspace::server(&warm.container, config);
         let inner_end = async {
             match config.policy(environment) {
@@ -131,12 +130,12 @@ impl PoolFiller<'_> {
             connected.map_err(|error| unexpected("starting the tools", error.to_string()))
         };
         let receiver = Workspace::receiver(&warm.container);
-        let furnished = tokio::select! {
+        let completed = tokio::select! {
             biased;
             () = stop.cancelled() => None,
-            furnished = async { tokio::try_join!(receiver, inner_end, connected) } => Some(furnished),
+            completed = async { tokio::try_join!(receiver, inner_end, connected) } => Some(completed),
         };
-        let (receiver, inner_end) = match furnished {
+        let (receiver, inner_end) = match completed {
             Some(Ok((receiver, inner_end, ()))) => (receiver, inner_end),
             failed => {
                 remove(&warm.container, &tools).await;

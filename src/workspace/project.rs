@@ -6,8 +6,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::sync::Mutex;
 
-use crate::environment::container::{Attached, Container, Ending};
-use crate::environment::{self, EnvironmentError};
+use crate::environment::{self, Attached, Container, Ending, EnvironmentError};
 use crate::gateway::gate::HeldOpen;
 use crate::repository::incoming::{Acceptance, Accepted};
 use crate::repository::mirror::Mirror;

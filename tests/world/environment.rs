@@ -1,7 +1,7 @@
 //! Containers on the real engine: limits, streams, removal, and what is told apart when something
 //! dies.
 
-mod furnished;
+mod prepared;
 mod images;
 mod registry;
 mod site;
@@ -11,9 +11,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use bollard::query_parameters::KillContainerOptions;
-use coding_agent::environment::container::Ending;
-use coding_agent::environment::docker::{Docker, Start};
-use coding_agent::environment::{Config, EnvironmentError, NetworkMode};
+use coding_agent::environment::{Config, Ending, Engine, EnvironmentError, NetworkMode, Purpose, StartRequest};
 use coding_agent::task::id::RunId;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, UnixStream};
@@ -288,14 +286,14 @@ async fn the_engine_is_reached_over_tcp_as_well() {
     });
 
     on_engine(Config::default(), async |site| {
-        let docker = Docker::connect(&Config::default(), Some(&address), &site.instance)
+        let docker = Engine::connect(&Config::default(), Some(&address), &site.instance)
             .await
             .unwrap();
         assert!(docker.describe().starts_with("Engine "), "{}", docker.describe());
-        let start = Start {
+        let start = StartRequest {
             task: &task(),
             run: RunId::new(),
-            purpose: coding_agent::environment::specification::Purpose::Work,
+            purpose: Purpose::Work,
             environment: "python",
             image: IMAGE,
             executor: &site.executor(),
@@ -318,7 +316,7 @@ fn the_static_executor_is_taken_and_the_dynamic_one_is_not() {
             executor_path: Some(path),
             ..Config::default()
         };
-        config.executor_file()
+        coding_agent::environment::find_executor(&config)
     };
     let executor = program.with_file_name("coding-agent-executor-static");
     assert_eq!(

@@ -1,6 +1,6 @@
 //! Single words with a form: sizes, branches, commits, tasks.
 
-use coding_agent::environment::size::parse_size;
+use coding_agent::environment::config::size::parse_size;
 use coding_agent::repository::{CommitId, branch_name};
 use coding_agent::task::id::TaskId;
 

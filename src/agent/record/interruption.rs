@@ -120,7 +120,7 @@ impl From<LlmError> for Interruption {
 impl From<EnvironmentError> for Interruption {
     fn from(error: EnvironmentError) -> Self {
         match error {
-            EnvironmentError::NoDocker { .. } | EnvironmentError::OldDocker { .. } => {
+            EnvironmentError::EngineUnavailable { .. } | EnvironmentError::EngineTooOld { .. } => {
                 Self::postponed(2, error.to_string())
             }
             EnvironmentError::ContainerLost { .. } => Self::WorkspaceLost(error.to_string()),

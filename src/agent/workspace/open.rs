@@ -12,10 +12,7 @@ use crate::agent::run::Run;
 use crate::agent::workspace::execute;
 use crate::agent::workspace::set_up;
 use crate::agent::workspace::source;
-use crate::environment::Environment;
-use crate::environment::container::Container;
-use crate::environment::set_up::Keeping as Kept;
-use crate::environment::specification::Purpose;
+use crate::environment::{Container, Environment, KeepResult, Purpose};
 use crate::journal::fact::Fact;
 use crate::repository::mirror::Mirror;
 use crate::task::state::State;
@@ -177,9 +174,9 @@ async fn left_container(claim: &Claim) -> Result<Option<Container>, Interruption
     else {
         return Ok(None);
     };
-    let docker = claim.services.containers.docker().await?;
-    docker.remove_checks(claim.lease.run).await?;
-    let left = docker.find(claim.lease.run).await?;
+    let engine = claim.services.containers.engine().await?;
+    engine.remove_checks(claim.lease.run).await?;
+    let left = engine.find(claim.lease.run).await?;
     Ok(left.filter(|left| left.id() == complete))
 }
 
@@ -231,12 +228,12 @@ pub(crate) async fn keep_set_up(run: &Run) {
         return;
     };
     let kept = async {
-        let docker = run.claim.services.containers.docker().await?;
-        docker.keep_set_up(opened.workspace.inside(), &done).await
+        let engine = run.claim.services.containers.engine().await?;
+        engine.keep_set_up(opened.workspace.inside(), &done).await
     };
     match kept.await {
-        Ok(Kept::Kept | Kept::NoPlace) => {}
-        Ok(Kept::TooLarge { bytes }) => run.claim.note(Fact::SetUpNotKept {
+        Ok(KeepResult::Kept | KeepResult::NoPlace) => {}
+        Ok(KeepResult::TooLarge { bytes }) => run.claim.note(Fact::SetUpNotKept {
             bytes,
             max_bytes: run.claim.services.containers.config.snapshots.max_bytes,
         }),
@@ -283,7 +280,7 @@ pub(crate) async fn leave_container(run: &mut Run) {
 /// Removes an unused container of an earlier process at once, rather than at the sweep of a later
 /// start.
 pub(crate) async fn remove_left_container(claim: &Claim) {
-    let removed = async { claim.services.containers.docker().await?.remove(claim.lease.run).await };
+    let removed = async { claim.services.containers.engine().await?.remove(claim.lease.run).await };
     if let Err(error) = removed.await {
         tracing::warn!(task = %claim.lease.task, "a container could not be removed, the next start sweeps it: {error}");
     }

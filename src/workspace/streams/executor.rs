@@ -4,9 +4,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use crate::environment::container::{Container, Ending};
-use crate::environment::specification::EXECUTOR;
-use crate::environment::{self, EnvironmentError};
+use crate::environment::{self, Container, EXECUTOR, Ending, EnvironmentError};
 use crate::tool::connect::{Away, Connect, Connection};
 use crate::workspace::scripts::PROJECT;
 
@@ -43,7 +41,7 @@ impl Connect for ExecutorStream {
             .attach(&command, &[])
             .await
             .map_err(|error| match error {
-                away @ EnvironmentError::NoDocker { .. } => anyhow::Error::new(Away(away.to_string())),
+                away @ EnvironmentError::EngineUnavailable { .. } => anyhow::Error::new(Away(away.to_string())),
                 other => other.into(),
             })?;
         let ending = attached.ending;

@@ -8,9 +8,7 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::egress::READY;
-use crate::environment::container::Container;
-use crate::environment::specification::EXECUTOR;
-use crate::environment::{During, EnvironmentError, Network};
+use crate::environment::{Container, During, EXECUTOR, EnvironmentError, Network};
 use crate::gateway::Gateway;
 use crate::gateway::gate::{Gate, HeldOpen};
 use crate::gateway::ledger::News;

@@ -5,9 +5,9 @@ use std::panic::{AssertUnwindSafe, resume_unwind};
 use std::path::PathBuf;
 
 use bollard::query_parameters::{ListImagesOptionsBuilder, RemoveImageOptions};
-use coding_agent::environment::container::{Container, Ending};
-use coding_agent::environment::docker::{Docker, Start};
-use coding_agent::environment::{Build, Config, Environment, EnvironmentError};
+use coding_agent::environment::{
+    Build, Config, Container, Ending, Engine, Environment, EnvironmentError, Purpose, StartRequest,
+};
 use coding_agent::task::id::{RunId, TaskId};
 use futures_util::FutureExt;
 
@@ -15,7 +15,7 @@ pub(super) const IMAGE: &str = "coding-agent-executor-python:latest";
 
 /// An installation of its own on the engine: what other tests start is not seen from here.
 pub(super) struct Site {
-    pub(super) docker: Docker,
+    pub(super) docker: Engine,
     /// The engine without our code in between, to look at what it made.
     pub(super) engine: bollard::Docker,
     pub(super) folder: tempfile::TempDir,
@@ -28,7 +28,7 @@ impl Site {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("executor"), "#!/bin/sh\necho executor here\n").unwrap();
         Self {
-            docker: Docker::connect(config, docker_host().as_deref(), &instance)
+            docker: Engine::connect(config, docker_host().as_deref(), &instance)
                 .await
                 .unwrap(),
             engine: bollard::Docker::connect_with_defaults().unwrap(),
@@ -42,10 +42,10 @@ impl Site {
     }
 
     pub(super) async fn start_image(&self, run: RunId, image: &str) -> Result<Container, EnvironmentError> {
-        let start = Start {
+        let start = StartRequest {
             task: &task(),
             run,
-            purpose: coding_agent::environment::specification::Purpose::Work,
+            purpose: Purpose::Work,
             environment: "python",
             image,
             executor: &self.executor(),
@@ -80,7 +80,7 @@ impl Site {
     }
 
     /// Removes what was made of this site's own image.
-    async fn remove_furnished(&self) {
+    async fn remove_prepared(&self) {
         let label = format!("coding-agent.furnished.of={}", self.own_image());
         let options = ListImagesOptionsBuilder::default()
             .all(true)
@@ -105,7 +105,7 @@ pub(super) async fn on_engine(config: Config, story: impl AsyncFnOnce(&Site)) {
     let outcome = AssertUnwindSafe(Box::pin(story(&site))).catch_unwind().await;
     let left = site.docker.all().await.unwrap();
     site.docker.sweep(left, &HashSet::new()).await.unwrap();
-    site.remove_furnished().await;
+    site.remove_prepared().await;
     if let Err(panic) = outcome {
         resume_unwind(panic);
     }

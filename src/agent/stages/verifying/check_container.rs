@@ -14,7 +14,7 @@ use crate::agent::settings::VerificationEnvironment;
 use crate::agent::workspace::execute;
 use crate::agent::workspace::open;
 use crate::agent::workspace::set_up;
-use crate::environment::specification::Purpose;
+use crate::environment::Purpose;
 use crate::journal::fact::Fact;
 use crate::repository::CommitId;
 use crate::tool::ToolServer;

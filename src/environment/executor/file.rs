@@ -9,7 +9,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use super::Config;
+use crate::environment::config::Config;
 
 /// File names that are tried beside the program, in this order. `cargo build` writes a dynamic
 /// program under the second name, so a static one beside it needs a name of its own.
@@ -18,25 +18,22 @@ const NAMES: [&str; 2] = ["coding-agent-executor-static", "coding-agent-executor
 const HOW_TO_BUILD: &str = "`make build` or `make install` puts a static one beside the program; or set \
      command_executor.executor_path";
 
-impl Config {
-    /// Returns the executor to copy in, or a sentence about what is wrong and how to fix it.
-    pub fn executor_file(&self) -> Result<PathBuf, String> {
-        if let Some(path) = &self.executor_path {
-            judge(path)?;
-            return Ok(path.clone());
-        }
-        let program =
-            std::env::current_exe().map_err(|error| format!("cannot tell where the program lies: {error}"))?;
-        let folder = program.parent().unwrap_or(Path::new("."));
-        let Some(path) = NAMES.iter().map(|name| folder.join(name)).find(|path| path.is_file()) else {
-            return Err(format!(
-                "there is no coding-agent-executor in {}; {HOW_TO_BUILD}",
-                folder.display()
-            ));
-        };
-        judge(&path)?;
-        Ok(path)
+/// Returns the executor to copy in, or a sentence about what is wrong and how to fix it.
+pub fn find_executor(config: &Config) -> Result<PathBuf, String> {
+    if let Some(path) = &config.executor_path {
+        judge(path)?;
+        return Ok(path.clone());
     }
+    let program = std::env::current_exe().map_err(|error| format!("cannot tell where the program lies: {error}"))?;
+    let folder = program.parent().unwrap_or(Path::new("."));
+    let Some(path) = NAMES.iter().map(|name| folder.join(name)).find(|path| path.is_file()) else {
+        return Err(format!(
+            "there is no coding-agent-executor in {}; {HOW_TO_BUILD}",
+            folder.display()
+        ));
+    };
+    judge(&path)?;
+    Ok(path)
 }
 
 fn judge(path: &Path) -> Result<(), String> {
@@ -148,7 +145,7 @@ mod tests {
             executor_path: Some(PathBuf::from("/nowhere/executor")),
             ..Config::default()
         };
-        let reason = config.executor_file().unwrap_err();
+        let reason = find_executor(&config).unwrap_err();
         assert!(
             reason.contains("/nowhere/executor") && reason.contains("make build"),
             "{reason}"

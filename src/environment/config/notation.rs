@@ -106,7 +106,7 @@ impl JsonSchema for Environment {
 }
 
 /// Parses the environments and completes those with the name of a shipped one.
-pub(super) fn environments<'de, D: Deserializer<'de>>(
+pub(crate) fn environments<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<BTreeMap<String, Environment>, D::Error> {
     let mut environments = BTreeMap::<String, Environment>::deserialize(deserializer)?;

@@ -15,7 +15,7 @@ const NEAR: &str = "localhost,127.0.0.1,::1";
 
 /// Returns the variables as `NAME=value`; `services` bypass the proxy. The image's own values of
 /// the Java variables are kept in front.
-pub(super) fn variables(of_image: &[String], services: &[&str]) -> Vec<String> {
+pub(crate) fn variables(of_image: &[String], services: &[&str]) -> Vec<String> {
     let address = format!("http://127.0.0.1:{PROXY_PORT}");
     let mut variables: Vec<String> = USUAL
         .iter()

@@ -1,4 +1,4 @@
-//! Provides images: present, else pulled, else built if the environment says how.
+//! Pulls and builds images.
 //!
 //! A build uses the engine's classic builder, which every supported engine has. Its context is the
 //! Dockerfile's folder, with a size limit; a `.dockerignore` is not read.
@@ -12,10 +12,9 @@ use bollard::body_full;
 use bollard::query_parameters::{BuildImageOptionsBuilder, CreateImageOptionsBuilder};
 use tokio::time::Instant;
 
-use super::docker::Docker;
-use super::engine::Failure;
 use super::progress::{Layers, step_of};
-use super::{Build, Environment, EnvironmentError};
+use super::{Client, Failure};
+use crate::environment::config::Build;
 
 /// Time limit between two reports of a pull.
 const PULL_SILENCE: Duration = Duration::from_mins(2);
@@ -29,71 +28,15 @@ const CONTEXT_LIMIT: usize = 64 * 1024 * 1024;
 /// Minimum time between two progress lines of a pull.
 const LINE_INTERVAL: Duration = Duration::from_secs(1);
 
-impl Docker {
-    /// Ensures that the image is present: pulls it, or builds it if the environment says how.
-    /// `progress` gets short lines for people.
-    pub async fn ensure_image(
-        &self,
-        environment: &Environment,
-        progress: &(dyn Fn(String) + Send + Sync),
-    ) -> Result<(), EnvironmentError> {
-        let image = &environment.image;
-        if self.has_image(image).await? {
-            return Ok(());
-        }
-        progress(format!("pulling {image}"));
-        let not_pulled = match self.pull(image, progress).await {
-            Ok(()) => return Ok(()),
-            Err(failure) => failure.reason(),
-        };
-        let Some(build) = &environment.build else {
-            return Err(EnvironmentError::ImageMissing {
-                image: image.clone(),
-                reason: format!("it is not on this machine and cannot be pulled ({not_pulled})"),
-                mend: how_to_get(image),
-            });
-        };
-        progress(format!(
-            "{image} cannot be pulled ({not_pulled}); building it from {}",
-            build.dockerfile.display()
-        ));
-        self.build(image, build, progress)
-            .await
-            .map_err(|reason| EnvironmentError::ImageMissing {
-                image: image.clone(),
-                reason: format!("it cannot be pulled ({not_pulled}), and building it failed ({reason})"),
-                mend: format!("correct {} or name another image", build.dockerfile.display()),
-            })
-    }
-
-    /// True if the image is present.
-    pub async fn has_image(&self, image: &str) -> Result<bool, EnvironmentError> {
-        match self.engine.ask(self.engine.client.inspect_image(image)).await {
-            Ok(_) => Ok(true),
-            Err(failure) if failure.is_absent() => Ok(false),
-            Err(failure) => Err(self.engine.error("looking for an image", failure)),
-        }
-    }
-
-    /// Returns [`EnvironmentError::ImageMissing`] for an absent image, else the engine's error.
-    pub(super) fn image_error(&self, what: &str, image: &str, failure: Failure) -> EnvironmentError {
-        if failure.is_absent() {
-            return EnvironmentError::ImageMissing {
-                image: image.to_owned(),
-                reason: "it is not on this machine".to_owned(),
-                mend: how_to_get(image),
-            };
-        }
-        self.engine.error(what, failure)
-    }
-
-    async fn pull(&self, image: &str, progress: &(dyn Fn(String) + Send + Sync)) -> Result<(), Failure> {
+impl Client {
+    /// Pulls an image; `progress` gets short lines for people.
+    pub(crate) async fn pull(&self, image: &str, progress: &(dyn Fn(String) + Send + Sync)) -> Result<(), Failure> {
         let options = CreateImageOptionsBuilder::default()
             .from_image(&with_tag(image))
             .build();
-        let mut reports = Box::pin(self.engine.client.create_image(Some(options), None, None));
+        let mut reports = Box::pin(self.docker.create_image(Some(options), None, None));
         let (mut layers, mut last_line) = (Layers::default(), Instant::now());
-        while let Some(report) = self.engine.next(&mut reports, PULL_SILENCE).await? {
+        while let Some(report) = self.next(&mut reports, PULL_SILENCE).await? {
             layers.note(&report);
             if last_line.elapsed() >= LINE_INTERVAL {
                 progress(layers.line(image));
@@ -103,7 +46,13 @@ impl Docker {
         Ok(())
     }
 
-    async fn build(&self, image: &str, build: &Build, progress: &(dyn Fn(String) + Send + Sync)) -> Result<(), String> {
+    /// Builds an image; `Err` says where the build failed.
+    pub(crate) async fn build(
+        &self,
+        image: &str,
+        build: &Build,
+        progress: &(dyn Fn(String) + Send + Sync),
+    ) -> Result<(), String> {
         let path = build.dockerfile.clone();
         let name = path
             .file_name()
@@ -123,14 +72,10 @@ impl Docker {
             .rm(true)
             .forcerm(true)
             .build();
-        let mut reports = Box::pin(
-            self.engine
-                .client
-                .build_image(options, None, Some(body_full(context.into()))),
-        );
+        let mut reports = Box::pin(self.docker.build_image(options, None, Some(body_full(context.into()))));
         let mut last_lines = VecDeque::new();
         loop {
-            match self.engine.next(&mut reports, BUILD_SILENCE).await {
+            match self.next(&mut reports, BUILD_SILENCE).await {
                 Ok(None) => return Ok(()),
                 Ok(Some(report)) => {
                     let output = report.stream.unwrap_or_default();
@@ -157,17 +102,6 @@ fn with_tag(image: &str) -> String {
         image.to_owned()
     } else {
         format!("{image}:latest")
-    }
-}
-
-/// Returns how to get an image; the shipped ones are in no registry and must be built.
-fn how_to_get(image: &str) -> String {
-    let own = image
-        .strip_prefix("coding-agent-executor-")
-        .and_then(|rest| rest.split(':').next());
-    match own {
-        Some(name) => format!("build it with `scripts/setup images {name}` in the folder of coding-agent's source"),
-        None => format!("bring it with `docker pull {image}`, or give the environment a `build` section"),
     }
 }
 
@@ -219,12 +153,6 @@ mod tests {
         ] {
             assert_eq!(with_tag(image), pulled);
         }
-    }
-
-    #[test]
-    fn the_mend_fits_the_image() {
-        insta::assert_snapshot!(how_to_get("coding-agent-executor-go:latest"), @"build it with `scripts/setup images go` in the folder of coding-agent's source");
-        insta::assert_snapshot!(how_to_get("rust:1"), @"bring it with `docker pull rust:1`, or give the environment a `build` section");
     }
 
     #[test]

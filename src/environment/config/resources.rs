@@ -33,7 +33,7 @@ impl Default for Resources {
 
 impl Resources {
     /// Returns a sentence per fault, each beginning with its key.
-    pub(super) fn validate(&self) -> Vec<String> {
+    pub(crate) fn validate(&self) -> Vec<String> {
         /// The engine's own minimum.
         const LEAST_MEMORY: u64 = 6 * 1024 * 1024;
         let mut faults = Vec::new();

@@ -5,7 +5,7 @@ const BY_DIGEST: &str = "@sha256:";
 
 /// Returns the digest of an image with its name: from the registry that `image` names, else from
 /// another one, else the id of an image that was never in a registry.
-pub(super) fn digest_of(image: &str, id: &str, repo_digests: &[String]) -> String {
+pub(crate) fn digest_of(image: &str, id: &str, repo_digests: &[String]) -> String {
     let is_of = |digest: &&String| {
         let name = digest.split('@').next().unwrap_or_default();
         let rest = image.strip_prefix(name);
@@ -16,7 +16,7 @@ pub(super) fn digest_of(image: &str, id: &str, repo_digests: &[String]) -> Strin
 }
 
 /// Returns what is wrong with an image name and how to fix it; `usual` is a valid example.
-pub(super) fn fault_of_name(image: &str, usual: &str) -> Option<String> {
+pub(crate) fn fault_of_name(image: &str, usual: &str) -> Option<String> {
     if image.trim().is_empty() || image.contains(char::is_whitespace) {
         return Some(format!(
             "'{image}' is not the name of an image; write one such as {usual}"
@@ -36,7 +36,7 @@ pub(super) fn fault_of_name(image: &str, usual: &str) -> Option<String> {
 }
 
 /// True if the image is pinned by its digest.
-pub(super) fn is_by_digest(image: &str) -> bool {
+pub(crate) fn is_by_digest(image: &str) -> bool {
     image.contains(BY_DIGEST)
 }
 

@@ -74,7 +74,7 @@ const SHIPPED: [Shipped; 5] = [
 ];
 
 /// Returns all five, by name.
-pub(super) fn environments() -> BTreeMap<String, Environment> {
+pub(crate) fn environments() -> BTreeMap<String, Environment> {
     SHIPPED
         .iter()
         .map(|shipped| {
@@ -93,7 +93,7 @@ pub(super) fn environments() -> BTreeMap<String, Environment> {
 
 /// Fills the missing fields of the environment `name` from the shipped one of that name, so that a
 /// site that only changes the image of `python` need not repeat what Python is good for.
-pub(super) fn complete(name: &str, environment: &mut Environment) {
+pub(crate) fn complete(name: &str, environment: &mut Environment) {
     let Some(shipped) = SHIPPED.iter().find(|shipped| shipped.name == name) else {
         return;
     };

@@ -5,21 +5,21 @@ const ORDINARY: &str = "1000:1000";
 
 /// The user of a container in the engine's notation.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct User {
-    pub(super) name: String,
+pub(crate) struct User {
+    pub(crate) name: String,
     /// True if the image does not know this user, who then has no home directory.
-    pub(super) is_foreign: bool,
+    pub(crate) is_foreign: bool,
 }
 
 /// The uid and gid of a user, who owns the workspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Owner {
-    pub(super) uid: u64,
-    pub(super) gid: u64,
+pub(crate) struct Owner {
+    pub(crate) uid: u64,
+    pub(crate) gid: u64,
 }
 
 /// Returns the image's user, or an unprivileged one instead of root.
-pub(super) fn of_image(user: &str) -> User {
+pub(crate) fn of_image(user: &str) -> User {
     let name = user.split(':').next().unwrap_or_default();
     let is_foreign = matches!(name, "" | "root") || name.parse() == Ok(0_u64);
     User {
@@ -30,7 +30,7 @@ pub(super) fn of_image(user: &str) -> User {
 
 impl User {
     /// Returns uid and gid if the name has both as numbers, so that `/etc/passwd` need not be read.
-    pub(super) fn numbers(&self) -> Option<Owner> {
+    pub(crate) fn numbers(&self) -> Option<Owner> {
         let (uid, gid) = self.name.split_once(':')?;
         Some(Owner {
             uid: uid.parse().ok()?,
@@ -39,7 +39,7 @@ impl User {
     }
 
     /// Looks the user up in the text of the image's `/etc/passwd`.
-    pub(super) fn look_up(&self, passwd: &str) -> Option<Owner> {
+    pub(crate) fn look_up(&self, passwd: &str) -> Option<Owner> {
         let name = self.name.split(':').next()?;
         let known = passwd.lines().find_map(|line| {
             let fields: Vec<&str> = line.split(':').collect();

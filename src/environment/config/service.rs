@@ -60,12 +60,12 @@ fn usual_memory_limit() -> String {
 }
 
 impl Service {
-    pub(super) fn is_for(&self, environment: &str) -> bool {
+    pub(crate) fn is_for(&self, environment: &str) -> bool {
         self.environments.is_empty() || self.environments.iter().any(|name| name == environment)
     }
 
     /// Returns a sentence per fault, each beginning with its key below `command_executor`.
-    pub(super) fn faults<'a>(&self, name: &str, environments: impl Fn(&str) -> bool + 'a) -> Vec<String> {
+    pub(crate) fn faults<'a>(&self, name: &str, environments: impl Fn(&str) -> bool + 'a) -> Vec<String> {
         let key = |key: &str| format!("services.{name}.{key}");
         let mut faults = Vec::new();
         if !is_name(name) {

@@ -3,16 +3,16 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use bollard::query_parameters::{CreateContainerOptionsBuilder, LogsOptionsBuilder};
-use futures_util::StreamExt;
 use futures_util::future::{join_all, try_join_all};
 use tokio::time::{Instant, sleep, timeout};
 
+use super::config::Environment;
+use super::config::service::Service;
 use super::container::Container;
-use super::docker::{Docker, Start};
-use super::service::Service;
-use super::specification::{self, Holder, companion_name};
-use super::{Environment, EnvironmentError};
+use super::container::name::service_container_name;
+use super::container::specification::{self, Holder};
+use super::engine::{Engine, StartRequest};
+use super::error::EnvironmentError;
 
 /// Interval between readiness checks of a service.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -31,14 +31,14 @@ const MOST_SHOWN: usize = 1_000;
 const READING: Duration = Duration::from_secs(5);
 
 /// The services that run beside a container.
-pub struct Companions<'a> {
-    docker: &'a Docker,
+pub struct ServiceContainers<'a> {
+    engine: &'a Engine,
     started: Vec<(&'a str, &'a Service, Container)>,
 }
 
-impl Docker {
+impl Engine {
     /// Pulls the missing images of an environment's services.
-    pub async fn ensure_companions(
+    pub async fn ensure_services(
         &self,
         environment: &str,
         progress: &(dyn Fn(String) + Send + Sync),
@@ -51,7 +51,7 @@ impl Docker {
     }
 
     /// True if all images of an environment's services are present.
-    pub async fn has_companions(&self, environment: &str) -> Result<bool, EnvironmentError> {
+    pub async fn has_services(&self, environment: &str) -> Result<bool, EnvironmentError> {
         for (_, service) in self.config().services_of(environment) {
             if !self.has_image(&service.image).await? {
                 return Ok(false);
@@ -62,75 +62,54 @@ impl Docker {
 
     /// Starts the services of `start`'s environment concurrently, in the network of `main`.
     /// Removing `main` removes them, those of a failed start included.
-    pub async fn start_companions(
+    pub async fn start_services(
         &self,
-        start: &Start<'_>,
+        start: &StartRequest<'_>,
         main: &Container,
-    ) -> Result<Companions<'_>, EnvironmentError> {
+    ) -> Result<ServiceContainers<'_>, EnvironmentError> {
         let services = self.config().services_of(start.environment);
         // Awaits all: a start that goes on could create its container after the others were
         // removed.
         let started = join_all(services.map(|(name, service)| async move {
-            let container = self.start_companion(start, main, name, service).await?;
+            let container = self.start_service(start, main, name, service).await?;
             Ok((name, service, container))
         }));
-        Ok(Companions {
-            docker: self,
+        Ok(ServiceContainers {
+            engine: self,
             started: started.await.into_iter().collect::<Result<_, EnvironmentError>>()?,
         })
     }
 
-    async fn start_companion(
+    async fn start_service(
         &self,
-        start: &Start<'_>,
+        start: &StartRequest<'_>,
         main: &Container,
         name: &str,
         service: &Service,
     ) -> Result<Container, EnvironmentError> {
-        let said = self.said_by(&service.image).await?;
+        let base = self.base_image(&service.image).await?;
         let holder = Holder::Run(start.task, start.run);
-        let order = self.order(holder, (start.environment, start.image), &said);
-        let body = specification::companion(self.config(), self.facts(), &order, main.id(), (name, service))?;
-        let options = CreateContainerOptionsBuilder::default()
-            .name(&companion_name(start.run, start.purpose, name))
-            .build();
-        let failed = |failure| self.engine.error(&format!("starting the service {name}"), failure);
-        let client = &self.engine.client;
-        let created = self.engine.ask(client.create_container(Some(options), body)).await;
-        let id = created.map_err(failed)?.id;
-        self.engine
-            .ask(client.start_container(&id, None))
-            .await
-            .map_err(failed)?;
-        Ok(Container::new(self.engine.clone(), id, ANSWER).of_image(said.digest))
+        let request = self.request(holder, (start.environment, start.image), &base);
+        let spec = specification::service_container(self.config(), self.info(), &request, main.id(), (name, service))?;
+        let failed = |failure| self.client.error(&format!("starting the service {name}"), failure);
+        let container_name = service_container_name(start.run, start.purpose, name);
+        let id = self.client.create(&container_name, &spec).await.map_err(failed)?;
+        self.client.start(&id).await.map_err(failed)?;
+        Ok(Container::new(self.client.clone(), id, ANSWER).of_image(base.digest))
     }
 
     /// Returns the end of a container's log; empty if it cannot be read.
     async fn said_last(&self, id: &str) -> String {
-        let options = LogsOptionsBuilder::default()
-            .stdout(true)
-            .stderr(true)
-            .tail("20")
-            .build();
-        let mut parts = Box::pin(self.engine.client.logs(id, Some(options)));
         let mut said = Vec::new();
-        let reading = async {
-            while let Some(Ok(part)) = parts.next().await {
-                said.extend_from_slice(&part.into_bytes());
-                if said.len() > MOST_SAID {
-                    break;
-                }
-            }
-        };
         // After a time-out, the part that was read is shown.
-        let _ = timeout(READING, reading).await;
+        let _ = timeout(READING, self.client.read_log(id, MOST_SAID, &mut said)).await;
         let text = String::from_utf8_lossy(&said);
         let start = text.floor_char_boundary(text.len().saturating_sub(MOST_SHOWN));
         text[start..].trim().to_owned()
     }
 }
 
-impl Companions<'_> {
+impl ServiceContainers<'_> {
     /// Returns their names, with the digests of their images.
     pub fn digests(&self) -> BTreeMap<String, String> {
         let digests = self.started.iter();
@@ -148,7 +127,7 @@ impl Companions<'_> {
             Err(EnvironmentError::ServiceNotReady {
                 service: (*name).to_owned(),
                 reason,
-                said: self.docker.said_last(container.id()).await,
+                said: self.engine.said_last(container.id()).await,
             })
         });
         try_join_all(waits).await?;

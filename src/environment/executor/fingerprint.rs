@@ -13,7 +13,7 @@ const PIECE: usize = 256 * 1024;
 
 /// A cache of the last fingerprint.
 #[derive(Debug, Default)]
-pub(super) struct Fingerprints {
+pub(crate) struct Fingerprints {
     last: Mutex<Option<(Stamp, u64)>>,
 }
 
@@ -31,7 +31,7 @@ struct Stamp {
 impl Fingerprints {
     /// Returns a 64-bit hash of the file's content. It is not collision-resistant; the operator's
     /// own files need not be.
-    pub(super) async fn of(&self, file: &Path) -> io::Result<u64> {
+    pub(crate) async fn of(&self, file: &Path) -> io::Result<u64> {
         let stamp = Stamp::of(file).await?;
         let mut last = self.last.lock().await;
         if let Some((_, known)) = last.as_ref().filter(|(of, _)| *of == stamp) {

@@ -4,17 +4,14 @@
 //! An image belongs to one installation and one place (a project with certain dependencies), has no
 //! tag, and is found by its labels. The number and age of these images are bounded.
 
-use bollard::query_parameters::InspectContainerOptionsBuilder;
 use chrono::Utc;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::EnvironmentError;
-use super::container::Container;
-use super::docker::{Docker, Start, Wanted};
-use super::furnished::{Furnished, LABEL_FURNISHED, LABEL_OF};
-use super::specification::{self, LABEL_INSTANCE, LABEL_RUN, LABEL_TASK, LABEL_WARM};
+use super::prepared::{LABEL_CONTENT, LABEL_OF, PreparedImage};
+use crate::environment::container::name::{LABEL_INSTANCE, LABEL_RUN, LABEL_TASK, LABEL_WARM};
+use crate::environment::container::{Container, specification};
+use crate::environment::engine::{Engine, StartRequest, WantedSetUp};
+use crate::environment::error::EnvironmentError;
 
 /// Label with the place: a hash of installation, base image, environment, network mode and the
 /// project's dependencies.
@@ -22,34 +19,9 @@ const LABEL_PLACE: &str = "coding-agent.set-up.place";
 /// Label with the name of the set-up.
 const LABEL_DONE: &str = "coding-agent.set-up";
 
-/// Limits of the environments that are kept after a plan's set-up commands.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Snapshots {
-    /// Maximum number of kept environments; 0 keeps none.
-    pub keep: usize,
-    /// Days after which a kept environment is removed.
-    pub max_age_days: u32,
-    /// A set-up that took fewer seconds is not kept, as it is quickly repeated.
-    pub after_seconds: u64,
-    /// Maximum bytes that a kept environment may add to its image; a larger one is not kept.
-    pub max_bytes: u64,
-}
-
-impl Default for Snapshots {
-    fn default() -> Self {
-        Self {
-            keep: 10,
-            max_age_days: 14,
-            after_seconds: 5,
-            max_bytes: 2 * 1024 * 1024 * 1024,
-        }
-    }
-}
-
 /// The result of keeping a set-up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Keeping {
+pub enum KeepResult {
     Kept,
     /// The container has no place, so its set-up is not kept.
     NoPlace,
@@ -59,25 +31,25 @@ pub enum Keeping {
 }
 
 /// A kept set-up.
-pub(super) struct Kept {
-    pub(super) image: String,
+pub(crate) struct KeptSetUp {
+    pub(crate) image: String,
     place: String,
-    pub(super) done: String,
+    pub(crate) done: String,
     /// Seconds since 1970.
     created: i64,
 }
 
-impl Docker {
-    /// Returns the place of `start`'s set-ups, or `None` if none are to be kept. `furnished` is the
+impl Engine {
+    /// Returns the place of `start`'s set-ups, or `None` if none are to be kept. `prepared` is the
     /// image that its containers start from without a kept set-up.
-    pub(super) fn place(&self, start: &Start<'_>, furnished: &Furnished) -> Option<String> {
+    pub(crate) fn place(&self, start: &StartRequest<'_>, prepared: &PreparedImage) -> Option<String> {
         // An engine that refuses to make images keeps none.
-        furnished.id.as_ref()?;
+        prepared.id.as_ref()?;
         let (place, _) = start.set_up.filter(|_| self.config().snapshots.keep > 0)?;
         // The image's owner, its content, and what its variables depend on.
         let parts = serde_json::json!([
             self.instance(),
-            furnished.content,
+            prepared.content,
             start.environment,
             specification::network(self.config()),
             place
@@ -86,11 +58,15 @@ impl Docker {
     }
 
     /// Returns the wanted set-up of a place, if it is kept.
-    pub(super) async fn kept(&self, place: &str, wanted: Wanted<'_>) -> Result<Option<Kept>, EnvironmentError> {
+    pub(crate) async fn kept(
+        &self,
+        place: &str,
+        wanted: WantedSetUp<'_>,
+    ) -> Result<Option<KeptSetUp>, EnvironmentError> {
         let found = self.pruned().await?.into_iter().find(|kept| {
             let is_wanted = match wanted {
-                Wanted::Only(done) => kept.done == done,
-                Wanted::Newest => true,
+                WantedSetUp::Only(done) => kept.done == done,
+                WantedSetUp::Newest => true,
             };
             kept.place == place && is_wanted
         });
@@ -99,13 +75,13 @@ impl Docker {
 
     /// Keeps `container` as the set-up `done` of its place, unless it grew too large, and removes
     /// excess and old set-ups. The container is paused meanwhile.
-    pub async fn keep_set_up(&self, container: &Container, done: &str) -> Result<Keeping, EnvironmentError> {
+    pub async fn keep_set_up(&self, container: &Container, done: &str) -> Result<KeepResult, EnvironmentError> {
         let Some(place) = container.place() else {
-            return Ok(Keeping::NoPlace);
+            return Ok(KeepResult::NoPlace);
         };
         let bytes = self.grown(container).await?;
         if bytes > self.config().snapshots.max_bytes {
-            return Ok(Keeping::TooLarge { bytes });
+            return Ok(KeepResult::TooLarge { bytes });
         }
         let labels = [
             (LABEL_PLACE, place),
@@ -116,23 +92,20 @@ impl Docker {
             (LABEL_RUN, ""),
             (LABEL_TASK, ""),
             (LABEL_WARM, ""),
-            (LABEL_FURNISHED, ""),
+            (LABEL_CONTENT, ""),
             (LABEL_OF, ""),
         ];
-        let kept = self.make_image(container.id(), true, &labels).await;
-        kept.map_err(|failure| self.engine.error("keeping the environment", failure))?;
-        self.pruned().await.map(|_| Keeping::Kept)
+        let kept = self.client.commit(container.id(), true, &labels).await;
+        kept.map_err(|failure| self.client.error("keeping the environment", failure))?;
+        self.pruned().await.map(|_| KeepResult::Kept)
     }
 
     /// Returns how many bytes a container adds to its image. Fails if the engine does not say:
     /// without a bound its disk would fill up.
     async fn grown(&self, container: &Container) -> Result<u64, EnvironmentError> {
         let what = "asking how large the container is";
-        let options = InspectContainerOptionsBuilder::default().size(true).build();
-        let inspecting = self.engine.client.inspect_container(container.id(), Some(options));
-        let inspected = self.engine.ask(inspecting).await;
-        let size = inspected.map_err(|failure| self.engine.error(what, failure))?.size_rw;
-        size.and_then(|size| u64::try_from(size).ok())
+        let size = self.client.size(container.id()).await;
+        size.map_err(|failure| self.client.error(what, failure))?
             .ok_or_else(|| EnvironmentError::Unexpected {
                 what: what.to_owned(),
                 reason: "the engine did not say".to_owned(),
@@ -141,7 +114,7 @@ impl Docker {
 
     /// Removes excess and old set-ups and returns the others, newest first. An image that a
     /// container uses is left for the next time.
-    async fn pruned(&self) -> Result<Vec<Kept>, EnvironmentError> {
+    async fn pruned(&self) -> Result<Vec<KeptSetUp>, EnvironmentError> {
         let limits = &self.config().snapshots;
         let oldest = Utc::now().timestamp() - i64::from(limits.max_age_days) * 24 * 60 * 60;
         let mut kept = self.set_ups().await?;
@@ -154,13 +127,13 @@ impl Docker {
     }
 
     /// Returns the set-ups of this installation, newest first.
-    async fn set_ups(&self) -> Result<Vec<Kept>, EnvironmentError> {
+    async fn set_ups(&self) -> Result<Vec<KeptSetUp>, EnvironmentError> {
         let ours = format!("{LABEL_INSTANCE}={}", self.instance());
         let listed = self.images_with(vec![ours, LABEL_DONE.to_owned()]).await?;
-        let mut found: Vec<Kept> = listed
+        let mut found: Vec<KeptSetUp> = listed
             .into_iter()
             .filter_map(|mut image| {
-                Some(Kept {
+                Some(KeptSetUp {
                     place: image.labels.remove(LABEL_PLACE)?,
                     done: image.labels.remove(LABEL_DONE).filter(|done| !done.is_empty())?,
                     image: image.id,

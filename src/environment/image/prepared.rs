@@ -1,27 +1,23 @@
-//! Furnished images: an environment's image with the executor and the workspace already copied in.
+//! Prepared images: an environment's image with the executor and the workspace already copied in.
 //!
 //! Such an image is committed from a container that never ran, so it contains nothing else. It has
 //! no tag: `docker image prune` removes it, and it is made again. Installations on the same engine
 //! share it.
 
 use std::path::Path;
-use std::time::Duration;
 
-use bollard::body_try_stream;
-use bollard::models::ContainerCreateBody;
-use bollard::query_parameters::{DownloadFromContainerOptionsBuilder, UploadToContainerOptionsBuilder};
 use chrono::Utc;
-use tokio_util::io::ReaderStream;
 
-use super::EnvironmentError;
-use super::container;
-use super::docker::{Docker, Said};
-use super::furniture::{EXECUTOR_MODE, first_file, furniture};
-use super::specification::LABEL_INSTANCE;
-use super::user::{Owner, User};
+use crate::environment::container;
+use crate::environment::container::name::LABEL_INSTANCE;
+use crate::environment::container::user::{Owner, User};
+use crate::environment::docker::{ContainerNetwork, ContainerSpec, ImageSummary, Limits};
+use crate::environment::engine::{BaseImage, Engine};
+use crate::environment::error::EnvironmentError;
+use crate::environment::executor::{EXECUTOR_MODE, base_layer, first_file};
 
-/// Label with the content of a furnished image: base image, user and executor.
-pub(super) const LABEL_FURNISHED: &str = "coding-agent.furnished";
+/// Label with the content of a prepared image: base image, user and executor.
+pub(super) const LABEL_CONTENT: &str = "coding-agent.furnished";
 /// Label with the name of the base image.
 pub(super) const LABEL_OF: &str = "coding-agent.furnished.of";
 
@@ -31,41 +27,38 @@ const KEPT_DAYS: i64 = 7;
 /// Maximum bytes of an image's `/etc/passwd` that are read.
 const PASSWD_LIMIT: usize = 1024 * 1024;
 
-/// Size of one read of the executor in bytes.
-const PIECE: usize = 256 * 1024;
-
-/// A furnished image.
-pub(super) struct Furnished {
+/// A prepared image.
+pub(crate) struct PreparedImage {
     /// The image's id. Two processes may make the same image concurrently; either may be found.
-    /// `None` if the engine refuses to make images, so that each container is furnished.
-    pub(super) id: Option<String>,
+    /// `None` if the engine refuses to make images, so that each container is prepared.
+    pub(crate) id: Option<String>,
     /// Identifies the content: base image, user and executor.
-    pub(super) content: String,
+    pub(crate) content: String,
 }
 
-impl Docker {
-    /// Returns the furnished image for `image`, and makes it if there is none yet.
-    pub(super) async fn furnished(
+impl Engine {
+    /// Returns the prepared image for `image`, and makes it if there is none yet.
+    pub(crate) async fn prepared_image(
         &self,
         image: &str,
-        said: &Said,
+        base: &BaseImage,
         executor: &Path,
-    ) -> Result<Furnished, EnvironmentError> {
+    ) -> Result<PreparedImage, EnvironmentError> {
         let fingerprint = self.fingerprints().of(executor).await;
         let executors = fingerprint.map_err(|error| unreadable(executor, &error))?;
-        let content = format!("{}/{}/{executors:016x}/{EXECUTOR_MODE:o}", said.id, said.user.name);
+        let content = format!("{}/{}/{executors:016x}/{EXECUTOR_MODE:o}", base.id, base.user.name);
         // Held while the image is made, so that concurrent callers wait instead of making another.
-        let mut known = self.furnished_images().lock().await;
+        let mut known = self.prepared_images().lock().await;
         let Some(images) = known.as_mut() else {
-            return Ok(Furnished { id: None, content });
+            return Ok(PreparedImage { id: None, content });
         };
         if let Some(id) = images.get(&content).cloned() {
-            return Ok(Furnished { id: Some(id), content });
+            return Ok(PreparedImage { id: Some(id), content });
         }
-        let found = self.images_with(vec![format!("{LABEL_FURNISHED}={content}")]).await?;
+        let found = self.images_with(vec![format!("{LABEL_CONTENT}={content}")]).await?;
         let id = match found.into_iter().next() {
             Some(image) => Some(image.id),
-            None => self.make_furnished(image, said, executor, &content).await?,
+            None => self.make_prepared(image, base, executor, &content).await?,
         };
         match &id {
             Some(id) => {
@@ -73,37 +66,44 @@ impl Docker {
             }
             None => *known = None,
         }
-        Ok(Furnished { id, content })
+        Ok(PreparedImage { id, content })
     }
 
     /// Clears the cache of known images, after one was found to be gone.
-    pub(super) async fn forget_furnished(&self) {
-        if let Some(images) = self.furnished_images().lock().await.as_mut() {
+    pub(crate) async fn forget_prepared(&self) {
+        if let Some(images) = self.prepared_images().lock().await.as_mut() {
             images.clear();
         }
     }
 
-    /// Makes a furnished image; `None` if the engine refuses.
-    async fn make_furnished(
+    /// Makes a prepared image; `None` if the engine refuses.
+    async fn make_prepared(
         &self,
         image: &str,
-        said: &Said,
+        base: &BaseImage,
         executor: &Path,
         content: &str,
     ) -> Result<Option<String>, EnvironmentError> {
-        let name = format!("coding-agent-furnishing-{}", uuid::Uuid::now_v7().simple());
-        let body = ContainerCreateBody {
-            image: Some(said.id.clone()),
+        let name = format!("coding-agent-preparing-{}", uuid::Uuid::now_v7().simple());
+        let spec = ContainerSpec {
+            image: base.id.clone(),
+            user: None,
+            variables: Vec::new(),
+            folder: None,
+            entrypoint: None,
             // Never run, but the engine requires one if the image has none.
-            cmd: Some(vec!["true".to_owned()]),
-            labels: Some([(LABEL_INSTANCE.to_owned(), self.instance().to_owned())].into()),
-            ..ContainerCreateBody::default()
+            command: Some(vec!["true".to_owned()]),
+            labels: [(LABEL_INSTANCE.to_owned(), self.instance().to_owned())].into(),
+            network: ContainerNetwork::Loopback { names: Vec::new() },
+            runtime: None,
+            limits: Limits::default(),
+            log_size: None,
         };
-        let id = self.create(&name, image, body).await?;
+        let id = self.create(&name, image, spec).await?;
         let made = async {
-            self.furnish(&id, &said.user, executor).await?;
-            let labels = [(LABEL_FURNISHED, content), (LABEL_OF, image), (LABEL_INSTANCE, "")];
-            match self.make_image(&id, false, &labels).await {
+            self.prepare(&id, &base.user, executor).await?;
+            let labels = [(LABEL_CONTENT, content), (LABEL_OF, image), (LABEL_INSTANCE, "")];
+            match self.client.commit(&id, false, &labels).await {
                 Ok(made) => Ok(Some(made)),
                 Err(failure) if failure.is_refused() => {
                     tracing::info!(
@@ -112,11 +112,11 @@ impl Docker {
                     );
                     Ok(None)
                 }
-                Err(failure) => Err(self.engine.error("making an image with the executor in it", failure)),
+                Err(failure) => Err(self.client.error("making an image with the executor in it", failure)),
             }
         };
         let made = made.await;
-        if let Err(error) = container::remove(&self.engine, &id).await {
+        if let Err(error) = container::remove(&self.client, &id).await {
             tracing::warn!(container = id, "the container of an image was left behind: {error}");
         }
         if let Ok(Some(id)) = &made {
@@ -125,7 +125,7 @@ impl Docker {
         made
     }
 
-    /// Removes superseded furnished images of the same base image. One that is in use stays, which
+    /// Removes superseded prepared images of the same base image. One that is in use stays, which
     /// does no harm.
     async fn remove_replaced(&self, image: &str, by: &str) {
         let replaced = match self.images_with(vec![format!("{LABEL_OF}={image}")]).await {
@@ -140,8 +140,21 @@ impl Docker {
         }
     }
 
+    /// Returns the images that have all of `labels` (`name`, or `name=value`).
+    pub(super) async fn images_with(&self, labels: Vec<String>) -> Result<Vec<ImageSummary>, EnvironmentError> {
+        let listed = self.client.list_images(labels).await;
+        listed.map_err(|failure| self.client.error("listing images", failure))
+    }
+
+    /// Removes one image, unless a container uses it.
+    pub(super) async fn remove_image(&self, id: &str) {
+        if let Err(failure) = self.client.remove_image(id).await {
+            tracing::debug!("the image {id} stays: {}", failure.reason());
+        }
+    }
+
     /// Copies executor and workspace into a container that does not run yet.
-    pub(super) async fn furnish(&self, id: &str, user: &User, executor: &Path) -> Result<(), EnvironmentError> {
+    pub(crate) async fn prepare(&self, id: &str, user: &User, executor: &Path) -> Result<(), EnvironmentError> {
         let owner = match user.numbers() {
             Some(owner) => owner,
             None => self.look_up(id, user).await?,
@@ -149,31 +162,17 @@ impl Docker {
         let failed = |error: std::io::Error| unreadable(executor, &error);
         let file = tokio::fs::File::open(executor).await.map_err(failed)?;
         let size = file.metadata().await.map_err(failed)?.len();
-        let furniture = ReaderStream::with_capacity(furniture(file, size, owner).map_err(failed)?, PIECE);
-        let options = UploadToContainerOptionsBuilder::default().path("/").build();
-        let client = &self.engine.client;
-        let upload = client.upload_to_container(id, Some(options), body_try_stream(furniture));
-        let uploaded = self.engine.ask(upload).await;
-        uploaded.map_err(|failure| self.engine.error("furnishing a container", failure))
+        let layer = base_layer(file, size, owner).map_err(failed)?;
+        let uploaded = self.client.upload(id, layer).await;
+        uploaded.map_err(|failure| self.client.error("copying the executor into a container", failure))
     }
 
     /// Reads uid and gid from the container's `/etc/passwd`: nothing runs in it yet that could be
     /// asked.
     async fn look_up(&self, id: &str, user: &User) -> Result<Owner, EnvironmentError> {
         let what = format!("looking for the image's user '{}'", user.name);
-        let options = DownloadFromContainerOptionsBuilder::default()
-            .path("/etc/passwd")
-            .build();
-        let mut parts = Box::pin(self.engine.client.download_from_container(id, Some(options)));
-        let mut archive = Vec::new();
-        loop {
-            match self.engine.next(&mut parts, Duration::from_mins(1)).await {
-                Ok(Some(part)) if archive.len() + part.len() <= PASSWD_LIMIT => archive.extend_from_slice(&part),
-                Ok(_) => break,
-                Err(failure) if failure.is_absent() => break,
-                Err(failure) => return Err(self.engine.error(&what, failure)),
-            }
-        }
+        let downloaded = self.client.download(id, "/etc/passwd", PASSWD_LIMIT).await;
+        let archive = downloaded.map_err(|failure| self.client.error(&what, failure))?;
         user.look_up(&first_file(&archive))
             .ok_or_else(|| EnvironmentError::Unexpected {
                 what,

@@ -29,7 +29,7 @@ impl Default for FileTools {
 }
 
 impl FileTools {
-    pub(super) fn faults(&self) -> Vec<String> {
+    pub(crate) fn faults(&self) -> Vec<String> {
         let mut faults = Vec::new();
         for (index, entry) in self.allowed_extensions.iter().enumerate() {
             let is_strange = |letter: char| letter.is_whitespace() || letter.is_control() || "/*?\\".contains(letter);

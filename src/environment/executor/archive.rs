@@ -6,13 +6,14 @@ use std::io::{self, Read};
 use tar::{EntryType, Header};
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-use super::specification::{EXECUTOR, WORKSPACE};
-use super::user::Owner;
+use super::EXECUTOR;
+use crate::environment::container::WORKSPACE;
+use crate::environment::container::user::Owner;
 
 /// Mode of the executor: its users run it and do not read it. The kernel lets nobody but root trace
 /// a program that its user may not read, or open its streams, from its first instruction on; the
 /// executor itself can ask for that only some instructions later.
-pub(super) const EXECUTOR_MODE: u32 = 0o711;
+pub(crate) const EXECUTOR_MODE: u32 = 0o711;
 const FOLDER_MODE: u32 = 0o755;
 
 /// Size of a tar block; entries are padded to it, and two empty blocks end the archive.
@@ -20,7 +21,7 @@ const BLOCK: u64 = 512;
 
 /// Returns a reader of the archive with the workspace and the executor, whose bytes are streamed
 /// and never held as a whole.
-pub(super) fn furniture(
+pub(crate) fn base_layer(
     executor: impl AsyncRead + Send + Unpin + 'static,
     size: u64,
     owner: Owner,
@@ -51,7 +52,7 @@ fn header(kind: EntryType, path: &str, (size, mode): (u64, u32), owner: Owner) -
 }
 
 /// Returns the text of the first file of an archive; empty if there is none.
-pub(super) fn first_file(archive: &[u8]) -> String {
+pub(crate) fn first_file(archive: &[u8]) -> String {
     let mut text = Vec::new();
     if let Ok(mut entries) = tar::Archive::new(archive).entries()
         && let Some(Ok(mut entry)) = entries.next()
@@ -68,8 +69,8 @@ mod tests {
 
     async fn whole(executor: &'static [u8], owner: Owner) -> Vec<u8> {
         let mut archive = Vec::new();
-        let mut furniture = furniture(executor, executor.len() as u64, owner).unwrap();
-        furniture.read_to_end(&mut archive).await.unwrap();
+        let mut layer = base_layer(executor, executor.len() as u64, owner).unwrap();
+        layer.read_to_end(&mut archive).await.unwrap();
         archive
     }
 

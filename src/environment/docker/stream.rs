@@ -20,23 +20,23 @@ pub(super) type Parts = Pin<Box<dyn Stream<Item = Result<LogOutput, bollard::err
 /// Maximum bytes of stderr that are kept.
 const STDERR_KEPT: usize = 64 * 1024;
 
-/// The stdout of an attached process. Parts of stderr go to the [`Tail`] meanwhile.
+/// The stdout of an attached process. Parts of stderr go to the [`StderrTail`] meanwhile.
 pub(super) struct Output {
     parts: Parts,
     current: Bytes,
-    stderr: Arc<Mutex<Tail>>,
+    stderr: Arc<Mutex<StderrTail>>,
 }
 
 /// The last bytes of a stream.
 #[derive(Debug, Default)]
-pub(super) struct Tail {
+pub(crate) struct StderrTail {
     bytes: VecDeque<u8>,
 }
 
 impl Output {
     /// Returns stdout, and the tail of stderr, which is complete once stdout was read to its end.
-    pub(super) fn new(parts: Parts) -> (Self, Arc<Mutex<Tail>>) {
-        let stderr = Arc::new(Mutex::new(Tail::default()));
+    pub(super) fn new(parts: Parts) -> (Self, Arc<Mutex<StderrTail>>) {
+        let stderr = Arc::new(Mutex::new(StderrTail::default()));
         let output = Self {
             parts,
             current: Bytes::new(),
@@ -74,7 +74,7 @@ impl AsyncRead for Output {
     }
 }
 
-impl Tail {
+impl StderrTail {
     fn push(&mut self, new: &[u8]) {
         let new = &new[new.len().saturating_sub(STDERR_KEPT)..];
         let excess = (self.bytes.len() + new.len()).saturating_sub(STDERR_KEPT);
@@ -82,7 +82,7 @@ impl Tail {
         self.bytes.extend(new);
     }
 
-    pub(super) fn text(&mut self) -> String {
+    pub(crate) fn text(&mut self) -> String {
         String::from_utf8_lossy(self.bytes.make_contiguous()).into_owned()
     }
 }
@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn of_a_long_stderr_the_end_is_kept() {
-        let mut tail = Tail::default();
+        let mut tail = StderrTail::default();
         tail.push(&vec![b'a'; STDERR_KEPT - 1]);
         tail.push(b"bcd");
         assert_eq!(tail.bytes.len(), STDERR_KEPT);

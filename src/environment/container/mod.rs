@@ -3,23 +3,27 @@
 //! A failed process is an [`Ending`]. A container that died is [`EnvironmentError::ContainerLost`],
 //! and a new one can replace it.
 
+pub(super) mod user; // the user of a container
+mod way_out; // proxy variables
+pub(super) mod name; // labels and names
+pub(super) mod specification; // describes containers, as pure functions of the configuration
+
 use std::future::Future;
 use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use bollard::exec::{CreateExecOptions, StartExecOptions, StartExecResults};
-use bollard::query_parameters::{RemoveContainerOptionsBuilder, WaitContainerOptionsBuilder};
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, join_all};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::{Instant, sleep};
 
-use super::EnvironmentError;
-use super::engine::{Engine, Failure};
-use super::specification::WORKSPACE;
-use super::stream::{Output, Tail};
+use crate::environment::docker::{Client, Failure, StderrTail};
+use crate::environment::error::EnvironmentError;
+
+/// Folder in which every process starts.
+pub(super) const WORKSPACE: &str = "/workspace";
 
 /// Time limit between the end of a process' streams and its exit code from the engine.
 const ENDING_LIMIT: Duration = Duration::from_secs(10);
@@ -27,23 +31,16 @@ const ENDING_LIMIT: Duration = Duration::from_secs(10);
 /// Time limit between the end of a process and the end of a container that died with it.
 const DYING_LIMIT: Duration = Duration::from_millis(500);
 
-/// Read buffer of an attached process. The client clears the buffer before each poll, which with 64
-/// KiB took a tenth of the program's time in a turn; larger parts are still read whole.
-const READ_AT_ONCE: usize = 16 * 1024;
-
-/// Time limit for the engine to remove a container.
-const REMOVAL_LIMIT: Duration = Duration::from_mins(1);
-
 /// A started container. Dropping it does not remove it: [`Container::remove`] does, or the sweep
 /// after a crash.
 #[derive(Clone, Debug)]
 pub struct Container {
-    engine: Engine,
+    client: Client,
     id: String,
     /// [`Container::run`] gives up when no input was taken for this long.
     silence: Duration,
     /// Names of the service containers that share its network and are removed with it.
-    companions: Vec<String>,
+    services: Vec<String>,
     /// The place under which its set-up may be kept; `None` if it may not.
     place: Option<String>,
     /// The kept set-up that it was started from.
@@ -74,12 +71,12 @@ pub struct Ending {
 }
 
 impl Container {
-    pub(super) fn new(engine: Engine, id: String, silence: Duration) -> Self {
+    pub(super) fn new(client: Client, id: String, silence: Duration) -> Self {
         Self {
-            engine,
+            client,
             id,
             silence,
-            companions: Vec::new(),
+            services: Vec::new(),
             place: None,
             set_up: None,
             digest: String::new(),
@@ -91,8 +88,8 @@ impl Container {
         self
     }
 
-    pub(super) fn with(mut self, companions: Vec<String>) -> Self {
-        self.companions = companions;
+    pub(super) fn with(mut self, services: Vec<String>) -> Self {
+        self.services = services;
         self
     }
 
@@ -127,31 +124,12 @@ impl Container {
     /// If the image lacks the program, the process ends with 126 or 127.
     pub async fn attach(&self, command: &[&str], environment: &[&str]) -> Result<Attached, EnvironmentError> {
         let what = "starting a command in the container";
-        let options = CreateExecOptions {
-            attach_stdin: Some(true),
-            attach_stdout: Some(true),
-            attach_stderr: Some(true),
-            tty: Some(false),
-            cmd: Some(command.to_vec()),
-            env: Some(environment.to_vec()),
-            working_dir: Some(WORKSPACE),
-            ..CreateExecOptions::default()
-        };
-        let created = self.engine.client.create_exec(&self.id, options);
-        let process = self.ask_of_the_living(what, created).await?.id;
-        let options = StartExecOptions {
-            output_capacity: Some(READ_AT_ONCE),
-            ..StartExecOptions::default()
-        };
-        let started = self.engine.client.start_exec(&process, Some(options));
-        let StartExecResults::Attached { output, input } = self.ask_of_the_living(what, started).await? else {
-            return Err(unexpected(what, "the engine did not attach the streams"));
-        };
-        let (stdout, stderr) = Output::new(output);
+        let started = self.client.exec(&self.id, WORKSPACE, command, environment);
+        let process = self.ask_of_the_living(what, started).await?;
         Ok(Attached {
-            stdin: Box::new(input),
-            stdout: Box::new(stdout),
-            ending: self.clone().ending(process, stderr).boxed(),
+            stdin: process.stdin,
+            stdout: process.stdout,
+            ending: self.clone().ending(process.id, process.stderr).boxed(),
         })
     }
 
@@ -207,7 +185,7 @@ impl Container {
 
     /// Removes the container and its services, if they still exist, and waits until they are gone.
     pub async fn remove(&self) -> Result<(), EnvironmentError> {
-        remove_all(&self.engine, [&self.id].into_iter().chain(&self.companions)).await
+        remove_all(&self.client, [&self.id].into_iter().chain(&self.services)).await
     }
 
     /// Copies `input` to the process; it is no error if the process ends before reading all of it.
@@ -255,7 +233,7 @@ impl Container {
         }
     }
 
-    async fn ending(self, process: String, stderr: Arc<Mutex<Tail>>) -> Result<Ending, EnvironmentError> {
+    async fn ending(self, process: String, stderr: Arc<Mutex<StderrTail>>) -> Result<Ending, EnvironmentError> {
         let exit_code = self.exit_code(&process).await?;
         // In a dying container a process ends with 126 (could not start) or 137 (killed).
         if !(0..126).contains(&exit_code) {
@@ -272,14 +250,13 @@ impl Container {
         let deadline = Instant::now() + ENDING_LIMIT;
         let mut pause = Duration::from_millis(1);
         loop {
-            let state = self.ask(what, self.engine.client.inspect_exec(process)).await?;
-            match (state.running, state.exit_code) {
-                (Some(false), Some(exit_code)) => return Ok(exit_code),
-                _ if Instant::now() >= deadline => {
+            match self.ask(what, self.client.exit_code(process)).await? {
+                Some(exit_code) => return Ok(exit_code),
+                None if Instant::now() >= deadline => {
                     self.require_alive().await?;
                     return Err(unexpected(what, "its output has ended, and it is still running"));
                 }
-                _ => {}
+                None => {}
             }
             sleep(pause).await;
             pause = (pause * 2).min(Duration::from_millis(100));
@@ -289,24 +266,18 @@ impl Container {
     /// Like [`Self::require_alive`], but waits for a container that may be dying: the engine can
     /// report the end of a process before the end of the container that took the process with it.
     async fn require_surviving(&self) -> Result<(), EnvironmentError> {
-        let options = WaitContainerOptionsBuilder::default().condition("not-running").build();
-        let mut waiting = pin!(self.engine.client.wait_container(&self.id, Some(options)));
-        // A time-out means that it survives; any other answer is settled by the check below.
-        let _ = self.engine.next(&mut waiting, DYING_LIMIT).await;
+        self.client.wait(&self.id, DYING_LIMIT).await;
         self.require_alive().await
     }
 
     /// Fails with [`EnvironmentError::ContainerLost`] if the container does not run.
     pub(super) async fn require_alive(&self) -> Result<(), EnvironmentError> {
         let what = "asking whether the container runs";
-        let inspected = self
-            .ask(what, self.engine.client.inspect_container(&self.id, None))
-            .await?;
-        let state = inspected.state.unwrap_or_default();
-        if state.running == Some(true) {
+        let state = self.ask(what, self.client.state(&self.id)).await?;
+        if state.is_running {
             return Ok(());
         }
-        if state.oom_killed == Some(true) {
+        if state.ran_out_of_memory {
             return Err(self.lost("it ran out of memory"));
         }
         Err(self.lost(&format!(
@@ -320,7 +291,7 @@ impl Container {
     async fn ask_of_the_living<T>(
         &self,
         what: &str,
-        call: impl Future<Output = Result<T, bollard::errors::Error>>,
+        call: impl Future<Output = Result<T, Failure>>,
     ) -> Result<T, EnvironmentError> {
         match self.ask(what, call).await {
             Err(error @ EnvironmentError::Unexpected { .. }) => {
@@ -331,16 +302,12 @@ impl Container {
         }
     }
 
-    async fn ask<T>(
-        &self,
-        what: &str,
-        call: impl Future<Output = Result<T, bollard::errors::Error>>,
-    ) -> Result<T, EnvironmentError> {
-        self.engine.ask(call).await.map_err(|failure| {
+    async fn ask<T>(&self, what: &str, call: impl Future<Output = Result<T, Failure>>) -> Result<T, EnvironmentError> {
+        call.await.map_err(|failure| {
             if failure.is_absent() || failure.is_conflict() {
                 self.lost(&failure.reason())
             } else {
-                self.engine.error(what, failure)
+                self.client.error(what, failure)
             }
         })
     }
@@ -362,37 +329,15 @@ fn unexpected(what: &str, reason: &str) -> EnvironmentError {
 
 /// Removes all containers concurrently; a failure does not keep the others.
 pub(super) async fn remove_all(
-    engine: &Engine,
+    client: &Client,
     containers: impl Iterator<Item = &String>,
 ) -> Result<(), EnvironmentError> {
-    let removed = join_all(containers.map(|container| remove(engine, container))).await;
+    let removed = join_all(containers.map(|container| remove(client, container))).await;
     removed.into_iter().collect()
 }
 
 /// Removes the container with this id or name, if it still exists, and waits until it is gone.
-pub(super) async fn remove(engine: &Engine, container: &str) -> Result<(), EnvironmentError> {
-    let options = RemoveContainerOptionsBuilder::default().force(true).v(true).build();
-    let removed = engine
-        .ask(engine.client.remove_container(container, Some(options)))
-        .await;
-    let removed = match removed {
-        Err(failure) if failure.is_absent() => Ok(()),
-        // Another removal of it is in progress.
-        Err(failure) if failure.is_conflict() => until_gone(engine, container).await,
-        removed => removed,
-    };
-    removed.map_err(|failure| {
-        engine.has_litter.store(true, Ordering::Relaxed);
-        engine.error("removing a container", failure)
-    })
-}
-
-async fn until_gone(engine: &Engine, container: &str) -> Result<(), Failure> {
-    let options = WaitContainerOptionsBuilder::default().condition("removed").build();
-    let mut waiting = pin!(engine.client.wait_container(container, Some(options)));
-    match engine.next(&mut waiting, REMOVAL_LIMIT).await {
-        Ok(_) | Err(Failure::Other(_)) => Ok(()),
-        Err(failure) if failure.is_absent() => Ok(()),
-        Err(failure) => Err(failure),
-    }
+pub(super) async fn remove(client: &Client, container: &str) -> Result<(), EnvironmentError> {
+    let removed = client.remove(container).await;
+    removed.map_err(|failure| client.error("removing a container", failure))
 }

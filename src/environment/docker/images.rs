@@ -1,0 +1,84 @@
+//! Images: looked up, made of containers, found by their labels, and removed.
+
+use std::collections::HashMap;
+
+use bollard::models::ContainerConfig;
+use bollard::query_parameters::{CommitContainerOptionsBuilder, ListImagesOptionsBuilder, RemoveImageOptionsBuilder};
+
+use super::{Client, Failure};
+
+/// Metadata of an image.
+pub(crate) struct ImageInfo {
+    pub(crate) id: String,
+    /// Its digests in registries, as `name@digest`.
+    pub(crate) digests: Vec<String>,
+    /// Its user; empty for root.
+    pub(crate) user: String,
+    /// Its environment variables, as `NAME=value`.
+    pub(crate) variables: Vec<String>,
+}
+
+/// A listed image.
+pub(crate) struct ImageSummary {
+    pub(crate) id: String,
+    pub(crate) labels: HashMap<String, String>,
+    /// Seconds since 1970.
+    pub(crate) created: i64,
+}
+
+impl Client {
+    pub(crate) async fn image(&self, image: &str) -> Result<ImageInfo, Failure> {
+        let inspected = self.ask(self.docker.inspect_image(image)).await?;
+        let config = inspected.config.unwrap_or_default();
+        Ok(ImageInfo {
+            id: inspected.id.unwrap_or_else(|| image.to_owned()),
+            digests: inspected.repo_digests.unwrap_or_default(),
+            user: config.user.unwrap_or_default(),
+            variables: config.env.unwrap_or_default(),
+        })
+    }
+
+    /// Makes an untagged image of a container and returns its id. The image inherits the
+    /// container's labels, overridden by `labels`. With `pause`, the container is paused meanwhile.
+    pub(crate) async fn commit(
+        &self,
+        container: &str,
+        pause: bool,
+        labels: &[(&str, &str)],
+    ) -> Result<String, Failure> {
+        let options = CommitContainerOptionsBuilder::default()
+            .container(container)
+            .pause(pause)
+            .build();
+        let labels = labels
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        let config = ContainerConfig {
+            labels: Some(labels.collect()),
+            ..ContainerConfig::default()
+        };
+        Ok(self.ask(self.docker.commit_container(options, config)).await?.id)
+    }
+
+    /// Lists the images that have all of `labels` (`name`, or `name=value`).
+    pub(crate) async fn list_images(&self, labels: Vec<String>) -> Result<Vec<ImageSummary>, Failure> {
+        let filters = HashMap::from([("label", labels)]);
+        // Without `all`, untagged images that others are based on are not listed.
+        let options = ListImagesOptionsBuilder::default().all(true).filters(&filters).build();
+        let listed = self.ask(self.docker.list_images(Some(options))).await?;
+        let summaries = listed.into_iter().map(|image| ImageSummary {
+            id: image.id,
+            labels: image.labels,
+            created: image.created,
+        });
+        Ok(summaries.collect())
+    }
+
+    /// Removes one image; fails if a container uses it.
+    pub(crate) async fn remove_image(&self, id: &str) -> Result<(), Failure> {
+        // Without `noprune` the engine would also remove untagged parents that no other image uses.
+        let options = RemoveImageOptionsBuilder::default().noprune(true).build();
+        self.ask(self.docker.remove_image(id, Some(options), None)).await?;
+        Ok(())
+    }
+}

@@ -1,0 +1,86 @@
+//! Errors of engines and containers.
+
+/// An error of the engine or a container. The variant says who must act.
+#[derive(Debug, thiserror::Error)]
+pub enum EnvironmentError {
+    /// The worker: its engine cannot be used; the task stays queued.
+    #[error("the Docker engine at {address} cannot be used: {reason}; start it, or set DOCKER_HOST")]
+    EngineUnavailable { address: String, reason: String },
+    /// The worker: its engine is too old; the task stays queued.
+    #[error(
+        "the Docker engine at {address} is too old: it is {found}, and Engine 20.10 (API 1.41) is the oldest that works; install a newer \
+         one, or set DOCKER_HOST"
+    )]
+    EngineTooOld { address: String, found: String },
+    /// The operator: the image is missing and cannot be pulled or built.
+    #[error("the image {image} is missing: {reason}; {hint}")]
+    ImageMissing {
+        image: String,
+        reason: String,
+        hint: String,
+    },
+    /// The run: the container died. A new one can replace it.
+    #[error("the container {container} is gone: {reason}")]
+    ContainerLost { container: String, reason: String },
+    /// The operator: the engine does not have the configured runtime.
+    #[error(
+        "the Docker engine has no runtime '{runtime}'{known}; name it in the engine's /etc/docker/daemon.json, or change \
+         command_executor.runtime"
+    )]
+    NoRuntime {
+        runtime: String,
+        /// Text that lists the known runtimes, or empty.
+        known: String,
+    },
+    /// The operator: a service does not become ready as configured.
+    #[error("the service {service} did not become ready: {reason}; correct command_executor.services.{service}{}", said_last(.said))]
+    ServiceNotReady {
+        service: String,
+        reason: String,
+        /// The end of the service's log.
+        said: String,
+    },
+    /// Any other error of the engine.
+    #[error("{what}: {reason}")]
+    Unexpected { what: String, reason: String },
+}
+
+fn said_last(said: &str) -> String {
+    if said.is_empty() {
+        return String::new();
+    }
+    format!(". It said last:\n{said}")
+}
+
+impl EnvironmentError {
+    /// Returns [`Self::ImageMissing`] for an image that is in no registry that could be asked.
+    pub(super) fn image_missing(image: &str, reason: String) -> Self {
+        Self::ImageMissing {
+            image: image.to_owned(),
+            reason,
+            hint: how_to_get(image),
+        }
+    }
+}
+
+/// Returns how to get an image; the shipped ones are in no registry and must be built.
+fn how_to_get(image: &str) -> String {
+    let own = image
+        .strip_prefix("coding-agent-executor-")
+        .and_then(|rest| rest.split(':').next());
+    match own {
+        Some(name) => format!("build it with `scripts/setup images {name}` in the folder of coding-agent's source"),
+        None => format!("bring it with `docker pull {image}`, or give the environment a `build` section"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_hint_fits_the_image() {
+        insta::assert_snapshot!(how_to_get("coding-agent-executor-go:latest"), @"build it with `scripts/setup images go` in the folder of coding-agent's source");
+        insta::assert_snapshot!(how_to_get("rust:1"), @"bring it with `docker pull rust:1`, or give the environment a `build` section");
+    }
+}

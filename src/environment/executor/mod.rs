@@ -1,0 +1,12 @@
+//! The executor in a container: its file on this machine, and the archive that brings it in.
+
+mod archive; // archives copied into and out of new containers
+mod file; // locates the executor's file
+mod fingerprint; // cached file hashes
+
+pub(super) use archive::{EXECUTOR_MODE, base_layer, first_file};
+pub use file::find_executor;
+pub(super) use fingerprint::Fingerprints;
+
+/// Path of the executor in every container.
+pub const EXECUTOR: &str = "/usr/local/bin/coding-agent-executor";

@@ -1,0 +1,50 @@
+//! Provides images: present, else pulled, else built if the environment says how.
+
+use crate::environment::config::Environment;
+use crate::environment::engine::Engine;
+use crate::environment::error::EnvironmentError;
+
+impl Engine {
+    /// Ensures that the image is present: pulls it, or builds it if the environment says how.
+    /// `progress` gets short lines for people.
+    pub async fn ensure_image(
+        &self,
+        environment: &Environment,
+        progress: &(dyn Fn(String) + Send + Sync),
+    ) -> Result<(), EnvironmentError> {
+        let image = &environment.image;
+        if self.has_image(image).await? {
+            return Ok(());
+        }
+        progress(format!("pulling {image}"));
+        let not_pulled = match self.client.pull(image, progress).await {
+            Ok(()) => return Ok(()),
+            Err(failure) => failure.reason(),
+        };
+        let Some(build) = &environment.build else {
+            let reason = format!("it is not on this machine and cannot be pulled ({not_pulled})");
+            return Err(EnvironmentError::image_missing(image, reason));
+        };
+        progress(format!(
+            "{image} cannot be pulled ({not_pulled}); building it from {}",
+            build.dockerfile.display()
+        ));
+        self.client
+            .build(image, build, progress)
+            .await
+            .map_err(|reason| EnvironmentError::ImageMissing {
+                image: image.clone(),
+                reason: format!("it cannot be pulled ({not_pulled}), and building it failed ({reason})"),
+                hint: format!("correct {} or name another image", build.dockerfile.display()),
+            })
+    }
+
+    /// True if the image is present.
+    pub async fn has_image(&self, image: &str) -> Result<bool, EnvironmentError> {
+        match self.client.image(image).await {
+            Ok(_) => Ok(true),
+            Err(failure) if failure.is_absent() => Ok(false),
+            Err(failure) => Err(self.client.error("looking for an image", failure)),
+        }
+    }
+}
