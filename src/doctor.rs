@@ -16,7 +16,7 @@ use crate::llm::error::LlmError;
 use crate::llm::model::Model;
 use crate::llm::window_measurement::WindowMeasurement;
 use crate::repository;
-use crate::repository::signing::SigningKey;
+use crate::repository::commit::signing::SigningKey;
 use crate::secret::Redactor;
 use crate::service::forges::Forges;
 use crate::service::{Host, instance};

@@ -9,12 +9,11 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::address::{Address, Remote};
-use super::git::{Ended, Git, version};
-use super::limits::Effort;
-use super::lock;
-use super::quarantine;
-use super::{CommitId, Config, RepositoryError, branch_name};
+use crate::repository::git::address::Address;
+use crate::repository::git::command::{Git, GitExit, version};
+use crate::repository::git::limits::Effort;
+use crate::repository::git::lock;
+use crate::repository::{CommitId, Config, RepositoryError, branch_name};
 
 /// The mirror on disk: `<state_dir>/mirrors/<host>/<path>.git`.
 #[derive(Debug, Clone)]
@@ -30,49 +29,12 @@ pub struct Mirror {
 const ATTRIBUTES: &str = "* -text !eol !working-tree-encoding !ident !filter !diff !merge !whitespace\n";
 
 impl Mirror {
-    /// Opens the mirror of `remote`, creates it if missing, and fetches all branches and tags,
-    /// pruned. Fetches of one repository exclude each other (a lock file that the kernel releases).
-    pub async fn fetch(config: &Config, state_dir: &Path, remote: &Remote) -> Result<Self, RepositoryError> {
-        {
-            let (mirror, _) = Self::of(config, state_dir, &remote.url)?;
-            let _lock = mirror.lock().await?;
-            mirror.make().await?;
-            mirror.mark_as_own().await?;
-        }
-        Self::fetch_anyones(config, state_dir, remote).await
-    }
-
-    /// Fetches without recording who needs the mirror.
-    pub(super) async fn fetch_anyones(
+    /// Returns the mirror of the repository at `url`, which need not exist yet.
+    pub(in crate::repository) fn of(
         config: &Config,
         state_dir: &Path,
-        remote: &Remote,
-    ) -> Result<Self, RepositoryError> {
-        let (mirror, address) = Self::of(config, state_dir, &remote.url)?;
-        let login = remote.login.as_ref();
-        let lock = mirror.lock().await?;
-        let existed = mirror.make().await?;
-        mirror.clear_up().await?;
-        let fetched = mirror.fetch_from(&address, login, &lock).await;
-        let Err(error) = fetched else {
-            mirror.tidy().await;
-            return Ok(mirror);
-        };
-        let suspect = existed && matches!(error, RepositoryError::Unexpected { .. });
-        if !suspect || mirror.is_sound().await {
-            return Err(error);
-        }
-        tracing::warn!(mirror = %mirror.path.display(), %error, "the mirror was broken and is made anew");
-        tokio::fs::remove_dir_all(&mirror.path)
-            .await
-            .map_err(|error| lock::at(&mirror.path, &error))?;
-        mirror.make().await?;
-        mirror.fetch_from(&address, login, &lock).await?;
-        Ok(mirror)
-    }
-
-    /// Returns the mirror of the repository at `url`, which need not exist yet.
-    pub(super) fn of(config: &Config, state_dir: &Path, url: &str) -> Result<(Self, Address), RepositoryError> {
+        url: &str,
+    ) -> Result<(Self, Address), RepositoryError> {
         let address = Address::read(url)?;
         let mut mirror = Self::at(config, state_dir, address.place());
         mirror.address = Some(address.clone());
@@ -85,20 +47,11 @@ impl Mirror {
         address.is_some() && address == self.address
     }
 
-    pub(super) fn own_address(&self) -> Result<&Address, RepositoryError> {
+    pub(in crate::repository) fn own_address(&self) -> Result<&Address, RepositoryError> {
         self.address.as_ref().ok_or_else(|| RepositoryError::Unexpected {
             what: self.path.display().to_string(),
             reason: "it is the copy of a folder, and nothing can be pushed from it".to_owned(),
         })
-    }
-
-    /// Opens a mirror without a remote, for a local task.
-    pub async fn local(config: &Config, state_dir: &Path, name: &str) -> Result<Self, RepositoryError> {
-        let mirror = Self::at(config, state_dir, &Self::local_place(name));
-        let _lock = mirror.lock().await?;
-        mirror.make().await?;
-        mirror.clear_up().await?;
-        Ok(mirror)
     }
 
     pub fn path(&self) -> &PathBuf {
@@ -151,7 +104,12 @@ impl Mirror {
     ///
     /// Whoever writes the commit's objects holds the lock from then on: nothing refers to them
     /// before, so that a pruning in between would take them away.
-    pub(super) async fn point(&self, _lock: &File, name: &str, commit: &CommitId) -> Result<(), RepositoryError> {
+    pub(in crate::repository) async fn point(
+        &self,
+        _lock: &File,
+        name: &str,
+        commit: &CommitId,
+    ) -> Result<(), RepositoryError> {
         self.git("keeping a run's commits")
             .args(["update-ref", name, commit.as_str()])
             .bytes()
@@ -159,12 +117,12 @@ impl Mirror {
             .map(drop)
     }
 
-    pub(super) fn config(&self) -> &Config {
+    pub(in crate::repository) fn config(&self) -> &Config {
         &self.config
     }
 
     /// Prepares a git command on this mirror.
-    pub(super) fn git<'a>(&self, what: impl Into<String>) -> Git<'a> {
+    pub(in crate::repository) fn git<'a>(&self, what: impl Into<String>) -> Git<'a> {
         Git::new(&self.config, what).directory(&self.path)
     }
 
@@ -187,7 +145,7 @@ impl Mirror {
         Ok(found)
     }
 
-    pub(super) fn at(config: &Config, state_dir: &Path, place: &Path) -> Self {
+    pub(in crate::repository) fn at(config: &Config, state_dir: &Path, place: &Path) -> Self {
         // Git runs in another folder, where a relative path would mean something else.
         let state_dir = std::path::absolute(state_dir).unwrap_or_else(|_| state_dir.to_owned());
         Self {
@@ -198,13 +156,13 @@ impl Mirror {
     }
 
     /// Takes the lock and records the mirror's use.
-    pub(super) async fn lock(&self) -> Result<File, RepositoryError> {
+    pub(in crate::repository) async fn lock(&self) -> Result<File, RepositoryError> {
         let lock = self.lock_without_use().await?;
         lock::note_use(&lock);
         Ok(lock)
     }
 
-    pub(super) async fn lock_without_use(&self) -> Result<File, RepositoryError> {
+    pub(in crate::repository) async fn lock_without_use(&self) -> Result<File, RepositoryError> {
         let path = self.path.with_added_extension("lock");
         if let Some(folder) = path.parent() {
             tokio::fs::create_dir_all(folder)
@@ -215,7 +173,7 @@ impl Mirror {
     }
 
     /// Creates the mirror unless it exists; returns whether it existed.
-    async fn make(&self) -> Result<bool, RepositoryError> {
+    pub(in crate::repository) async fn make(&self) -> Result<bool, RepositoryError> {
         // Written last, so that a half-made mirror is made again.
         let finished = self.path.join("info").join("attributes");
         if tokio::fs::try_exists(&finished).await.unwrap_or(false) {
@@ -242,21 +200,9 @@ impl Mirror {
         Ok(false)
     }
 
-    /// Removes what killed processes left. The caller holds the lock, so nobody fetches or changes
-    /// refs.
-    async fn clear_up(&self) -> Result<(), RepositoryError> {
-        let path = self.path.clone();
-        let swept = tokio::task::spawn_blocking(move || quarantine::clear_up(&path)).await;
-        match swept {
-            Ok(Ok(())) => Ok(()),
-            Ok(Err(error)) => Err(lock::at(&self.path, &error)),
-            Err(error) => Err(lock::at(&self.path, &std::io::Error::other(error))),
-        }
-    }
-
     /// Repacks the mirror after many fetches. The caller holds the lock, or two would do it at
     /// once.
-    async fn tidy(&self) {
+    pub(in crate::repository) async fn tidy(&self) {
         let tidied = self
             .git("tidying the mirror")
             .with(Effort::Transfer, &self.config)
@@ -288,7 +234,7 @@ impl Mirror {
         // Only a fault that fsck found counts. If it was killed or ran out of memory the mirror is
         // kept: it holds the work of waiting runs.
         match checked {
-            Ok(Ended {
+            Ok(GitExit {
                 code: Some(code),
                 complaint,
                 ..
@@ -299,12 +245,12 @@ impl Mirror {
 }
 
 /// Returns the ref that keeps a run's accepted commits.
-pub(super) fn accepted_ref(run: &str) -> Result<String, RepositoryError> {
+pub(in crate::repository) fn accepted_ref(run: &str) -> Result<String, RepositoryError> {
     run_ref(run, "accepted")
 }
 
 /// Returns the ref that keeps a run's work in progress.
-pub(super) fn wip_ref(run: &str) -> Result<String, RepositoryError> {
+pub(in crate::repository) fn wip_ref(run: &str) -> Result<String, RepositoryError> {
     run_ref(run, "wip")
 }
 

@@ -8,7 +8,8 @@ use tokio::sync::Mutex;
 
 use crate::environment::{self, Attached, Container, Ending, EnvironmentError};
 use crate::gateway::gate::HeldOpen;
-use crate::repository::incoming::{Acceptance, Accepted};
+use crate::repository::incoming::accepting::{Acceptance, Accepted};
+use crate::repository::incoming::receiving::Incoming;
 use crate::repository::mirror::Mirror;
 use crate::repository::{CommitId, Config as Author, NotACommitId, RepositoryError};
 use crate::rules::Files;
@@ -270,7 +271,7 @@ impl Workspace {
         self.container.talk(what, process, tokio::io::empty(), max_output).await
     }
 
-    async fn receive(&self, head: &CommitId) -> Result<crate::repository::incoming::Incoming, WorkspaceError> {
+    async fn receive(&self, head: &CommitId) -> Result<Incoming, WorkspaceError> {
         let command = script(PACK, &[head.as_str(), self.base.commit.as_str()]);
         let attached = self.container.attach(&command, &scripts::ENVIRONMENT).await?;
         drop(attached.stdin);

@@ -1,7 +1,8 @@
 //! What comes out of a container by way of git.
 
-use coding_agent::repository::added::{Object, Reading};
-use coding_agent::repository::{judge, message};
+use coding_agent::repository::commit::message;
+use coding_agent::repository::incoming::judge;
+use coding_agent::repository::reading::objects::{BatchReader, Object};
 
 use super::text;
 
@@ -30,7 +31,7 @@ pub fn added_objects(bytes: &[u8]) {
 }
 
 fn read(chunks: &[&[u8]]) -> (Vec<(String, usize)>, bool) {
-    let mut reading = Reading::default();
+    let mut reading = BatchReader::default();
     let mut seen = Vec::new();
     for chunk in chunks {
         reading.take(chunk, &mut |object: Object<'_>| {

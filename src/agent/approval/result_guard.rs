@@ -11,8 +11,8 @@ use crate::agent::run::Run;
 use crate::agent::workspace::source;
 use crate::journal::fact::Fact;
 use crate::repository::CommitId;
-use crate::repository::added::Kind;
 use crate::repository::mirror::Mirror;
+use crate::repository::reading::objects::ObjectKind;
 use crate::rules::Protection;
 use crate::secret::Leak;
 
@@ -127,7 +127,7 @@ async fn secrets(
     head: &CommitId,
 ) -> Result<Vec<HoldReason>, Interruption> {
     let redactor = &claim.services.redactor;
-    let mut found: Vec<(Kind, String, Leak)> = Vec::new();
+    let mut found: Vec<(ObjectKind, String, Leak)> = Vec::new();
     mirror
         .each_added(base, head, |object| {
             let room = MOST_LEAKS.saturating_sub(found.len());
@@ -147,7 +147,7 @@ async fn secrets(
             known.extend(leaks.into_iter().map(|leak| leak.fingerprint));
         })
         .await?;
-    if found.iter().any(|(kind, ..)| *kind == Kind::Folder) {
+    if found.iter().any(|(kind, ..)| *kind == ObjectKind::Folder) {
         // A changed folder lists all of its names again, old ones included.
         let (files, _) = mirror.files(base, usize::MAX).await?;
         let leaks = files.iter().flat_map(|file| redactor.leaks(&file.path));
@@ -159,11 +159,11 @@ async fn secrets(
     let mut all: Vec<HoldReason> = found
         .into_iter()
         .map(|(kind, path, leak)| match kind {
-            Kind::Folder => HoldReason::Name {
+            ObjectKind::Folder => HoldReason::Name {
                 folder: shown(path),
                 kind: leak.kind,
             },
-            Kind::Commit | Kind::File => HoldReason::Secret {
+            ObjectKind::Commit | ObjectKind::File => HoldReason::Secret {
                 path: shown(path),
                 line: leak.line,
                 kind: leak.kind,

@@ -19,7 +19,7 @@ use crate::forge::Item;
 use crate::markdown::visible;
 use crate::repository::CommitId;
 use crate::repository::mirror::Mirror;
-use crate::repository::read::Entry;
+use crate::repository::reading::files::TreeEntry;
 use crate::rules::{Files, Rules, Settings, Text, is_nested_rule};
 use crate::task::id::RunId;
 
@@ -108,7 +108,7 @@ async fn read_settings(
     claim: &mut Claim,
     mirror: &Mirror,
     commit: &CommitId,
-    files: &[Entry],
+    files: &[TreeEntry],
     rules: &mut Rules,
 ) -> Result<Option<Text>, Interruption> {
     let names = Settings::names();
@@ -156,7 +156,7 @@ async fn read_rule_file(
     claim: &mut Claim,
     mirror: &Mirror,
     commit: &CommitId,
-    entry: &Entry,
+    entry: &TreeEntry,
 ) -> Result<Option<String>, Interruption> {
     let path = &entry.path;
     if entry.size > LARGEST_FILE {
@@ -243,12 +243,12 @@ pub(crate) fn outside_the_rules(paths: &str, files: &Files) -> String {
 
 /// Returns the files whose texts are rules in order of precedence: first those of the whole
 /// project, then those of folders, from the root down.
-fn rule_files(files: &[Entry]) -> Vec<&Entry> {
+fn rule_files(files: &[TreeEntry]) -> Vec<&TreeEntry> {
     let of_root = ROOT_FILES
         .iter()
         .filter_map(|path| files.iter().find(|file| file.path == *path));
     let name = |path: &str| path.rsplit('/').next().map(str::to_owned).unwrap_or_default();
-    let mut nested: Vec<&Entry> = files
+    let mut nested: Vec<&TreeEntry> = files
         .iter()
         .filter(|file| file.path.contains('/') && is_nested_rule(&name(&file.path)))
         .collect();
@@ -263,7 +263,7 @@ mod tests {
 
     #[test]
     fn the_projects_own_come_first_and_then_the_folders_from_the_root_down() {
-        let entry = |path: &str, is_link: bool| Entry {
+        let entry = |path: &str, is_link: bool| TreeEntry {
             object: String::new(),
             path: path.to_owned(),
             size: 1,

@@ -15,9 +15,9 @@ use crate::agent::workspace::open;
 use crate::agent::workspace::snapshots;
 use crate::agent::workspace::source;
 use crate::journal::fact::Fact;
-use crate::repository::address::Login;
+use crate::repository::git::address::Login;
 use crate::repository::mirror::Mirror;
-use crate::repository::pushing::Pushable;
+use crate::repository::remote::pushing::Pushable;
 use crate::repository::{CommitId, RepositoryError};
 use crate::task::state::State;
 

@@ -9,7 +9,7 @@ use crate::agent::services::Settings;
 use crate::agent::text::comments;
 use crate::agent::text::refused_hosts;
 use crate::agent::text::verification;
-use crate::repository::read::{Changed, How};
+use crate::repository::reading::files::{ChangeKind, ChangedFile};
 
 /// Maximum number of files that are listed.
 const MOST_FILES: usize = 30;
@@ -19,7 +19,7 @@ pub fn local(
     record: &Record,
     settings: &Settings,
     ending: &RunOutcome,
-    changed: &[Changed],
+    changed: &[ChangedFile],
     kept: Option<&Path>,
 ) -> String {
     let Some(local) = &record.request.local else {
@@ -59,7 +59,7 @@ pub fn local(
     text
 }
 
-fn headline(record: &Record, local: &LocalTask, ending: &RunOutcome, changed: &[Changed]) -> String {
+fn headline(record: &Record, local: &LocalTask, ending: &RunOutcome, changed: &[ChangedFile]) -> String {
     let folder = local.folder.display();
     let files = match changed.len() {
         1 => "1 file".to_owned(),
@@ -91,12 +91,12 @@ fn headline(record: &Record, local: &LocalTask, ending: &RunOutcome, changed: &[
     }
 }
 
-fn files(text: &mut String, changed: &[Changed]) {
+fn files(text: &mut String, changed: &[ChangedFile]) {
     for file in changed.iter().take(MOST_FILES) {
         let how = match file.how {
-            How::Created => "created",
-            How::Changed => "changed",
-            How::Deleted => "deleted",
+            ChangeKind::Created => "created",
+            ChangeKind::Changed => "changed",
+            ChangeKind::Deleted => "deleted",
         };
         let _ = writeln!(text, "  {how}  {}", file.path);
     }

@@ -11,7 +11,7 @@ use crate::agent::run::Run;
 use crate::agent::workspace::confidentiality;
 use crate::forge::Item;
 use crate::repository::RepositoryError;
-use crate::repository::address::{Login, Remote};
+use crate::repository::git::address::{Login, Remote};
 use crate::repository::mirror::Mirror;
 use crate::store::Run as StoredRun;
 use crate::task::state::State;

@@ -6,7 +6,7 @@ use super::check_given;
 use super::check_positive;
 use crate::config::Config;
 use crate::config::fault::Faults;
-use crate::repository::signing::SigningKey;
+use crate::repository::commit::signing::SigningKey;
 
 /// One day, in seconds.
 const LONGEST_DEBOUNCE: u32 = 86_400;

@@ -5,8 +5,8 @@ use std::net::TcpListener;
 use std::sync::mpsc::{Receiver, channel};
 
 use super::*;
-use crate::repository::address::Login;
-use crate::repository::search::Pattern;
+use crate::repository::git::address::Login;
+use crate::repository::reading::search::Pattern;
 
 #[tokio::test]
 async fn a_mirror_follows_the_forge_and_keeps_what_is_ours() {

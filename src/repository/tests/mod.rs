@@ -14,10 +14,11 @@ use std::process::{Command, Stdio};
 use tempfile::TempDir;
 use tokio::io::AsyncReadExt;
 
-use super::address::Remote;
-use super::incoming::{Acceptance, Incoming};
+use super::git::address::Remote;
+use super::incoming::accepting::Acceptance;
+use super::incoming::receiving::Incoming;
 use super::mirror::Mirror;
-use super::pushing::Pushable;
+use super::remote::pushing::Pushable;
 use super::{CommitId, Config, RepositoryError};
 
 const RUN: &str = "019aa6b2-0000-7000-8000-000000000000";

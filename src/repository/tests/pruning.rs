@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::*;
-use crate::repository::forgetting::Prune;
+use crate::repository::retention::Prune;
 
 fn packs(mirror: &Mirror) -> usize {
     let packs = std::fs::read_dir(mirror.path().join("objects/pack")).unwrap();

@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use crate::conversation::ToolCall;
 use crate::repository::CommitId;
-use crate::repository::read::Entry;
+use crate::repository::reading::files::TreeEntry;
 use crate::workspace::WORKSPACE;
 use crate::workspace::scripts::PROJECT;
 use crate::workspace::set_up::dependency_files::{is_list, points_elsewhere, steers};
@@ -37,7 +37,7 @@ fn not_known() -> bool {
 /// Files of the base commit, as far as they matter for the set-up.
 pub struct Project<'a> {
     pub repository: &'a str,
-    pub files: &'a [Entry],
+    pub files: &'a [TreeEntry],
     pub tree: CommitId,
     /// Contents of the files for which
     /// [`crate::workspace::set_up::dependency_files::may_lead_elsewhere`] is true; `None` for one
@@ -47,8 +47,8 @@ pub struct Project<'a> {
 
 impl Dependencies {
     pub fn of(project: Project<'_>) -> Self {
-        let is_list = |file: &&Entry| is_list(&file.path);
-        let lists: Vec<&Entry> = project.files.iter().filter(is_list).collect();
+        let is_list = |file: &&TreeEntry| is_list(&file.path);
+        let lists: Vec<&TreeEntry> = project.files.iter().filter(is_list).collect();
         let has_link = lists.iter().any(|file| file.is_link);
         let is_steered = project.files.iter().any(|file| steers(&file.path));
         let points = |text: &Option<String>| text.as_deref().is_none_or(points_elsewhere);
@@ -74,7 +74,7 @@ impl Dependencies {
     /// Returns the inputs of the set-up for other files of the same repository. Changed lists are
     /// not examined, so in that case the whole tree is the key.
     #[must_use]
-    pub fn with(&self, files: &[Entry], tree: CommitId) -> Self {
+    pub fn with(&self, files: &[TreeEntry], tree: CommitId) -> Self {
         let now = Self::of(Project {
             repository: &self.repository,
             files,
@@ -129,8 +129,8 @@ mod tests {
         String::from(digit).repeat(40).parse().unwrap()
     }
 
-    fn file(path: &str, object: &str) -> Entry {
-        Entry {
+    fn file(path: &str, object: &str) -> TreeEntry {
+        TreeEntry {
             path: path.to_owned(),
             object: object.to_owned(),
             size: 1,
@@ -138,7 +138,7 @@ mod tests {
         }
     }
 
-    fn dependencies(files: &[Entry], digit: char, pointers: &[&str]) -> Dependencies {
+    fn dependencies(files: &[TreeEntry], digit: char, pointers: &[&str]) -> Dependencies {
         Dependencies::of(Project {
             repository: "github:acme/widgets",
             files,
@@ -147,7 +147,7 @@ mod tests {
         })
     }
 
-    fn set_up(files: &[Entry], digit: char, command: &str) -> Option<String> {
+    fn set_up(files: &[TreeEntry], digit: char, command: &str) -> Option<String> {
         dependencies(files, digit, &[]).set_up_by(&[command.to_owned()])
     }
 

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::conversation::ToolSpec;
 use crate::repository::mirror::Mirror;
-use crate::repository::search::Pattern;
+use crate::repository::reading::search::Pattern;
 use crate::repository::{CommitId, RepositoryError};
 use crate::rules::{Files, Filter};
 use crate::tool::{ToolError, ToolOutput, ToolServer, own_spec, read_args};

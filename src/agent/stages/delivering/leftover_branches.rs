@@ -13,7 +13,7 @@ use crate::agent::record::interruption::Interruption;
 use crate::agent::workspace::source::Source;
 use crate::forge::Item;
 use crate::journal::fact::Fact;
-use crate::repository::address::Login;
+use crate::repository::git::address::Login;
 use crate::repository::mirror::Mirror;
 use crate::repository::{CommitId, RepositoryError};
 

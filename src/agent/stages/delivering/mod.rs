@@ -17,7 +17,8 @@ use crate::agent::workspace::snapshots;
 use crate::agent::workspace::source;
 use crate::forge::{Item, NewChange};
 use crate::journal::fact::{Fact, LONGEST_DOCUMENT};
-use crate::repository::{RepositoryError, message};
+use crate::repository::RepositoryError;
+use crate::repository::commit::message;
 use crate::task::state::{Signal, State};
 
 /// Pushes, opens the request, comments and sets the final label. Each step is idempotent.

@@ -35,7 +35,7 @@ use crate::journal::fact::Fact;
 use crate::plan::{self, Plan};
 use crate::repository::CommitId;
 use crate::repository::mirror::Mirror;
-use crate::repository::read::Entry;
+use crate::repository::reading::files::TreeEntry;
 use crate::task::state::{Signal, State};
 use crate::tool::toolbox::Toolbox;
 use crate::workspace::base::Base;
@@ -209,7 +209,11 @@ async fn files(
 
 /// Reads the dependency lists that may refer an installer to other files. A list that is too large,
 /// or beyond the maximum number, is `None` and counts as one that does.
-async fn pointers(mirror: &Mirror, commit: &CommitId, files: &[Entry]) -> Result<Vec<Option<String>>, Interruption> {
+async fn pointers(
+    mirror: &Mirror,
+    commit: &CommitId,
+    files: &[TreeEntry],
+) -> Result<Vec<Option<String>>, Interruption> {
     let mut pointers = Vec::new();
     for file in files.iter().filter(|file| may_lead_elsewhere(&file.path)) {
         if pointers.len() == MOST_POINTERS || file.size > LARGEST_POINTER {

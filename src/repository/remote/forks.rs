@@ -7,13 +7,10 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::address::Remote;
-use super::lock;
-use super::mirror::{Mirror, accepted_ref, wip_ref};
-use super::{CommitId, Config, RepositoryError};
-
-/// File in the folder `info` that marks a mirror as not only a fork's.
-const OWN: &str = "not-only-a-fork";
+use crate::repository::git::address::Remote;
+use crate::repository::git::lock;
+use crate::repository::mirror::{Mirror, accepted_ref, wip_ref};
+use crate::repository::{CommitId, Config, RepositoryError};
 
 impl Mirror {
     /// Opens and fetches the mirror of a fork for `run`, whose note stays beside it until
@@ -84,21 +81,6 @@ impl Mirror {
             .bytes()
             .await
             .map(drop)
-    }
-
-    /// Marks the mirror as one that stays after the runs on a fork. The caller holds the lock.
-    pub(super) async fn mark_as_own(&self) -> Result<(), RepositoryError> {
-        let mark = self.own_mark();
-        if tokio::fs::try_exists(&mark).await.unwrap_or(false) {
-            return Ok(());
-        }
-        tokio::fs::write(&mark, b"")
-            .await
-            .map_err(|error| lock::at(&mark, &error))
-    }
-
-    fn own_mark(&self) -> PathBuf {
-        self.path().join("info").join(OWN)
     }
 
     fn notes(&self) -> PathBuf {

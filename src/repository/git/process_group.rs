@@ -4,19 +4,19 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 /// Kills a process and its descendants when dropped.
 #[derive(Debug)]
-pub(super) struct Group(Option<Pid>);
+pub(in crate::repository) struct ProcessGroup(Option<Pid>);
 
-impl Group {
+impl ProcessGroup {
     /// Takes over the group of `leader`; `None` if that has ended already.
-    pub(super) fn led_by(leader: Option<Pid>) -> Self {
+    pub(in crate::repository) fn led_by(leader: Option<Pid>) -> Self {
         Self(leader)
     }
 
-    pub(super) fn leader(&self) -> Option<Pid> {
+    pub(in crate::repository) fn leader(&self) -> Option<Pid> {
         self.0
     }
 
-    pub(super) fn end(&mut self) {
+    pub(in crate::repository) fn end(&mut self) {
         if let Some(pid) = self.0.take() {
             // Fails if it has ended by itself.
             let _ = kill_process_group(pid, Signal::KILL);
@@ -24,12 +24,12 @@ impl Group {
     }
 
     /// Must be called once the leader was waited for: its pid may be reused from now on.
-    pub(super) fn is_over(&mut self) {
+    pub(in crate::repository) fn is_over(&mut self) {
         self.0 = None;
     }
 }
 
-impl Drop for Group {
+impl Drop for ProcessGroup {
     fn drop(&mut self) {
         self.end();
     }

@@ -19,10 +19,10 @@ use tokio::process::ChildStdout;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-use super::git::feed;
-use super::mirror::Mirror;
-use super::read::Entry;
-use super::{CommitId, RepositoryError};
+use crate::repository::git::command::feed;
+use crate::repository::mirror::Mirror;
+use crate::repository::reading::files::TreeEntry;
+use crate::repository::{CommitId, RepositoryError};
 
 const LONGEST_PATTERN: usize = 1_000;
 /// Maximum bytes of a compiled pattern. The engine's default of ten million allows automata that
@@ -49,7 +49,7 @@ pub struct Pattern {
 
 /// The text cannot be searched for at all.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum NoPattern {
+pub enum PatternError {
     #[error("the pattern is empty; name the words to look for")]
     Empty,
     #[error("the pattern has {0} characters, and {LONGEST_PATTERN} are the limit; look for a part of it")]
@@ -58,7 +58,7 @@ pub enum NoPattern {
 
 /// The matches, in the order of the files.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
+pub struct SearchResult {
     /// `path:line:text`.
     pub lines: Vec<String>,
     /// A sentence for each part of the search that was left out.
@@ -67,12 +67,12 @@ pub struct Found {
 
 impl Pattern {
     /// Compiles a regular expression; an invalid or too large one is taken as plain text.
-    pub fn read(text: &str) -> Result<Self, NoPattern> {
+    pub fn read(text: &str) -> Result<Self, PatternError> {
         if text.is_empty() {
-            return Err(NoPattern::Empty);
+            return Err(PatternError::Empty);
         }
         if text.len() > LONGEST_PATTERN {
-            return Err(NoPattern::TooLong(text.chars().count()));
+            return Err(PatternError::TooLong(text.chars().count()));
         }
         match compiled(text) {
             Ok(expression) => Ok(Self {
@@ -81,7 +81,7 @@ impl Pattern {
             }),
             Err(error) => Ok(Self {
                 // An escaped text of this length always compiles.
-                expression: compiled(&regex::escape(text)).map_err(|_| NoPattern::TooLong(text.chars().count()))?,
+                expression: compiled(&regex::escape(text)).map_err(|_| PatternError::TooLong(text.chars().count()))?,
                 why_plain: Some(match error {
                     regex::Error::CompiledTooBig(_) => "it repeats too much".to_owned(),
                     error => error.to_string().lines().last().unwrap_or_default().trim().to_owned(),
@@ -113,7 +113,7 @@ impl Mirror {
         pattern: &Pattern,
         is_searched: impl Fn(&str) -> bool + Send,
         limit: usize,
-    ) -> Result<Found, RepositoryError> {
+    ) -> Result<SearchResult, RepositoryError> {
         let (mut files, are_more) = self.files(commit, MOST_FILES).await?;
         let mut left_out = Vec::new();
         if are_more {
@@ -135,14 +135,14 @@ impl Mirror {
                 "the search was ended after {seconds} s; look for something simpler"
             ));
         }
-        Ok(Found { lines, left_out })
+        Ok(SearchResult { lines, left_out })
     }
 
     /// Returns the matches, and whether the search ended in time.
     async fn lines_of(
         &self,
         commit: &CommitId,
-        files: Vec<Entry>,
+        files: Vec<TreeEntry>,
         pattern: &Pattern,
         limit: usize,
     ) -> Result<(Vec<String>, bool), RepositoryError> {
@@ -184,8 +184,8 @@ impl Mirror {
 /// Sends each file's content, until the last or until the receiver is closed.
 async fn read_each(
     stdout: Option<ChildStdout>,
-    files: Vec<Entry>,
-    sender: mpsc::Sender<(Entry, Vec<u8>)>,
+    files: Vec<TreeEntry>,
+    sender: mpsc::Sender<(TreeEntry, Vec<u8>)>,
 ) -> std::io::Result<()> {
     let Some(stdout) = stdout else { return Ok(()) };
     let mut stdout = BufReader::with_capacity(64 * 1024, stdout);
@@ -219,7 +219,7 @@ struct Matching {
 }
 
 impl Matching {
-    fn over(self, mut files: mpsc::Receiver<(Entry, Vec<u8>)>) -> Vec<String> {
+    fn over(self, mut files: mpsc::Receiver<(TreeEntry, Vec<u8>)>) -> Vec<String> {
         let mut found = Vec::new();
         while let Some((file, content)) = files.blocking_recv() {
             if content.iter().take(LOOKED_AT_FOR_ZERO).any(|byte| *byte == 0) {
@@ -283,8 +283,8 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_searched_for_is_refused_with_the_mend() {
-        assert_eq!(Pattern::read("").unwrap_err(), NoPattern::Empty);
+    fn what_cannot_be_searched_for_is_refused_with_a_remedy() {
+        assert_eq!(Pattern::read("").unwrap_err(), PatternError::Empty);
         let error = Pattern::read(&"a".repeat(1_001)).unwrap_err().to_string();
         assert!(
             error.contains("1001 characters") && error.contains("a part of it"),

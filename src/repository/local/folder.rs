@@ -11,21 +11,21 @@ use chrono::Utc;
 use tokio::process::Command;
 use uuid::Uuid;
 
-use super::address::file_name;
-use super::git::Git;
-use super::limits::Effort;
-use super::listing::listed;
-use super::lock;
-use super::mirror::Mirror;
-use super::quarantine::alternate;
-use super::surroundings::{History, history, private_excludes, top_above};
-use super::{CommitId, Config, RepositoryError};
 use crate::private;
+use crate::repository::git::address::file_name;
+use crate::repository::git::command::Git;
+use crate::repository::git::limits::Effort;
+use crate::repository::git::lock;
+use crate::repository::incoming::quarantine::alternate;
+use crate::repository::local::listing::listed;
+use crate::repository::local::surroundings::{History, history, private_excludes, top_above};
+use crate::repository::mirror::Mirror;
+use crate::repository::{CommitId, Config, RepositoryError};
 
 /// A file that is removed on drop.
-struct Temporary(PathBuf);
+struct TemporaryFile(PathBuf);
 
-impl Drop for Temporary {
+impl Drop for TemporaryFile {
     fn drop(&mut self) {
         // A left-over file below the state directory does no harm.
         let _ = std::fs::remove_file(&self.0);
@@ -49,7 +49,7 @@ impl Mirror {
         let folder = folder.canonicalize().map_err(|error| unreadable(folder, &error))?;
         let mirror = Self::local(config, state_dir, name).await?;
         let history = history(&folder);
-        let index = Temporary(mirror.path().join(format!("index-{}", Uuid::now_v7())));
+        let index = TemporaryFile(mirror.path().join(format!("index-{}", Uuid::now_v7())));
         let commit = mirror.record(&folder, &index.0, history.as_ref()).await?;
         if let Some(history) = &history {
             let alternates = mirror.path().join("objects").join("info").join("alternates");
@@ -64,6 +64,15 @@ impl Mirror {
         let lock = mirror.lock().await?;
         mirror.point(&lock, "refs/heads/main", &commit).await?;
         Ok((mirror, commit))
+    }
+
+    /// Opens a mirror without a remote, for a local task.
+    pub async fn local(config: &Config, state_dir: &Path, name: &str) -> Result<Self, RepositoryError> {
+        let mirror = Self::at(config, state_dir, &Self::local_place(name));
+        let _lock = mirror.lock().await?;
+        mirror.make().await?;
+        mirror.clear_up().await?;
+        Ok(mirror)
     }
 
     /// Commits the folder's files.
@@ -149,7 +158,7 @@ impl Mirror {
             return Ok(None);
         };
         let what = format!("listing {}", folder.display());
-        let index = Temporary(self.path().join(format!("index-{}", Uuid::now_v7())));
+        let index = TemporaryFile(self.path().join(format!("index-{}", Uuid::now_v7())));
         let git = || self.at_work_in(top, &what).env("GIT_INDEX_FILE", &index.0);
         let excludes = private_excludes(top).map(|path| format!("core.excludesFile={}", path.display()));
         let excludes = excludes.iter().flat_map(|setting| ["-c", setting]);
@@ -270,7 +279,7 @@ impl Mirror {
     }
 
     /// Returns the path of the local task's mirror below `mirrors/`.
-    pub(super) fn local_place(name: &str) -> PathBuf {
+    fn local_place(name: &str) -> PathBuf {
         Path::new("local").join(file_name(name)).with_added_extension("git")
     }
 

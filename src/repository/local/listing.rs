@@ -8,9 +8,9 @@ use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use super::RepositoryError;
-use super::git::Git;
-use super::surroundings::private_excludes;
+use crate::repository::RepositoryError;
+use crate::repository::git::command::Git;
+use crate::repository::local::surroundings::private_excludes;
 
 /// Lists the files below `inside`, a folder in the work tree `top` (empty for all of it), relative
 /// to `inside` and NUL-terminated. `git` must have `top` as its work tree.

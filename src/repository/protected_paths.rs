@@ -91,10 +91,10 @@ const EXCEPTIONS: &[&str] = &[
     "/.well-known",
 ];
 
-pub(super) fn paths() -> Vec<String> {
+pub(in crate::repository) fn paths() -> Vec<String> {
     PROTECTED.iter().map(|&path| path.to_owned()).collect()
 }
 
-pub(super) fn exceptions() -> Vec<String> {
+pub(in crate::repository) fn exceptions() -> Vec<String> {
     EXCEPTIONS.iter().map(|&path| path.to_owned()).collect()
 }

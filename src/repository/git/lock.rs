@@ -7,13 +7,13 @@ use std::time::{Duration, SystemTime};
 
 use tokio::time::{Instant, sleep};
 
-use super::RepositoryError;
+use crate::repository::RepositoryError;
 
 /// Waits for the lock at `path`, at most `patience`.
 ///
 /// It asks again and again instead of waiting in the kernel: that wait needs a thread which cannot
 /// be cancelled.
-pub(super) async fn wait(path: &Path, patience: Duration) -> Result<File, RepositoryError> {
+pub(in crate::repository) async fn wait(path: &Path, patience: Duration) -> Result<File, RepositoryError> {
     let end = Instant::now() + patience;
     loop {
         if let Some(lock) = attempt(path).map_err(|error| at(path, &error))? {
@@ -31,7 +31,7 @@ pub(super) async fn wait(path: &Path, patience: Duration) -> Result<File, Reposi
 }
 
 /// Takes the lock at `path`, or returns `None` where somebody holds it.
-pub(super) fn attempt(path: &Path) -> io::Result<Option<File>> {
+pub(in crate::repository) fn attempt(path: &Path) -> io::Result<Option<File>> {
     let file = OpenOptions::new()
         .read(true)
         .write(true)
@@ -46,13 +46,13 @@ pub(super) fn attempt(path: &Path) -> io::Result<Option<File>> {
 }
 
 /// Notes on a lock that what it guards is used now.
-pub(super) fn note_use(lock: &File) {
+pub(in crate::repository) fn note_use(lock: &File) {
     // Where the time cannot be set, what it guards looks unused and is made anew one day.
     let _ = lock.set_modified(SystemTime::now());
 }
 
 /// Returns the error for a file or folder of ours that the system does not give.
-pub(super) fn at(path: &Path, error: &io::Error) -> RepositoryError {
+pub(in crate::repository) fn at(path: &Path, error: &io::Error) -> RepositoryError {
     RepositoryError::Unexpected {
         what: path.display().to_string(),
         reason: format!("{error}; see that this user may write there and that the disk is not full"),

@@ -13,8 +13,8 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use uuid::Uuid;
 
-use super::git::Git;
-use super::{CommitId, Config, RepositoryError};
+use crate::repository::git::command::Git;
+use crate::repository::{CommitId, Config, RepositoryError};
 
 const LARGEST_FILE: u64 = 64 * 1024;
 const FIRST_LINE: &str = "-----BEGIN OPENSSH PRIVATE KEY-----";
@@ -52,7 +52,7 @@ impl SigningKey {
             return Err("is larger than 64 KiB; this is no key".to_owned());
         }
         let text = std::fs::read_to_string(file).map_err(unreadable)?;
-        let head = Head::of(&text).ok_or_else(|| {
+        let head = KeyHeader::of(&text).ok_or_else(|| {
             format!(
                 "is no OpenSSH private key; make one with `ssh-keygen -t ed25519 -N '' -f FILE`, or bring this one into that form with \
                  `ssh-keygen -p -N '' -f {shown}`"
@@ -79,7 +79,7 @@ impl SigningKey {
     }
 
     /// Returns the configured key, if there is one.
-    pub(super) fn of(config: &Config) -> Result<Option<Self>, RepositoryError> {
+    pub(in crate::repository) fn of(config: &Config) -> Result<Option<Self>, RepositoryError> {
         let Some(file) = &config.signing_key_file else {
             return Ok(None);
         };
@@ -133,13 +133,13 @@ impl SigningKey {
 }
 
 /// The unencrypted part of an OpenSSH private key.
-struct Head {
+struct KeyHeader {
     cipher: String,
     kind: String,
     public: Vec<u8>,
 }
 
-impl Head {
+impl KeyHeader {
     fn of(text: &str) -> Option<Self> {
         let body = text.trim().strip_prefix(FIRST_LINE)?.strip_suffix(LAST_LINE)?;
         let body: String = body.split_whitespace().collect();

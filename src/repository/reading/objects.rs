@@ -3,10 +3,10 @@
 
 use std::ops::ControlFlow;
 
-use super::failure::classify;
-use super::limits::Effort;
-use super::mirror::Mirror;
-use super::{CommitId, RepositoryError};
+use crate::repository::git::failure::classify;
+use crate::repository::git::limits::Effort;
+use crate::repository::mirror::Mirror;
+use crate::repository::{CommitId, RepositoryError};
 
 /// Bytes of an object that are shown. By default no delivered file is longer (`max_file_bytes`).
 const LONGEST_OBJECT: usize = 32 * 1024 * 1024;
@@ -14,14 +14,14 @@ const LONGEST_OBJECT: usize = 32 * 1024 * 1024;
 /// A new or replaced object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Object<'a> {
-    pub kind: Kind,
+    pub kind: ObjectKind,
     /// Path in the tree; empty for a commit and for the root folder.
     pub path: &'a str,
     pub content: &'a [u8],
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum ObjectKind {
     Commit,
     File,
     /// The content is git's tree format: mode, name and raw id of each entry.
@@ -89,7 +89,7 @@ impl Mirror {
             return Ok(());
         }
         let what = "reading what the commits bring along";
-        let mut reading = Reading::default();
+        let mut reading = BatchReader::default();
         let ended = self
             .git(what)
             .with(Effort::Transfer, self.config())
@@ -115,21 +115,21 @@ impl Mirror {
 
 /// Parses the output of `git cat-file --batch`: a line, the content and a line break per object.
 #[derive(Default)]
-pub struct Reading {
+pub struct BatchReader {
     line: Vec<u8>,
-    object: Option<Entry>,
+    object: Option<PartialObject>,
 }
 
-struct Entry {
+struct PartialObject {
     /// `None` for an object that is not shown.
-    kind: Option<Kind>,
+    kind: Option<ObjectKind>,
     path: String,
     /// Bytes still to come, including the final line break.
     left: usize,
     content: Vec<u8>,
 }
 
-impl Reading {
+impl BatchReader {
     /// Takes the next chunk of output, and calls `look` with each object that it completes.
     pub fn take(&mut self, chunk: &[u8], look: &mut impl FnMut(Object<'_>)) {
         let mut bytes = chunk;
@@ -176,16 +176,16 @@ impl Reading {
 }
 
 /// Parses `blob 12 path`; `None` for `... missing`, which has no content.
-fn entry(line: &[u8]) -> Option<Entry> {
+fn entry(line: &[u8]) -> Option<PartialObject> {
     let mut fields = line.splitn(3, |byte| *byte == b' ');
     let kind = fields.next()?;
     let size: usize = std::str::from_utf8(fields.next()?).ok()?.parse().ok()?;
     let path = fields.next().unwrap_or_default();
-    Some(Entry {
+    Some(PartialObject {
         kind: match kind {
-            b"commit" => Some(Kind::Commit),
-            b"blob" => Some(Kind::File),
-            b"tree" => Some(Kind::Folder),
+            b"commit" => Some(ObjectKind::Commit),
+            b"blob" => Some(ObjectKind::File),
+            b"tree" => Some(ObjectKind::Folder),
             _ => None,
         },
         path: String::from_utf8_lossy(path).into_owned(),
@@ -201,9 +201,9 @@ mod tests {
 
     const PRINTED: &[u8] = b"commit 3 \nabc\ntree 2 \n\0\n\nblob 0 empty\n\nblob 4 a b.txt\n1\n2\n\n";
 
-    fn read(chunks: &[&[u8]]) -> (Vec<(Kind, String, Vec<u8>)>, bool) {
+    fn read(chunks: &[&[u8]]) -> (Vec<(ObjectKind, String, Vec<u8>)>, bool) {
         let mut seen = Vec::new();
-        let mut reading = Reading::default();
+        let mut reading = BatchReader::default();
         for chunk in chunks {
             reading.take(chunk, &mut |object: Object<'_>| {
                 seen.push((object.kind, object.path.to_owned(), object.content.to_owned()));
@@ -216,10 +216,10 @@ mod tests {
     fn commits_folders_and_files_are_shown_whole() {
         let shown = |kind, path: &str, content: &[u8]| (kind, path.to_owned(), content.to_owned());
         let expected = vec![
-            shown(Kind::Commit, "", b"abc"),
-            shown(Kind::Folder, "", b"\0\n"),
-            shown(Kind::File, "empty", b""),
-            shown(Kind::File, "a b.txt", b"1\n2\n"),
+            shown(ObjectKind::Commit, "", b"abc"),
+            shown(ObjectKind::Folder, "", b"\0\n"),
+            shown(ObjectKind::File, "empty", b""),
+            shown(ObjectKind::File, "a b.txt", b"1\n2\n"),
         ];
         assert_eq!(read(&[PRINTED]), (expected, true));
         assert!(!read(&[&PRINTED[..PRINTED.len() - 1]]).1);

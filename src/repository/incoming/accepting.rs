@@ -1,36 +1,22 @@
-//! Receives commits from a container into a quarantine, and accepts them into the mirror.
+//! Judges what was received, and accepts it into the mirror.
 //!
 //! Only accepted commits reach the mirror: they are packed afresh, so that objects nobody asked for
 //! are deleted with the quarantine.
 
 use std::collections::HashMap;
-use std::io::Cursor;
 use std::ops::ControlFlow;
-use std::time::Duration;
 
-use tokio::io::{AsyncRead, AsyncReadExt};
-use tokio::time::timeout;
-
-use super::git::{Fed, Git};
-use super::judge::{Change, Kind, MAX_LINK, changes, judge_link, or_nothing, shown};
-use super::limits::{Effort, largest_allocation};
-use super::lock;
-use super::mirror::{Mirror, accepted_ref, wip_ref};
-use super::quarantine::Quarantine;
-use super::rewrite::{Link, Writer};
-use super::signing::SigningKey;
-use super::{CommitId, RepositoryError};
+use crate::repository::commit::rewrite::{CommitWriter, NewCommit};
+use crate::repository::commit::signing::SigningKey;
+use crate::repository::git::limits::Effort;
+use crate::repository::incoming::judge::{ChangedPath, MAX_LINK, PathKind, changes, judge_link, or_nothing, shown};
+use crate::repository::incoming::receiving::Incoming;
+use crate::repository::mirror::{accepted_ref, wip_ref};
+use crate::repository::{CommitId, RepositoryError};
 
 /// A result with more commits is squashed into one: nobody reviews them one by one.
 const MAX_COMMITS: usize = 500;
 const MAX_CHANGED_FILES: usize = 20_000;
-
-/// New objects in quarantine. Dropping it deletes them.
-#[derive(Debug)]
-pub struct Incoming {
-    mirror: Mirror,
-    quarantine: Quarantine,
-}
 
 /// The commits that were accepted into the mirror. [`Mirror::pushable`] looks them up there before
 /// a push.
@@ -53,87 +39,6 @@ pub struct Acceptance {
     pub run: String,
 }
 
-impl Mirror {
-    /// Receives a pack of new objects from a container into a quarantine beside the mirror's
-    /// objects, with a size limit and `fsck`. An empty stream means that there is nothing new.
-    pub async fn receive(&self, mut pack: impl AsyncRead + Send + Unpin) -> Result<Incoming, RepositoryError> {
-        let quarantine = Quarantine::make(self.path()).map_err(|error| lock::at(self.path(), &error))?;
-        let incoming = Incoming {
-            mirror: self.clone(),
-            quarantine,
-        };
-        let what = "taking the commits back from the container";
-        let broken = |error: &std::io::Error| RepositoryError::Unavailable {
-            what: what.to_owned(),
-            reason: format!("the stream broke off: {error}"),
-        };
-        let mut first = vec![0; 4096];
-        // A container that sends nothing must not hold the run for ever; git's time limit begins
-        // with the first byte.
-        let patience = Duration::from_secs(self.config().timeout_seconds);
-        let length = timeout(patience, pack.read(&mut first))
-            .await
-            .map_err(|_| {
-                RepositoryError::Unacceptable(format!("the container sent nothing for {} seconds", patience.as_secs()))
-            })?
-            .map_err(|error| broken(&error))?;
-        if length == 0 {
-            return Ok(incoming);
-        }
-        first.truncate(length);
-        let limit = self.config().max_incoming_bytes;
-        let mut whole = Cursor::new(first).chain(pack);
-        let ended = incoming
-            .git(what)
-            .with(Effort::Receive, self.config())
-            // Each thread would build its own objects in memory concurrently.
-            .args(["-c", "pack.threads=1"])
-            .env("GIT_ALLOC_LIMIT", largest_allocation(self.config()).to_string())
-            .args(["index-pack", "--stdin", "--fix-thin", "--strict"])
-            .arg(format!("--max-input-size={limit}"))
-            .stream(&mut whole, limit)
-            .each(|_| ControlFlow::Continue(()))
-            .await
-            .map_err(|error| match error {
-                // A retry, as with a forge, would let a slow container hold its run for a day.
-                RepositoryError::Unavailable { reason, .. } => {
-                    RepositoryError::Unacceptable(format!("the container was too slow in sending them: {reason}"))
-                }
-                other => other,
-            })?;
-        let too_much = ended.complaint.contains("exceeds maximum allowed size");
-        match ended.fed {
-            Fed::Broken(error) => Err(broken(&error)),
-            Fed::TooMuch => Err(over(limit)),
-            Fed::Whole if too_much => Err(over(limit)),
-            Fed::Whole if ended.code == Some(0) => Ok(incoming),
-            Fed::Whole if is_too_large(&ended.complaint) => Err(RepositoryError::Unacceptable(format!(
-                "one of their objects takes more memory than a file of {} bytes needs (`max_file_bytes`)",
-                self.config().max_file_bytes
-            ))),
-            Fed::Whole if ended.complaint.contains("No space left") => Err(RepositoryError::Unexpected {
-                what: what.to_owned(),
-                reason: "the disk is full".to_owned(),
-            }),
-            Fed::Whole => Err(RepositoryError::Unacceptable(format!(
-                "git found faults: {}",
-                ended.complaint.trim()
-            ))),
-        }
-    }
-}
-
-/// True if git refused, or was refused, the memory for an object.
-fn is_too_large(complaint: &str) -> bool {
-    ["over limit", "out of memory", "Out of memory", "too large for"]
-        .iter()
-        .any(|words| complaint.contains(words))
-}
-
-fn over(limit: u64) -> RepositoryError {
-    RepositoryError::Unacceptable(format!("they have more than {limit} bytes (`max_incoming_bytes`)"))
-}
-
 impl Incoming {
     /// Judges `base..head` (paths, modes, sizes, submodules), rewrites each commit with the
     /// configured author, its own date and the trailer (the same input gives the same ids), moves
@@ -144,7 +49,7 @@ impl Incoming {
         let base = acceptance.base.as_ref();
         let (links, files_changed) = self.judged(acceptance).await?;
         let git = |what: &str| self.git(what);
-        let writer = Writer {
+        let writer = CommitWriter {
             git: &git,
             config: self.mirror.config(),
             key: SigningKey::of(self.mirror.config())?,
@@ -175,13 +80,9 @@ impl Incoming {
         Ok(acceptance.head.clone())
     }
 
-    fn git<'a>(&self, what: &str) -> Git<'a> {
-        self.quarantine.within(self.mirror.git(what))
-    }
-
     /// Judges all new commits. Returns them, parents first, or `None` if they must be squashed; and
     /// the number of files that differ in all.
-    async fn judged(&self, acceptance: &Acceptance) -> Result<(Option<Vec<Link>>, usize), RepositoryError> {
+    async fn judged(&self, acceptance: &Acceptance) -> Result<(Option<Vec<NewCommit>>, usize), RepositoryError> {
         let (base, head) = (acceptance.base.as_ref(), &acceptance.head);
         self.commit_is_there(head).await?;
         let links = self.new_commits(base, head).await?;
@@ -219,7 +120,7 @@ impl Incoming {
         &self,
         base: Option<&CommitId>,
         head: &CommitId,
-    ) -> Result<Option<Vec<Link>>, RepositoryError> {
+    ) -> Result<Option<Vec<NewCommit>>, RepositoryError> {
         if let Some(base) = base {
             let descends = self
                 .git("looking for the base")
@@ -239,7 +140,7 @@ impl Incoming {
             .args(base.map(CommitId::as_str))
             .text()
             .await?;
-        let links: Option<Vec<Link>> = listed.lines().map(link).collect();
+        let links: Option<Vec<NewCommit>> = listed.lines().map(link).collect();
         Ok(links.filter(|links| links.len() <= MAX_COMMITS))
     }
 
@@ -248,7 +149,7 @@ impl Incoming {
         &self,
         from: &CommitId,
         to: &CommitId,
-        seen: &mut HashMap<String, Change>,
+        seen: &mut HashMap<String, ChangedPath>,
     ) -> Result<usize, RepositoryError> {
         let mut raw = Vec::new();
         let too_many = || RepositoryError::Unacceptable(format!("they change more than {MAX_CHANGED_FILES} files"));
@@ -284,8 +185,8 @@ impl Incoming {
         let (changes, total) = changes(&raw).map_err(RepositoryError::Unacceptable)?;
         // A link is judged relative to its path, so the same target is judged again at each path.
         seen.extend(changes.into_iter().map(|change| match change.kind {
-            Kind::File => (change.id.clone(), change),
-            Kind::Link => (format!("{} {}", change.id, shown(&change.path)), change),
+            PathKind::File => (change.id.clone(), change),
+            PathKind::Link => (format!("{} {}", change.id, shown(&change.path)), change),
         }));
         if total > MAX_CHANGED_FILES || seen.len() > MAX_CHANGED_FILES {
             return Err(too_many());
@@ -294,8 +195,8 @@ impl Incoming {
     }
 
     /// Judges the sizes of all files and the targets of all links.
-    async fn judge_contents(&self, seen: &HashMap<String, Change>) -> Result<(), RepositoryError> {
-        let changes: Vec<&Change> = seen.values().collect();
+    async fn judge_contents(&self, seen: &HashMap<String, ChangedPath>) -> Result<(), RepositoryError> {
+        let changes: Vec<&ChangedPath> = seen.values().collect();
         let wanted = changes
             .iter()
             .map(|change| change.id.as_str())
@@ -315,8 +216,8 @@ impl Incoming {
                 return Err(RepositoryError::Unacceptable(format!("{path}: its content is missing")));
             };
             let (limit, of_what) = match change.kind {
-                Kind::File => (max_file_bytes, "`max_file_bytes`"),
-                Kind::Link => (MAX_LINK, "a symbolic link's target"),
+                PathKind::File => (max_file_bytes, "`max_file_bytes`"),
+                PathKind::Link => (MAX_LINK, "a symbolic link's target"),
             };
             if size > limit {
                 return Err(RepositoryError::Unacceptable(format!(
@@ -324,7 +225,7 @@ impl Incoming {
                 )));
             }
         }
-        for change in changes.iter().filter(|change| change.kind == Kind::Link) {
+        for change in changes.iter().filter(|change| change.kind == PathKind::Link) {
             let target = self
                 .git("reading a link")
                 .args(["cat-file", "blob", &change.id])
@@ -357,9 +258,9 @@ impl Incoming {
 }
 
 /// Parses `commit parent parent...`.
-fn link(line: &str) -> Option<Link> {
+fn link(line: &str) -> Option<NewCommit> {
     let mut ids = line.split(' ').map(|id| id.parse().ok());
-    Some(Link {
+    Some(NewCommit {
         commit: ids.next()??,
         parents: ids.collect::<Option<_>>()?,
     })

@@ -3,7 +3,7 @@
 //! The rules protect every machine that will check the commit out, not only this one: names that
 //! are harmless here are `.git` on a Mac or on Windows.
 
-use super::CommitId;
+use crate::repository::CommitId;
 
 pub const MAX_DEPTH: usize = 100;
 const MAX_NAME: usize = 255;
@@ -12,22 +12,22 @@ pub const MAX_LINK: u64 = 4095;
 
 /// A path that a commit adds or changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Change {
+pub struct ChangedPath {
     pub path: Vec<u8>,
-    pub kind: Kind,
+    pub kind: PathKind,
     /// The object's id.
     pub id: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum PathKind {
     File,
     Link,
 }
 
 /// Parses git's raw difference (`diff-tree -r -z --raw`) and judges each new path and mode. Returns
 /// the added and changed paths, and the number of paths that differ in all.
-pub fn changes(raw: &[u8]) -> Result<(Vec<Change>, usize), String> {
+pub fn changes(raw: &[u8]) -> Result<(Vec<ChangedPath>, usize), String> {
     let mut changes = Vec::new();
     let mut total = 0;
     let mut fields = raw.split(|byte| *byte == 0);
@@ -51,7 +51,7 @@ pub fn changes(raw: &[u8]) -> Result<(Vec<Change>, usize), String> {
         }
         let kind = kind(mode).map_err(|reason| format!("{}: {reason}", shown(path)))?;
         judge_path(path).map_err(|reason| format!("{}: {reason}", shown(path)))?;
-        changes.push(Change {
+        changes.push(ChangedPath {
             path: path.to_owned(),
             kind,
             id: id.to_owned(),
@@ -60,10 +60,10 @@ pub fn changes(raw: &[u8]) -> Result<(Vec<Change>, usize), String> {
     Ok((changes, total))
 }
 
-fn kind(mode: &str) -> Result<Kind, &'static str> {
+fn kind(mode: &str) -> Result<PathKind, &'static str> {
     match mode {
-        "100644" | "100755" => Ok(Kind::File),
-        "120000" => Ok(Kind::Link),
+        "100644" | "100755" => Ok(PathKind::File),
+        "120000" => Ok(PathKind::Link),
         "160000" => Err("submodules may not be added or changed"),
         _ => Err("only files, executable files and symbolic links are allowed"),
     }

@@ -10,10 +10,13 @@ use std::path::{Path, PathBuf};
 
 use uuid::Uuid;
 
-use super::git::Git;
+use crate::repository::RepositoryError;
+use crate::repository::git::command::Git;
+use crate::repository::git::lock;
+use crate::repository::mirror::Mirror;
 
 #[derive(Debug)]
-pub(super) struct Quarantine {
+pub(in crate::repository) struct Quarantine {
     path: PathBuf,
     mirror: PathBuf,
     lock_path: PathBuf,
@@ -21,7 +24,7 @@ pub(super) struct Quarantine {
 }
 
 impl Quarantine {
-    pub(super) fn make(mirror: &Path) -> io::Result<Self> {
+    pub(in crate::repository) fn make(mirror: &Path) -> io::Result<Self> {
         let folder = mirror.join("quarantine");
         std::fs::create_dir_all(&folder)?;
         let id = Uuid::now_v7().to_string();
@@ -42,7 +45,7 @@ impl Quarantine {
 
     /// Lets git write here and read from the mirror as well. Its temporary files, such as a commit
     /// to be signed, are here too and are removed with the rest.
-    pub(super) fn within<'a>(&self, git: Git<'a>) -> Git<'a> {
+    pub(in crate::repository) fn within<'a>(&self, git: Git<'a>) -> Git<'a> {
         git.env("GIT_OBJECT_DIRECTORY", &self.path)
             .env("TMPDIR", &self.path)
             .env(
@@ -61,7 +64,7 @@ impl Drop for Quarantine {
 }
 
 /// Quotes a folder for git's list of alternates: a path may contain the separator.
-pub(super) fn alternate(path: &Path) -> std::ffi::OsString {
+pub(in crate::repository) fn alternate(path: &Path) -> std::ffi::OsString {
     use std::os::unix::ffi::{OsStrExt, OsStringExt};
     let mut quoted = vec![b'"'];
     for byte in path.as_os_str().as_bytes() {
@@ -75,8 +78,21 @@ pub(super) fn alternate(path: &Path) -> std::ffi::OsString {
     std::ffi::OsString::from_vec(quoted)
 }
 
-/// Removes what killed processes left in a mirror. The caller holds the mirror's lock.
-pub(super) fn clear_up(mirror: &Path) -> io::Result<()> {
+impl Mirror {
+    /// Removes what killed processes left. The caller holds the lock, so nobody fetches or changes
+    /// refs.
+    pub(in crate::repository) async fn clear_up(&self) -> Result<(), RepositoryError> {
+        let path = self.path().clone();
+        let swept = tokio::task::spawn_blocking(move || remove_leftovers(&path)).await;
+        match swept {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(error)) => Err(lock::at(self.path(), &error)),
+            Err(error) => Err(lock::at(self.path(), &std::io::Error::other(error))),
+        }
+    }
+}
+
+fn remove_leftovers(mirror: &Path) -> io::Result<()> {
     for name in ["HEAD.lock", "packed-refs.lock", "config.lock", "shallow.lock"] {
         remove_if_there(&mirror.join(name))?;
     }

@@ -5,15 +5,15 @@
 
 use std::collections::HashMap;
 
-use super::git::Git;
-use super::message::delivered;
-use super::mirror::{Mirror, accepted_ref};
-use super::signing::SigningKey;
-use super::{CommitId, Config, RepositoryError};
+use crate::repository::commit::message::delivered;
+use crate::repository::commit::signing::SigningKey;
+use crate::repository::git::command::Git;
+use crate::repository::mirror::{Mirror, accepted_ref};
+use crate::repository::{CommitId, Config, RepositoryError};
 
 /// The parts of a container's commit that the rewritten one keeps.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Original {
+pub(in crate::repository) struct ReceivedCommit {
     tree: String,
     /// Seconds since 1970 and time zone, in git's format.
     date: String,
@@ -22,23 +22,27 @@ pub(super) struct Original {
 
 /// A new commit of the container and its parents.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Link {
-    pub(super) commit: CommitId,
-    pub(super) parents: Vec<CommitId>,
+pub(in crate::repository) struct NewCommit {
+    pub(in crate::repository) commit: CommitId,
+    pub(in crate::repository) parents: Vec<CommitId>,
 }
 
 /// Writes commits, with the author, key and trailer of a run.
-pub(super) struct Writer<'a> {
-    pub(super) git: &'a (dyn Fn(&str) -> Git<'static> + Send + Sync),
-    pub(super) config: &'a Config,
-    pub(super) key: Option<SigningKey>,
-    pub(super) run: &'a str,
+pub(in crate::repository) struct CommitWriter<'a> {
+    pub(in crate::repository) git: &'a (dyn Fn(&str) -> Git<'static> + Send + Sync),
+    pub(in crate::repository) config: &'a Config,
+    pub(in crate::repository) key: Option<SigningKey>,
+    pub(in crate::repository) run: &'a str,
 }
 
-impl Writer<'_> {
+impl CommitWriter<'_> {
     /// Rewrites a chain of commits, parents first, without those that change nothing; returns the
     /// new id of `head` and how many were written.
-    pub(super) async fn chain(&self, links: &[Link], head: &CommitId) -> Result<(CommitId, usize), RepositoryError> {
+    pub(in crate::repository) async fn chain(
+        &self,
+        links: &[NewCommit],
+        head: &CommitId,
+    ) -> Result<(CommitId, usize), RepositoryError> {
         let mut ours: HashMap<&CommitId, (CommitId, String)> = HashMap::new();
         let mut written = 0;
         for link in links {
@@ -62,7 +66,7 @@ impl Writer<'_> {
     }
 
     /// Writes one commit with the tree of `head` and another message on top of `base`.
-    pub(super) async fn as_one(
+    pub(in crate::repository) async fn as_one(
         &self,
         base: &CommitId,
         head: &CommitId,
@@ -73,12 +77,12 @@ impl Writer<'_> {
             return Ok(base.clone());
         }
         let message = message.to_owned();
-        self.write(&Original { message, ..original }, std::slice::from_ref(base))
+        self.write(&ReceivedCommit { message, ..original }, std::slice::from_ref(base))
             .await
     }
 
     /// Writes one commit with the tree and message of `head` on top of `base`.
-    pub(super) async fn squashed(
+    pub(in crate::repository) async fn squashed(
         &self,
         base: Option<&CommitId>,
         head: &CommitId,
@@ -95,7 +99,7 @@ impl Writer<'_> {
         Ok((id, 1))
     }
 
-    async fn original(&self, commit: &CommitId) -> Result<Original, RepositoryError> {
+    async fn original(&self, commit: &CommitId) -> Result<ReceivedCommit, RepositoryError> {
         let raw = (self.git)("reading a commit")
             .args(["cat-file", "commit", commit.as_str()])
             .bytes()
@@ -111,7 +115,7 @@ impl Writer<'_> {
             .await
     }
 
-    async fn write(&self, original: &Original, parents: &[CommitId]) -> Result<CommitId, RepositoryError> {
+    async fn write(&self, original: &ReceivedCommit, parents: &[CommitId]) -> Result<CommitId, RepositoryError> {
         let git = match &self.key {
             None => (self.git)("writing a commit").arg("commit-tree"),
             Some(key) => key
@@ -153,7 +157,7 @@ impl Mirror {
         run: &str,
     ) -> Result<CommitId, RepositoryError> {
         let git = |what: &str| self.git(what);
-        let writer = Writer {
+        let writer = CommitWriter {
             git: &git,
             config: self.config(),
             key: SigningKey::of(self.config())?,
@@ -167,10 +171,10 @@ impl Mirror {
 }
 
 /// Parses a commit object.
-fn original(raw: &str) -> Option<Original> {
+fn original(raw: &str) -> Option<ReceivedCommit> {
     let (head, message) = raw.split_once("\n\n").unwrap_or((raw, ""));
     let field = |name: &str| head.lines().find_map(|line| line.strip_prefix(name));
-    Some(Original {
+    Some(ReceivedCommit {
         tree: field("tree ")?.to_owned(),
         date: date(field("author ")?),
         message: message.to_owned(),
@@ -216,7 +220,7 @@ mod tests {
         let raw = "tree abc\nparent def\nauthor A <a@b> 5 +0000\ncommitter A <a@b> 6 +0000\n\nGreet\n\nBecause\n";
         assert_eq!(
             original(raw),
-            Some(Original {
+            Some(ReceivedCommit {
                 tree: "abc".to_owned(),
                 date: "@5 +0000".to_owned(),
                 message: "Greet\n\nBecause\n".to_owned(),

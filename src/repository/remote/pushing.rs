@@ -1,8 +1,9 @@
 //! Pushes accepted commits, each only to the repository that it was accepted for.
 
-use super::address::{Address, Login};
-use super::mirror::Mirror;
-use super::{CommitId, RepositoryError};
+use crate::repository::git::address::{Address, Login};
+use crate::repository::git::limits::Effort;
+use crate::repository::mirror::Mirror;
+use crate::repository::{CommitId, RepositoryError, branch_name};
 
 /// An accepted commit that can be pushed to one repository and no other.
 ///
@@ -17,6 +18,50 @@ pub struct Pushable {
 }
 
 impl Mirror {
+    /// Deletes `branch` of the mirror's own remote if it is still at `commit`; fails with `Moved`
+    /// if it is elsewhere or gone.
+    pub async fn delete(&self, login: Option<&Login>, commit: &CommitId, branch: &str) -> Result<(), RepositoryError> {
+        let address = self.own_address()?;
+        self.push_as(address, login, &format!(":{branch}"), Some(commit)).await
+    }
+
+    /// Pushes `what`, which is `id:branch`; without an id the branch is deleted.
+    async fn push_as(
+        &self,
+        address: &Address,
+        login: Option<&Login>,
+        what: &str,
+        expected: Option<&CommitId>,
+    ) -> Result<(), RepositoryError> {
+        let (id, branch) = what.split_once(':').unwrap_or(("", what));
+        let branch = branch_name(branch)?;
+        let lease = expected.map(|commit| format!("--force-with-lease=refs/heads/{branch}:{commit}"));
+        let push = || {
+            self.retried(login, || {
+                let intention = format!("pushing to {branch} of {}", address.url());
+                let git = address.reach(self.git(intention).with(Effort::Transfer, self.config()), login);
+                Ok(git
+                    .args([
+                        "push",
+                        "--porcelain",
+                        "--no-verify",
+                        "--no-follow-tags",
+                        "--no-recurse-submodules",
+                    ])
+                    .args(&lease)
+                    .args(["--", address.url()])
+                    .arg(format!("{id}:refs/heads/{branch}")))
+            })
+        };
+        match push().await {
+            // If the response was lost, git's HTTP client repeats the push, which meets the branch
+            // that the first one made. Another push reads the branch again and finds nothing to do,
+            // or that it really moved.
+            Err(RepositoryError::Moved { .. }) => push().await,
+            ended => ended,
+        }
+    }
+
     /// Returns `commit` for pushing to this mirror's repository, if it is the accepted result of
     /// `run` or an ancestor of it. Checks the mirror each time: an id from the store is not
     /// trusted.

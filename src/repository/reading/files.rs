@@ -2,13 +2,13 @@
 
 use std::ops::ControlFlow;
 
-use super::failure::classify;
-use super::mirror::Mirror;
-use super::{CommitId, NotACommitId, RepositoryError};
+use crate::repository::git::failure::classify;
+use crate::repository::mirror::Mirror;
+use crate::repository::{CommitId, NotACommitId, RepositoryError};
 
 /// An entry of a commit's tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
+pub struct TreeEntry {
     /// The path; a name that is not UTF-8 has replacement characters.
     pub path: String,
     /// The id of the content.
@@ -20,14 +20,14 @@ pub struct Entry {
 
 /// A file that differs between two commits.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Changed {
-    pub how: How,
+pub struct ChangedFile {
+    pub how: ChangeKind,
     pub path: String,
 }
 
 /// How a file differs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum How {
+pub enum ChangeKind {
     Created,
     Deleted,
     Changed,
@@ -35,7 +35,7 @@ pub enum How {
 
 impl Mirror {
     /// Returns at most `limit` files of a commit, and whether there are more.
-    pub async fn files(&self, commit: &CommitId, limit: usize) -> Result<(Vec<Entry>, bool), RepositoryError> {
+    pub async fn files(&self, commit: &CommitId, limit: usize) -> Result<(Vec<TreeEntry>, bool), RepositoryError> {
         let mut files = Vec::new();
         let git = self.git(format!("listing the files of {commit}")).args([
             "ls-tree",
@@ -110,7 +110,7 @@ impl Mirror {
 
     /// Returns the files that differ between two commits, in order; a renamed file counts as
     /// deleted and created.
-    pub async fn changed(&self, from: &CommitId, to: &CommitId) -> Result<Vec<Changed>, RepositoryError> {
+    pub async fn changed(&self, from: &CommitId, to: &CommitId) -> Result<Vec<ChangedFile>, RepositoryError> {
         let listed = self
             .git(format!("comparing {from} with {to}"))
             .args(["diff-tree", "-r", "-z", "--name-status", "--no-renames"])
@@ -122,11 +122,11 @@ impl Mirror {
         let mut changed = Vec::new();
         while let (Some(status), Some(path)) = (fields.next(), fields.next()) {
             let how = match status {
-                "A" => How::Created,
-                "D" => How::Deleted,
-                _ => How::Changed,
+                "A" => ChangeKind::Created,
+                "D" => ChangeKind::Deleted,
+                _ => ChangeKind::Changed,
             };
-            changed.push(Changed {
+            changed.push(ChangedFile {
                 how,
                 path: path.to_owned(),
             });
@@ -170,13 +170,13 @@ impl Mirror {
 }
 
 /// Parses `mode type id size<TAB>path`; `None` unless it is a file.
-fn entry(line: &[u8]) -> Option<Entry> {
+fn entry(line: &[u8]) -> Option<TreeEntry> {
     let tab = line.iter().position(|byte| *byte == b'\t')?;
     let head = std::str::from_utf8(&line[..tab]).ok()?;
     let mut fields = head.split_whitespace();
     let (mode, kind, object, size) = (fields.next()?, fields.next()?, fields.next()?, fields.next()?);
     (kind == "blob").then_some(())?;
-    Some(Entry {
+    Some(TreeEntry {
         path: String::from_utf8_lossy(&line[tab + 1..]).into_owned(),
         object: object.to_owned(),
         size: size.parse().ok()?,
@@ -186,7 +186,7 @@ fn entry(line: &[u8]) -> Option<Entry> {
 
 /// Calls `take` with each separated part of git's output; returns whether `take` broke early.
 async fn split(
-    git: super::git::Git<'_>,
+    git: crate::repository::git::command::Git<'_>,
     separator: u8,
     mut take: impl FnMut(&[u8]) -> ControlFlow<()> + Send,
 ) -> Result<bool, RepositoryError> {

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::CommitId;
+use crate::repository::CommitId;
 
 /// The existing history of a folder.
 pub(super) struct History {

@@ -9,11 +9,11 @@ use tokio::io::{AsyncRead, ReadBuf};
 use tokio::process::{Child, ChildStdout};
 use tokio::time::{Sleep, sleep, timeout};
 
-use super::git::{feed, tail};
-use super::group::Group;
-use super::limits::Effort;
-use super::mirror::Mirror;
-use super::{CommitId, RepositoryError};
+use crate::repository::git::command::{feed, tail};
+use crate::repository::git::limits::Effort;
+use crate::repository::git::process_group::ProcessGroup;
+use crate::repository::mirror::Mirror;
+use crate::repository::{CommitId, RepositoryError};
 
 impl Mirror {
     /// Returns a reader of a pack with everything reachable from `tips`, for `git index-pack
@@ -32,7 +32,7 @@ impl Mirror {
         // its exit code reports it.
         let _ = timeout(idle, feed(child.stdin.take(), input)).await;
         let stderr = child.stderr.take();
-        Ok(Box::new(Pack {
+        Ok(Box::new(PackStream {
             stdout: child.stdout.take(),
             end: Some(Box::pin(end(child, tail(stderr)))),
             group,
@@ -42,20 +42,20 @@ impl Mirror {
     }
 }
 
-type End = Pin<Box<dyn Future<Output = io::Result<()>> + Send>>;
+type GitEnd = Pin<Box<dyn Future<Output = io::Result<()>> + Send>>;
 
 /// A pack that git is writing. Dropping it kills git.
-struct Pack {
+struct PackStream {
     stdout: Option<ChildStdout>,
     /// Resolves to git's success or failure.
-    end: Option<End>,
-    group: Group,
+    end: Option<GitEnd>,
+    group: ProcessGroup,
     idle: Duration,
     /// The idle time-out, which runs only while the reader waits for git.
     patience: Option<Pin<Box<Sleep>>>,
 }
 
-impl AsyncRead for Pack {
+impl AsyncRead for PackStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -84,7 +84,7 @@ impl AsyncRead for Pack {
     }
 }
 
-impl Pack {
+impl PackStream {
     fn waited(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let idle = self.idle;
         let patience = self.patience.get_or_insert_with(|| Box::pin(sleep(idle)));

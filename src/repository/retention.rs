@@ -4,11 +4,11 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use super::address::file_name;
-use super::limits::Effort;
-use super::lock;
-use super::mirror::Mirror;
-use super::{Config, RepositoryError};
+use crate::repository::git::address::file_name;
+use crate::repository::git::limits::Effort;
+use crate::repository::git::lock;
+use crate::repository::mirror::Mirror;
+use crate::repository::{Config, RepositoryError};
 
 /// How deep mirrors lie: host, then groups within groups.
 const DEEPEST: usize = 24;

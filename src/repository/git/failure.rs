@@ -2,7 +2,7 @@
 //!
 //! Git distinguishes failures only by their text, which is matched here, in English (`LC_ALL=C`).
 
-use super::RepositoryError;
+use crate::repository::RepositoryError;
 
 /// Authentication failed.
 const UNKNOWN: [&str; 5] = [
@@ -65,15 +65,15 @@ const MOVED: [&str; 5] = [
 ];
 
 /// Returns the error for a git command that failed with `complaint`.
-pub(super) fn classify(what: &str, complaint: &str) -> RepositoryError {
+pub(in crate::repository) fn classify(what: &str, complaint: &str) -> RepositoryError {
     let what = what.to_owned();
     let reason = in_one_line(complaint);
     let said = complaint.to_lowercase();
     let says = |words: &[&str]| words.iter().any(|word| said.contains(word));
     // Checked before `MOVED`, whose words it contains too, but where a retry helps.
     if says(&IN_THE_WAY) {
-        let mend = "another branch has the new one's name up to a `/`, and git cannot have both: rename or delete it";
-        let reason = format!("{reason}; {mend}");
+        let remedy = "another branch has the new one's name up to a `/`, and git cannot have both: rename or delete it";
+        let reason = format!("{reason}; {remedy}");
         return RepositoryError::Refused { what, reason };
     }
     // A rejected push is checked before the rest: the forge may add any text of its own.
@@ -84,7 +84,7 @@ pub(super) fn classify(what: &str, complaint: &str) -> RepositoryError {
         let reason = format!("{reason}; the address has moved: configure the repository's present one");
         return RepositoryError::Refused { what, reason };
     }
-    let mends = [
+    let remedies = [
         (&UNKNOWN[..], "make a new token, and see that the configuration has it"),
         (
             &WORKFLOW,
@@ -100,8 +100,8 @@ pub(super) fn classify(what: &str, complaint: &str) -> RepositoryError {
             "see that the repository is there, and give the token's account the right to write to it",
         ),
     ];
-    if let Some((_, mend)) = mends.iter().find(|(words, _)| says(words)) {
-        let reason = format!("{reason}; {mend}");
+    if let Some((_, remedy)) = remedies.iter().find(|(words, _)| says(words)) {
+        let reason = format!("{reason}; {remedy}");
         return RepositoryError::Refused { what, reason };
     }
     if says(&UNAVAILABLE) {

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use secrecy::SecretString;
 use url::Url;
 
-use super::RepositoryError;
-use super::git::Git;
+use crate::repository::RepositoryError;
+use crate::repository::git::command::Git;
 
 /// User name and password for a forge.
 #[derive(Debug, Clone)]
@@ -26,7 +26,7 @@ pub struct Remote {
 
 /// A validated address: without credentials, and of a scheme that runs no other program.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Address {
+pub(in crate::repository) struct Address {
     url: String,
     /// `https://host/`, the only origin that gets the login; `None` for a local path.
     origin: Option<String>,
@@ -35,7 +35,7 @@ pub(super) struct Address {
 }
 
 impl Address {
-    pub(super) fn read(url: &str) -> Result<Self, RepositoryError> {
+    pub(in crate::repository) fn read(url: &str) -> Result<Self, RepositoryError> {
         let refuse = |reason: &str| RepositoryError::Unexpected {
             what: "the repository's address".to_owned(),
             reason: reason.to_owned(),
@@ -83,16 +83,16 @@ impl Address {
         })
     }
 
-    pub(super) fn url(&self) -> &str {
+    pub(in crate::repository) fn url(&self) -> &str {
         &self.url
     }
 
-    pub(super) fn place(&self) -> &Path {
+    pub(in crate::repository) fn place(&self) -> &Path {
         &self.place
     }
 
     /// Gives `git` access to this address.
-    pub(super) fn reach<'a>(&self, git: Git<'a>, login: Option<&Login>) -> Git<'a> {
+    pub(in crate::repository) fn reach<'a>(&self, git: Git<'a>, login: Option<&Login>) -> Git<'a> {
         match (&self.origin, login) {
             (Some(origin), Some(login)) => git.login(origin, &login.user, &login.password),
             (Some(_), None) => git,
@@ -103,7 +103,7 @@ impl Address {
 
 /// Encodes a path component as a file name that is neither special nor hidden; distinct components
 /// stay distinct.
-pub(super) fn file_name(part: &str) -> String {
+pub(in crate::repository) fn file_name(part: &str) -> String {
     let mut name = String::new();
     for byte in part.bytes() {
         let plain = byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_' || (byte == b'.' && !name.is_empty());

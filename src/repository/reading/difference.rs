@@ -5,9 +5,9 @@
 
 use std::ops::ControlFlow;
 
-use super::failure::classify;
-use super::mirror::Mirror;
-use super::{CommitId, RepositoryError};
+use crate::repository::git::failure::classify;
+use crate::repository::mirror::Mirror;
+use crate::repository::{CommitId, RepositoryError};
 
 impl Mirror {
     /// Returns the files that differ, each with the number of added and removed lines; 0 for a

@@ -20,11 +20,11 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, ChildStdin, Command};
 use tokio::time::timeout;
 
-use super::failure::classify;
-use super::group::Group;
-use super::hardening::{ENVIRONMENT, PASSED_ON, SETTINGS};
-use super::limits::{Effort, Limits};
-use super::{Config, RepositoryError};
+use crate::repository::git::failure::classify;
+use crate::repository::git::hardening::{ENVIRONMENT, PASSED_ON, SETTINGS};
+use crate::repository::git::limits::{Effort, Limits};
+use crate::repository::git::process_group::ProcessGroup;
+use crate::repository::{Config, RepositoryError};
 
 /// Oldest supported git: 2.31 introduced configuration in the environment (`GIT_CONFIG_COUNT`).
 const OLDEST: (u32, u32) = (2, 31);
@@ -32,7 +32,7 @@ const MAX_OUTPUT: usize = 64 * 1024 * 1024;
 const MAX_COMPLAINT: usize = 8 * 1024;
 
 /// A git command that is not started yet.
-pub(super) struct Git<'a> {
+pub(in crate::repository) struct Git<'a> {
     command: Command,
     what: String,
     limits: Limits,
@@ -54,7 +54,7 @@ enum Input<'a> {
 
 /// How writing the standard input ended.
 #[derive(Debug)]
-pub(super) enum Fed {
+pub(in crate::repository) enum InputEnd {
     Whole,
     /// The source had more than the limit.
     TooMuch,
@@ -63,12 +63,12 @@ pub(super) enum Fed {
 
 /// How a git command ended.
 #[derive(Debug)]
-pub(super) struct Ended {
-    pub(super) code: Option<i32>,
-    pub(super) complaint: String,
-    pub(super) fed: Fed,
+pub(in crate::repository) struct GitExit {
+    pub(in crate::repository) code: Option<i32>,
+    pub(in crate::repository) complaint: String,
+    pub(in crate::repository) fed: InputEnd,
     /// True if the reader stopped early and git was killed.
-    pub(super) was_cut: bool,
+    pub(in crate::repository) was_cut: bool,
 }
 
 /// Returns the version of the installed git; fails if it is too old.
@@ -92,7 +92,7 @@ impl<'a> Git<'a> {
         clippy::disallowed_methods,
         reason = "git is given PATH, proxies and the like of the worker's"
     )]
-    pub(super) fn new(config: &Config, what: impl Into<String>) -> Self {
+    pub(in crate::repository) fn new(config: &Config, what: impl Into<String>) -> Self {
         let mut command = Command::new("git");
         command.env_clear().envs(ENVIRONMENT).current_dir("/");
         for name in PASSED_ON {
@@ -113,64 +113,64 @@ impl<'a> Git<'a> {
     }
 
     /// Sets the limits for `effort`; the default are those of a look-up.
-    pub(super) fn with(mut self, effort: Effort, config: &Config) -> Self {
+    pub(in crate::repository) fn with(mut self, effort: Effort, config: &Config) -> Self {
         self.limits = effort.limits(config);
         self
     }
 
-    pub(super) fn what(&self) -> &str {
+    pub(in crate::repository) fn what(&self) -> &str {
         &self.what
     }
 
-    pub(super) fn directory(mut self, directory: &Path) -> Self {
+    pub(in crate::repository) fn directory(mut self, directory: &Path) -> Self {
         self.command.arg("--git-dir").arg(directory);
         self
     }
 
-    pub(super) fn current_directory(mut self, directory: &Path) -> Self {
+    pub(in crate::repository) fn current_directory(mut self, directory: &Path) -> Self {
         self.command.current_dir(directory);
         self
     }
 
-    pub(super) fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
+    pub(in crate::repository) fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
         self.command.arg(arg);
         self
     }
 
-    pub(super) fn args<Arg: AsRef<OsStr>>(mut self, args: impl IntoIterator<Item = Arg>) -> Self {
+    pub(in crate::repository) fn args<Arg: AsRef<OsStr>>(mut self, args: impl IntoIterator<Item = Arg>) -> Self {
         self.command.args(args);
         self
     }
 
     /// Wraps the command in another program. Arguments must be added before.
-    pub(super) fn started_by(mut self, wrap: impl FnOnce(&std::process::Command) -> Command) -> Self {
+    pub(in crate::repository) fn started_by(mut self, wrap: impl FnOnce(&std::process::Command) -> Command) -> Self {
         self.command = wrap(self.command.as_std());
         self
     }
 
-    pub(super) fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
+    pub(in crate::repository) fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
         self.command.env(name, value);
         self
     }
 
-    pub(super) fn input(mut self, bytes: impl Into<Vec<u8>>) -> Self {
+    pub(in crate::repository) fn input(mut self, bytes: impl Into<Vec<u8>>) -> Self {
         self.input = Input::Bytes(bytes.into());
         self
     }
 
-    pub(super) fn stream(mut self, source: &'a mut (dyn AsyncRead + Send + Unpin), limit: u64) -> Self {
+    pub(in crate::repository) fn stream(mut self, source: &'a mut (dyn AsyncRead + Send + Unpin), limit: u64) -> Self {
         self.input = Input::Stream { source, limit };
         self
     }
 
     /// Lets git keep `file` open, and with it a lock on it, even if it outlives this process.
-    pub(super) fn holding(mut self, file: File) -> Self {
+    pub(in crate::repository) fn holding(mut self, file: File) -> Self {
         self.input = Input::Held(file);
         self
     }
 
     /// Logs in at `origin` (`https://host/`) through this one process's environment.
-    pub(super) fn login(self, origin: &str, user: &str, password: &SecretString) -> Self {
+    pub(in crate::repository) fn login(self, origin: &str, user: &str, password: &SecretString) -> Self {
         let basic = STANDARD.encode(format!("{user}:{}", password.expose_secret()));
         let mut git = self
             .env("GIT_CONFIG_COUNT", "1")
@@ -181,7 +181,7 @@ impl<'a> Git<'a> {
     }
 
     /// Runs the command and returns its output of at most [`MAX_OUTPUT`]; fails unless it succeeds.
-    pub(super) async fn bytes(self) -> Result<Vec<u8>, RepositoryError> {
+    pub(in crate::repository) async fn bytes(self) -> Result<Vec<u8>, RepositoryError> {
         let what = self.what.clone();
         let mut output = Vec::new();
         let ended = self
@@ -206,13 +206,13 @@ impl<'a> Git<'a> {
     }
 
     /// Like [`Git::bytes`], as text without the line end.
-    pub(super) async fn text(self) -> Result<String, RepositoryError> {
+    pub(in crate::repository) async fn text(self) -> Result<String, RepositoryError> {
         let output = self.bytes().await?;
         Ok(String::from_utf8_lossy(&output).trim_end().to_owned())
     }
 
     /// Runs the command and returns true for exit code 0, false for 1; any other is an error.
-    pub(super) async fn answer(self) -> Result<bool, RepositoryError> {
+    pub(in crate::repository) async fn answer(self) -> Result<bool, RepositoryError> {
         let what = self.what.clone();
         let ended = self.each(|_| ControlFlow::Continue(())).await?;
         match ended.code {
@@ -224,10 +224,10 @@ impl<'a> Git<'a> {
 
     /// Runs the command and calls `take` with each chunk of its output, until the end or until
     /// `take` breaks. The output is not bounded.
-    pub(super) async fn each(
+    pub(in crate::repository) async fn each(
         self,
         take: impl FnMut(&[u8]) -> ControlFlow<()> + Send,
-    ) -> Result<Ended, RepositoryError> {
+    ) -> Result<GitExit, RepositoryError> {
         let (what, limits) = (self.what.clone(), self.limits);
         let hidden = self.hidden.clone();
         let lost = |error: &std::io::Error| RepositoryError::Unexpected {
@@ -245,7 +245,7 @@ impl<'a> Git<'a> {
             };
             let feeding = async {
                 let fed = feed(stdin, input).await;
-                if !matches!(fed, Fed::Whole) {
+                if !matches!(fed, InputEnd::Whole) {
                     end();
                 }
                 fed
@@ -263,7 +263,7 @@ impl<'a> Git<'a> {
                 Some(signal) if signal == Signal::XCPU.as_raw() => limits.used_up(),
                 _ => without(&complaint, &hidden),
             };
-            Ok::<_, std::io::Error>(Ended {
+            Ok::<_, std::io::Error>(GitExit {
                 code: status.code(),
                 complaint,
                 fed,
@@ -281,11 +281,11 @@ impl<'a> Git<'a> {
     }
 
     /// Starts the command. The caller reads its output and writes its input with [`feed`].
-    pub(super) fn start(mut self) -> Result<(Child, Group, Feed<'a>), RepositoryError> {
+    pub(in crate::repository) fn start(mut self) -> Result<(Child, ProcessGroup, PendingInput<'a>), RepositoryError> {
         let (stdin, feed) = match self.input {
-            Input::Nothing => (Stdio::null(), Feed(Input::Nothing)),
-            Input::Held(file) => (Stdio::from(file), Feed(Input::Nothing)),
-            input @ (Input::Bytes(_) | Input::Stream { .. }) => (Stdio::piped(), Feed(input)),
+            Input::Nothing => (Stdio::null(), PendingInput(Input::Nothing)),
+            Input::Held(file) => (Stdio::from(file), PendingInput(Input::Nothing)),
+            input @ (Input::Bytes(_) | Input::Stream { .. }) => (Stdio::piped(), PendingInput(input)),
         };
         let mut child = self
             .command
@@ -307,38 +307,38 @@ impl<'a> Git<'a> {
                 reason: format!("git cannot be limited in memory and time ({error}), so it is not run"),
             });
         }
-        Ok((child, Group::led_by(pid), feed))
+        Ok((child, ProcessGroup::led_by(pid), feed))
     }
 }
 
 /// The input of a started command.
-pub(super) struct Feed<'a>(Input<'a>);
+pub(in crate::repository) struct PendingInput<'a>(Input<'a>);
 
 /// Writes the input. It is no error if git stops reading; its exit code counts.
-pub(super) async fn feed(stdin: Option<ChildStdin>, feed: Feed<'_>) -> Fed {
-    let Some(mut stdin) = stdin else { return Fed::Whole };
+pub(in crate::repository) async fn feed(stdin: Option<ChildStdin>, feed: PendingInput<'_>) -> InputEnd {
+    let Some(mut stdin) = stdin else { return InputEnd::Whole };
     match feed.0 {
-        Input::Nothing | Input::Held(_) => Fed::Whole,
+        Input::Nothing | Input::Held(_) => InputEnd::Whole,
         Input::Bytes(bytes) => {
             let _ = stdin.write_all(&bytes).await;
-            Fed::Whole
+            InputEnd::Whole
         }
         Input::Stream { source, limit } => {
             let mut passed: u64 = 0;
             let mut chunk = vec![0; 64 * 1024];
             loop {
                 match source.read(&mut chunk).await {
-                    Ok(0) => return Fed::Whole,
+                    Ok(0) => return InputEnd::Whole,
                     Ok(length) => {
                         passed += length as u64;
                         if passed > limit {
-                            return Fed::TooMuch;
+                            return InputEnd::TooMuch;
                         }
                         if stdin.write_all(&chunk[..length]).await.is_err() {
-                            return Fed::Whole;
+                            return InputEnd::Whole;
                         }
                     }
-                    Err(error) => return Fed::Broken(error),
+                    Err(error) => return InputEnd::Broken(error),
                 }
             }
         }
@@ -364,7 +364,7 @@ async fn drain(
 }
 
 /// Reads to the end and keeps the last bytes: git prints the reason last.
-pub(super) async fn tail(output: Option<impl AsyncRead + Unpin>) -> String {
+pub(in crate::repository) async fn tail(output: Option<impl AsyncRead + Unpin>) -> String {
     let Some(mut output) = output else { return String::new() };
     let mut kept = Vec::new();
     let mut chunk = vec![0; 4096];

@@ -9,11 +9,11 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
 
-use super::Config;
+use crate::repository::Config;
 
 /// The kind of work of a command, which decides its limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Effort {
+pub(in crate::repository) enum Effort {
     /// Looks something up in a mirror: a name, a list, one file.
     LookUp,
     /// Fetches, pushes, packs or traverses the history.
@@ -24,13 +24,13 @@ pub(super) enum Effort {
 
 /// Limits of one git process and of each process that it starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Limits {
-    pub(super) time: Duration,
+pub(in crate::repository) struct Limits {
+    pub(in crate::repository) time: Duration,
     /// Processor time of all its threads.
-    pub(super) processor_seconds: u64,
+    pub(in crate::repository) processor_seconds: u64,
     /// Heap and stacks, not the address space: mapped packs take address space, but no memory of
     /// their own.
-    pub(super) memory: u64,
+    pub(in crate::repository) memory: u64,
 }
 
 /// A look-up that takes longer means a broken mirror.
@@ -48,7 +48,7 @@ const KILL_AFTER_SECONDS: u64 = 5;
 const SMALLEST_ALLOCATION: u64 = 128 * 1024 * 1024;
 
 impl Effort {
-    pub(super) fn limits(self, config: &Config) -> Limits {
+    pub(in crate::repository) fn limits(self, config: &Config) -> Limits {
         let whole = Duration::from_secs(config.timeout_seconds);
         match self {
             Self::LookUp => Limits {
@@ -73,19 +73,19 @@ impl Effort {
 /// Returns the largest allocation, in bytes, that git may make while it unpacks a container's pack.
 /// A few kilobytes can describe an object of gigabytes, which git would build before its size could
 /// be checked.
-pub(super) fn largest_allocation(config: &Config) -> u64 {
+pub(in crate::repository) fn largest_allocation(config: &Config) -> u64 {
     config.max_file_bytes.saturating_mul(2).max(SMALLEST_ALLOCATION)
 }
 
 impl Limits {
     /// Returns the message for a process that was killed at the limit of its processor time.
-    pub(super) fn used_up(self) -> String {
+    pub(in crate::repository) fn used_up(self) -> String {
         format!("git was ended after {} s of processor time", self.processor_seconds)
     }
 
     /// Applies the limits to a process that was just started. It is no error if that has ended
     /// already.
-    pub(super) fn put_on(self, pid: Pid) -> std::io::Result<()> {
+    pub(in crate::repository) fn put_on(self, pid: Pid) -> std::io::Result<()> {
         let limits = [
             (Resource::Data, self.memory),
             (Resource::Cpu, self.processor_seconds),

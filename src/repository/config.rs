@@ -1,0 +1,46 @@
+//! The section `git` of the configuration.
+
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::repository::protected_paths;
+
+/// Author and signing key of commits, limits of git, and protected files.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// Author and committer of delivered commits.
+    pub author_name: String,
+    pub author_email: String,
+    /// File with the SSH private key that signs delivered commits; if left out, they are not
+    /// signed.
+    pub signing_key_file: Option<PathBuf>,
+    /// Time limit of one git command.
+    pub timeout_seconds: u64,
+    /// Maximum bytes of new objects that are received from a container.
+    pub max_incoming_bytes: u64,
+    /// Maximum size of a single file in a delivered commit.
+    pub max_file_bytes: u64,
+    /// Files that are changed only with a person's approval: those that forges, editors and agents
+    /// run or obey, and those that rule this program.
+    pub protected_paths: Vec<String>,
+    /// Files that may be changed although `protected_paths` matches them.
+    pub unprotected_paths: Vec<String>,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            author_name: "coding-agent".to_owned(),
+            author_email: "coding-agent@localhost".to_owned(),
+            signing_key_file: None,
+            timeout_seconds: 900,
+            max_incoming_bytes: 512 * 1024 * 1024,
+            max_file_bytes: 20 * 1024 * 1024,
+            protected_paths: protected_paths::paths(),
+            unprotected_paths: protected_paths::exceptions(),
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! Errors of git, by who must act.
+
+/// An error of git. The variant says who must act.
+#[derive(Debug, thiserror::Error)]
+pub enum RepositoryError {
+    /// The operator: the credentials or their rights.
+    #[error("{what}: access refused: {reason}")]
+    Refused { what: String, reason: String },
+    /// Nobody; a retry may succeed: the host did not answer.
+    #[error("{what}: {reason}")]
+    Unavailable { what: String, reason: String },
+    /// The branch on the forge or the local folder changed meanwhile; nothing was overwritten.
+    #[error("{what}: it has changed meanwhile: {reason}")]
+    Moved { what: String, reason: String },
+    /// The container's commits break a rule; nothing of them was kept.
+    #[error("the commits from the container were refused: {0}")]
+    Unacceptable(String),
+    /// Any other error.
+    #[error("{what}: {reason}")]
+    Unexpected { what: String, reason: String },
+}

@@ -1,0 +1,11 @@
+//! Runs git: hardened, limited, and with its failures read.
+
+pub(in crate::repository) mod error; // who must act
+pub(in crate::repository) mod names; // commit ids and branch names
+pub(in crate::repository) mod failure; // reads git's messages
+mod hardening; // environment and settings of every git process
+pub(in crate::repository) mod limits; // time, processor time and memory
+pub(in crate::repository) mod process_group; // ends git with its children
+pub mod command; // a git process
+pub mod address; // where a repository is, and the login for it
+pub(in crate::repository) mod lock; // one process at a time on a mirror

@@ -1,0 +1,6 @@
+//! Reads commits in the mirror, without a checkout.
+
+pub mod files; // the files of a commit, and which of them changed
+mod difference; // differences for people and for digests
+pub mod objects; // the content of everything that commits add or replace
+pub mod search; // searches for a pattern

@@ -1,0 +1,102 @@
+//! Fetches over the network. A mirror reaches only the repository that it mirrors.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use crate::repository::git::address::{Address, Login, Remote};
+use crate::repository::git::limits::Effort;
+use crate::repository::git::lock;
+use crate::repository::mirror::Mirror;
+use crate::repository::{Config, RepositoryError};
+
+/// File in the folder `info` that marks a mirror as not only a fork's.
+const OWN: &str = "not-only-a-fork";
+
+impl Mirror {
+    /// Opens the mirror of `remote`, creates it if missing, and fetches all branches and tags,
+    /// pruned. Fetches of one repository exclude each other (a lock file that the kernel releases).
+    pub async fn fetch(config: &Config, state_dir: &Path, remote: &Remote) -> Result<Self, RepositoryError> {
+        {
+            let (mirror, _) = Self::of(config, state_dir, &remote.url)?;
+            let _lock = mirror.lock().await?;
+            mirror.make().await?;
+            mirror.mark_as_own().await?;
+        }
+        Self::fetch_anyones(config, state_dir, remote).await
+    }
+
+    /// Fetches without recording who needs the mirror.
+    pub(super) async fn fetch_anyones(
+        config: &Config,
+        state_dir: &Path,
+        remote: &Remote,
+    ) -> Result<Self, RepositoryError> {
+        let (mirror, address) = Self::of(config, state_dir, &remote.url)?;
+        let login = remote.login.as_ref();
+        let lock = mirror.lock().await?;
+        let existed = mirror.make().await?;
+        mirror.clear_up().await?;
+        let fetched = mirror.fetch_from(&address, login, &lock).await;
+        let Err(error) = fetched else {
+            mirror.tidy().await;
+            return Ok(mirror);
+        };
+        let suspect = existed && matches!(error, RepositoryError::Unexpected { .. });
+        if !suspect || mirror.is_sound().await {
+            return Err(error);
+        }
+        tracing::warn!(mirror = %mirror.path().display(), %error, "the mirror was broken and is made anew");
+        tokio::fs::remove_dir_all(mirror.path())
+            .await
+            .map_err(|error| lock::at(mirror.path(), &error))?;
+        mirror.make().await?;
+        mirror.fetch_from(&address, login, &lock).await?;
+        Ok(mirror)
+    }
+
+    /// Fetches all branches and tags, and deletes those that are gone on the remote.
+    /// `refs/coding-agent/` is left alone.
+    async fn fetch_from(&self, address: &Address, login: Option<&Login>, lock: &File) -> Result<(), RepositoryError> {
+        self.retried(login, || {
+            let held = lock.try_clone().map_err(|error| lock::at(self.path(), &error))?;
+            let git = self
+                .git(format!("fetching {}", address.url()))
+                .with(Effort::Transfer, self.config());
+            let git = address.reach(git, login);
+            // A git that outlives this process keeps the lock as its standard input, so nobody else
+            // writes meanwhile.
+            Ok(git
+                .holding(held)
+                .args([
+                    "fetch",
+                    "--quiet",
+                    "--prune",
+                    "--no-tags",
+                    "--no-write-fetch-head",
+                    "--no-recurse-submodules",
+                ])
+                .args([
+                    "--",
+                    address.url(),
+                    "+refs/heads/*:refs/heads/*",
+                    "+refs/tags/*:refs/tags/*",
+                ]))
+        })
+        .await
+    }
+
+    /// Marks the mirror as one that stays after the runs on a fork. The caller holds the lock.
+    async fn mark_as_own(&self) -> Result<(), RepositoryError> {
+        let mark = self.own_mark();
+        if tokio::fs::try_exists(&mark).await.unwrap_or(false) {
+            return Ok(());
+        }
+        tokio::fs::write(&mark, b"")
+            .await
+            .map_err(|error| lock::at(&mark, &error))
+    }
+
+    pub(super) fn own_mark(&self) -> PathBuf {
+        self.path().join("info").join(OWN)
+    }
+}
