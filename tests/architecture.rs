@@ -230,9 +230,10 @@ fn the_modules_of_a_folder_import_one_another_in_no_circle() {
 }
 
 /// Rooms whose `mod.rs` is a map: the modules are listed in reading order, and that is import order.
-const MAPS: [&str; 5] = [
+const MAPS: [&str; 6] = [
     "crate::agent::",
     "crate::environment::",
+    "crate::forge::",
     "crate::llm::",
     "crate::repository::",
     "crate::workspace::",

@@ -5,29 +5,18 @@
 //! in the same way. What a platform does in its own way stands behind the traits of [`platform`],
 //! one for each topic, which the files of `github` and `gitlab` implement.
 
-mod address;
-pub mod allowed_users;
-mod cache;
-mod clone_address;
-mod comment_key;
-mod doubts;
-mod edit;
-mod error;
-mod failure;
+// Reading order is import order.
+mod error; // why a forge did not do what it was asked, for its callers
+mod http; // requests: failures, repeats, pages, conditional requests
+pub mod item; // issues, changes, comments and people, in the same words for all platforms
+pub mod settings; // what the configuration says of every host
+mod platform; // the traits of one platform
+mod caveats; // findings of `doctor` that work and should be looked at
+mod host; // a forge of any platform
 pub mod github;
 pub mod gitlab;
-mod host;
-mod item;
-mod labels;
-mod listing;
-mod platform;
-mod retry;
-mod source;
 #[cfg(test)]
 mod test_server;
-mod validators;
-pub mod watched;
-pub mod who;
 
 use std::collections::BTreeSet;
 
@@ -37,17 +26,16 @@ use chrono::{DateTime, Utc};
 use crate::finding::Finding;
 use crate::task::id::{HostName, TaskId};
 use crate::task::labels::Labels;
-pub use comment_key::{CommentKey, CommentKind};
-pub use edit::{Edit, EditedPart as Edited};
 pub use error::ForgeError;
 pub use host::Host;
+pub use http::KnownAnswer;
+use item::account::Account;
+use item::change::OpenChange;
+use item::checks::Checks;
 pub use item::{
-    Change, ChangeHead, Comment, CommentId, Deed, Discretion, GitCredentials, Item, NewChange, Place, Post, Reaction,
-    Search, TriggeredItem,
+    Change, ChangeHead, Comment, CommentId, CommentKey, CommentKind, Discretion, Edit, EditedPart, GitCredentials,
+    Item, ItemEvent, NewChange, Place, Post, Reaction, Search, TriggeredItem,
 };
-pub use validators::KnownAnswer;
-use watched::{Checks, OpenChange};
-use who::Who;
 
 /// Where tasks come from, and where people are told of them: items, comments and labels.
 ///
@@ -71,7 +59,7 @@ pub trait TaskSource: Send + Sync {
 
     /// Tells who put the trigger label on, the last time; `None` where the item's history does not
     /// tell (yet).
-    async fn triggered_by(&self, task: &TaskId) -> Result<Option<Deed>, ForgeError>;
+    async fn triggered_by(&self, task: &TaskId) -> Result<Option<ItemEvent>, ForgeError>;
 
     /// Returns every change of the item's words or of its head branch since `since`, as far as the
     /// forge tells of them. The newest alone would not do: it hides those before it.
@@ -107,10 +95,10 @@ pub trait Permissions: Send + Sync {
     /// Tells whether somebody is to be obeyed: they may write to the task's repository, by
     /// themselves or through a team or group, or the configuration's `allowed_users` names them.
     /// Somebody whom the forge does not know is not.
-    async fn is_authorised(&self, task: &TaskId, who: Who<'_>) -> Result<bool, ForgeError>;
+    async fn is_authorised(&self, task: &TaskId, who: Account<'_>) -> Result<bool, ForgeError>;
 
     /// Tells whether the configuration's `allowed_users` names somebody, by login or by id.
-    fn allows(&self, who: Who<'_>) -> bool;
+    fn allows(&self, who: Account<'_>) -> bool;
 }
 
 /// Where code lives: pull/merge requests, their checks, and what git needs.

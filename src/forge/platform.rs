@@ -8,82 +8,22 @@ use std::collections::BTreeSet;
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 
-use super::address::Address;
-use super::allowed_users::{AllowedUsers, Entry};
-use super::edit::Edit;
-use super::failure::Failure;
-use super::labels::Look;
-use super::source::Source;
-use super::validators::Validators;
-use super::watched::{Checks, OpenChange};
-use super::who::Who;
-use super::{
-    Change, Comment, CommentId, CommentKey, Deed, GitCredentials, Item, NewChange, Post, Reaction, TriggeredItem,
-};
 use crate::finding::{Finding, Verdict};
-use crate::task::id::{HostName, ItemId, ItemKind, TaskId};
-use crate::task::labels::Labels;
-
-/// The words in which people are told of a platform.
-pub struct Words {
-    pub(super) platform: &'static str,
-    /// Its section of the configuration.
-    pub(super) section: &'static str,
-    /// What has to answer at `api_url`.
-    pub(super) api: &'static str,
-    /// What it calls a request to merge.
-    pub(super) change: &'static str,
-    /// What it calls the checks of a commit.
-    pub(super) checks: &'static str,
-    /// What it calls a repository.
-    pub(super) repository: &'static str,
-    /// What to do when the token is not accepted at all.
-    pub(super) renew: &'static str,
-}
-
-/// The part of a host's configuration that is the same for every platform.
-pub struct HostSettings {
-    pub(super) name: HostName,
-    /// The platform, and the name where it is another, for people.
-    pub(super) title: String,
-    pub(super) labels: Labels,
-    pub(super) sources: Vec<Source>,
-    pub(super) allowed_users: AllowedUsers,
-}
-
-impl HostSettings {
-    /// Reads the settings of the host that `name` names; without a name it is called as its section
-    /// is.
-    pub(super) fn new(
-        words: &Words,
-        name: Option<&str>,
-        labels: &Labels,
-        sources: &[String],
-        allowed_users: &[String],
-    ) -> Option<Self> {
-        let title = match name {
-            Some(name) => format!("{} {name}", words.platform),
-            None => words.platform.to_owned(),
-        };
-        Some(Self {
-            name: HostName::parse(name.unwrap_or(words.section))?,
-            title,
-            labels: labels.clone(),
-            sources: sources.iter().map(|entry| Source::parse(entry)).collect(),
-            allowed_users: AllowedUsers::new(allowed_users),
-        })
-    }
-
-    /// Returns the id of an item on this host.
-    pub(super) fn task(&self, address: Address<'_>) -> TaskId {
-        TaskId::Item(ItemId {
-            host: self.name.clone(),
-            repository: address.repository.to_owned(),
-            kind: address.kind,
-            number: address.number,
-        })
-    }
-}
+use crate::forge::http::failure::Failure;
+use crate::forge::http::validators::Validators;
+use crate::forge::item::account::Account;
+use crate::forge::item::address::ItemAddress;
+use crate::forge::item::change::OpenChange;
+use crate::forge::item::checks::Checks;
+use crate::forge::settings::allowed_users::Entry;
+use crate::forge::settings::label_style::LabelStyle;
+use crate::forge::settings::source::Source;
+use crate::forge::settings::{HostSettings, Terms};
+use crate::forge::{
+    Change, Comment, CommentId, CommentKey, Edit, GitCredentials, Item, ItemEvent, NewChange, Post, Reaction,
+    TriggeredItem,
+};
+use crate::task::id::ItemKind;
 
 /// The right that an operation needs, as finely as any platform tells rights apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,7 +42,7 @@ pub enum Right {
 pub trait Platform:
     ItemApi + CommentApi + LabelApi + HistoryApi + PeopleApi + ChangeApi + SearchApi + ExamineApi + Send + Sync
 {
-    const WORDS: Words;
+    const TERMS: Terms;
     /// How the number of a pull/merge request is written.
     const CHANGE: ItemKind;
 
@@ -119,16 +59,16 @@ pub trait Platform:
 /// Reading an item.
 #[async_trait]
 pub trait ItemApi {
-    async fn read_item(&self, at: Address<'_>) -> Result<Item, Failure>;
+    async fn read_item(&self, at: ItemAddress<'_>) -> Result<Item, Failure>;
 
     /// Fails where the item cannot be read.
-    async fn probe_item(&self, at: Address<'_>) -> Result<(), Failure>;
+    async fn probe_item(&self, at: ItemAddress<'_>) -> Result<(), Failure>;
 
     /// Fails where the repository cannot be read.
     async fn probe_repository(&self, repository: &str) -> Result<(), Failure>;
 
     /// Returns a failure that says more, where the platform's words for it are known.
-    fn specified(&self, failure: Failure, _at: Address<'_>) -> Failure {
+    fn specified(&self, failure: Failure, _at: ItemAddress<'_>) -> Failure {
         failure
     }
 }
@@ -136,13 +76,13 @@ pub trait ItemApi {
 /// Reading what people wrote, and writing the bot's own comments and reactions.
 #[async_trait]
 pub trait CommentApi {
-    async fn read_comments(&self, at: Address<'_>) -> Result<Vec<Comment>, Failure>;
+    async fn read_comments(&self, at: ItemAddress<'_>) -> Result<Vec<Comment>, Failure>;
 
-    async fn write_comment(&self, at: Address<'_>, post: &Post<'_>) -> Result<CommentId, Failure>;
+    async fn write_comment(&self, at: ItemAddress<'_>, post: &Post<'_>) -> Result<CommentId, Failure>;
 
-    async fn rewrite_comment(&self, at: Address<'_>, comment: CommentId, post: &Post<'_>) -> Result<(), Failure>;
+    async fn rewrite_comment(&self, at: ItemAddress<'_>, comment: CommentId, post: &Post<'_>) -> Result<(), Failure>;
 
-    async fn put_reaction(&self, at: Address<'_>, comment: CommentKey, reaction: Reaction) -> Result<(), Failure>;
+    async fn put_reaction(&self, at: ItemAddress<'_>, comment: CommentKey, reaction: Reaction) -> Result<(), Failure>;
 }
 
 /// The labels of an item and of a repository.
@@ -155,19 +95,19 @@ pub trait LabelApi {
     async fn label_names(&self, repository: &str) -> Result<Vec<String>, Failure>;
 
     /// Makes a label; one that is there already is no failure.
-    async fn make_label(&self, repository: &str, label: &str, look: Look) -> Result<(), Failure>;
+    async fn make_label(&self, repository: &str, label: &str, look: LabelStyle) -> Result<(), Failure>;
 
-    async fn put_label(&self, at: Address<'_>, label: &str) -> Result<(), Failure>;
+    async fn put_label(&self, at: ItemAddress<'_>, label: &str) -> Result<(), Failure>;
 
-    async fn take_label(&self, at: Address<'_>, label: &str) -> Result<(), Failure>;
+    async fn take_label(&self, at: ItemAddress<'_>, label: &str) -> Result<(), Failure>;
 }
 
 /// What was done to an item, and by whom.
 #[async_trait]
 pub trait HistoryApi {
-    async fn find_trigger(&self, at: Address<'_>) -> Result<Option<Deed>, Failure>;
+    async fn find_trigger(&self, at: ItemAddress<'_>) -> Result<Option<ItemEvent>, Failure>;
 
-    async fn find_edits(&self, at: Address<'_>, item: &Item, since: DateTime<Utc>) -> Result<Vec<Edit>, Failure>;
+    async fn find_edits(&self, at: ItemAddress<'_>, item: &Item, since: DateTime<Utc>) -> Result<Vec<Edit>, Failure>;
 }
 
 /// Accounts and their roles.
@@ -177,7 +117,7 @@ pub trait PeopleApi {
     async fn bot(&self) -> Result<&str, Failure>;
 
     /// Tells whether somebody with a login may push to the repository.
-    async fn may_write(&self, repository: &str, who: Who<'_>) -> Result<bool, Failure>;
+    async fn may_write(&self, repository: &str, who: Account<'_>) -> Result<bool, Failure>;
 }
 
 /// Pull/merge requests, their checks, and what git needs.
@@ -190,7 +130,8 @@ pub trait ChangeApi {
     /// Returns the open changes of a repository, at least those with these numbers.
     async fn list_changes(&self, repository: &str, numbers: &[u64]) -> Result<Vec<OpenChange>, Failure>;
 
-    async fn read_checks(&self, at: Address<'_>, commit: &str, known: &BTreeSet<String>) -> Result<Checks, Failure>;
+    async fn read_checks(&self, at: ItemAddress<'_>, commit: &str, known: &BTreeSet<String>)
+    -> Result<Checks, Failure>;
 
     async fn credentials(&self, repository: &str) -> Result<GitCredentials, Failure>;
 }

@@ -10,34 +10,34 @@ use axum::response::Response;
 use http::{HeaderMap, Method, StatusCode, Uri};
 use serde_json::Value;
 
-use super::who::Who;
+use crate::forge::item::account::Account;
 
 /// Somebody of whom only the login is known.
-pub(super) fn named(login: &str) -> Who<'_> {
-    Who { login, id: None }
+pub(crate) fn named(login: &str) -> Account<'_> {
+    Account { login, id: None }
 }
 
 /// A request as it arrived.
 #[derive(Debug, Clone)]
-pub(super) struct Asked {
-    pub(super) method: Method,
-    pub(super) uri: Uri,
-    pub(super) headers: HeaderMap,
-    pub(super) body: String,
+pub(crate) struct Received {
+    pub(crate) method: Method,
+    pub(crate) uri: Uri,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: String,
 }
 
-impl Asked {
+impl Received {
     /// Returns method and path, e.g. `GET /repos/o/r`.
-    pub(super) fn line(&self) -> String {
+    pub(crate) fn line(&self) -> String {
         format!("{} {}", self.method, self.uri.path())
     }
 
-    pub(super) fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap_or(Value::Null)
     }
 
     /// Returns the value of a form or query field.
-    pub(super) fn field(&self, name: &str) -> Option<String> {
+    pub(crate) fn field(&self, name: &str) -> Option<String> {
         let text = if self.body.is_empty() {
             self.uri.query().unwrap_or_default()
         } else {
@@ -49,14 +49,14 @@ impl Asked {
 }
 
 /// What the server answers.
-pub(super) struct Told {
+pub(crate) struct Reply {
     status: u16,
     headers: Vec<(&'static str, String)>,
     body: String,
 }
 
-impl Told {
-    pub(super) fn json(status: u16, body: &Value) -> Self {
+impl Reply {
+    pub(crate) fn json(status: u16, body: &Value) -> Self {
         Self {
             status,
             headers: Vec::new(),
@@ -64,7 +64,7 @@ impl Told {
         }
     }
 
-    pub(super) fn empty(status: u16) -> Self {
+    pub(crate) fn empty(status: u16) -> Self {
         Self {
             status,
             headers: Vec::new(),
@@ -72,22 +72,22 @@ impl Told {
         }
     }
 
-    pub(super) fn with(mut self, name: &'static str, value: impl Into<String>) -> Self {
+    pub(crate) fn with(mut self, name: &'static str, value: impl Into<String>) -> Self {
         self.headers.push((name, value.into()));
         self
     }
 }
 
-type Answers = Arc<dyn Fn(&Asked) -> Told + Send + Sync>;
+type Answers = Arc<dyn Fn(&Received) -> Reply + Send + Sync>;
 
-pub(super) struct Server {
-    pub(super) address: String,
-    asked: Arc<Mutex<Vec<Asked>>>,
+pub(crate) struct Server {
+    pub(crate) address: String,
+    asked: Arc<Mutex<Vec<Received>>>,
     task: tokio::task::JoinHandle<()>,
 }
 
 impl Server {
-    pub(super) async fn start(answers: impl Fn(&Asked) -> Told + Send + Sync + 'static) -> Self {
+    pub(crate) async fn start(answers: impl Fn(&Received) -> Reply + Send + Sync + 'static) -> Self {
         let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
@@ -98,12 +98,12 @@ impl Server {
         Self { address, asked, task }
     }
 
-    pub(super) fn asked(&self) -> Vec<Asked> {
+    pub(crate) fn asked(&self) -> Vec<Received> {
         self.asked.lock().unwrap().clone()
     }
 
     /// Returns how often a request with this method and path arrived.
-    pub(super) fn count(&self, line: &str) -> usize {
+    pub(crate) fn count(&self, line: &str) -> usize {
         self.asked().iter().filter(|asked| asked.line() == line).count()
     }
 }
@@ -115,13 +115,13 @@ impl Drop for Server {
 }
 
 async fn answer(
-    State((log, answers)): State<(Arc<Mutex<Vec<Asked>>>, Answers)>,
+    State((log, answers)): State<(Arc<Mutex<Vec<Received>>>, Answers)>,
     method: Method,
     uri: Uri,
     headers: HeaderMap,
     body: Bytes,
 ) -> Response {
-    let asked = Asked {
+    let asked = Received {
         method,
         uri,
         headers,

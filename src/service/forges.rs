@@ -4,9 +4,7 @@ use std::sync::Arc;
 
 use crate::agent::reporter::destination::ReportTarget;
 use crate::config::{Config, TaskSource};
-use crate::forge::github::GitHub;
-use crate::forge::gitlab::GitLab;
-use crate::forge::{Forge, ForgeError};
+use crate::forge::{Forge, ForgeError, github, gitlab};
 use crate::store::Store;
 use crate::task::id::TaskId;
 use crate::task::labels::Labels;
@@ -74,7 +72,7 @@ impl Forges {
             match source {
                 TaskSource::Github => {
                     for section in &config.github.entries {
-                        let host = GitHub::connect(section).await?;
+                        let host = github::connect(section).await?;
                         hosts.push(Connected::new(
                             Arc::new(host),
                             section.name.as_deref(),
@@ -84,7 +82,7 @@ impl Forges {
                 }
                 TaskSource::Gitlab => {
                     for section in &config.gitlab.entries {
-                        let host = GitLab::connect(section).await?;
+                        let host = gitlab::connect(section)?;
                         hosts.push(Connected::new(
                             Arc::new(host),
                             section.name.as_deref(),

@@ -1,4 +1,4 @@
-//! Who may have the program work: whoever put the label on has to be one of those who may write, or
+//! Account may have the program work: whoever put the label on has to be one of those who may write, or
 //! of `allowed_users`.
 //!
 //! Whoever may label may not be one who may write: GitHub's role Triage, GitLab's Planner, and
@@ -11,7 +11,7 @@ use super::forges::Connected;
 use super::producer::AdmitError;
 use crate::agent::text::comments;
 
-use crate::forge::{Deed, TriggeredItem};
+use crate::forge::{ItemEvent, TriggeredItem};
 use crate::journal::fact::Fact;
 
 /// After so long without a word in the item's history, none will come any more.
@@ -20,7 +20,11 @@ const HISTORY_COMES: TimeDelta = TimeDelta::minutes(5);
 impl Service {
     /// Returns who asked for the work, if they may. Whoever may not is told so, once, and the label
     /// is taken off.
-    pub(super) async fn let_in(&self, connected: &Connected, item: &TriggeredItem) -> Result<Option<Deed>, AdmitError> {
+    pub(super) async fn let_in(
+        &self,
+        connected: &Connected,
+        item: &TriggeredItem,
+    ) -> Result<Option<ItemEvent>, AdmitError> {
         let forge = &connected.forge;
         let Some(trigger) = forge.triggered_by(&item.task).await? else {
             let changed_at = forge.item(&item.task).await?.updated_at;
@@ -44,7 +48,7 @@ impl Service {
         &self,
         connected: &Connected,
         item: &TriggeredItem,
-        trigger: &Deed,
+        trigger: &ItemEvent,
     ) -> Result<(), AdmitError> {
         let label = &connected.labels.trigger;
         let text = comments::confidential(label);
@@ -61,7 +65,7 @@ impl Service {
         &self,
         connected: &Connected,
         item: &TriggeredItem,
-        trigger: Option<&Deed>,
+        trigger: Option<&ItemEvent>,
     ) -> Result<(), AdmitError> {
         let label = &connected.labels.trigger;
         let at = trigger.map_or(0, |trigger| trigger.at.timestamp());

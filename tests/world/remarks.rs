@@ -1,7 +1,7 @@
 //! What people write below an item, as the program's own clients tell it: which text it is, when it
 //! was edited, who may write, and the bot's reactions.
 
-use coding_agent::forge::who::Who;
+use coding_agent::forge::item::account::Account;
 use coding_agent::forge::{Comment, Diagnostics, Forge, Permissions, Reaction, TaskSource, github, gitlab};
 use coding_agent::task::id::TaskId;
 
@@ -15,7 +15,7 @@ async fn on_github(world: &World) -> github::GitHub {
         token: Some(world.github.token().into()),
         ..github::Config::default()
     };
-    github::GitHub::connect(&config).await.unwrap()
+    github::connect(&config).await.unwrap()
 }
 
 async fn on_gitlab(world: &World) -> gitlab::GitLab {
@@ -24,7 +24,7 @@ async fn on_gitlab(world: &World) -> gitlab::GitLab {
         token: Some(world.gitlab.token().into()),
         ..gitlab::Config::default()
     };
-    gitlab::GitLab::connect(&config).await.unwrap()
+    gitlab::connect(&config).unwrap()
 }
 
 /// Tells comments for a snapshot: the numbers of the fakes count everything, so that only the kind
@@ -178,7 +178,11 @@ async fn who_may_write_is_asked_of_the_forge() {
         let task = task.parse().unwrap();
         let mut may = Vec::new();
         for user in ["adam", "Dora", "trudy", "mallory", "nobody", "ghost", ""] {
-            if forge.is_authorised(&task, Who { login: user, id: None }).await.unwrap() {
+            if forge
+                .is_authorised(&task, Account { login: user, id: None })
+                .await
+                .unwrap()
+            {
                 may.push(user);
             }
         }

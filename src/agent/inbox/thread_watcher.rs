@@ -14,7 +14,7 @@ use crate::agent::record::interruption::Interruption;
 use crate::agent::record::message::{self, HeardComment, Order, Origin, UserMessage};
 use crate::agent::reporter::destination::ReportTarget;
 use crate::agent::services::Services;
-use crate::forge::who::Who;
+use crate::forge::item::account::Account;
 use crate::forge::{Comment, CommentKey, Forge, ForgeError, Item, Permissions, Reaction};
 use crate::journal::fact::{Fact, Subject};
 use crate::store::Lease;
@@ -272,7 +272,7 @@ impl ThreadWatcher {
     }
 
     /// Asks the forge whether an account may write.
-    pub(crate) async fn is_authorised(&self, forge: &dyn Permissions, who: Who<'_>) -> Result<bool, ForgeError> {
+    pub(crate) async fn is_authorised(&self, forge: &dyn Permissions, who: Account<'_>) -> Result<bool, ForgeError> {
         forge.is_authorised(&self.task, who).await
     }
 

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::forge::CommentKey;
-use crate::forge::watched::FailedCheck;
+use crate::forge::item::checks::FailedCheck;
 use crate::task::id::TaskId;
 
 /// Configuration of the work on a pull/merge request after it was opened.

@@ -16,7 +16,7 @@ use crate::egress::Refusal;
 use crate::evidence::check::{Before, Checked};
 use crate::evidence::difference::Finding;
 use crate::evidence::repair::Repairs;
-use crate::forge::{Change, CommentId, CommentKey, Deed};
+use crate::forge::{Change, CommentId, CommentKey, ItemEvent};
 use crate::plan::Plan;
 use crate::repository::CommitId;
 use crate::rules::Rules;
@@ -30,7 +30,7 @@ use crate::workspace::set_up::dependencies::Dependencies;
 pub struct RequestRecord {
     pub title: String,
     /// The person who set the label; `None` for a run that was not started by a label.
-    pub trigger: Option<Deed>,
+    pub trigger: Option<ItemEvent>,
     /// The item's text and head commit when the label was accepted.
     pub vouched: Option<VouchedItem>,
     /// Whether more people can read what is pushed than can read the item; then no text of the item

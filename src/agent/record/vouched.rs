@@ -9,7 +9,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::forge::{Edit, Edited, Item};
+use crate::forge::{Edit, EditedPart, Item};
 
 /// An item as it was when its label was accepted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,7 +34,7 @@ impl VouchedItem {
     /// Returns true if the text of `item` differs from the accepted one and none of `edits`
     /// accounts for the change.
     pub(crate) fn words_changed_silently(&self, item: &Item, edits: &[Edit]) -> bool {
-        let is_told = |edit: &Edit| edit.what == Edited::Words && edit.deed.at >= self.at;
+        let is_told = |edit: &Edit| edit.what == EditedPart::Text && edit.event.at >= self.at;
         words(item) != self.words && !edits.iter().any(is_told)
     }
 
@@ -59,7 +59,7 @@ fn words(item: &Item) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::forge::{ChangeHead, Deed, Discretion};
+    use crate::forge::{ChangeHead, Discretion, ItemEvent};
     use chrono::TimeDelta;
 
     fn at(minute: i64) -> DateTime<Utc> {
@@ -115,15 +115,15 @@ mod tests {
         let vouched = VouchedItem::of(&item("Greet", "", None));
         let edit = |what, minute| Edit {
             what,
-            deed: Deed {
+            event: ItemEvent {
                 by: "alice".to_owned(),
                 by_id: None,
                 at: at(minute),
             },
         };
         let is_silent = |edits: &[Edit]| vouched.words_changed_silently(&item("Leave", "", None), edits);
-        assert!(is_silent(&[edit(Edited::Words, 4), edit(Edited::Head, 6)]));
-        assert!(!is_silent(&[edit(Edited::Words, 5)]));
+        assert!(is_silent(&[edit(EditedPart::Text, 4), edit(EditedPart::Head, 6)]));
+        assert!(!is_silent(&[edit(EditedPart::Text, 5)]));
     }
 
     #[test]

@@ -12,7 +12,7 @@ use crate::agent::reporter::Reporter;
 use crate::agent::reporter::destination::ReportTarget;
 use crate::agent::run::Run;
 use crate::conversation::excerpt;
-use crate::forge::watched::FailedCheck;
+use crate::forge::item::checks::FailedCheck;
 use crate::forge::{Comment, Item};
 use crate::markdown::visible;
 

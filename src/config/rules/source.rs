@@ -12,9 +12,9 @@ use crate::config::Hosts;
 use crate::config::TaskSource;
 use crate::config::fault::Faults;
 use crate::config::fault::written;
-use crate::forge::allowed_users::Entry;
 use crate::forge::github;
 use crate::forge::gitlab;
+use crate::forge::settings::allowed_users::Entry;
 use crate::task::id::HostName;
 use crate::task::labels::Labels;
 

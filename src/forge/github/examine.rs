@@ -3,15 +3,15 @@
 use async_trait::async_trait;
 use chrono::NaiveDate;
 
-use super::client::{encoded, path};
-use super::installations::Rights;
-use super::{Api, wire};
 use crate::finding::{Finding, Verdict};
-use crate::forge::allowed_users::Entry;
-use crate::forge::doubts::Doubts;
-use crate::forge::failure::Failure;
+use crate::forge::caveats::Caveats;
+use crate::forge::github::http::TokenScope;
+use crate::forge::github::http::{encoded, path};
+use crate::forge::github::{Api, schema};
+use crate::forge::http::failure::Failure;
 use crate::forge::platform::ExamineApi;
-use crate::forge::source::Source;
+use crate::forge::settings::allowed_users::Entry;
+use crate::forge::settings::source::Source;
 
 /// All that a classic token needs, the second for public repositories alone, and what is contained
 /// in the first.
@@ -61,12 +61,12 @@ impl ExamineApi for Api {
             Entry::Id(id) => format!("/user/{id}"),
         };
         // Any installation of an App may ask who somebody is.
-        let rights = match self.settings.sources.first() {
-            Some(Source::Repository(name)) => Rights::Repository(name),
-            Some(Source::All(owner)) => Rights::Owner(owner),
+        let scope = match self.settings.sources.first() {
+            Some(Source::Repository(name)) => TokenScope::Repository(name),
+            Some(Source::All(owner)) => TokenScope::Owner(owner),
             None => return Err(Failure::unreadable("no repository is named")),
         };
-        match self.client.get::<wire::User>(rights, &at).await {
+        match self.client.get::<schema::User>(scope, &at).await {
             Ok(user) => Ok(user.id.map(|id| (user.login, id))),
             Err(Failure::Answered { status, .. }) if status.as_u16() == 404 => Ok(None),
             Err(failure) => Err(failure),
@@ -74,7 +74,7 @@ impl ExamineApi for Api {
     }
 
     async fn examine_repository(&self, name: &str) -> Result<Verdict, Failure> {
-        let repository: wire::Repository = self.client.get(Rights::Repository(name), &path(name, "")).await?;
+        let repository: schema::Repository = self.client.get(TokenScope::Repository(name), &path(name, "")).await?;
         let fault = |detail: &str, remedy: &str| Verdict::Bad {
             detail: detail.to_owned(),
             remedy: remedy.to_owned(),
@@ -92,7 +92,7 @@ impl ExamineApi for Api {
                 "give the account the role Write, and a fine-grained token the permission 'Contents' (Read and write)",
             ));
         }
-        let mut doubts = Doubts::default();
+        let mut doubts = Caveats::default();
         if repository.has_issues == Some(false) {
             doubts.add(
                 "it has no issues, so only pull requests can be worked on",
@@ -122,7 +122,7 @@ impl ExamineApi for Api {
 impl Api {
     async fn examine_token(&self) -> Result<Verdict, Failure> {
         let answer = self.client.fetch_own("/user").await?;
-        let user: wire::User = super::answer::read(&answer)?;
+        let user: schema::User = crate::forge::github::http::response::read(&answer)?;
         let scopes = answer
             .headers
             .get("x-oauth-scopes")
@@ -139,7 +139,7 @@ impl Api {
                         .to_owned(),
             });
         }
-        let mut doubts = Doubts::default();
+        let mut doubts = Caveats::default();
         let detail = match scopes {
             // A fine-grained token does not tell what it is good for; what is missing shows where
             // it is used.
@@ -169,7 +169,7 @@ impl Api {
     }
 
     async fn examine_app(&self) -> Result<Verdict, Failure> {
-        let app: wire::AppItself = self.client.get_own("/app").await?;
+        let app: schema::AppItself = self.client.get_own("/app").await?;
         let may = |name: &str| app.permissions.get(name).map(String::as_str);
         let missing: Vec<&str> = WRITTEN.into_iter().filter(|name| may(name) != Some("write")).collect();
         let unread: Vec<&str> = READ.into_iter().filter(|name| may(name).is_none()).collect();
@@ -193,7 +193,7 @@ impl Api {
                         .to_owned(),
             });
         }
-        let mut doubts = Doubts::default();
+        let mut doubts = Caveats::default();
         doubts.wider(&wide, "take these permissions off the App, or lower them to read-only");
         if !unread.is_empty() {
             doubts.add(
@@ -212,16 +212,16 @@ impl Api {
     /// its own page lacks was said with the App.
     async fn examine_installations(&self) -> Vec<Finding> {
         let mut findings = Vec::new();
-        let Ok(app) = self.client.get_own::<wire::AppItself>("/app").await else {
+        let Ok(app) = self.client.get_own::<schema::AppItself>("/app").await else {
             return findings;
         };
         for source in &self.settings.sources {
-            let rights = match source {
-                Source::Repository(name) => Rights::Repository(name),
-                Source::All(owner) => Rights::Owner(owner),
+            let scope = match source {
+                Source::Repository(name) => TokenScope::Repository(name),
+                Source::All(owner) => TokenScope::Owner(owner),
             };
             // One that is not installed is said with the repository.
-            let Ok(installation) = super::app::find(&self.client, rights).await else {
+            let Ok(installation) = crate::forge::github::http::app::find(&self.client, scope).await else {
                 continue;
             };
             let may = |name: &str| installation.permissions.get(name).map(String::as_str);

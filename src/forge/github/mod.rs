@@ -1,47 +1,38 @@
 //! GitHub and GitHub Enterprise, through octocrab.
 //!
-//! Each topic stands in a file of its own and implements the trait of `forge::platform` of that
-//! name; `client` sends, repeats and counts the requests. What is stable within a run
+//! Each topic stands in a module of its own and implements the trait of `forge::platform` of that
+//! name; `http` sends, repeats and counts the requests. What is stable within a run
 //! (repositories, whether a number is a pull request) is asked once; an item itself is always asked
 //! anew.
 
-mod answer;
-mod app;
-mod changes;
-mod checks;
-mod client;
-mod comments;
 mod config;
-mod connecting;
-mod elsewhere;
-mod examine;
-mod history;
-mod installations;
-mod items;
-mod labels;
+mod remedies;
+mod schema;
+mod http;
 mod people;
-mod reactions;
-mod rights;
+mod item;
 mod search;
+mod change;
+mod examine;
 #[cfg(test)]
 mod tests;
-mod wire;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use tokio::sync::OnceCell;
 
-use self::client::Client;
 pub use self::config::{App, Config};
-use self::installations::Rights;
-use super::ForgeError;
-use super::address::Address;
-use super::cache::Cache;
-use super::failure::Failure;
-use super::host::Host;
-use super::platform::{HostSettings, Platform, Right, Words};
-use super::validators::Validators;
+use self::http::Client;
+use self::http::TokenScope;
+use crate::forge::ForgeError;
+use crate::forge::host::Host;
+use crate::forge::http::cache::Cache;
+use crate::forge::http::failure::Failure;
+use crate::forge::http::validators::Validators;
+use crate::forge::item::address::ItemAddress;
+use crate::forge::platform::{Platform, Right};
+use crate::forge::settings::{HostSettings, Terms};
 use crate::task::id::ItemKind;
 
 /// A GitHub that tasks come from.
@@ -54,7 +45,7 @@ pub struct Api {
     query: Option<String>,
     is_app: bool,
     bot: OnceCell<String>,
-    repositories: Cache<wire::Repository>,
+    repositories: Cache<schema::Repository>,
     /// By `owner/repo#number`.
     kinds: Cache<Kind>,
     /// Set once GitHub demanded separate searches for issues and pull requests, as it does of
@@ -64,56 +55,54 @@ pub struct Api {
 
 /// The kind of a number, which an id does not tell: GitHub numbers both together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+pub(crate) enum Kind {
     Issue,
     PullRequest,
 }
 
-impl Host<Api> {
-    /// Sets up the client. Nothing is asked of GitHub yet; a wrong token shows with the first call.
-    pub async fn connect(config: &Config) -> Result<Self, ForgeError> {
-        let unusable = |reason: &str| ForgeError::Unexpected {
-            what: "connecting to GitHub".to_owned(),
-            reason: reason.to_owned(),
-        };
-        if config.token.is_none() && config.app.is_none() {
-            return Err(unusable("there is no token; set github.token or github.app"));
-        }
-        let settings = HostSettings::new(
-            &Api::WORDS,
-            config.name.as_deref(),
-            &config.labels,
-            &config.repositories,
-            &config.allowed_users,
-        );
-        let is_app = config.token.is_none();
-        let bot = match config.bot_name.trim() {
-            "" => OnceCell::new(),
-            name if is_app && !name.ends_with("[bot]") => OnceCell::new_with(Some(format!("{name}[bot]"))),
-            name => OnceCell::new_with(Some(name.to_owned())),
-        };
-        Ok(Self::new(Api {
-            client: Client::connect(config).await?,
-            settings: settings.ok_or_else(|| unusable("its name cannot stand in the id of a task"))?,
-            query: config.query.clone().filter(|query| !query.trim().is_empty()),
-            is_app,
-            bot,
-            repositories: Cache::new(),
-            kinds: Cache::new(),
-            searches_separately: AtomicBool::new(false),
-        }))
+/// Sets up the client. Nothing is asked of GitHub yet; a wrong token shows with the first call.
+pub async fn connect(config: &Config) -> Result<GitHub, ForgeError> {
+    let unusable = |reason: &str| ForgeError::Unexpected {
+        what: "connecting to GitHub".to_owned(),
+        reason: reason.to_owned(),
+    };
+    if config.token.is_none() && config.app.is_none() {
+        return Err(unusable("there is no token; set github.token or github.app"));
     }
+    let settings = HostSettings::new(
+        &Api::TERMS,
+        config.name.as_deref(),
+        &config.labels,
+        &config.repositories,
+        &config.allowed_users,
+    );
+    let is_app = config.token.is_none();
+    let bot = match config.bot_name.trim() {
+        "" => OnceCell::new(),
+        name if is_app && !name.ends_with("[bot]") => OnceCell::new_with(Some(format!("{name}[bot]"))),
+        name => OnceCell::new_with(Some(name.to_owned())),
+    };
+    Ok(Host::new(Api {
+        client: Client::connect(config).await?,
+        settings: settings.ok_or_else(|| unusable("its name cannot stand in the id of a task"))?,
+        query: config.query.clone().filter(|query| !query.trim().is_empty()),
+        is_app,
+        bot,
+        repositories: Cache::new(),
+        kinds: Cache::new(),
+        searches_separately: AtomicBool::new(false),
+    }))
 }
 
 impl Platform for Api {
-    const WORDS: Words = Words {
+    const TERMS: Terms = Terms {
         platform: "GitHub",
         section: "github",
         api: "a GitHub REST API",
         change: "pull request",
         checks: "checks",
         repository: "repository",
-        renew: rights::RENEW,
+        renew: remedies::RENEW,
     };
     const CHANGE: ItemKind = ItemKind::Issue;
 
@@ -122,7 +111,7 @@ impl Platform for Api {
     }
 
     fn remedy(right: Right, place: &str) -> String {
-        rights::remedy(right, place)
+        remedies::remedy(right, place)
     }
 
     fn requests(&self) -> u64 {
@@ -135,13 +124,13 @@ impl Platform for Api {
 }
 
 impl Api {
-    async fn is_bot(&self, user: Option<&wire::User>) -> Result<bool, Failure> {
+    async fn is_bot(&self, user: Option<&schema::User>) -> Result<bool, Failure> {
         let Some(user) = user else { return Ok(false) };
         Ok(self.own_login().await?.eq_ignore_ascii_case(&user.login))
     }
 
     /// Returns the repository, from memory where it was asked a short while ago.
-    async fn repository(&self, name: &str) -> Result<Arc<wire::Repository>, Failure> {
+    async fn repository(&self, name: &str) -> Result<Arc<schema::Repository>, Failure> {
         if let Some(repository) = self.repositories.fact(name) {
             return Ok(repository);
         }
@@ -149,12 +138,14 @@ impl Api {
         Ok(self.repositories.learn(name, repository))
     }
 
-    async fn ask_repository(&self, name: &str) -> Result<wire::Repository, Failure> {
-        self.client.get(Rights::Repository(name), &client::path(name, "")).await
+    async fn ask_repository(&self, name: &str) -> Result<schema::Repository, Failure> {
+        self.client
+            .get(TokenScope::Repository(name), &http::path(name, ""))
+            .await
     }
 
-    async fn ask_issue(&self, address: Address<'_>) -> Result<wire::Issue, Failure> {
-        let at = client::path(address.repository, &format!("/issues/{}", address.number));
-        self.client.get(Rights::Repository(address.repository), &at).await
+    async fn ask_issue(&self, address: ItemAddress<'_>) -> Result<schema::Issue, Failure> {
+        let at = http::path(address.repository, &format!("/issues/{}", address.number));
+        self.client.get(TokenScope::Repository(address.repository), &at).await
     }
 }

@@ -2,12 +2,12 @@
 
 use async_trait::async_trait;
 
-use super::client::{encoded, path};
-use super::installations::Rights;
-use super::{Api, wire};
-use crate::forge::failure::Failure;
+use crate::forge::github::http::TokenScope;
+use crate::forge::github::http::{encoded, path};
+use crate::forge::github::{Api, schema};
+use crate::forge::http::failure::Failure;
+use crate::forge::item::account::Account;
 use crate::forge::platform::PeopleApi;
-use crate::forge::who::Who;
 
 #[async_trait]
 impl PeopleApi for Api {
@@ -17,11 +17,11 @@ impl PeopleApi for Api {
 
     /// One request, and one that GitHub only confirms when asked again: a role that was taken away
     /// counts at once.
-    async fn may_write(&self, repository: &str, who: Who<'_>) -> Result<bool, Failure> {
+    async fn may_write(&self, repository: &str, who: Account<'_>) -> Result<bool, Failure> {
         let at = path(repository, &format!("/collaborators/{}/permission", encoded(who.login)));
         let asked = self
             .client
-            .get::<wire::Access>(Rights::Repository(repository), &at)
+            .get::<schema::Access>(TokenScope::Repository(repository), &at)
             .await;
         let access = match asked {
             // Nobody has this name, unless it is the repository that the token may not see.
@@ -40,10 +40,10 @@ impl Api {
     pub(super) async fn own_login(&self) -> Result<&str, Failure> {
         let login = self.bot.get_or_try_init(|| async {
             if self.is_app {
-                let app: wire::AppItself = self.client.get_own("/app").await?;
+                let app: schema::AppItself = self.client.get_own("/app").await?;
                 return Ok(format!("{}[bot]", app.slug));
             }
-            let user: wire::User = self.client.get_own("/user").await?;
+            let user: schema::User = self.client.get_own("/user").await?;
             Ok(user.login)
         });
         login.await.map(String::as_str)
@@ -51,6 +51,6 @@ impl Api {
 }
 
 /// Compatible servers tell the role `maintain` as it is, where GitHub says `write`.
-fn may_write(access: &wire::Access) -> bool {
+fn may_write(access: &schema::Access) -> bool {
     matches!(access.permission.as_str(), "admin" | "maintain" | "write")
 }

@@ -11,22 +11,25 @@ use std::sync::atomic::Ordering;
 use async_trait::async_trait;
 use http::StatusCode;
 
-use super::client::{encoded, path};
-use super::installations::Rights;
-use super::{Api, wire};
 use crate::forge::TriggeredItem;
-use crate::forge::address::Address;
-use crate::forge::failure::Failure;
+use crate::forge::github::http::TokenScope;
+use crate::forge::github::http::{encoded, path};
+use crate::forge::github::{Api, schema};
+use crate::forge::http::failure::Failure;
+use crate::forge::item::address::ItemAddress;
 use crate::forge::platform::{Platform, SearchApi};
-use crate::forge::source::Source;
+use crate::forge::settings::source::Source;
 
 #[async_trait]
 impl SearchApi for Api {
     async fn search(&self, source: &Source) -> Result<Vec<TriggeredItem>, Failure> {
         match source {
             Source::Repository(name) if self.query.is_none() => self.listed(name).await,
-            Source::Repository(name) => self.searched(Rights::Repository(name), &format!("repo:{name}")).await,
-            Source::All(owner) => self.searched(Rights::Owner(owner), &format!("user:{owner}")).await,
+            Source::Repository(name) => {
+                self.searched(TokenScope::Repository(name), &format!("repo:{name}"))
+                    .await
+            }
+            Source::All(owner) => self.searched(TokenScope::Owner(owner), &format!("user:{owner}")).await,
         }
     }
 
@@ -40,7 +43,10 @@ impl Api {
         let label = encoded(&self.settings.labels.trigger);
         // Oldest first: who asked first is served first.
         let query = format!("/issues?labels={label}&state=open&sort=created&direction=asc&per_page=100");
-        let issues = self.client.list(Rights::Repository(name), &path(name, &query)).await?;
+        let issues = self
+            .client
+            .list(TokenScope::Repository(name), &path(name, &query))
+            .await?;
         let found = self.wanted(issues, Some(name));
         // Nothing can be written in an archived repository. Asked only where there is something to
         // do.
@@ -56,21 +62,21 @@ impl Api {
 
     /// A fine-grained token may not search for issues and pull requests at once and gets a 422;
     /// only then are there two searches, and from then on.
-    async fn searched(&self, rights: Rights<'_>, place: &str) -> Result<Vec<TriggeredItem>, Failure> {
+    async fn searched(&self, scope: TokenScope<'_>, place: &str) -> Result<Vec<TriggeredItem>, Failure> {
         if !self.searches_separately.load(Ordering::Relaxed) {
-            match self.search_for(rights, place, "").await {
+            match self.search_for(scope, place, "").await {
                 Err(failure) if failure.says(StatusCode::UNPROCESSABLE_ENTITY, "is:issue") => {
                     self.searches_separately.store(true, Ordering::Relaxed);
                 }
                 searched => return searched,
             }
         }
-        let mut found = self.search_for(rights, place, "is:issue").await?;
-        found.extend(self.search_for(rights, place, "is:pull-request").await?);
+        let mut found = self.search_for(scope, place, "is:issue").await?;
+        found.extend(self.search_for(scope, place, "is:pull-request").await?);
         Ok(found)
     }
 
-    async fn search_for(&self, rights: Rights<'_>, place: &str, kind: &str) -> Result<Vec<TriggeredItem>, Failure> {
+    async fn search_for(&self, scope: TokenScope<'_>, place: &str, kind: &str) -> Result<Vec<TriggeredItem>, Failure> {
         let label = self.settings.labels.trigger.replace('\\', "\\\\").replace('"', "\\\"");
         let label = format!("label:\"{label}\"");
         let own = self.query.as_deref().unwrap_or_default().trim();
@@ -80,7 +86,7 @@ impl Api {
             "/search/issues?q={}&sort=created&order=asc&per_page=100",
             encoded(&terms.join(" "))
         );
-        match self.client.search(rights, &at).await {
+        match self.client.search(scope, &at).await {
             // What is answered with a 404 elsewhere.
             Err(Failure::Answered { message, .. }) if message.contains("cannot be searched") => {
                 Err(Failure::Answered {
@@ -92,15 +98,15 @@ impl Api {
         }
     }
 
-    fn wanted(&self, issues: Vec<wire::Issue>, repository: Option<&str>) -> Vec<TriggeredItem> {
+    fn wanted(&self, issues: Vec<schema::Issue>, repository: Option<&str>) -> Vec<TriggeredItem> {
         let trigger = self.settings.labels.trigger.to_lowercase();
-        let is_labelled = |issue: &wire::Issue| issue.labels.iter().any(|label| label.name.to_lowercase() == trigger);
+        let is_labelled = |issue: &schema::Issue| issue.labels.iter().any(|label| label.name.to_lowercase() == trigger);
         let open = issues
             .into_iter()
             .filter(|issue| issue.state == "open" && is_labelled(issue));
         open.filter_map(|issue| {
             let repository = issue.repository().or(repository)?.to_owned();
-            let address = Address {
+            let address = ItemAddress {
                 repository: &repository,
                 kind: Self::CHANGE,
                 number: issue.number,

@@ -9,13 +9,13 @@ use gitlab::api::groups::projects::GroupProjects;
 use gitlab::api::personal_access_tokens::PersonalAccessTokenSelf;
 use gitlab::api::users::{CurrentUser, User, Users};
 
-use super::rights::RENEW;
-use super::{Api, wire};
 use crate::finding::Verdict;
-use crate::forge::allowed_users::Entry;
-use crate::forge::doubts::Doubts;
-use crate::forge::failure::Failure;
+use crate::forge::caveats::Caveats;
+use crate::forge::gitlab::remedies::RENEW;
+use crate::forge::gitlab::{Api, schema};
+use crate::forge::http::failure::Failure;
 use crate::forge::platform::ExamineApi;
+use crate::forge::settings::allowed_users::Entry;
 
 /// The role that may push.
 const DEVELOPER: u64 = 30;
@@ -31,7 +31,7 @@ impl ExamineApi for Api {
     }
 
     async fn examine_proof(&self) -> Result<Verdict, Failure> {
-        let user: wire::User = self.client.ask(CurrentUser::builder().build()).await?;
+        let user: schema::User = self.client.ask(CurrentUser::builder().build()).await?;
         let detail = format!("works, as {}", user.username);
         if let Some(configured) = self.bot.get()
             && !configured.eq_ignore_ascii_case(&user.username)
@@ -44,14 +44,14 @@ impl ExamineApi for Api {
                         .to_owned(),
             });
         }
-        let mut doubts = Doubts::default();
+        let mut doubts = Caveats::default();
         if user.is_admin == Some(true) {
             doubts.add(
                 "its user is an administrator of the whole GitLab",
                 "use a project or group access token, or the token of an ordinary user with the role Developer",
             );
         }
-        let token: wire::Token = match self.client.ask(PersonalAccessTokenSelf::builder().build()).await {
+        let token: schema::Token = match self.client.ask(PersonalAccessTokenSelf::builder().build()).await {
             Ok(token) => token,
             // An OAuth token, or a GitLab before 15.5: it cannot tell about itself, and that is no
             // fault.
@@ -84,7 +84,7 @@ impl ExamineApi for Api {
         let found = match entry {
             Entry::Login(login) => {
                 let asked = Users::builder().username(login.as_str()).build();
-                let found: Vec<wire::User> = self.client.list(asked).await?;
+                let found: Vec<schema::User> = self.client.list(asked).await?;
                 found.into_iter().find(|user| user.username.eq_ignore_ascii_case(login))
             }
             Entry::Id(id) => match self.client.ask(User::builder().user(*id).build()).await {
@@ -93,7 +93,7 @@ impl ExamineApi for Api {
                 Err(failure) => return Err(failure),
             },
         };
-        Ok(found.and_then(|user: wire::User| Some((user.username, user.id?))))
+        Ok(found.and_then(|user: schema::User| Some((user.username, user.id?))))
     }
 
     async fn examine_repository(&self, name: &str) -> Result<Verdict, Failure> {
@@ -126,7 +126,7 @@ impl ExamineApi for Api {
                 "switch them on in the project's settings",
             ));
         }
-        let mut doubts = Doubts::default();
+        let mut doubts = Caveats::default();
         if project.issues_enabled == Some(false) {
             doubts.add(
                 "it has no issues, so only merge requests can be worked on",
@@ -149,7 +149,7 @@ impl ExamineApi for Api {
 
     async fn examine_all(&self, owner: &str, labelled: usize) -> Result<Verdict, Failure> {
         let group = owner;
-        let found: wire::Group = self.client.ask(groups::Group::builder().group(group).build()).await?;
+        let found: schema::Group = self.client.ask(groups::Group::builder().group(group).build()).await?;
         let all = self.projects_in(group, None).await?;
         let writable = self.projects_in(group, Some(AccessLevel::Developer)).await?;
         let wide = self.projects_in(group, Some(AccessLevel::Maintainer)).await?;
@@ -162,7 +162,7 @@ impl ExamineApi for Api {
                 remedy: "give the user (or the group access token) the role Developer in the group".to_owned(),
             });
         }
-        let mut doubts = Doubts::default();
+        let mut doubts = Caveats::default();
         let closed: Vec<&str> = all.difference(&writable).map(String::as_str).collect();
         if !closed.is_empty() {
             doubts.add(
@@ -193,7 +193,7 @@ impl Api {
         if let Some(role) = role {
             projects.min_access_level(role);
         }
-        let found: Vec<wire::NamedProject> = self.client.list(projects.build()).await?;
+        let found: Vec<schema::NamedProject> = self.client.list(projects.build()).await?;
         Ok(found.into_iter().map(|project| project.path_with_namespace).collect())
     }
 }

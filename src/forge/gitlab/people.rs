@@ -4,10 +4,10 @@ use async_trait::async_trait;
 use gitlab::api::projects::members::AllProjectMembers;
 use gitlab::api::users::CurrentUser;
 
-use super::{Api, wire};
-use crate::forge::failure::Failure;
+use crate::forge::gitlab::{Api, schema};
+use crate::forge::http::failure::Failure;
+use crate::forge::item::account::Account;
 use crate::forge::platform::PeopleApi;
-use crate::forge::who::Who;
 
 /// The lowest role that may push.
 const DEVELOPER: u64 = 30;
@@ -20,10 +20,10 @@ impl PeopleApi for Api {
 
     /// One request: the members are searched for the name. Asking for the account first, for its
     /// id, would be a second one, and no safer.
-    async fn may_write(&self, repository: &str, who: Who<'_>) -> Result<bool, Failure> {
+    async fn may_write(&self, repository: &str, who: Account<'_>) -> Result<bool, Failure> {
         let mut members = AllProjectMembers::builder();
         let members = members.project(repository).query(who.login).build();
-        let found: Vec<wire::Member> = self.client.list(members).await?;
+        let found: Vec<schema::Member> = self.client.list(members).await?;
         Ok(found
             .iter()
             .any(|member| is_writer(member, who.login) && !who.is_another(member.id)))
@@ -34,7 +34,7 @@ impl Api {
     /// Returns the user name that the bot's own notes carry.
     pub(super) async fn own_login(&self) -> Result<&str, Failure> {
         let name = self.bot.get_or_try_init(|| async {
-            let user: wire::User = self.client.ask(CurrentUser::builder().build()).await?;
+            let user: schema::User = self.client.ask(CurrentUser::builder().build()).await?;
             Ok(user.username)
         });
         name.await.map(String::as_str)
@@ -42,7 +42,7 @@ impl Api {
 }
 
 /// The search finds names that only contain the wanted one, and real names and addresses too.
-fn is_writer(member: &wire::Member, user: &str) -> bool {
+fn is_writer(member: &schema::Member, user: &str) -> bool {
     let is_active = |state: &Option<String>| state.as_deref().is_none_or(|state| state == "active");
     member.username.eq_ignore_ascii_case(user)
         && member.access_level >= DEVELOPER

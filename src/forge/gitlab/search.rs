@@ -10,13 +10,13 @@ use gitlab::api::groups::issues::{IssueScope, IssueState, Issues as GroupIssues}
 use gitlab::api::projects::issues::Issues;
 use gitlab::api::projects::merge_requests::{MergeRequestScope, MergeRequestState, MergeRequests};
 
-use super::endpoints::GroupMergeRequests;
-use super::{Api, wire};
 use crate::forge::TriggeredItem;
-use crate::forge::address::Address;
-use crate::forge::failure::Failure;
+use crate::forge::gitlab::http::endpoints::GroupMergeRequests;
+use crate::forge::gitlab::{Api, schema};
+use crate::forge::http::failure::Failure;
+use crate::forge::item::address::ItemAddress;
 use crate::forge::platform::SearchApi;
-use crate::forge::source::Source;
+use crate::forge::settings::source::Source;
 use crate::task::id::ItemKind;
 
 #[async_trait]
@@ -74,8 +74,8 @@ impl SearchApi for Api {
 impl Api {
     fn collected(
         &self,
-        issues: Vec<wire::Item>,
-        requests: Vec<wire::Item>,
+        issues: Vec<schema::Item>,
+        requests: Vec<schema::Item>,
         project: Option<&str>,
     ) -> Vec<TriggeredItem> {
         let issues = issues.into_iter().map(|item| (ItemKind::Issue, item));
@@ -86,7 +86,7 @@ impl Api {
                 .references
                 .as_ref()
                 .and_then(|references| references.full.rsplit_once(['#', '!']));
-            let address = Address {
+            let address = ItemAddress {
                 repository: named.map(|(project, _)| project).or(project)?,
                 kind,
                 number: item.iid,

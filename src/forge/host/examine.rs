@@ -1,13 +1,13 @@
 //! What `doctor` says about a host: what proves who the program is, each repository, its labels.
 
-use super::Host;
 use crate::finding::{Finding, Verdict};
-use crate::forge::failure::Failure;
+use crate::forge::host::Host;
+use crate::forge::http::failure::Failure;
 use crate::forge::platform::{Platform, Right};
-use crate::forge::source::Source;
+use crate::forge::settings::source::Source;
 
 impl<P: Platform> Host<P> {
-    pub(super) async fn examine_all(&self) -> Vec<Finding> {
+    pub(crate) async fn examine_all(&self) -> Vec<Finding> {
         let title = &self.platform.settings().title;
         let subject = format!("{title} {}", self.platform.proof());
         let verdict = self.platform.examine_proof().await;
@@ -40,7 +40,7 @@ impl<P: Platform> Host<P> {
         let title = &self.platform.settings().title;
         let or_bad = |verdict: Result<Verdict, Failure>| verdict.unwrap_or_else(|failure| bad::<P>(name, &failure));
         let verdict = or_bad(self.platform.examine_repository(name).await);
-        let repository = Finding::new(format!("{title} {} {name}", P::WORDS.repository), verdict);
+        let repository = Finding::new(format!("{title} {} {name}", P::TERMS.repository), verdict);
         if repository.is_bad() {
             return vec![repository];
         }
@@ -60,7 +60,7 @@ impl<P: Platform> Host<P> {
             };
             let found = found.as_ref().map(|(login, id)| (login.as_str(), *id));
             let subject = format!("{} allowed_users", settings.title);
-            findings.push(Finding::new(subject, entry.told(P::WORDS.section, found)));
+            findings.push(Finding::new(subject, entry.told(P::TERMS.section, found)));
         }
         findings
     }
@@ -83,7 +83,7 @@ impl<P: Platform> Host<P> {
 }
 
 fn bad<P: Platform>(what: &str, failure: &Failure) -> Verdict {
-    let words = P::WORDS;
+    let words = P::TERMS;
     let remedy = match failure {
         Failure::Answered { status, .. } if status.as_u16() == 401 => words.renew.to_owned(),
         Failure::Answered { .. } => P::remedy(Right::ReadIssues, what),

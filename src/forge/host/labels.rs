@@ -3,21 +3,21 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::Host;
-use crate::forge::address::Address;
-use crate::forge::failure::Failure;
-use crate::forge::labels::Look;
+use crate::forge::host::Host;
+use crate::forge::http::failure::Failure;
+use crate::forge::item::address::ItemAddress;
 use crate::forge::platform::Platform;
+use crate::forge::settings::label_style::LabelStyle;
 
 impl<P: Platform> Host<P> {
     /// Puts a label on an item, and makes it first if the repository does not have it. A forge
     /// would make it by itself, but without colour and description; one list of the labels serves
     /// all of them for a while.
-    pub(super) async fn put_label(&self, at: Address<'_>, label: &str) -> Result<(), Failure> {
+    pub(crate) async fn put_label(&self, at: ItemAddress<'_>, label: &str) -> Result<(), Failure> {
         let known = self.known_labels(at.repository).await?;
         let key = P::label_key(label);
         if !known.contains(&key) {
-            let look = Look::of(label, &self.platform.settings().labels);
+            let look = LabelStyle::of(label, &self.platform.settings().labels);
             self.platform.make_label(at.repository, label, look).await?;
             let mut names = BTreeSet::clone(&known);
             names.insert(key);
@@ -28,7 +28,7 @@ impl<P: Platform> Host<P> {
 
     /// Returns the labels that items of the repository can carry, in the form in which the platform
     /// compares their names.
-    pub(super) async fn known_labels(&self, repository: &str) -> Result<Arc<BTreeSet<String>>, Failure> {
+    pub(crate) async fn known_labels(&self, repository: &str) -> Result<Arc<BTreeSet<String>>, Failure> {
         if let Some(known) = self.known_labels.fact(repository) {
             return Ok(known);
         }

@@ -12,28 +12,29 @@ use chrono::{DateTime, Utc};
 use http::StatusCode;
 
 use crate::finding::Finding;
-use crate::forge::address::Address;
-use crate::forge::cache::Cache;
-use crate::forge::failure::{Attempt, Failure};
+use crate::forge::http::cache::Cache;
+use crate::forge::http::failure::{Attempt, Failure};
+use crate::forge::item::account::Account;
+use crate::forge::item::address::ItemAddress;
+use crate::forge::item::change::OpenChange;
+use crate::forge::item::checks::Checks;
 use crate::forge::platform::{Platform, Right};
-use crate::forge::watched::{Checks, OpenChange};
-use crate::forge::who::Who;
 use crate::forge::{
-    AnswerMemory, Change, CodeHost, Comment, CommentId, CommentKey, CommentKind, Deed, Diagnostics, Edit, Forge,
-    ForgeError, GitCredentials, Item, KnownAnswer, NewChange, Permissions, Post, Reaction, Search, TaskSource,
+    AnswerMemory, Change, CodeHost, Comment, CommentId, CommentKey, CommentKind, Diagnostics, Edit, Forge, ForgeError,
+    GitCredentials, Item, ItemEvent, KnownAnswer, NewChange, Permissions, Post, Reaction, Search, TaskSource,
 };
 use crate::task::id::{HostName, ItemId, ItemKind, TaskId};
 use crate::task::labels::Labels;
 
 /// A forge, reached through the API of its platform.
 pub struct Host<P> {
-    pub(in crate::forge) platform: P,
+    pub(crate) platform: P,
     /// The labels of each repository, in the form in which the platform compares their names.
     known_labels: Cache<BTreeSet<String>>,
 }
 
 impl<P: Platform> Host<P> {
-    pub(in crate::forge) fn new(platform: P) -> Self {
+    pub(crate) fn new(platform: P) -> Self {
         Self {
             platform,
             known_labels: Cache::new(),
@@ -41,7 +42,7 @@ impl<P: Platform> Host<P> {
     }
 
     /// Returns where a task of this host lives.
-    fn address<'a>(&self, task: &'a TaskId) -> Result<Address<'a>, ForgeError> {
+    fn address<'a>(&self, task: &'a TaskId) -> Result<ItemAddress<'a>, ForgeError> {
         let settings = self.platform.settings();
         let is_own = |item: &&ItemId| {
             let has_kind = item.kind == ItemKind::Issue || item.kind == P::CHANGE;
@@ -51,7 +52,7 @@ impl<P: Platform> Host<P> {
             what: format!("asking {} for {task}", settings.title),
             reason: format!("it is not a task on {}", settings.title),
         });
-        item.map(Address::from)
+        item.map(ItemAddress::from)
     }
 
     /// Returns the error for the failure of `what`, which needs `right` on `place`.
@@ -60,7 +61,7 @@ impl<P: Platform> Host<P> {
             platform: &self.platform.settings().title,
             what,
             remedy: &P::remedy(right, place),
-            renew: P::WORDS.renew,
+            renew: P::TERMS.renew,
         };
         attempt.failed(failure)
     }
@@ -73,7 +74,7 @@ impl<P: Platform> Host<P> {
     async fn or_explain<T>(
         &self,
         outcome: Result<T, Failure>,
-        at: Address<'_>,
+        at: ItemAddress<'_>,
         what: &str,
         right: Right,
     ) -> Result<T, ForgeError> {
@@ -117,7 +118,7 @@ impl<P: Platform> TaskSource for Host<P> {
             .await
     }
 
-    async fn triggered_by(&self, task: &TaskId) -> Result<Option<Deed>, ForgeError> {
+    async fn triggered_by(&self, task: &TaskId) -> Result<Option<ItemEvent>, ForgeError> {
         let at = self.address(task)?;
         let found = self.platform.find_trigger(at).await;
         let what = format!("asking who put the label on {at}");
@@ -185,14 +186,14 @@ impl<P: Platform> Permissions for Host<P> {
             let attempt = Attempt {
                 platform: &self.platform.settings().title,
                 what: "asking for the bot's own account",
-                remedy: P::WORDS.renew,
-                renew: P::WORDS.renew,
+                remedy: P::TERMS.renew,
+                renew: P::TERMS.renew,
             };
             attempt.failed(failure)
         })
     }
 
-    async fn is_authorised(&self, task: &TaskId, who: Who<'_>) -> Result<bool, ForgeError> {
+    async fn is_authorised(&self, task: &TaskId, who: Account<'_>) -> Result<bool, ForgeError> {
         let repository = self.address(task)?.repository;
         // A deleted account has no login, and to ask for none asks for something else.
         if self.allows(who) || who.login.is_empty() {
@@ -205,7 +206,7 @@ impl<P: Platform> Permissions for Host<P> {
         })
     }
 
-    fn allows(&self, who: Who<'_>) -> bool {
+    fn allows(&self, who: Account<'_>) -> bool {
         self.platform.settings().allowed_users.name(who)
     }
 }
@@ -216,7 +217,7 @@ impl<P: Platform> CodeHost for Host<P> {
         let repository = self.address(task)?.repository;
         let found = self.platform.find_change(repository, head).await;
         found.map_err(|failure| {
-            let what = format!("looking for the {} from {head} in {repository}", P::WORDS.change);
+            let what = format!("looking for the {} from {head} in {repository}", P::TERMS.change);
             self.refused(failure, &what, Right::ReadChanges, repository)
         })
     }
@@ -225,13 +226,13 @@ impl<P: Platform> CodeHost for Host<P> {
         let repository = self.address(task)?.repository;
         let opened = self.platform.make_change(repository, change).await;
         opened.map_err(|failure| {
-            let what = format!("opening a {} from {} in {repository}", P::WORDS.change, change.head);
+            let what = format!("opening a {} from {} in {repository}", P::TERMS.change, change.head);
             self.refused(failure, &what, Right::WriteChanges, repository)
         })
     }
 
     fn change_id(&self, task: &TaskId, number: u64) -> Option<TaskId> {
-        let address = Address {
+        let address = ItemAddress {
             kind: P::CHANGE,
             number,
             ..self.address(task).ok()?
@@ -247,7 +248,7 @@ impl<P: Platform> CodeHost for Host<P> {
         let numbers: Vec<u64> = changes.iter().filter_map(TaskId::number).collect();
         let listed = self.platform.list_changes(repository, &numbers).await;
         let mut open = listed.map_err(|failure| {
-            let what = format!("listing the open {}s of {repository}", P::WORDS.change);
+            let what = format!("listing the open {}s of {repository}", P::TERMS.change);
             self.refused(failure, &what, Right::ReadChanges, repository)
         })?;
         open.retain(|change| changes.contains(&change.task));
@@ -258,7 +259,7 @@ impl<P: Platform> CodeHost for Host<P> {
         let at = self.address(change)?;
         let read = self.platform.read_checks(at, commit, known).await;
         read.map_err(|failure| {
-            let what = format!("reading the {} of {at}", P::WORDS.checks);
+            let what = format!("reading the {} of {at}", P::TERMS.checks);
             self.refused(failure, &what, Right::ReadChecks, at.repository)
         })
     }

@@ -2,16 +2,16 @@
 
 use std::collections::BTreeSet;
 
-use super::Host;
-use crate::forge::failure::Failure;
+use crate::forge::host::Host;
+use crate::forge::http::failure::Failure;
 use crate::forge::platform::{Platform, Right};
-use crate::forge::source::Source;
+use crate::forge::settings::source::Source;
 use crate::forge::{Search, TriggeredItem};
 
 impl<P: Platform> Host<P> {
     /// Searches each source. Every item is found once, and a source that cannot be read does not
     /// hide the items of the others.
-    pub(super) async fn search_all(&self) -> Search {
+    pub(crate) async fn search_all(&self) -> Search {
         let sources = &self.platform.settings().sources;
         let mut search = Search::default();
         let mut seen = BTreeSet::new();
@@ -35,7 +35,7 @@ impl<P: Platform> Host<P> {
         search
     }
 
-    pub(super) async fn items_of(&self, source: &Source) -> Result<Vec<TriggeredItem>, Failure> {
+    pub(crate) async fn items_of(&self, source: &Source) -> Result<Vec<TriggeredItem>, Failure> {
         let mut found = self.platform.search(source).await?;
         let mut own = source.clone();
         if let Source::Repository(name) = source

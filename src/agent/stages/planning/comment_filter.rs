@@ -15,8 +15,8 @@ use crate::agent::record::interruption::Interruption;
 use crate::agent::reporter::destination::ReportTarget;
 use crate::agent::run::Run;
 use crate::agent::settings::OtherComments;
-use crate::forge::who::Who;
-use crate::forge::{Comment, CommentKind, Edit, Edited, Item, Permissions};
+use crate::forge::item::account::Account;
+use crate::forge::{Comment, CommentKind, Edit, EditedPart, Item, Permissions};
 use crate::journal::fact::Fact;
 use crate::markdown::visible;
 use crate::repository::CommitId;
@@ -50,9 +50,9 @@ pub(crate) async fn require_vouched(run: &Run, item: &Item) -> Result<bool, Inte
     let mut edits = forge.edits_since(item, since).await?;
     // Whoever pushed to a branch of the repository itself had write permission then, which
     // suffices.
-    edits.retain(|edit| edit.what == Edited::Words || is_fork);
+    edits.retain(|edit| edit.what == EditedPart::Text || is_fork);
     for edit in &edits {
-        if !may_change(&run.inbox, forge.as_ref(), edit.deed.who()).await? {
+        if !may_change(&run.inbox, forge.as_ref(), edit.event.who()).await? {
             if is_round {
                 return Ok(false);
             }
@@ -82,7 +82,7 @@ pub(crate) async fn require_vouched_head(run: &mut Run, item: &Item, commit: &Co
     }
     let owner = change.owner();
     // The clone address contains the account's name but not its id.
-    let who = Who { login: owner, id: None };
+    let who = Account { login: owner, id: None };
     if change.is_fork && !may_change(&run.inbox, forge.as_ref(), who).await? {
         return Err(Interruption::refused_by_policy(moved(owner)));
     }
@@ -94,7 +94,7 @@ pub(crate) async fn require_vouched_head(run: &mut Run, item: &Item, commit: &Co
 }
 
 /// Returns true if an account's changes are accepted: it may write, or is the program's own.
-async fn may_change(inbox: &Inbox, forge: &dyn Permissions, who: Who<'_>) -> Result<bool, Interruption> {
+async fn may_change(inbox: &Inbox, forge: &dyn Permissions, who: Account<'_>) -> Result<bool, Interruption> {
     let is_own = !who.login.is_empty() && forge.bot_name().await?.eq_ignore_ascii_case(who.login);
     Ok(is_own || is_authorised(inbox, forge, who).await?)
 }
@@ -138,7 +138,7 @@ fn trigger_at(claim: &Claim) -> Option<DateTime<Utc>> {
     claim.record.request.trigger.as_ref().map(|trigger| trigger.at)
 }
 
-async fn is_authorised(inbox: &Inbox, forge: &dyn Permissions, who: Who<'_>) -> Result<bool, Interruption> {
+async fn is_authorised(inbox: &Inbox, forge: &dyn Permissions, who: Account<'_>) -> Result<bool, Interruption> {
     Ok(inbox.thread_watcher.lock().await.is_authorised(forge, who).await?)
 }
 
@@ -156,12 +156,12 @@ const CHANGED_SILENTLY: &str = "its title or text is not what it was when the la
     who changed it; read it again, and put the label on once more if it still says what is wanted";
 
 fn changed_by(edit: &Edit) -> String {
-    let by = account(&edit.deed.by);
+    let by = account(&edit.event.by);
     match edit.what {
-        Edited::Words => format!(
+        EditedPart::Text => format!(
             "its title or text was changed by {by}, who may not write to the repository, after the label was put on; {AGAIN}"
         ),
-        Edited::Head => format!(
+        EditedPart::Head => format!(
             "commits were pushed to its branch by {by}, who may not write to the repository, after the label was put on; {LOOK}"
         ),
     }

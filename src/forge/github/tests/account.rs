@@ -5,8 +5,8 @@ use serde_json::json;
 
 use super::{config, issue, refused, repository, task, unknown};
 use crate::finding::Verdict;
-use crate::forge::github::{App, Config, GitHub};
-use crate::forge::test_server::{Server, Told};
+use crate::forge::github::{self, App, Config};
+use crate::forge::test_server::{Reply, Server};
 use crate::forge::{CodeHost, Diagnostics, Permissions, TaskSource};
 
 #[tokio::test]
@@ -14,17 +14,17 @@ async fn an_app_works_with_the_token_of_its_installation() {
     let server = Server::start(|asked| {
         let is_app = asked.headers["authorization"].to_str().unwrap().starts_with("Bearer ey");
         match asked.line().as_str() {
-            "GET /api/v3/repos/o/r/installation" if is_app => Told::json(
+            "GET /api/v3/repos/o/r/installation" if is_app => Reply::json(
                 200,
                 &json!({"id": 77, "permissions": {"contents": "write", "issues": "write", "members": "read"}}),
             ),
             "POST /api/v3/app/installations/77/access_tokens" if is_app => {
                 let expires_at = chrono::Utc::now() + chrono::TimeDelta::hours(1);
-                Told::json(201, &json!({"token": "ghs_short", "expires_at": expires_at}))
+                Reply::json(201, &json!({"token": "ghs_short", "expires_at": expires_at}))
             }
-            "GET /api/v3/repos/o/r/issues/1" if !is_app => Told::json(200, &issue(1)),
-            "GET /api/v3/repos/o/r" if !is_app => Told::json(200, &repository(1)),
-            "GET /api/v3/app" if is_app => Told::json(
+            "GET /api/v3/repos/o/r/issues/1" if !is_app => Reply::json(200, &issue(1)),
+            "GET /api/v3/repos/o/r" if !is_app => Reply::json(200, &repository(1)),
+            "GET /api/v3/app" if is_app => Reply::json(
                 200,
                 &json!({"slug": "helper", "permissions": {"contents": "write", "issues": "read", "pull_requests": "write"}}),
             ),
@@ -44,7 +44,7 @@ async fn an_app_works_with_the_token_of_its_installation() {
         }),
         ..config(&server)
     };
-    let github = GitHub::connect(&config).await.unwrap();
+    let github = github::connect(&config).await.unwrap();
     let credentials = github.git_credentials(&task()).await.unwrap();
     assert_eq!(
         (credentials.username.as_str(), credentials.password.expose_secret()),
@@ -68,15 +68,15 @@ async fn an_app_works_with_the_token_of_its_installation() {
 #[tokio::test]
 async fn an_examination_tells_one_finding_for_each_subject() {
     let server = Server::start(|asked| match asked.line().as_str() {
-        "GET /api/v3/user" => Told::json(200, &json!({"login": "bot"})).with("x-oauth-scopes", "repo, delete_repo"),
-        "GET /api/v3/repos/o/r" => Told::json(200, &repository(1)),
-        "GET /api/v3/repos/o/r/labels" => Told::json(200, &json!([])),
+        "GET /api/v3/user" => Reply::json(200, &json!({"login": "bot"})).with("x-oauth-scopes", "repo, delete_repo"),
+        "GET /api/v3/repos/o/r" => Reply::json(200, &repository(1)),
+        "GET /api/v3/repos/o/r/labels" => Reply::json(200, &json!([])),
         _ => refused(404, "Not Found"),
     })
     .await;
     let mut config = config(&server);
     config.repositories.push("o/hidden".to_owned());
-    let findings = GitHub::connect(&config).await.unwrap().examine().await;
+    let findings = github::connect(&config).await.unwrap().examine().await;
     let told: Vec<String> = findings
         .iter()
         .map(|finding| match &finding.verdict {

@@ -9,7 +9,7 @@ use secrecy::SecretString;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::forge::test_server::{Asked, Server, Told};
+use crate::forge::test_server::{Received, Reply, Server};
 use crate::task::id::TaskId;
 
 const TOKEN: &str = "ghp_0123456789";
@@ -25,7 +25,7 @@ fn config(server: &Server) -> Config {
 }
 
 async fn github(server: &Server) -> GitHub {
-    GitHub::connect(&config(server)).await.unwrap()
+    connect(&config(server)).await.unwrap()
 }
 
 fn task() -> TaskId {
@@ -61,10 +61,10 @@ fn comment(id: u64, login: &str, body: &str) -> Value {
     json!({"id": id, "user": {"login": login}, "body": body, "created_at": created_at, "updated_at": created_at})
 }
 
-fn refused(status: u16, message: &str) -> Told {
-    Told::json(status, &json!({"message": message}))
+fn refused(status: u16, message: &str) -> Reply {
+    Reply::json(status, &json!({"message": message}))
 }
 
-fn unknown(asked: &Asked) -> Told {
+fn unknown(asked: &Received) -> Reply {
     panic!("nobody expected {} {}", asked.method, asked.uri)
 }

@@ -3,9 +3,9 @@
 use serde_json::json;
 
 use super::{config, github, refused, repository, task, unknown};
-use crate::forge::github::GitHub;
-use crate::forge::test_server::{Server, Told, named};
-use crate::forge::who::Who;
+use crate::forge::github;
+use crate::forge::item::account::Account;
+use crate::forge::test_server::{Reply, Server, named};
 use crate::forge::{Diagnostics, ForgeError, Permissions, Reaction, TaskSource};
 
 const COMMENT: &str = "/api/v3/repos/o/r/issues/comments/12";
@@ -15,12 +15,12 @@ async fn whoever_has_the_role_write_or_more_may_write() {
     let server = Server::start(|asked| {
         let name = asked.uri.path().rsplit('/').nth(1).unwrap().to_owned();
         match (asked.uri.path(), name.as_str()) {
-            ("/api/v3/repos/o/r", _) => Told::json(200, &repository(1)),
+            ("/api/v3/repos/o/r", _) => Reply::json(200, &repository(1)),
             (path, "nobody") if path.ends_with("/collaborators/nobody/permission") => {
                 refused(404, "nobody is not a user")
             }
             (path, _) if path.starts_with("/api/v3/repos/o/r/collaborators/") && path.ends_with("/permission") => {
-                Told::json(
+                Reply::json(
                     200,
                     &json!({"permission": name, "role_name": name, "user": {"login": name}}),
                 )
@@ -52,12 +52,12 @@ async fn whoever_has_the_role_write_or_more_may_write() {
 async fn whoever_took_over_a_name_has_not_the_rights_of_its_new_owner() {
     let server = Server::start(|_| {
         let user = json!({"login": "ann", "id": 7});
-        Told::json(200, &json!({"permission": "write", "user": user}))
+        Reply::json(200, &json!({"permission": "write", "user": user}))
     })
     .await;
     let github = github(&server).await;
     for (id, wanted) in [(Some(7), true), (Some(8), false), (None, true)] {
-        let who = Who { login: "ann", id };
+        let who = Account { login: "ann", id };
         assert_eq!(github.is_authorised(&task(), who).await.unwrap(), wanted, "{id:?}");
     }
 }
@@ -69,7 +69,7 @@ async fn a_name_does_not_lead_to_another_path() {
             asked.line(),
             "GET /api/v3/repos/o/r/collaborators/..%2Fann%3Fx%5Bbot%5D/permission"
         );
-        Told::json(200, &json!({"permission": "none"}))
+        Reply::json(200, &json!({"permission": "none"}))
     })
     .await;
     assert!(
@@ -104,9 +104,9 @@ async fn a_reaction_goes_below_the_comment_that_it_is_for() {
     let server = Server::start(|asked| {
         let content = asked.json()["content"].as_str().unwrap().to_owned();
         match (asked.line().as_str(), content.as_str()) {
-            ("POST /api/v3/repos/o/r/issues/comments/12/reactions", "eyes") => Told::json(201, &json!({"id": 1})),
-            ("POST /api/v3/repos/o/r/issues/comments/12/reactions", "+1") => Told::json(200, &json!({"id": 2})),
-            ("POST /api/v3/repos/o/r/pulls/comments/12/reactions", "confused") => Told::json(201, &json!({"id": 3})),
+            ("POST /api/v3/repos/o/r/issues/comments/12/reactions", "eyes") => Reply::json(201, &json!({"id": 1})),
+            ("POST /api/v3/repos/o/r/issues/comments/12/reactions", "+1") => Reply::json(200, &json!({"id": 2})),
+            ("POST /api/v3/repos/o/r/pulls/comments/12/reactions", "confused") => Reply::json(201, &json!({"id": 3})),
             _ => unknown(asked),
         }
     })
@@ -127,7 +127,7 @@ async fn a_reaction_goes_below_the_comment_that_it_is_for() {
 async fn a_comment_that_is_gone_needs_no_reaction_and_one_that_is_there_needs_the_right() {
     for is_gone in [true, false] {
         let server = Server::start(move |asked| match (asked.method.as_str(), asked.uri.path()) {
-            ("GET", COMMENT) if !is_gone => Told::json(200, &super::comment(12, "ann", "/agent stop")),
+            ("GET", COMMENT) if !is_gone => Reply::json(200, &super::comment(12, "ann", "/agent stop")),
             _ => refused(404, "Not Found"),
         })
         .await;
@@ -145,13 +145,13 @@ async fn a_comment_that_is_gone_needs_no_reaction_and_one_that_is_there_needs_th
 #[tokio::test]
 async fn the_bot_tells_its_name() {
     let server = Server::start(|asked| match asked.line().as_str() {
-        "GET /api/v3/user" => Told::json(200, &json!({"login": "helper"})),
+        "GET /api/v3/user" => Reply::json(200, &json!({"login": "helper"})),
         _ => unknown(asked),
     })
     .await;
     let mut config = config(&server);
     config.bot_name = String::new();
-    let github = GitHub::connect(&config).await.unwrap();
+    let github = github::connect(&config).await.unwrap();
     for _ in 0..2 {
         assert_eq!(github.bot_name().await.unwrap(), "helper");
     }

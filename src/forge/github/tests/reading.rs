@@ -3,15 +3,15 @@
 use serde_json::{Value, json};
 
 use super::{TOKEN, comment, config, github, issue, pull, refused, repository, task, unknown};
-use crate::forge::github::GitHub;
-use crate::forge::test_server::{Server, Told};
+use crate::forge::github;
+use crate::forge::test_server::{Reply, Server};
 use crate::forge::{Comment, Diagnostics, Discretion, ForgeError, Item, TaskSource};
 
 #[tokio::test]
 async fn an_item_is_read_anew_and_its_repository_once() {
     let server = Server::start(|asked| match asked.line().as_str() {
-        "GET /api/v3/repos/o/r/issues/1" => Told::json(200, &issue(1)),
-        "GET /api/v3/repos/o/r" => Told::json(200, &repository(1)),
+        "GET /api/v3/repos/o/r/issues/1" => Reply::json(200, &issue(1)),
+        "GET /api/v3/repos/o/r" => Reply::json(200, &repository(1)),
         _ => unknown(asked),
     })
     .await;
@@ -44,8 +44,8 @@ async fn an_item_is_read_anew_and_its_repository_once() {
 #[tokio::test]
 async fn a_repository_without_commits_has_no_default_branch() {
     let server = Server::start(|asked| match asked.line().as_str() {
-        "GET /api/v3/repos/o/r/issues/1" => Told::json(200, &issue(1)),
-        "GET /api/v3/repos/o/r" => Told::json(200, &repository(0)),
+        "GET /api/v3/repos/o/r/issues/1" => Reply::json(200, &issue(1)),
+        "GET /api/v3/repos/o/r" => Reply::json(200, &repository(0)),
         "GET /api/v3/repos/o/r/branches/main" => refused(404, "Branch not found"),
         _ => unknown(asked),
     })
@@ -63,13 +63,13 @@ async fn the_head_of_a_pull_request_tells_whether_it_may_be_pushed_to() {
             "GET /api/v3/repos/o/r/issues/1" => {
                 let mut issue = issue(1);
                 issue["pull_request"] = json!({});
-                Told::json(200, &issue)
+                Reply::json(200, &issue)
             }
             "GET /api/v3/repos/o/r/pulls/1" => {
                 let mut pull = pull(1, "fix");
                 pull["head"]["repo"] = repo.clone();
                 pull["maintainer_can_modify"] = may_modify.into();
-                Told::json(200, &pull)
+                Reply::json(200, &pull)
             }
             _ => unknown(asked),
         })
@@ -89,7 +89,7 @@ async fn the_head_of_a_pull_request_tells_whether_it_may_be_pushed_to() {
 #[tokio::test]
 async fn a_deleted_issue_is_gone_and_a_hidden_repository_is_refused() {
     let server = Server::start(|asked| match asked.line().as_str() {
-        "GET /api/v3/repos/o/r" => Told::json(200, &repository(1)),
+        "GET /api/v3/repos/o/r" => Reply::json(200, &repository(1)),
         _ => refused(404, "Not Found"),
     })
     .await;
@@ -107,8 +107,8 @@ async fn a_deleted_issue_is_gone_and_a_hidden_repository_is_refused() {
 #[tokio::test]
 async fn a_transferred_issue_is_gone() {
     let server = Server::start(|asked| match asked.line().as_str() {
-        "GET /api/v3/repos/o/r/issues/1" => Told::empty(301).with("location", "/api/v3/repositories/7/issues/4"),
-        "GET /api/v3/repositories/7/issues/4" => Told::json(200, &issue(4)),
+        "GET /api/v3/repos/o/r/issues/1" => Reply::empty(301).with("location", "/api/v3/repositories/7/issues/4"),
+        "GET /api/v3/repositories/7/issues/4" => Reply::json(200, &issue(4)),
         _ => unknown(asked),
     })
     .await;
@@ -134,13 +134,13 @@ async fn all_comments_come_in_order_without_the_bots_own() {
             "GET /api/v3/repos/o/r/issues/1" => {
                 let mut issue = issue(1);
                 issue["pull_request"] = json!({});
-                Told::json(200, &issue)
+                Reply::json(200, &issue)
             }
             "GET /api/v3/repos/o/r/issues/1/comments" => {
                 let ids = (page - 1) * 100..page * 100;
                 let author = |id| if id % 100 == 7 { "BOT" } else { "ann" };
                 let comments: Vec<Value> = ids.map(|id| comment(id, author(id), &format!("c{id}"))).collect();
-                let told = Told::json(200, &comments.into());
+                let told = Reply::json(200, &comments.into());
                 let next = format!(
                     "<http://elsewhere/api/v3/repos/o/r/issues/1/comments?page={}>; rel=\"next\"",
                     page + 1
@@ -152,9 +152,9 @@ async fn all_comments_come_in_order_without_the_bots_own() {
                 on_line["path"] = "a.rs".into();
                 on_line["line"] = 5.into();
                 on_line["updated_at"] = "2026-01-09T00:00:00Z".into();
-                Told::json(200, &json!([on_line]))
+                Reply::json(200, &json!([on_line]))
             }
-            "GET /api/v3/repos/o/r/pulls/1/reviews" => Told::json(
+            "GET /api/v3/repos/o/r/pulls/1/reviews" => Reply::json(
                 200,
                 &json!([
                     {"id": 1, "user": {"login": "bea"}, "body": "", "submitted_at": "2026-01-01T00:00:00Z"},
@@ -203,10 +203,10 @@ async fn all_comments_come_in_order_without_the_bots_own() {
 #[tokio::test]
 async fn comments_that_nobody_changed_are_only_confirmed() {
     let server = Server::start(|asked| match asked.line().as_str() {
-        "GET /api/v3/repos/o/r/issues/1" => Told::json(200, &issue(1)),
-        "GET /api/v3/repos/o/r/issues/1/comments" if asked.headers.contains_key("if-none-match") => Told::empty(304),
+        "GET /api/v3/repos/o/r/issues/1" => Reply::json(200, &issue(1)),
+        "GET /api/v3/repos/o/r/issues/1/comments" if asked.headers.contains_key("if-none-match") => Reply::empty(304),
         "GET /api/v3/repos/o/r/issues/1/comments" => {
-            Told::json(200, &json!([comment(1, "ann", "c1")])).with("etag", "W/\"1\"")
+            Reply::json(200, &json!([comment(1, "ann", "c1")])).with("etag", "W/\"1\"")
         }
         _ => unknown(asked),
     })
@@ -243,7 +243,7 @@ async fn a_connection_that_is_refused_is_the_forges_absence() {
         .local_addr()
         .unwrap();
     config.api_url = format!("http://{free}");
-    let github = GitHub::connect(&config).await.unwrap();
+    let github = github::connect(&config).await.unwrap();
     let error = github.item(&task()).await.unwrap_err();
     assert!(
         matches!(&error, ForgeError::Unavailable { reason, .. } if reason.contains("refused")),

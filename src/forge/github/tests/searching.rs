@@ -3,8 +3,8 @@
 use serde_json::json;
 
 use super::{config, issue, refused, repository};
-use crate::forge::github::GitHub;
-use crate::forge::test_server::{Server, Told};
+use crate::forge::github;
+use crate::forge::test_server::{Reply, Server};
 use crate::forge::{Diagnostics, ForgeError, TaskSource};
 
 #[tokio::test]
@@ -14,21 +14,21 @@ async fn an_unchanged_list_is_confirmed_page_by_page() {
         let tag = format!("\"{page}\"");
         assert_eq!(asked.field("labels").as_deref(), Some("coding agent"));
         if asked.headers.get("if-none-match").is_some_and(|had| *had == *tag) {
-            return Told::empty(304);
+            return Reply::empty(304);
         }
         let told = match page.as_str() {
             "1" => {
                 let next = "<http://x/api/v3/repos/o/r/issues?labels=coding%20agent&page=2>; rel=\"next\"";
-                Told::json(200, &json!([issue(1)])).with("link", next)
+                Reply::json(200, &json!([issue(1)])).with("link", next)
             }
-            _ => Told::json(200, &json!([issue(2)])),
+            _ => Reply::json(200, &json!([issue(2)])),
         };
         told.with("etag", tag)
     })
     .await;
     let mut config = config(&server);
     config.repositories = vec!["o/r".to_owned(), "O/R".to_owned()];
-    let github = GitHub::connect(&config).await.unwrap();
+    let github = github::connect(&config).await.unwrap();
     github
         .platform
         .repositories
@@ -55,7 +55,7 @@ async fn an_owners_repositories_are_searched_and_apart_where_github_demands_it()
             query.starts_with("user:o label:") && query.contains("label:\"coding agent\""),
             "{query}"
         );
-        Told::json(
+        Reply::json(
             200,
             &json!({"total_count": 1, "incomplete_results": false, "items": items}),
         )
@@ -63,7 +63,7 @@ async fn an_owners_repositories_are_searched_and_apart_where_github_demands_it()
     .await;
     let mut config = config(&server);
     config.repositories = vec!["o/*".to_owned()];
-    let github = GitHub::connect(&config).await.unwrap();
+    let github = github::connect(&config).await.unwrap();
     for requests in [3, 5] {
         let found = github.triggered().await.items;
         assert_eq!(
@@ -77,14 +77,14 @@ async fn an_owners_repositories_are_searched_and_apart_where_github_demands_it()
 #[tokio::test]
 async fn one_refused_repository_is_named_and_does_not_hide_the_others() {
     let server = Server::start(|asked| match asked.line().as_str() {
-        "GET /api/v3/repos/o/r/issues" => Told::json(200, &json!([issue(1)])),
-        "GET /api/v3/repos/o/r" => Told::json(200, &repository(1)),
+        "GET /api/v3/repos/o/r/issues" => Reply::json(200, &json!([issue(1)])),
+        "GET /api/v3/repos/o/r" => Reply::json(200, &repository(1)),
         _ => refused(403, "Resource not accessible by personal access token"),
     })
     .await;
     let mut config = config(&server);
     config.repositories = vec!["o/hidden".to_owned(), "o/r".to_owned()];
-    let search = GitHub::connect(&config).await.unwrap().triggered().await;
+    let search = github::connect(&config).await.unwrap().triggered().await;
     assert_eq!(search.items.len(), 1);
     let [error] = &search.errors[..] else {
         panic!("{search:?}");

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{comment, github, pull, refused, task, unknown};
 use crate::forge::github::GitHub;
-use crate::forge::test_server::{Server, Told};
+use crate::forge::test_server::{Reply, Server};
 use crate::forge::{CodeHost, CommentId, Diagnostics, ForgeError, NewChange, Post, TaskSource};
 use crate::secret::Redactor;
 
@@ -45,7 +45,7 @@ async fn a_comment_whose_answer_was_lost_is_found_instead_of_written_twice() {
         "GET /api/v3/repos/o/r/issues/1/comments" => {
             let mut all = vec![comment(1, "eve", "<!-- coding-agent:run:final -->")];
             all.extend(store.lock().unwrap().clone());
-            Told::json(200, &all.into())
+            Reply::json(200, &all.into())
         }
         _ => unknown(asked),
     })
@@ -68,7 +68,7 @@ async fn a_comment_too_long_for_github_is_cut() {
             return refused(422, "Body is too long (maximum is 65536 characters)");
         }
         assert!(body.ends_with("<!-- coding-agent:run:final -->"));
-        Told::json(201, &json!({"id": 3}))
+        Reply::json(201, &json!({"id": 3}))
     })
     .await;
     assert_eq!(
@@ -95,15 +95,15 @@ async fn a_comment_that_someone_deleted_cannot_be_edited() {
 #[tokio::test]
 async fn a_missing_label_is_made_with_its_colour_once() {
     let server = Server::start(|asked| match asked.line().as_str() {
-        "GET /api/v3/repos/o/r/labels" => Told::json(200, &json!([{"name": "Coding Agent"}])),
+        "GET /api/v3/repos/o/r/labels" => Reply::json(200, &json!([{"name": "Coding Agent"}])),
         "POST /api/v3/repos/o/r/labels" => {
             assert_eq!(asked.json()["color"], "fbca04");
-            Told::json(
+            Reply::json(
                 422,
                 &json!({"message": "Validation Failed", "errors": [{"code": "already_exists"}]}),
             )
         }
-        "POST /api/v3/repos/o/r/issues/1/labels" => Told::json(200, &json!([])),
+        "POST /api/v3/repos/o/r/issues/1/labels" => Reply::json(200, &json!([])),
         _ => unknown(asked),
     })
     .await;
@@ -136,11 +136,11 @@ async fn a_pull_request_that_exists_is_returned_and_not_opened_again() {
         "GET /api/v3/repos/o/r/pulls" => {
             assert_eq!(asked.field("head").as_deref(), Some("o:coding-agent/1-greet"));
             match looked.fetch_add(1, Ordering::Relaxed) {
-                0 => Told::json(200, &json!([pull(4, "other")])),
-                _ => Told::json(200, &json!([pull(4, "other"), pull(5, "coding-agent/1-greet")])),
+                0 => Reply::json(200, &json!([pull(4, "other")])),
+                _ => Reply::json(200, &json!([pull(4, "other"), pull(5, "coding-agent/1-greet")])),
             }
         }
-        "POST /api/v3/repos/o/r/pulls" => Told::json(
+        "POST /api/v3/repos/o/r/pulls" => Reply::json(
             422,
             &json!({"message": "Validation Failed", "errors": [
                 {"message": "A pull request already exists for o:coding-agent/1-greet."}]}),
@@ -160,11 +160,11 @@ async fn a_pull_request_that_exists_is_returned_and_not_opened_again() {
 #[tokio::test]
 async fn a_draft_that_the_repository_does_not_support_says_so_in_its_title() {
     let server = Server::start(|asked| match asked.line().as_str() {
-        "GET /api/v3/repos/o/r/pulls" => Told::json(200, &json!([])),
+        "GET /api/v3/repos/o/r/pulls" => Reply::json(200, &json!([])),
         _ if asked.json()["draft"] == true => refused(422, "Draft pull requests are not supported in this repository."),
         _ => {
             assert_eq!(asked.json()["title"], "[Draft] Greet");
-            Told::json(201, &pull(6, "coding-agent/1-greet"))
+            Reply::json(201, &pull(6, "coding-agent/1-greet"))
         }
     })
     .await;

@@ -8,7 +8,7 @@ use secrecy::SecretString;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::forge::test_server::{Asked, Server, Told};
+use crate::forge::test_server::{Received, Reply, Server};
 use crate::task::id::TaskId;
 
 const TOKEN: &str = "glpat-0123456789";
@@ -26,7 +26,7 @@ fn config(server: &Server) -> Config {
 }
 
 async fn gitlab(server: &Server) -> GitLab {
-    GitLab::connect(&config(server)).await.unwrap()
+    connect(&config(server)).unwrap()
 }
 
 fn issue() -> TaskId {
@@ -60,15 +60,15 @@ fn note(id: u64, username: &str, body: &str) -> Value {
         "updated_at": created_at, "system": false})
 }
 
-fn refused(status: u16, message: &str) -> Told {
-    Told::json(status, &json!({"message": message}))
+fn refused(status: u16, message: &str) -> Reply {
+    Reply::json(status, &json!({"message": message}))
 }
 
-fn unknown(asked: &Asked) -> Told {
+fn unknown(asked: &Received) -> Reply {
     panic!("nobody expected {} {}", asked.method, asked.uri)
 }
 
 /// Returns the request without the part before the project, e.g. `GET /issues/1`.
-fn short(asked: &Asked) -> String {
+fn short(asked: &Received) -> String {
     asked.line().replace(PROJECT, "")
 }

@@ -3,8 +3,8 @@
 use serde_json::json;
 
 use super::{gitlab, issue, merge_request, note, refused, short, unknown};
-use crate::forge::test_server::{Server, Told, named};
-use crate::forge::who::Who;
+use crate::forge::item::account::Account;
+use crate::forge::test_server::{Reply, Server, named};
 use crate::forge::{Diagnostics, ForgeError, Permissions, Reaction, TaskSource};
 
 #[tokio::test]
@@ -32,7 +32,7 @@ async fn a_developer_may_write_wherever_the_membership_comes_from() {
             .into_iter()
             .filter(|member| member["username"].as_str().unwrap().to_lowercase().contains(&query))
             .collect();
-        Told::json(200, &found.into())
+        Reply::json(200, &found.into())
     })
     .await;
     let gitlab = gitlab(&server).await;
@@ -53,7 +53,7 @@ async fn a_developer_may_write_wherever_the_membership_comes_from() {
         );
     }
     assert_eq!(gitlab.requests(), 7);
-    let another = Who {
+    let another = Account {
         login: "dora",
         id: Some(2),
     };
@@ -74,11 +74,11 @@ async fn who_may_not_see_the_members_is_told_so() {
 #[tokio::test]
 async fn a_reaction_is_an_award_below_the_note_and_given_once() {
     let server = Server::start(|asked| match (short(asked).as_str(), asked.field("name").as_deref()) {
-        ("POST /issues/1/notes/12/award_emoji", Some("eyes")) => Told::json(201, &json!({"id": 1})),
+        ("POST /issues/1/notes/12/award_emoji", Some("eyes")) => Reply::json(201, &json!({"id": 1})),
         ("POST /issues/1/notes/12/award_emoji", Some("thumbsup")) => {
             refused(404, "404 Award Emoji Name has already been taken Not Found")
         }
-        ("POST /merge_requests/2/notes/12/award_emoji", Some("confused")) => Told::json(201, &json!({"id": 3})),
+        ("POST /merge_requests/2/notes/12/award_emoji", Some("confused")) => Reply::json(201, &json!({"id": 3})),
         _ => unknown(asked),
     })
     .await;
@@ -116,7 +116,7 @@ async fn an_award_whose_answer_was_lost_is_not_an_error() {
 async fn a_note_that_is_gone_needs_no_reaction_and_one_that_is_there_needs_the_right() {
     for is_gone in [true, false] {
         let server = Server::start(move |asked| match short(asked).as_str() {
-            "GET /issues/1/notes" => Told::json(200, &json!([note(if is_gone { 11 } else { 12 }, "ann", "x")])),
+            "GET /issues/1/notes" => Reply::json(200, &json!([note(if is_gone { 11 } else { 12 }, "ann", "x")])),
             _ => refused(404, "404 Award Emoji Not Found"),
         })
         .await;

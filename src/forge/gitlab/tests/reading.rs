@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use super::{TOKEN, config, gitlab, issue, item, merge_request, note, project, refused, short, unknown};
 use crate::finding::Verdict;
-use crate::forge::gitlab::GitLab;
-use crate::forge::test_server::{Server, Told};
+use crate::forge::gitlab;
+use crate::forge::test_server::{Reply, Server};
 use crate::forge::{ChangeHead, Comment, Diagnostics, ForgeError, Place, TaskSource};
 
 #[tokio::test]
@@ -13,8 +13,8 @@ async fn an_item_is_read_anew_and_its_project_once() {
     let server = Server::start(|asked| {
         assert_eq!(asked.headers["private-token"], TOKEN);
         match short(asked).as_str() {
-            "GET /issues/1" => Told::json(200, &item(1, '#')),
-            "GET " => Told::json(200, &project(5)),
+            "GET /issues/1" => Reply::json(200, &item(1, '#')),
+            "GET " => Reply::json(200, &project(5)),
             _ => unknown(asked),
         }
     })
@@ -38,11 +38,11 @@ async fn an_item_is_read_anew_and_its_project_once() {
 async fn a_project_without_commits_has_no_default_branch() {
     let server = Server::start(|asked| {
         if short(asked) == "GET /issues/1" {
-            return Told::json(200, &item(1, '#'));
+            return Reply::json(200, &item(1, '#'));
         }
         let mut project = project(5);
         project["empty_repo"] = true.into();
-        Told::json(200, &project)
+        Reply::json(200, &project)
     })
     .await;
     assert_eq!(gitlab(&server).await.item(&issue()).await.unwrap().default_branch, None);
@@ -57,10 +57,10 @@ async fn the_head_of_a_merge_request_tells_whether_it_may_be_pushed_to() {
                 let mut item = item(2, '!');
                 item["source_project_id"] = source.clone();
                 item["allow_collaboration"] = true.into();
-                Told::json(200, &item)
+                Reply::json(200, &item)
             }
-            "GET " => Told::json(200, &project(5)),
-            "GET /git/api/v4/projects/6" => Told::json(200, &project(6)),
+            "GET " => Reply::json(200, &project(5)),
+            "GET /git/api/v4/projects/6" => Reply::json(200, &project(6)),
             _ => unknown(asked),
         })
         .await;
@@ -103,7 +103,7 @@ async fn all_notes_come_in_order_without_the_bots_own_and_gitlabs() {
                 note
             })
             .collect();
-        Told::json(200, &notes.into())
+        Reply::json(200, &notes.into())
     })
     .await;
     let comments = gitlab(&server).await.comments(&merge_request()).await.unwrap();
@@ -135,19 +135,19 @@ async fn issues_and_merge_requests_are_found_and_unchanged_lists_confirmed() {
         assert_eq!(asked.field("labels").as_deref(), Some("coding agent"));
         assert_eq!(asked.field("state").as_deref(), Some("opened"));
         if asked.headers.contains_key("if-none-match") {
-            return Told::empty(304);
+            return Reply::empty(304);
         }
         let list = match asked.uri.path().rsplit_once('/').unwrap() {
             ("/git/api/v4/groups/g" | super::PROJECT, "issues") => json!([item(1, '#')]),
             ("/git/api/v4/groups/g" | super::PROJECT, "merge_requests") => json!([item(2, '!')]),
             _ => return unknown(asked),
         };
-        Told::json(200, &list).with("etag", "W/\"1\"")
+        Reply::json(200, &list).with("etag", "W/\"1\"")
     })
     .await;
     let mut config = config(&server);
     config.projects = vec!["g/*".to_owned()];
-    let gitlab = GitLab::connect(&config).await.unwrap();
+    let gitlab = gitlab::connect(&config).unwrap();
     for requests in [2, 4] {
         let found = gitlab.triggered().await.items;
         let tasks: Vec<String> = found.iter().map(|item| item.task.to_string()).collect();
@@ -159,7 +159,7 @@ async fn issues_and_merge_requests_are_found_and_unchanged_lists_confirmed() {
 #[tokio::test]
 async fn a_deleted_issue_is_gone_and_a_hidden_project_is_refused() {
     let server = Server::start(|asked| match short(asked).as_str() {
-        "GET " => Told::json(200, &project(5)),
+        "GET " => Reply::json(200, &project(5)),
         _ => refused(404, "404 Not found"),
     })
     .await;
@@ -176,9 +176,9 @@ async fn a_deleted_issue_is_gone_and_a_hidden_project_is_refused() {
 
 #[tokio::test]
 async fn another_host_does_not_get_the_token() {
-    let stranger = Server::start(|_| Told::empty(200)).await;
+    let stranger = Server::start(|_| Reply::empty(200)).await;
     let address = stranger.address.clone();
-    let server = Server::start(move |_| Told::empty(302).with("location", address.clone())).await;
+    let server = Server::start(move |_| Reply::empty(302).with("location", address.clone())).await;
     assert!(gitlab(&server).await.item(&issue()).await.is_err());
     assert_eq!(stranger.asked().len(), 0);
 }
@@ -186,25 +186,25 @@ async fn another_host_does_not_get_the_token() {
 #[tokio::test]
 async fn an_examination_tells_one_finding_for_each_subject() {
     let server = Server::start(|asked| match short(asked).as_str() {
-        "GET /git/api/v4/user" => Told::json(200, &json!({"username": "bot"})),
+        "GET /git/api/v4/user" => Reply::json(200, &json!({"username": "bot"})),
         "GET /git/api/v4/personal_access_tokens/self" => {
-            Told::json(200, &json!({"scopes": ["api", "sudo"], "expires_at": "2099-01-01"}))
+            Reply::json(200, &json!({"scopes": ["api", "sudo"], "expires_at": "2099-01-01"}))
         }
-        "GET /git/api/v4/groups/g" => Told::json(200, &json!({"full_path": "g"})),
+        "GET /git/api/v4/groups/g" => Reply::json(200, &json!({"full_path": "g"})),
         "GET /git/api/v4/groups/g/issues"
         | "GET /git/api/v4/groups/g/merge_requests"
-        | "GET /git/api/v4/groups/g/projects" => Told::json(200, &json!([])),
+        | "GET /git/api/v4/groups/g/projects" => Reply::json(200, &json!([])),
         "GET " => {
             let mut project = project(5);
             project["permissions"]["project_access"]["access_level"] = 20.into();
-            Told::json(200, &project)
+            Reply::json(200, &project)
         }
         _ => unknown(asked),
     })
     .await;
     let mut config = config(&server);
     config.projects.push("g/*".to_owned());
-    let findings = GitLab::connect(&config).await.unwrap().examine().await;
+    let findings = gitlab::connect(&config).unwrap().examine().await;
     let told: Vec<String> = findings
         .iter()
         .map(|finding| match &finding.verdict {

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::{TOKEN, gitlab, issue, item, merge_request, note, refused, short, unknown};
 use crate::forge::gitlab::GitLab;
-use crate::forge::test_server::{Server, Told};
+use crate::forge::test_server::{Reply, Server};
 use crate::forge::{CodeHost, CommentId, ForgeError, NewChange, Post, TaskSource};
 use crate::secret::Redactor;
 
@@ -44,7 +44,7 @@ async fn a_note_whose_answer_was_lost_is_found_instead_of_written_twice() {
                 .push(note(9, "bot", &asked.field("body").unwrap()));
             refused(500, "oops")
         }
-        "GET /issues/1/notes" => Told::json(200, &store.lock().unwrap().clone().into()),
+        "GET /issues/1/notes" => Reply::json(200, &store.lock().unwrap().clone().into()),
         _ => unknown(asked),
     })
     .await;
@@ -62,7 +62,7 @@ async fn a_write_that_a_limit_stopped_is_made_after_the_wait() {
     let tried = AtomicUsize::new(0);
     let server = Server::start(move |_| match tried.fetch_add(1, Ordering::Relaxed) {
         0 => refused(429, "Retry later").with("retry-after", "1"),
-        _ => Told::json(201, &note(3, "bot", "")),
+        _ => Reply::json(201, &note(3, "bot", "")),
     })
     .await;
     assert_eq!(post(&gitlab(&server).await, "x").await.unwrap(), CommentId(3));
@@ -72,12 +72,12 @@ async fn a_write_that_a_limit_stopped_is_made_after_the_wait() {
 #[tokio::test]
 async fn single_labels_are_put_on_and_taken_off() {
     let server = Server::start(|asked| match short(asked).as_str() {
-        "GET /labels" => Told::json(200, &json!([{"id": 1, "name": "coding agent"}])),
+        "GET /labels" => Reply::json(200, &json!([{"id": 1, "name": "coding agent"}])),
         "POST /labels" => {
             assert_eq!(asked.field("color").as_deref(), Some("#0e8a16"));
             refused(409, "Label already exists")
         }
-        "PUT /merge_requests/2" => Told::json(200, &item(2, '!')),
+        "PUT /merge_requests/2" => Reply::json(200, &item(2, '!')),
         _ => unknown(asked),
     })
     .await;
@@ -102,14 +102,14 @@ async fn a_merge_request_that_exists_is_returned_and_not_opened_again() {
             let mut foreign = item(7, '!');
             foreign["source_project_id"] = 6.into();
             match looked.fetch_add(1, Ordering::Relaxed) {
-                0 => Told::json(200, &json!([foreign])),
-                _ => Told::json(200, &json!([foreign, item(8, '!')])),
+                0 => Reply::json(200, &json!([foreign])),
+                _ => Reply::json(200, &json!([foreign, item(8, '!')])),
             }
         }
         "POST /merge_requests" => {
             assert_eq!(asked.field("title").as_deref(), Some("Draft: Greet"));
             let message = ["Another open merge request already exists for this source branch: !8"];
-            Told::json(409, &json!({"message": message}))
+            Reply::json(409, &json!({"message": message}))
         }
         _ => unknown(asked),
     })

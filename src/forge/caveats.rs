@@ -1,0 +1,91 @@
+//! Findings of an examination that work and should be looked at: rights wider than the program
+//! needs, and tokens whose time is up soon or never.
+
+use chrono::{NaiveDate, TimeDelta, Utc};
+
+use crate::finding::Verdict;
+
+/// A token that expires sooner than this is worth a word.
+const SOON: TimeDelta = TimeDelta::days(14);
+
+/// Collects what is to be said of one subject.
+#[derive(Debug, Default)]
+pub(crate) struct Caveats {
+    said: Vec<String>,
+    remedies: Vec<String>,
+}
+
+impl Caveats {
+    pub(crate) fn add(&mut self, what: impl Into<String>, remedy: impl Into<String>) {
+        self.said.push(what.into());
+        let remedy = remedy.into();
+        if !self.remedies.contains(&remedy) {
+            self.remedies.push(remedy);
+        }
+    }
+
+    /// Adds that rights are not needed, if there are any.
+    pub(crate) fn wider(&mut self, rights: &[&str], remedy: &str) {
+        if !rights.is_empty() {
+            let what = format!("it may do more than the program needs: {}", rights.join(", "));
+            self.add(what, remedy);
+        }
+    }
+
+    /// Adds what is to be said of the day on which a token ends; `None` for one that never does.
+    pub(crate) fn end(&mut self, end: Option<NaiveDate>) {
+        match end {
+            None => self.add(
+                "it never expires",
+                "make a token with an end, at most a year ahead: one that is lost is good for ever otherwise",
+            ),
+            Some(end) if end <= (Utc::now() + SOON).date_naive() => {
+                self.add(format!("it ends on {end}"), "make a new token in time");
+            }
+            Some(_) => {}
+        }
+    }
+
+    /// Returns the verdict on what is `detail` but for these.
+    pub(crate) fn on(self, detail: String) -> Verdict {
+        if self.said.is_empty() {
+            return Verdict::Good { detail };
+        }
+        Verdict::Doubtful {
+            detail: format!("{detail}; {}", self.said.join("; ")),
+            remedy: self.remedies.join("; "),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_is_to_end_and_not_too_soon() {
+        let today = Utc::now().date_naive();
+        let verdict = |end| {
+            let mut doubts = Caveats::default();
+            doubts.end(end);
+            matches!(doubts.on("works".to_owned()), Verdict::Good { .. })
+        };
+        assert!(!verdict(None));
+        assert!(!verdict(Some(today)));
+        assert!(!verdict(Some(today + TimeDelta::days(14))));
+        assert!(verdict(Some(today + TimeDelta::days(15))));
+    }
+
+    #[test]
+    fn everything_is_said_at_once() {
+        let mut doubts = Caveats::default();
+        doubts.wider(&["a", "b"], "take them off");
+        doubts.wider(&[], "never said");
+        doubts.add("c", "take them off");
+        let expected = Verdict::Doubtful {
+            detail: "works; it may do more than the program needs: a, b; c".to_owned(),
+            remedy: "take them off".to_owned(),
+        };
+        assert_eq!(doubts.on("works".to_owned()), expected);
+    }
+}

@@ -1,0 +1,99 @@
+//! The checks of a pull request.
+//!
+//! GitHub has two kinds: check runs (those of GitHub Actions have a job with a log), and the older
+//! commit statuses.
+
+use std::collections::BTreeSet;
+
+use crate::forge::github::http::TokenScope;
+use crate::forge::github::http::path;
+use crate::forge::github::{Api, schema};
+use crate::forge::http::failure::Failure;
+use crate::forge::item::address::ItemAddress;
+use crate::forge::item::checks::{Checks, FailedCheck, MOST_FAILED, if_readable, log_or_name, tail};
+
+impl Api {
+    pub(crate) async fn checks_of(
+        &self,
+        address: ItemAddress<'_>,
+        commit: &str,
+        known: &BTreeSet<String>,
+    ) -> Result<Checks, Failure> {
+        let scope = TokenScope::Repository(address.repository);
+        let on_commit = |part: &str| path(address.repository, &format!("/commits/{commit}/{part}?per_page=100"));
+        let runs = self
+            .client
+            .get::<schema::CheckRuns>(scope, &on_commit("check-runs"))
+            .await;
+        let runs = if_readable(runs)?.map_or_else(Vec::new, |found| found.check_runs);
+        let statuses = self
+            .client
+            .get::<schema::CombinedStatus>(scope, &on_commit("status"))
+            .await;
+        let statuses = if_readable(statuses)?.map_or_else(Vec::new, |found| found.statuses);
+        if runs.is_empty() && statuses.is_empty() {
+            return Ok(Checks::None);
+        }
+        let is_running = |run: &schema::CheckRun| run.status != "completed";
+        if runs.iter().any(is_running) || statuses.iter().any(|status| status.state == "pending") {
+            return Ok(Checks::Running);
+        }
+        let runs: Vec<_> = runs.into_iter().filter(has_failed).collect();
+        let has_failed = |status: &schema::CommitStatus| matches!(status.state.as_str(), "failure" | "error");
+        let statuses: Vec<_> = statuses.into_iter().filter(has_failed).collect();
+        if runs.is_empty() && statuses.is_empty() {
+            return Ok(Checks::Passed);
+        }
+        let mut failed = Vec::new();
+        for run in runs {
+            let key = format!("run-{}", run.id);
+            if failed.len() < MOST_FAILED && !known.contains(&key) {
+                let log = self.log_of(address, &run).await?;
+                let name = run.name;
+                failed.push(FailedCheck { key, name, log });
+            }
+        }
+        let statuses = statuses.into_iter().map(|status| FailedCheck {
+            key: format!("status-{}", status.id),
+            name: status.context,
+            log: status.description,
+        });
+        failed.extend(statuses.filter(|check| !known.contains(&check.key)));
+        failed.truncate(MOST_FAILED);
+        Ok(Checks::Failed(failed))
+    }
+
+    /// Returns the end of a job's log, or what another service said of its check.
+    async fn log_of(&self, address: ItemAddress<'_>, run: &schema::CheckRun) -> Result<Option<String>, Failure> {
+        if let Some(job) = job(run) {
+            let at = path(address.repository, &format!("/actions/jobs/{job}/logs"));
+            let asked = self
+                .client
+                .fetch_file(TokenScope::Repository(address.repository), &at)
+                .await;
+            let log = asked.map(|answer| tail(&answer.body));
+            return log_or_name(log, &run.name, address);
+        }
+        let output = &run.output;
+        let said: Vec<_> = [&output.title, &output.summary, &output.text]
+            .into_iter()
+            .flatten()
+            .map(String::as_str)
+            .collect();
+        Ok((!said.is_empty()).then(|| tail(said.join("\n").as_bytes())))
+    }
+}
+
+/// A check that nobody needs, that was called off, or that waits for a person has not failed.
+fn has_failed(run: &schema::CheckRun) -> bool {
+    matches!(
+        run.conclusion.as_deref(),
+        Some("failure" | "timed_out" | "startup_failure")
+    )
+}
+
+/// Returns the number of the job of GitHub Actions that a check shows.
+fn job(run: &schema::CheckRun) -> Option<u64> {
+    let (address, job) = run.details_url.as_deref()?.rsplit_once("/job/")?;
+    address.contains("/actions/runs/").then(|| job.parse().ok())?
+}

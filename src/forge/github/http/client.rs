@@ -1,0 +1,391 @@
+//! One HTTP exchange with GitHub, through octocrab.
+//!
+//! octocrab brings the base address and the authorisation, as a user and as an App; the connection
+//! below it is reqwest's. Requests go through `execute`, answers into the narrow structs of `wire`,
+//! and repeats through `forge::retry`. octocrab's typed calls and models are not used, for these
+//! reasons:
+//!
+//! - A model demands fields that this program does not read: an issue's `user` has 18 of them, and
+//!   must not be null. One account that was deleted, or one field that a compatible server leaves
+//!   out, makes a whole list unreadable.
+//! - A typed call returns the value alone, and a refused one an error without headers. Conditional
+//!   requests need the `ETag`, limits the `retry-after` and `x-ratelimit-*` headers.
+//! - Its own repeats send a comment four times where the answer got lost.
+//! - A list is read to its end, however long that is.
+//!
+//! Redirects are followed here, on the same host only: octocrab would leave the token behind and
+//! send a comment's text to any other.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use http::header::{ACCEPT, IF_NONE_MATCH};
+use http::{Method, StatusCode};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use octocrab::{OctoBody, Octocrab};
+use secrecy::{ExposeSecret, SecretString};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use url::Url;
+
+use crate::forge::ForgeError;
+use crate::forge::github::http::app_tokens::{Token, TokenScope, Tokens, until_known};
+use crate::forge::github::http::connection::{base, http_client, no_answer, octocrab, unusable};
+use crate::forge::github::http::redirect::{self, Target};
+use crate::forge::github::http::response::{next_page, read, succeeded};
+use crate::forge::github::{Config, schema};
+use crate::forge::http::clone_address::require_encrypted;
+use crate::forge::http::failure::{Failure, causes};
+use crate::forge::http::list_limit::ListLimit;
+use crate::forge::http::retry::{ATTEMPT_TIMEOUT, Answer, LONGEST_ANSWER, Repeat, send};
+use crate::forge::http::validators::Validators;
+
+/// Longest way from one place of GitHub's to another.
+const MOST_REDIRECTS: usize = 5;
+
+/// Who sends a request, and the App's token that proves it.
+struct Bearer {
+    octocrab: Octocrab,
+    token: Option<Token>,
+}
+
+/// The connection to one GitHub.
+pub(crate) struct Client {
+    /// Authorised by the token, or as the App.
+    root: Octocrab,
+    /// The same for the GraphQL API, which has another address on a server of one's own.
+    graph: Octocrab,
+    /// The API's address, whose host alone gets the token.
+    home: Url,
+    /// The token; `None` for an App.
+    token: Option<SecretString>,
+    tokens: Tokens,
+    validators: Validators,
+    requests: AtomicU64,
+}
+
+impl Client {
+    pub(crate) async fn connect(config: &Config) -> Result<Self, ForgeError> {
+        let base = base(&config.api_url)?;
+        let token = config
+            .token
+            .as_ref()
+            .map(|token| SecretString::from(token.expose_secret().trim()));
+        // One for both: each would read the list of certificate authorities anew.
+        let http = http_client()?;
+        Ok(Self {
+            root: octocrab(config, token.as_ref(), &base, http.clone()).await?,
+            graph: octocrab(config, token.as_ref(), base.strip_suffix("/v3").unwrap_or(&base), http).await?,
+            home: Url::parse(&base).map_err(|error| unusable(causes(&error)))?,
+            token,
+            tokens: Tokens::default(),
+            validators: Validators::default(),
+            requests: AtomicU64::new(0),
+        })
+    }
+
+    pub(crate) fn requests(&self) -> u64 {
+        self.requests.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn tokens(&self) -> &Tokens {
+        &self.tokens
+    }
+
+    /// Refuses the address of a repository that the token must not be sent to.
+    pub(crate) fn admit(&self, clone_url: &str) -> Result<(), Failure> {
+        require_encrypted(&self.home, clone_url)
+    }
+
+    pub(crate) fn validators(&self) -> &Validators {
+        &self.validators
+    }
+
+    /// Returns the secret that `scope` are proved by, for git, and whether it was made a moment
+    /// ago.
+    pub(crate) async fn secret(&self, scope: TokenScope<'_>) -> Result<(SecretString, bool), Failure> {
+        if let Some(token) = &self.token {
+            return Ok((token.clone(), false));
+        }
+        let token = self.installation_token(scope).await?;
+        Ok((token.secret.clone(), token.is_new()))
+    }
+
+    /// Fetches one thing.
+    pub(crate) async fn get<T: DeserializeOwned>(&self, scope: TokenScope<'_>, path: &str) -> Result<T, Failure> {
+        read(&self.fetch(scope, path).await?)
+    }
+
+    /// Fetches all pages of a list.
+    pub(crate) async fn list<T: DeserializeOwned>(&self, scope: TokenScope<'_>, path: &str) -> Result<Vec<T>, Failure> {
+        self.pages(scope, path, |page: Vec<T>| page).await
+    }
+
+    /// Fetches all pages of a search.
+    pub(crate) async fn search<T: DeserializeOwned>(
+        &self,
+        scope: TokenScope<'_>,
+        path: &str,
+    ) -> Result<Vec<T>, Failure> {
+        self.pages(scope, path, |page: schema::Found<T>| {
+            if page.incomplete_results {
+                tracing::warn!("GitHub's search ran out of time and left out items; the next search will find them");
+            }
+            page.items
+        })
+        .await
+    }
+
+    async fn pages<P: DeserializeOwned, T>(
+        &self,
+        scope: TokenScope<'_>,
+        path: &str,
+        items: impl Fn(P) -> Vec<T>,
+    ) -> Result<Vec<T>, Failure> {
+        let mut all = Vec::new();
+        let mut listing = ListLimit::default();
+        let mut next = Some(path.to_owned());
+        while let Some(path) = next {
+            let answer = self.fetch(scope, &path).await?;
+            listing.add(&answer)?;
+            all.extend(items(read(&answer)?));
+            next = next_page(&answer);
+        }
+        Ok(all)
+    }
+
+    /// Sends a write and reads what it made.
+    pub(crate) async fn write<T: DeserializeOwned>(
+        &self,
+        scope: TokenScope<'_>,
+        method: Method,
+        path: &str,
+        body: &Value,
+        repeat: Repeat,
+    ) -> Result<T, Failure> {
+        read(&self.order(scope, method, path, Some(body), repeat).await?)
+    }
+
+    /// Sends a write whose answer is of no interest.
+    pub(crate) async fn order(
+        &self,
+        scope: TokenScope<'_>,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+        repeat: Repeat,
+    ) -> Result<Answer, Failure> {
+        let bearer = self.authorised(&self.root, scope).await?;
+        let answer = self.order_through(&bearer, method, path, body, repeat).await;
+        self.doubt(scope, &answer);
+        answer
+    }
+
+    async fn order_through(
+        &self,
+        bearer: &Bearer,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+        repeat: Repeat,
+    ) -> Result<Answer, Failure> {
+        let octocrab = &bearer.octocrab;
+        let once = || send(repeat, || self.exchange(octocrab, &method, path, body, None));
+        succeeded(until_known(bearer.token.as_ref(), once).await?)
+    }
+
+    /// Asks the GraphQL API, which answers questions of any kind to POST.
+    pub(crate) async fn ask_graph<T: DeserializeOwned>(
+        &self,
+        scope: TokenScope<'_>,
+        question: &Value,
+    ) -> Result<T, Failure> {
+        let bearer = self.authorised(&self.graph, scope).await?;
+        let answer = self
+            .order_through(&bearer, Method::POST, "/graphql", Some(question), Repeat::Always)
+            .await;
+        self.doubt(scope, &answer);
+        read(&answer?)
+    }
+
+    /// Fetches a page, or has GitHub confirm the one that is known.
+    pub(crate) async fn fetch(&self, scope: TokenScope<'_>, path: &str) -> Result<Answer, Failure> {
+        let answer = self
+            .fetch_through(&self.authorised(&self.root, scope).await?, path)
+            .await;
+        self.doubt(scope, &answer);
+        answer
+    }
+
+    /// Fetches a file that may lie on another server.
+    pub(crate) async fn fetch_file(&self, scope: TokenScope<'_>, path: &str) -> Result<Answer, Failure> {
+        let bearer = self.authorised(&self.root, scope).await?;
+        let octocrab = &bearer.octocrab;
+        let once = || {
+            send(Repeat::Always, || {
+                self.exchange(octocrab, &Method::GET, path, None, None)
+            })
+        };
+        let answer = until_known(bearer.token.as_ref(), once).await?;
+        let answer = match redirect::target(&self.home, &answer) {
+            Some(Target::OtherHost(url)) => send(Repeat::Always, || redirect::fetch(&self.home, url.clone())).await?,
+            Some(Target::SameHost(_)) | None => answer,
+        };
+        let answer = succeeded(answer);
+        self.doubt(scope, &answer);
+        answer
+    }
+
+    /// An App's token that is not accepted any more is not used again: the App may have been
+    /// installed anew.
+    fn doubt<T>(&self, scope: TokenScope<'_>, answer: &Result<T, Failure>) {
+        if let Err(failure) = answer
+            && failure.status() == Some(StatusCode::UNAUTHORIZED)
+        {
+            self.tokens.forget(scope);
+        }
+    }
+
+    /// Asks as the token's user or as the App itself.
+    pub(crate) async fn fetch_own(&self, path: &str) -> Result<Answer, Failure> {
+        self.fetch_through(&self.own(), path).await
+    }
+
+    /// Asks as the token's user or as the App itself.
+    pub(crate) async fn get_own<T: DeserializeOwned>(&self, path: &str) -> Result<T, Failure> {
+        read(&self.fetch_own(path).await?)
+    }
+
+    /// Has the App itself make a token; two of them do no harm.
+    pub(crate) async fn make_token<T: DeserializeOwned>(&self, path: &str, wanted: &Value) -> Result<T, Failure> {
+        let own = self.own();
+        let made = self.order_through(&own, Method::POST, path, Some(wanted), Repeat::Always);
+        read(&made.await?)
+    }
+
+    fn own(&self) -> Bearer {
+        Bearer {
+            octocrab: self.root.clone(),
+            token: None,
+        }
+    }
+
+    async fn fetch_through(&self, bearer: &Bearer, path: &str) -> Result<Answer, Failure> {
+        let known = self.validators.known(path);
+        let tag = known.as_ref().map(|page| &page.tag);
+        let octocrab = &bearer.octocrab;
+        let once = || {
+            send(Repeat::Always, || {
+                self.exchange(octocrab, &Method::GET, path, None, tag)
+            })
+        };
+        let answer = until_known(bearer.token.as_ref(), once).await?;
+        if let Some(known) = known
+            && answer.status == StatusCode::NOT_MODIFIED
+        {
+            return Ok(known.answer);
+        }
+        let answer = succeeded(answer)?;
+        self.validators.keep(path, &answer);
+        Ok(answer)
+    }
+
+    async fn authorised(&self, octocrab: &Octocrab, scope: TokenScope<'_>) -> Result<Bearer, Failure> {
+        if self.token.is_some() {
+            return Ok(Bearer {
+                octocrab: octocrab.clone(),
+                token: None,
+            });
+        }
+        let token = self.installation_token(scope).await?;
+        let octocrab = octocrab
+            .user_access_token(token.secret.clone())
+            .map_err(|error| Failure::unreadable(causes(&error)))?;
+        Ok(Bearer {
+            octocrab,
+            token: Some(token),
+        })
+    }
+
+    /// Asks, and follows to where the same host says that the thing is now, with the same method
+    /// and body.
+    async fn exchange(
+        &self,
+        octocrab: &Octocrab,
+        method: &Method,
+        path: &str,
+        body: Option<&Value>,
+        tag: Option<&http::HeaderValue>,
+    ) -> Result<Answer, Failure> {
+        let mut place = path.to_owned();
+        for _ in 0..=MOST_REDIRECTS {
+            let answer = self.exchange_once(octocrab, method, &place, body, tag).await?;
+            match redirect::target(&self.home, &answer) {
+                Some(Target::SameHost(path)) => place = path,
+                Some(Target::OtherHost(_)) | None => return Ok(answer),
+            }
+        }
+        Err(Failure::unreadable(
+            "it sends from one place to the next without an end",
+        ))
+    }
+
+    async fn exchange_once(
+        &self,
+        octocrab: &Octocrab,
+        method: &Method,
+        path: &str,
+        body: Option<&Value>,
+        tag: Option<&http::HeaderValue>,
+    ) -> Result<Answer, Failure> {
+        self.requests.fetch_add(1, Ordering::Relaxed);
+        let mut request = http::Request::builder()
+            .method(method)
+            .uri(path)
+            .header(ACCEPT, "application/vnd.github+json");
+        if let Some(tag) = tag {
+            request = request.header(IF_NONE_MATCH, tag);
+        }
+        let request: http::Request<OctoBody> = octocrab
+            .build_request(request, body)
+            .map_err(|error| Failure::unreadable(causes(&error)))?;
+        let exchange = async {
+            let response = octocrab.execute(request).await.map_err(no_answer)?;
+            let (head, body) = response.into_parts();
+            let body = Limited::new(body, LONGEST_ANSWER).collect().await.map_err(|error| {
+                match error.downcast_ref::<LengthLimitError>() {
+                    Some(_) => Failure::unreadable("it is too long"),
+                    None => Failure::Down {
+                        reason: format!("the answer broke off: {}", causes(error.as_ref())),
+                    },
+                }
+            })?;
+            Ok(Answer {
+                status: head.status,
+                headers: head.headers,
+                body: body.to_bytes(),
+            })
+        };
+        within(ATTEMPT_TIMEOUT, exchange).await
+    }
+}
+
+async fn within<T>(limit: Duration, exchange: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    tokio::time::timeout(limit, exchange).await.unwrap_or_else(|_| {
+        Err(Failure::Down {
+            reason: format!("no complete answer within {} seconds", limit.as_secs()),
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn an_answer_that_never_comes_is_not_waited_for() {
+        let limit = Duration::from_millis(20);
+        let outcome = within(limit, std::future::pending::<Result<(), Failure>>()).await;
+        assert!(matches!(outcome, Err(Failure::Down { .. })));
+    }
+}

@@ -1,0 +1,13 @@
+//! Requests to GitHub: the connection, who they are authorised as, and what comes back.
+
+mod path;
+pub(super) mod response;
+pub(super) mod app_tokens;
+mod connection;
+mod redirect;
+mod client;
+pub(super) mod app;
+
+pub(super) use app_tokens::TokenScope;
+pub(super) use client::Client;
+pub(super) use path::{encoded, path};

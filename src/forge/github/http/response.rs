@@ -1,0 +1,106 @@
+//! Reading GitHub's answers: what was asked for, GitHub's words of refusal, and the link to the
+//! next page.
+
+use http::header::{LINK, LOCATION};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::forge::github::schema;
+use crate::forge::http::failure::{Failure, one_line};
+use crate::forge::http::retry::Answer;
+
+/// Makes a failure of a refusal, with GitHub's own words.
+pub(crate) fn succeeded(answer: Answer) -> Result<Answer, Failure> {
+    if answer.status.is_success() {
+        return Ok(answer);
+    }
+    if answer.status.is_redirection() && answer.headers.contains_key(LOCATION) {
+        return Err(Failure::unreadable(
+            "it sends to another host, where the token is not sent",
+        ));
+    }
+    Err(Failure::Answered {
+        status: answer.status,
+        message: message(&answer),
+    })
+}
+
+/// Returns GitHub's own words: the message, and those of its parts, where a 422 says what is wrong.
+fn message(answer: &Answer) -> String {
+    let Ok(refusal) = serde_json::from_slice::<schema::Refusal>(&answer.body) else {
+        return one_line(&String::from_utf8_lossy(&answer.body));
+    };
+    let mut words = vec![refusal.message];
+    for error in refusal.errors {
+        match error {
+            Value::String(text) => words.push(text),
+            Value::Object(fields) => {
+                let text = |name: &str| fields.get(name)?.as_str();
+                // A part has words of its own, or the field and a code, as in `head invalid`.
+                let said = text("message").map(str::to_owned).or_else(|| {
+                    let code = text("code")?;
+                    Some(text("field").map_or_else(|| code.to_owned(), |field| format!("{field} {code}")))
+                });
+                words.extend(said);
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => {}
+        }
+    }
+    one_line(&words.join("; "))
+}
+
+/// Reads JSON; an error names the field.
+pub(crate) fn read<T: DeserializeOwned>(answer: &Answer) -> Result<T, Failure> {
+    let mut json = serde_json::Deserializer::from_slice(&answer.body);
+    serde_path_to_error::deserialize(&mut json).map_err(Failure::unreadable)
+}
+
+/// Returns path and query of the next page. The host of the link is not followed: behind a proxy it
+/// may be another one, and the token is for the configured one only.
+pub(crate) fn next_page(answer: &Answer) -> Option<String> {
+    let links = answer
+        .headers
+        .get_all(LINK)
+        .iter()
+        .filter_map(|value| value.to_str().ok());
+    let next = links.flat_map(|value| value.split(',')).find_map(|link| {
+        let (address, relation) = link.split_once('>')?;
+        relation
+            .contains("rel=\"next\"")
+            .then(|| address.trim().trim_start_matches('<'))
+    })?;
+    let next = next.parse::<http::Uri>().ok()?;
+    next.path_and_query().map(ToString::to_string)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bytes::Bytes;
+    use http::{HeaderMap, HeaderValue, StatusCode};
+
+    fn answer(link: &'static str, body: &'static str) -> Answer {
+        Answer {
+            status: StatusCode::UNPROCESSABLE_ENTITY,
+            headers: HeaderMap::from_iter([(LINK, HeaderValue::from_static(link))]),
+            body: Bytes::from_static(body.as_bytes()),
+        }
+    }
+
+    #[test]
+    fn the_next_page_is_asked_of_the_configured_host() {
+        let links = "<https://other/api/v3/x?page=1>; rel=\"prev\", <https://other/api/v3/x?page=3&a=b>; rel=\"next\"";
+        assert_eq!(next_page(&answer(links, "")).as_deref(), Some("/api/v3/x?page=3&a=b"));
+        assert_eq!(next_page(&answer("<https://other/x?page=1>; rel=\"last\"", "")), None);
+    }
+
+    #[test]
+    fn the_parts_of_a_refusal_are_told() {
+        let body = r#"{"message":"Validation Failed","errors":[{"code":"custom","message":"No commits"},"x",{"code":"already_exists"}]}"#;
+        assert_eq!(
+            message(&answer("", body)),
+            "Validation Failed; No commits; x; already_exists"
+        );
+        assert_eq!(message(&answer("", "oops,\nsorry")), "oops, sorry");
+    }
+}

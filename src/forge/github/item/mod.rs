@@ -1,0 +1,168 @@
+//! Reading one item.
+
+pub(crate) mod comments;
+mod reactions;
+mod labels;
+mod history;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use http::StatusCode;
+
+use crate::forge::github::http::TokenScope;
+use crate::forge::github::http::{encoded, path};
+use crate::forge::github::{Api, Kind, schema};
+use crate::forge::http::failure::Failure;
+use crate::forge::item::address::ItemAddress;
+use crate::forge::platform::ItemApi;
+use crate::forge::{ChangeHead, Discretion, Item};
+
+#[async_trait]
+impl ItemApi for Api {
+    /// Reads the item anew: one request for an issue, one more for a pull request, and one for the
+    /// repository where it was not asked lately.
+    async fn read_item(&self, address: ItemAddress<'_>) -> Result<Item, Failure> {
+        let issue = self.ask_issue(address).await?;
+        self.stays(&issue, address).await?;
+        self.learn_kind(address, &issue);
+        let (clone_url, default_branch, change) = if issue.pull_request.is_some() {
+            let at = path(address.repository, &format!("/pulls/{}", address.number));
+            let pull: schema::Pull = self.client.get(TokenScope::Repository(address.repository), &at).await?;
+            let base = pull.base.repo.as_ref();
+            let base = base.ok_or_else(|| Failure::unreadable("the pull request has no base repository"))?;
+            // Where there is something to merge there are commits.
+            (
+                base.clone_url.clone(),
+                base.default_branch.clone(),
+                Some(change_head(&pull, base)),
+            )
+        } else {
+            let repository = self.repository(address.repository).await?;
+            (
+                repository.clone_url.clone(),
+                self.default_branch(address, &repository).await?,
+                None,
+            )
+        };
+        self.client.admit(&clone_url)?;
+        if let Some(change) = &change {
+            self.client.admit(&change.head_clone_url)?;
+        }
+        Ok(Item {
+            task: self.settings.task(address),
+            title: issue.title,
+            body: issue.body.unwrap_or_default(),
+            author_id: issue.user.as_ref().and_then(|user| user.id),
+            author: issue.user.map(|user| user.login).unwrap_or_default(),
+            labels: issue.labels.into_iter().map(|label| label.name).collect(),
+            assignees: issue.assignees.into_iter().map(|user| user.login).collect(),
+            is_open: issue.state == "open",
+            is_merged: issue.pull_request.is_some_and(|pull| pull["merged_at"].is_string()),
+            updated_at: issue.updated_at,
+            url: issue.html_url,
+            clone_url,
+            default_branch,
+            change,
+            // Issues of GitHub are read by whoever can read the repository.
+            discretion: Discretion::NotNeeded,
+        })
+    }
+
+    async fn probe_item(&self, address: ItemAddress<'_>) -> Result<(), Failure> {
+        self.ask_issue(address).await.map(|_| ())
+    }
+
+    async fn probe_repository(&self, repository: &str) -> Result<(), Failure> {
+        self.ask_repository(repository).await.map(|_| ())
+    }
+
+    fn specified(&self, failure: Failure, address: ItemAddress<'_>) -> Failure {
+        if failure.says(StatusCode::GONE, "disabled") {
+            return Failure::Unprepared {
+                status: StatusCode::GONE,
+                remedy: format!("switch issues on in the settings of {}", address.repository),
+            };
+        }
+        failure
+    }
+}
+
+impl Api {
+    /// Tells whether `address` is a pull request; known from the search or an earlier read, else
+    /// asked.
+    pub(crate) async fn kind(&self, address: ItemAddress<'_>) -> Result<Kind, Failure> {
+        if let Some(kind) = self.kinds.fact(&address.to_string()) {
+            return Ok(*kind);
+        }
+        let issue = self.ask_issue(address).await?;
+        Ok(self.learn_kind(address, &issue))
+    }
+
+    pub(crate) fn learn_kind(&self, address: ItemAddress<'_>, issue: &schema::Issue) -> Kind {
+        let kind = if issue.pull_request.is_some() {
+            Kind::PullRequest
+        } else {
+            Kind::Issue
+        };
+        *self.kinds.learn(&address.to_string(), kind)
+    }
+
+    /// GitHub redirects from a transferred issue to its new home, silently: for us it is gone. A
+    /// renamed repository redirects too, and its issues are still the same ones.
+    async fn stays(&self, issue: &schema::Issue, address: ItemAddress<'_>) -> Result<(), Failure> {
+        let moved = || Failure::Answered {
+            status: StatusCode::GONE,
+            message: "it was moved away".to_owned(),
+        };
+        if issue.number != address.number {
+            return Err(moved());
+        }
+        let Some(home) = issue.repository() else { return Ok(()) };
+        if home.eq_ignore_ascii_case(address.repository) {
+            return Ok(());
+        }
+        let repository = self.repository(address.repository).await?;
+        if home.eq_ignore_ascii_case(&repository.full_name) {
+            return Ok(());
+        }
+        Err(moved())
+    }
+
+    /// GitHub names a default branch even where there is no commit yet. Only a repository whose
+    /// size is still counted as nothing can be empty, so the branch is looked up for those alone.
+    async fn default_branch(
+        &self,
+        address: ItemAddress<'_>,
+        repository: &Arc<schema::Repository>,
+    ) -> Result<Option<String>, Failure> {
+        let Some(branch) = repository.default_branch.clone() else {
+            return Ok(None);
+        };
+        if repository.size > 0 {
+            return Ok(Some(branch));
+        }
+        let name: Vec<String> = branch.split('/').map(encoded).collect();
+        let at = path(address.repository, &format!("/branches/{}", name.join("/")));
+        match self.client.fetch(TokenScope::Repository(address.repository), &at).await {
+            Ok(_) => Ok(Some(branch)),
+            Err(failure) if matches!(failure.status(), Some(StatusCode::NOT_FOUND | StatusCode::CONFLICT)) => Ok(None),
+            Err(failure) => Err(failure),
+        }
+    }
+}
+
+fn change_head(pull: &schema::Pull, base: &schema::Repository) -> ChangeHead {
+    let head = pull.head.repo.as_ref();
+    let is_fork = head.is_none_or(|head| !head.full_name.eq_ignore_ascii_case(&base.full_name));
+    ChangeHead {
+        head_branch: pull.head.branch.clone(),
+        base_branch: pull.base.branch.clone(),
+        head_commit: pull.head.commit.clone(),
+        head_repository: head.map(|head| head.full_name.clone()),
+        // Of a deleted fork only the base repository still has the commits.
+        head_clone_url: head.unwrap_or(base).clone_url.clone(),
+        is_fork,
+        may_push: head.is_some() && (!is_fork || pull.maintainer_can_modify == Some(true)),
+    }
+}

@@ -1,0 +1,292 @@
+//! The parts of GitHub's answers that are read, and no others.
+
+use chrono::{DateTime, Utc};
+use serde::Deserialize;
+use serde_json::Value;
+
+#[derive(Deserialize)]
+pub(crate) struct Refusal {
+    pub(crate) message: String,
+    #[serde(default)]
+    pub(crate) errors: Vec<Value>,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct Found<T> {
+    #[serde(default)]
+    pub(crate) incomplete_results: bool,
+    pub(crate) items: Vec<T>,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct User {
+    pub(crate) login: String,
+    pub(crate) id: Option<u64>,
+    /// `User`, `Bot`, ...
+    #[serde(rename = "type")]
+    pub(crate) kind: Option<String>,
+}
+
+impl User {
+    /// An app's account is called `name[bot]`, which nobody else can be.
+    pub(crate) fn is_program(&self) -> bool {
+        self.kind.as_deref() == Some("Bot") || self.login.ends_with("[bot]")
+    }
+}
+
+#[derive(Deserialize)]
+pub(crate) struct Label {
+    pub(crate) name: String,
+}
+
+/// An issue or a pull request, in a list or by itself.
+#[derive(Deserialize)]
+pub(crate) struct Issue {
+    pub(crate) number: u64,
+    pub(crate) title: String,
+    pub(crate) body: Option<String>,
+    pub(crate) state: String,
+    pub(crate) html_url: String,
+    /// Ends in `/repos/owner/repo`.
+    pub(crate) repository_url: Option<String>,
+    /// Nobody, where the account was deleted.
+    pub(crate) user: Option<User>,
+    #[serde(default)]
+    pub(crate) labels: Vec<Label>,
+    #[serde(default)]
+    pub(crate) assignees: Vec<User>,
+    pub(crate) updated_at: DateTime<Utc>,
+    /// Present where it is a pull request.
+    pub(crate) pull_request: Option<Value>,
+}
+
+impl Issue {
+    /// Returns the full name of the repository it lives in, where GitHub tells.
+    pub(crate) fn repository(&self) -> Option<&str> {
+        let (_, name) = self.repository_url.as_deref()?.rsplit_once("/repos/")?;
+        Some(name)
+    }
+}
+
+#[derive(Deserialize)]
+pub(crate) struct Repository {
+    pub(crate) full_name: String,
+    pub(crate) clone_url: String,
+    /// A name even where there is no commit yet.
+    pub(crate) default_branch: Option<String>,
+    /// In KiB, counted now and then: 0 in an empty repository and for a while in a small new one.
+    #[serde(default)]
+    pub(crate) size: u64,
+    #[serde(default)]
+    pub(crate) archived: bool,
+    #[serde(default)]
+    pub(crate) has_issues: Option<bool>,
+    #[serde(default)]
+    pub(crate) permissions: Permissions,
+}
+
+#[derive(Deserialize, Default)]
+pub(crate) struct Permissions {
+    #[serde(default)]
+    pub(crate) push: Option<bool>,
+    #[serde(default)]
+    pub(crate) admin: Option<bool>,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct Pull {
+    pub(crate) number: u64,
+    pub(crate) html_url: String,
+    pub(crate) head: Side,
+    pub(crate) base: Side,
+    /// Left out in lists.
+    #[serde(default)]
+    pub(crate) maintainer_can_modify: Option<bool>,
+}
+
+/// A pull request in the list of those that are watched.
+#[derive(Deserialize)]
+pub(crate) struct ListedPull {
+    pub(crate) number: u64,
+    pub(crate) title: String,
+    pub(crate) updated_at: DateTime<Utc>,
+    pub(crate) head: Head,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct Head {
+    #[serde(rename = "sha")]
+    pub(crate) commit: String,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct Side {
+    #[serde(rename = "ref")]
+    pub(crate) branch: String,
+    #[serde(rename = "sha")]
+    pub(crate) commit: Option<String>,
+    /// Nothing, where the fork was deleted.
+    pub(crate) repo: Option<Repository>,
+}
+
+/// Something that happened to an issue or pull request.
+#[derive(Deserialize)]
+pub(crate) struct Event {
+    /// `labeled`, `renamed`, ...
+    #[serde(rename = "event")]
+    pub(crate) kind: String,
+    /// Nobody, where the account was deleted.
+    pub(crate) actor: Option<User>,
+    pub(crate) created_at: DateTime<Utc>,
+    pub(crate) label: Option<Label>,
+}
+
+/// An answer of the GraphQL API.
+#[derive(Deserialize)]
+pub(crate) struct GraphAnswer {
+    pub(crate) data: Option<GraphData>,
+    #[serde(default)]
+    pub(crate) errors: Vec<GraphError>,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct GraphError {
+    pub(crate) message: String,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct GraphData {
+    pub(crate) repository: Option<GraphRepository>,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct GraphRepository {
+    #[serde(rename = "issueOrPullRequest")]
+    pub(crate) item: Option<GraphItem>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct GraphItem {
+    pub(crate) created_at: DateTime<Utc>,
+    pub(crate) last_edited_at: Option<DateTime<Utc>>,
+    /// Nobody, where the account was deleted.
+    pub(crate) editor: Option<User>,
+    /// The newest come first. The text as it was opened counts as one, where it was edited at all.
+    pub(crate) user_content_edits: Option<TextEdits>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct TextEdits {
+    pub(crate) nodes: Vec<Option<TextEdit>>,
+    pub(crate) page_info: PageInfo,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct PageInfo {
+    pub(crate) has_next_page: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct TextEdit {
+    pub(crate) edited_at: DateTime<Utc>,
+    pub(crate) editor: Option<User>,
+}
+
+/// A change of a branch, in the list of a repository's activities.
+#[derive(Deserialize)]
+pub(crate) struct Activity {
+    pub(crate) timestamp: DateTime<Utc>,
+    pub(crate) actor: Option<User>,
+}
+
+/// A comment on the conversation or on a line.
+#[derive(Deserialize)]
+pub(crate) struct Comment {
+    pub(crate) id: u64,
+    pub(crate) user: Option<User>,
+    pub(crate) body: Option<String>,
+    pub(crate) created_at: DateTime<Utc>,
+    pub(crate) updated_at: DateTime<Utc>,
+    /// Of a comment on the changes.
+    pub(crate) path: Option<String>,
+    /// Nothing where the line is not there any more.
+    pub(crate) line: Option<u64>,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct Review {
+    pub(crate) id: u64,
+    pub(crate) user: Option<User>,
+    pub(crate) body: Option<String>,
+    /// `APPROVED`, `CHANGES_REQUESTED`, `COMMENTED`, ...
+    pub(crate) state: Option<String>,
+    /// Nothing while the review is being written.
+    pub(crate) submitted_at: Option<DateTime<Utc>>,
+}
+
+/// What a user may do in a repository, by all ways together.
+#[derive(Deserialize)]
+pub(crate) struct Access {
+    /// `admin`, `write`, `read` or `none`; finer roles are shown as the one that they are built on.
+    pub(crate) permission: String,
+    /// Whose it is.
+    pub(crate) user: Option<User>,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct Made {
+    pub(crate) id: u64,
+}
+
+/// A GitHub App about itself.
+#[derive(Deserialize)]
+pub(crate) struct AppItself {
+    pub(crate) slug: String,
+    #[serde(default)]
+    pub(crate) permissions: std::collections::BTreeMap<String, String>,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct CheckRuns {
+    pub(crate) check_runs: Vec<CheckRun>,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct CheckRun {
+    pub(crate) id: u64,
+    pub(crate) name: String,
+    /// `completed` once there is a conclusion.
+    pub(crate) status: String,
+    pub(crate) conclusion: Option<String>,
+    /// Of a job of GitHub Actions it ends in `/job/<id>`.
+    pub(crate) details_url: Option<String>,
+    #[serde(default)]
+    pub(crate) output: CheckOutput,
+}
+
+/// What a check says of itself.
+#[derive(Deserialize, Default)]
+pub(crate) struct CheckOutput {
+    pub(crate) title: Option<String>,
+    pub(crate) summary: Option<String>,
+    pub(crate) text: Option<String>,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct CombinedStatus {
+    pub(crate) statuses: Vec<CommitStatus>,
+}
+
+/// The newest status of one context, as older services report.
+#[derive(Deserialize)]
+pub(crate) struct CommitStatus {
+    pub(crate) id: u64,
+    pub(crate) context: String,
+    /// `success`, `pending`, `failure` or `error`.
+    pub(crate) state: String,
+    pub(crate) description: Option<String>,
+}

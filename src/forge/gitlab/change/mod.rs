@@ -1,0 +1,123 @@
+//! Merge requests of the bot's own.
+
+mod checks;
+
+use std::collections::BTreeSet;
+
+use async_trait::async_trait;
+use gitlab::api::projects::merge_requests::{CreateMergeRequest, MergeRequestScope, MergeRequestState, MergeRequests};
+use http::StatusCode;
+
+use crate::forge::gitlab::item::comments::LONGEST_BODY;
+use crate::forge::gitlab::{Api, schema};
+use crate::forge::http::failure::Failure;
+use crate::forge::http::retry::{once, until_seen};
+use crate::forge::item::address::ItemAddress;
+use crate::forge::item::change::OpenChange;
+use crate::forge::item::checks::Checks;
+use crate::forge::platform::{ChangeApi, Platform};
+use crate::forge::{Change, GitCredentials, NewChange};
+use crate::markdown::marker::{short_title, shortened};
+use crate::markdown::quick_actions::disarmed;
+
+const LONGEST_TITLE: usize = 255;
+
+#[async_trait]
+impl ChangeApi for Api {
+    async fn find_change(&self, repository: &str, head: &str) -> Result<Option<Change>, Failure> {
+        let mut requests = MergeRequests::builder();
+        let requests = requests
+            .project(repository)
+            .source_branch(head)
+            .state(MergeRequestState::Opened);
+        let found: Vec<schema::Item> = self.client.list(requests.build()).await?;
+        // The branch of a fork may have the same name.
+        let own = found.into_iter().find(|item| {
+            item.source_branch.as_deref() == Some(head) && item.source_project_id == item.target_project_id
+        });
+        Ok(own.map(change))
+    }
+
+    /// GitLab refuses a second merge request only for the same source and target; looking first
+    /// keeps it at one per source branch.
+    async fn make_change(&self, repository: &str, new: &NewChange) -> Result<Change, Failure> {
+        let find = || self.find_change(repository, &new.head);
+        let post = || once(true, find, || self.post_merge_request(repository, new));
+        Box::pin(until_seen(does_not_see_branch, post)).await
+    }
+
+    /// One list of just these, however many there are in the project.
+    async fn list_changes(&self, repository: &str, numbers: &[u64]) -> Result<Vec<OpenChange>, Failure> {
+        let mut requests = MergeRequests::builder();
+        let requests = requests
+            .project(repository)
+            .iids(numbers.iter().copied())
+            .state(MergeRequestState::Opened)
+            .scope(MergeRequestScope::All);
+        let found: Vec<schema::Item> = self.client.list(requests.build()).await?;
+        let change = |item: schema::Item| OpenChange {
+            task: self.settings.task(ItemAddress {
+                repository,
+                kind: Self::CHANGE,
+                number: item.iid,
+            }),
+            title: item.title,
+            head: item.sha.unwrap_or_default(),
+            updated_at: item.updated_at,
+        };
+        let open = found.into_iter().filter(|item| item.state == "opened");
+        Ok(open.map(change).collect())
+    }
+
+    async fn read_checks(
+        &self,
+        address: ItemAddress<'_>,
+        commit: &str,
+        known: &BTreeSet<String>,
+    ) -> Result<Checks, Failure> {
+        self.checks_of(address, commit, known).await
+    }
+
+    async fn credentials(&self, _: &str) -> Result<GitCredentials, Failure> {
+        Ok(GitCredentials {
+            username: "oauth2".to_owned(),
+            password: self.client.token().clone(),
+            is_new: false,
+        })
+    }
+}
+
+impl Api {
+    async fn post_merge_request(&self, repository: &str, new: &NewChange) -> Result<Change, Failure> {
+        let mark = if new.is_draft { "Draft: " } else { "" };
+        let mut request = CreateMergeRequest::builder();
+        let request = request
+            .project(repository)
+            .source_branch(&new.head)
+            .target_branch(&new.base)
+            .title(short_title(&format!("{mark}{}", new.title), LONGEST_TITLE))
+            .description(shortened(&disarmed(new.body.as_str()), LONGEST_BODY))
+            .remove_source_branch(true);
+        match self.client.ask(request.build()).await {
+            Err(failure) if failure.says(StatusCode::CONFLICT, "already exists") => {
+                self.find_change(repository, &new.head).await?.ok_or(failure)
+            }
+            made => made.map(change),
+        }
+    }
+}
+
+/// Recognises the answer of a GitLab that has not noticed the push yet: `{"source_branch": ["does
+/// not exist"]}`.
+fn does_not_see_branch(failure: &Failure) -> bool {
+    [StatusCode::BAD_REQUEST, StatusCode::UNPROCESSABLE_ENTITY]
+        .iter()
+        .any(|status| failure.says(*status, "source_branch") && failure.says(*status, "does not exist"))
+}
+
+fn change(item: schema::Item) -> Change {
+    Change {
+        number: item.iid,
+        url: item.web_url,
+    }
+}

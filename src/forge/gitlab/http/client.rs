@@ -1,0 +1,367 @@
+//! One HTTP exchange with GitLab: the `gitlab` crate's typed endpoints over our own client.
+//!
+//! The crate provides endpoints, pages and the reading of refusals. It has no models, so
+//! that answers are read into the narrow structs of `wire`. Its own client is not used: it has no
+//! time-outs, asks for the user before anything else and takes a bare host name. This one takes any
+//! base address (with a path, with or without `/api/v4`), repeats, counts and confirms known pages.
+//! Endpoints that the crate has once for issues and once for merge requests, or not at all, are in
+//! `endpoints`.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use gitlab::api::{ApiError, AsyncClient, AsyncQuery, Endpoint, Pageable, Pagination, RestClient, ignore, paged, raw};
+use http::header::{CONTENT_TYPE, IF_NONE_MATCH, LOCATION};
+use http::{HeaderMap, HeaderValue, Method, StatusCode};
+use reqwest::redirect::Policy;
+use secrecy::{ExposeSecret, SecretString};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use url::Url;
+
+use crate::forge::ForgeError;
+use crate::forge::gitlab::Config;
+use crate::forge::http::clone_address::require_encrypted;
+use crate::forge::http::failure::{Failure, causes, one_line};
+use crate::forge::http::list_limit::ListLimit;
+use crate::forge::http::retry::{ATTEMPT_TIMEOUT, Answer, Repeat, no_answer, send};
+use crate::forge::http::validators::Validators;
+use crate::http::client;
+
+/// The connection to one GitLab.
+pub(crate) struct Client {
+    http: reqwest::Client,
+    /// Ends in `/api/v4/`.
+    base: Url,
+    token: SecretString,
+    /// The header that carries the token.
+    proof: HeaderValue,
+    validators: Validators,
+    requests: AtomicU64,
+}
+
+impl Client {
+    pub(crate) fn connect(config: &Config) -> Result<Self, ForgeError> {
+        let Some(token) = &config.token else {
+            return Err(unusable("there is no token; set gitlab.token".to_owned()));
+        };
+        let token = SecretString::from(token.expose_secret().trim());
+        let mut proof = HeaderValue::from_str(token.expose_secret())
+            .map_err(|_| unusable("gitlab.token has characters that no token has; copy it anew".to_owned()))?;
+        proof.set_sensitive(true);
+        let http = client()
+            .timeout(ATTEMPT_TIMEOUT)
+            .redirect(at_home())
+            .build()
+            .map_err(|error| unusable(format!("the HTTP client cannot be set up: {}", causes(&error))))?;
+        Ok(Self {
+            http,
+            base: base(&config.api_url)?,
+            token,
+            proof,
+            validators: Validators::default(),
+            requests: AtomicU64::new(0),
+        })
+    }
+
+    pub(crate) fn requests(&self) -> u64 {
+        self.requests.load(Ordering::Relaxed)
+    }
+
+    /// Refuses the address of a repository that the token must not be sent to.
+    pub(crate) fn admit(&self, clone_url: &str) -> Result<(), Failure> {
+        require_encrypted(&self.base, clone_url)
+    }
+
+    pub(crate) fn validators(&self) -> &Validators {
+        &self.validators
+    }
+
+    pub(crate) fn token(&self) -> &SecretString {
+        &self.token
+    }
+
+    /// Asks for, or writes, one thing. `endpoint` is what an endpoint's builder returned.
+    pub(crate) async fn ask<E, B, T>(&self, endpoint: Result<E, B>) -> Result<T, Failure>
+    where
+        E: Endpoint + Sync + Send,
+        B: std::error::Error,
+        T: DeserializeOwned + Send + 'static,
+    {
+        let endpoint = endpoint.map_err(incomplete)?;
+        endpoint.query_async(self).await.map_err(failure)
+    }
+
+    /// Writes something whose answer is of no interest.
+    pub(crate) async fn order<E, B>(&self, endpoint: Result<E, B>) -> Result<(), Failure>
+    where
+        E: Endpoint + Sync + Send,
+        B: std::error::Error,
+    {
+        let endpoint = endpoint.map_err(incomplete)?;
+        ignore(endpoint).query_async(self).await.map_err(failure)
+    }
+
+    /// Asks for all pages of a list.
+    pub(crate) async fn list<E, B, T>(&self, endpoint: Result<E, B>) -> Result<Vec<T>, Failure>
+    where
+        E: Endpoint + Pageable + Sync + Send,
+        B: std::error::Error,
+        T: DeserializeOwned + Send + 'static,
+    {
+        let endpoint = endpoint.map_err(incomplete)?;
+        let pages = Pages {
+            client: self,
+            listing: Mutex::default(),
+        };
+        paged(endpoint, Pagination::All)
+            .query_async(&pages)
+            .await
+            .map_err(failure)
+    }
+
+    /// Asks for something that is no JSON.
+    pub(crate) async fn text<E, B>(&self, endpoint: Result<E, B>) -> Result<Vec<u8>, Failure>
+    where
+        E: Endpoint + Sync + Send,
+        B: std::error::Error,
+    {
+        let endpoint = endpoint.map_err(incomplete)?;
+        raw(endpoint).query_async(self).await.map_err(failure)
+    }
+
+    /// Asks the GraphQL API, which answers questions of any kind to POST.
+    pub(crate) async fn ask_graph<T: DeserializeOwned>(&self, question: &Value) -> Result<T, Failure> {
+        let request = Request {
+            method: Method::POST,
+            address: self.base.join("../graphql").map_err(Failure::unreadable)?,
+            headers: HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static("application/json"))]),
+            body: Bytes::from(question.to_string()),
+        };
+        let answer = send(Repeat::Always, || self.exchange(&request, None)).await?;
+        if !answer.status.is_success() {
+            return Err(Failure::Answered {
+                status: answer.status,
+                message: one_line(&String::from_utf8_lossy(&answer.body)),
+            });
+        }
+        serde_json::from_slice(&answer.body).map_err(Failure::unreadable)
+    }
+
+    async fn answer(&self, request: &http::request::Builder, body: Vec<u8>) -> Result<Answer, Failure> {
+        let request = read_request(request, body)?;
+        let path = request.address.as_str();
+        let known = if request.method == Method::GET {
+            self.validators.known(path)
+        } else {
+            None
+        };
+        let tag = known.as_ref().map(|page| &page.tag);
+        // What is made by POST would be made twice.
+        let repeat = if request.method == Method::POST {
+            Repeat::IfNotDone
+        } else {
+            Repeat::Always
+        };
+        let mut answer = send(repeat, || self.exchange(&request, tag)).await?;
+        match known {
+            Some(known) if answer.status == StatusCode::NOT_MODIFIED => answer = known.answer,
+            Some(_) | None if request.method == Method::GET => self.validators.keep(path, &answer),
+            Some(_) | None => {}
+        }
+        Ok(answer)
+    }
+    async fn exchange(&self, request: &Request, tag: Option<&HeaderValue>) -> Result<Answer, Failure> {
+        // Where a page says that the next one is, for instance.
+        if request.address.origin() != self.base.origin() {
+            return Err(Failure::unreadable(
+                "it leads to another host, where the token is not sent",
+            ));
+        }
+        self.requests.fetch_add(1, Ordering::Relaxed);
+        let mut sent = self
+            .http
+            .request(request.method.clone(), request.address.clone())
+            .headers(request.headers.clone())
+            .header("PRIVATE-TOKEN", self.proof.clone());
+        if let Some(tag) = tag {
+            sent = sent.header(IF_NONE_MATCH, tag);
+        }
+        if !request.body.is_empty() {
+            sent = sent.body(request.body.clone());
+        }
+        let response = sent.send().await.map_err(no_answer)?;
+        if response.status().is_redirection() && response.headers().contains_key(LOCATION) {
+            return Err(Failure::unreadable(
+                "it sends to another host, where the token is not sent",
+            ));
+        }
+        Answer::read(response).await
+    }
+}
+
+/// What the `gitlab` crate wants sent, in a form that can be sent again.
+struct Request {
+    method: Method,
+    address: Url,
+    headers: HeaderMap,
+    body: Bytes,
+}
+
+impl RestClient for Client {
+    type Error = Failure;
+
+    fn rest_endpoint(&self, endpoint: &str) -> Result<Url, ApiError<Self::Error>> {
+        Ok(self.base.join(endpoint)?)
+    }
+}
+
+#[async_trait]
+impl AsyncClient for Client {
+    async fn rest_async(
+        &self,
+        request: http::request::Builder,
+        body: Vec<u8>,
+    ) -> Result<http::Response<Bytes>, ApiError<Self::Error>> {
+        let answer = self.answer(&request, body).await.map_err(ApiError::client)?;
+        Ok(response(answer))
+    }
+}
+
+/// The client while it reads the pages of one list.
+struct Pages<'a> {
+    client: &'a Client,
+    listing: Mutex<ListLimit>,
+}
+
+impl RestClient for Pages<'_> {
+    type Error = Failure;
+
+    fn rest_endpoint(&self, endpoint: &str) -> Result<Url, ApiError<Self::Error>> {
+        self.client.rest_endpoint(endpoint)
+    }
+}
+
+#[async_trait]
+impl AsyncClient for Pages<'_> {
+    async fn rest_async(
+        &self,
+        request: http::request::Builder,
+        body: Vec<u8>,
+    ) -> Result<http::Response<Bytes>, ApiError<Self::Error>> {
+        let page = self.client.answer(&request, body).await.map_err(ApiError::client)?;
+        let mut listing = self.listing.lock().unwrap_or_else(PoisonError::into_inner);
+        listing.add(&page).map_err(ApiError::client)?;
+        Ok(response(page))
+    }
+}
+
+fn response(answer: Answer) -> http::Response<Bytes> {
+    let mut response = http::Response::new(answer.body);
+    *response.status_mut() = answer.status;
+    *response.headers_mut() = answer.headers;
+    response
+}
+
+fn read_request(request: &http::request::Builder, body: Vec<u8>) -> Result<Request, Failure> {
+    let method = request.method_ref().cloned().unwrap_or(Method::GET);
+    let address = request.uri_ref().map(ToString::to_string).unwrap_or_default();
+    let address = Url::parse(&address).map_err(Failure::unreadable)?;
+    let mut headers = HeaderMap::new();
+    if let Some(kind) = request.headers_ref().and_then(|headers| headers.get(CONTENT_TYPE)) {
+        headers.insert(CONTENT_TYPE, kind.clone());
+    }
+    Ok(Request {
+        method,
+        address,
+        headers,
+        body: Bytes::from(body),
+    })
+}
+
+/// Follows redirects on the same host only: reqwest would hand `PRIVATE-TOKEN`, unlike
+/// `Authorization`, to any other.
+fn at_home() -> Policy {
+    Policy::custom(|attempt| {
+        let from = attempt.previous().last().map(Url::origin);
+        if attempt.previous().len() > 5 || from != Some(attempt.url().origin()) {
+            return attempt.stop();
+        }
+        attempt.follow()
+    })
+}
+
+fn base(api_url: &str) -> Result<Url, ForgeError> {
+    let text = api_url.trim().trim_end_matches('/');
+    let text = text.strip_suffix("/api/v4").unwrap_or(text);
+    let url = Url::parse(&format!("{text}/api/v4/"));
+    url.ok()
+        .filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
+        .ok_or_else(|| {
+            unusable(format!(
+                "gitlab.api_url '{api_url}' is not an address; write https://host or https://host/path"
+            ))
+        })
+}
+
+fn unusable(reason: String) -> ForgeError {
+    ForgeError::Unexpected {
+        what: "connecting to GitLab".to_owned(),
+        reason,
+    }
+}
+
+fn incomplete(error: impl std::error::Error) -> Failure {
+    Failure::unreadable(causes(&error))
+}
+
+fn failure(error: ApiError<Failure>) -> Failure {
+    match error {
+        ApiError::Client { source } => source,
+        ApiError::GitlabWithStatus { status, msg } => Failure::Answered {
+            status,
+            message: one_line(&msg),
+        },
+        ApiError::GitlabObjectWithStatus { status, obj } | ApiError::GitlabUnrecognizedWithStatus { status, obj } => {
+            Failure::Answered {
+                status,
+                message: one_line(&obj.to_string()),
+            }
+        }
+        ApiError::GitlabService { status, data } if !status.is_success() => Failure::Answered {
+            status,
+            message: one_line(&String::from_utf8_lossy(&data)),
+        },
+        ApiError::GitlabService { .. } => Failure::unreadable("it is not JSON"),
+        ApiError::MovedPermanently { location } => Failure::Answered {
+            status: StatusCode::GONE,
+            message: format!("it moved to {}", location.unwrap_or_default()),
+        },
+        other => Failure::unreadable(causes(&other)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_form_of_the_address_leads_to_the_api() {
+        for (given, wanted) in [
+            ("https://gitlab.com", "https://gitlab.com/api/v4/"),
+            ("https://gitlab.com/api/v4/", "https://gitlab.com/api/v4/"),
+            ("http://127.0.0.1:80/git/lab", "http://127.0.0.1/git/lab/api/v4/"),
+            (
+                "http://127.0.0.1:8080/gitlab/api/v4",
+                "http://127.0.0.1:8080/gitlab/api/v4/",
+            ),
+        ] {
+            assert_eq!(base(given).unwrap().as_str(), wanted);
+        }
+        for wrong in ["", "gitlab.com", "ftp://x"] {
+            assert!(base(wrong).unwrap_err().to_string().contains("gitlab.api_url"));
+        }
+    }
+}

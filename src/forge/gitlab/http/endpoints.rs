@@ -1,0 +1,124 @@
+//! Endpoints that the `gitlab` crate does not have, or has twice.
+
+use std::borrow::Cow;
+use std::convert::Infallible;
+
+use gitlab::api::common::NameOrId;
+use gitlab::api::endpoint_prelude::{BodyError, Endpoint, FormParams, Method, Pageable, QueryParams};
+
+use crate::forge::item::address::ItemAddress;
+use crate::task::id::ItemKind;
+
+/// What issues and merge requests both have, at the same place below the item and with the same
+/// parameters. The crate has two types for each, without a trait in common.
+pub(crate) struct OfItem<'a> {
+    method: Method,
+    item: ItemAddress<'a>,
+    /// Below the item, with the `/` before it; empty for the item itself.
+    part: String,
+    parameters: Vec<(&'static str, &'a str)>,
+}
+
+impl<'a> OfItem<'a> {
+    pub(crate) fn get(item: ItemAddress<'a>, part: impl Into<String>) -> Self {
+        Self {
+            method: Method::GET,
+            item,
+            part: part.into(),
+            parameters: Vec::new(),
+        }
+    }
+
+    pub(crate) fn post(item: ItemAddress<'a>, part: impl Into<String>) -> Self {
+        let method = Method::POST;
+        Self {
+            method,
+            ..Self::get(item, part)
+        }
+    }
+
+    pub(crate) fn put(item: ItemAddress<'a>, part: impl Into<String>) -> Self {
+        let method = Method::PUT;
+        Self {
+            method,
+            ..Self::get(item, part)
+        }
+    }
+
+    /// Adds a parameter: to the query of a GET, to the form of a write.
+    pub(crate) fn with(mut self, name: &'static str, value: &'a str) -> Self {
+        self.parameters.push((name, value));
+        self
+    }
+
+    /// Returns the endpoint as a builder of the crate does, for the client's calls. Nothing can be
+    /// missing.
+    #[expect(clippy::unnecessary_wraps, reason = "the client's calls take what builders return")]
+    pub(crate) fn build(self) -> Result<Self, Infallible> {
+        Ok(self)
+    }
+}
+
+impl Endpoint for OfItem<'_> {
+    fn method(&self) -> Method {
+        self.method.clone()
+    }
+
+    fn endpoint(&self) -> Cow<'static, str> {
+        let items = match self.item.kind {
+            ItemKind::Issue => "issues",
+            ItemKind::MergeRequest => "merge_requests",
+        };
+        let project = NameOrId::from(self.item.repository);
+        format!("projects/{project}/{items}/{}{}", self.item.number, self.part).into()
+    }
+
+    fn parameters(&self) -> QueryParams<'_> {
+        let mut parameters = QueryParams::default();
+        if self.method == Method::GET {
+            parameters.extend(self.parameters.iter().copied());
+        }
+        parameters
+    }
+
+    fn body(&self) -> Result<Option<(&'static str, Vec<u8>)>, BodyError> {
+        if self.method == Method::GET {
+            return Ok(None);
+        }
+        let mut parameters = FormParams::default();
+        parameters.extend(self.parameters.iter().copied());
+        parameters.into_body()
+    }
+}
+
+impl Pageable for OfItem<'_> {}
+
+/// The open merge requests with a label in a group and its subgroups, oldest first.
+pub(crate) struct GroupMergeRequests<'a> {
+    pub(crate) group: &'a str,
+    pub(crate) label: &'a str,
+}
+
+impl Endpoint for GroupMergeRequests<'_> {
+    fn method(&self) -> Method {
+        Method::GET
+    }
+
+    fn endpoint(&self) -> Cow<'static, str> {
+        format!("groups/{}/merge_requests", NameOrId::from(self.group)).into()
+    }
+
+    fn parameters(&self) -> QueryParams<'_> {
+        let mut parameters = QueryParams::default();
+        parameters
+            .push("state", "opened")
+            .push("scope", "all")
+            .push("labels", self.label)
+            .push("non_archived", true)
+            .push("order_by", "created_at")
+            .push("sort", "asc");
+        parameters
+    }
+}
+
+impl Pageable for GroupMergeRequests<'_> {}

@@ -1,0 +1,6 @@
+//! Requests to GitLab: the client, and endpoints that the `gitlab` crate does not have.
+
+mod client;
+pub(super) mod endpoints;
+
+pub(super) use client::Client;

@@ -1,0 +1,288 @@
+//! The parts of GitLab's answers that are read, and no others.
+
+use chrono::{DateTime, NaiveDate, Utc};
+use serde::Deserialize;
+
+#[derive(Deserialize)]
+pub(crate) struct User {
+    pub(crate) username: String,
+    pub(crate) id: Option<u64>,
+    /// Not told in every place.
+    pub(crate) bot: Option<bool>,
+    /// Told of oneself alone.
+    pub(crate) is_admin: Option<bool>,
+}
+
+impl User {
+    /// The account of a project's or group's access token is called `project_1_bot`, mostly with
+    /// more behind it; a service account `service_account_group_1_...`, unless somebody chose a
+    /// name that tells nothing.
+    pub(crate) fn is_program(&self) -> bool {
+        let has_number = |rest: &str| {
+            let (number, end) = rest.split_once('_').unwrap_or_default();
+            number.parse::<u64>().is_ok() && (end == "bot" || end.starts_with("bot_"))
+        };
+        let of_token = ["project_", "group_"]
+            .iter()
+            .find_map(|kind| self.username.strip_prefix(kind));
+        self.bot == Some(true) || of_token.is_some_and(has_number) || self.username.starts_with("service_account_")
+    }
+}
+
+/// An issue or a merge request, in a list or by itself.
+#[derive(Deserialize)]
+pub(crate) struct Item {
+    pub(crate) iid: u64,
+    pub(crate) title: String,
+    pub(crate) description: Option<String>,
+    pub(crate) state: String,
+    pub(crate) web_url: String,
+    pub(crate) author: Option<User>,
+    #[serde(default)]
+    pub(crate) labels: Vec<String>,
+    #[serde(default)]
+    pub(crate) assignees: Vec<User>,
+    pub(crate) updated_at: DateTime<Utc>,
+    pub(crate) references: Option<References>,
+    /// Of an issue: who may only read the project does not see it.
+    pub(crate) confidential: Option<bool>,
+    /// The commit at the head of a merge request.
+    pub(crate) sha: Option<String>,
+    /// The rest is a merge request's only. Nothing, where the fork was deleted.
+    pub(crate) source_project_id: Option<u64>,
+    pub(crate) target_project_id: Option<u64>,
+    pub(crate) source_branch: Option<String>,
+    pub(crate) target_branch: Option<String>,
+    pub(crate) allow_collaboration: Option<bool>,
+    /// The older name of the same.
+    pub(crate) allow_maintainer_to_push: Option<bool>,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct References {
+    /// `group/project#34` or `group/project!34`.
+    pub(crate) full: String,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct Project {
+    pub(crate) id: u64,
+    #[serde(default)]
+    pub(crate) path_with_namespace: String,
+    pub(crate) http_url_to_repo: String,
+    pub(crate) default_branch: Option<String>,
+    #[serde(default)]
+    pub(crate) empty_repo: bool,
+    #[serde(default)]
+    pub(crate) archived: bool,
+    /// `private`, `internal` or `public`.
+    pub(crate) visibility: Option<String>,
+    pub(crate) issues_enabled: Option<bool>,
+    pub(crate) merge_requests_enabled: Option<bool>,
+    #[serde(default)]
+    pub(crate) permissions: Permissions,
+}
+
+impl Project {
+    /// Tells whether people can read the code, branches and merge requests who see no confidential
+    /// issue and no internal note. Of a private project nobody can. What does not say how visible
+    /// it is counts as open.
+    pub(crate) fn is_open_to_more(&self) -> bool {
+        self.visibility.as_deref() != Some("private")
+    }
+}
+
+/// A project as an entry of a list.
+#[derive(Deserialize)]
+pub(crate) struct NamedProject {
+    pub(crate) path_with_namespace: String,
+}
+
+#[derive(Deserialize, Default)]
+pub(crate) struct Permissions {
+    pub(crate) project_access: Option<Access>,
+    pub(crate) group_access: Option<Access>,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct Access {
+    pub(crate) access_level: u64,
+}
+
+/// A member of a project, of one of its groups or of a group that was invited.
+#[derive(Deserialize)]
+pub(crate) struct Member {
+    pub(crate) id: Option<u64>,
+    pub(crate) username: String,
+    pub(crate) access_level: u64,
+    /// Of the account: `active`, `blocked`, ...
+    pub(crate) state: Option<String>,
+    /// Of the membership: `active`, or `awaiting` approval.
+    pub(crate) membership_state: Option<String>,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct Group {
+    pub(crate) full_path: String,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct Note {
+    pub(crate) id: u64,
+    pub(crate) body: String,
+    pub(crate) author: Option<User>,
+    pub(crate) created_at: DateTime<Utc>,
+    pub(crate) updated_at: DateTime<Utc>,
+    /// Written by GitLab itself: "added the label ...".
+    #[serde(default)]
+    pub(crate) system: bool,
+    pub(crate) position: Option<Position>,
+    /// For people with the role Planner or Reporter and above.
+    #[serde(default)]
+    pub(crate) internal: bool,
+    /// The older name of the same.
+    #[serde(default)]
+    pub(crate) confidential: bool,
+}
+
+impl Note {
+    pub(crate) fn is_internal(&self) -> bool {
+        self.internal || self.confidential
+    }
+}
+
+/// A label that was put on or taken off.
+#[derive(Deserialize)]
+pub(crate) struct LabelEvent {
+    /// Nobody, where the account was deleted.
+    pub(crate) user: Option<User>,
+    pub(crate) created_at: DateTime<Utc>,
+    /// Nothing, where the label was deleted.
+    pub(crate) label: Option<Label>,
+    /// `add` or `remove`.
+    pub(crate) action: String,
+}
+
+/// Where in the changes a note stands.
+#[derive(Deserialize)]
+pub(crate) struct Position {
+    pub(crate) new_path: Option<String>,
+    pub(crate) old_path: Option<String>,
+    pub(crate) new_line: Option<u64>,
+    pub(crate) old_line: Option<u64>,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct Label {
+    pub(crate) id: u64,
+    pub(crate) name: String,
+}
+
+/// An answer of the GraphQL API. What it does not know is nothing, with errors that are not read.
+#[derive(Deserialize)]
+pub(crate) struct GraphAnswer {
+    pub(crate) data: Option<GraphData>,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct GraphData {
+    pub(crate) project: Option<GraphProject>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct GraphProject {
+    pub(crate) labels: Option<Nodes<GraphLabel>>,
+    pub(crate) work_items: Option<Nodes<GraphItem>>,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct Nodes<T> {
+    pub(crate) nodes: Vec<T>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct GraphLabel {
+    /// `gid://gitlab/ProjectLabel/12` or `gid://gitlab/GroupLabel/12`.
+    pub(crate) id: String,
+    pub(crate) title: String,
+    /// In whole seconds.
+    pub(crate) updated_at: DateTime<Utc>,
+}
+
+impl GraphLabel {
+    pub(crate) fn number(&self) -> Option<u64> {
+        self.id.rsplit('/').next()?.parse().ok()
+    }
+}
+
+#[derive(Deserialize)]
+pub(crate) struct GraphItem {
+    pub(crate) widgets: Vec<Widget>,
+}
+
+/// A part of a work item; only its description tells of edits.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Widget {
+    #[serde(default)]
+    pub(crate) last_edited_at: Option<DateTime<Utc>>,
+    #[serde(default)]
+    pub(crate) last_edited_by: Option<User>,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct Token {
+    #[serde(default)]
+    pub(crate) scopes: Vec<String>,
+    pub(crate) expires_at: Option<NaiveDate>,
+    pub(crate) active: Option<bool>,
+    pub(crate) revoked: Option<bool>,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct Pipeline {
+    pub(crate) id: u64,
+    pub(crate) sha: String,
+    /// `success`, `failed`, `canceled`, `skipped`, or one of those that are not over yet.
+    pub(crate) status: String,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct Job {
+    pub(crate) id: u64,
+    pub(crate) name: String,
+    /// Its failure does not fail the pipeline.
+    #[serde(default)]
+    pub(crate) allow_failure: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::User;
+
+    #[test]
+    fn programs_are_known_by_their_names_or_by_what_gitlab_says() {
+        for (username, bot, expected) in [
+            ("project_7_bot", None, true),
+            ("project_7_bot_0123abcd", Some(false), true),
+            ("group_12_bot_0123abcd", None, true),
+            ("service_account_group_345_0123abcd", None, true),
+            ("service_account_0123abcd", None, true),
+            ("renovate", Some(true), true),
+            ("alice", None, false),
+            ("project_x_bot", None, false),
+            ("project_7_botanist", None, false),
+            ("service_accountant", Some(false), false),
+        ] {
+            let user = User {
+                id: None,
+                username: username.to_owned(),
+                bot,
+                is_admin: None,
+            };
+            assert_eq!(user.is_program(), expected, "{username}");
+        }
+    }
+}

@@ -1,0 +1,349 @@
+//! Which failures are tried again, and when.
+//!
+//! Three repeats after the first attempt, with growing pauses and some chance in them. A forge that
+//! names a time is believed; a wait of more than a minute is not slept through but handed to the
+//! caller, who can park the run. A write that must not happen twice is only repeated where the
+//! forge said that it did nothing; in doubt, [`once`] looks whether it happened.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use chrono::{DateTime, TimeDelta, Utc};
+use http::{HeaderMap, StatusCode};
+
+use crate::forge::http::failure::{Failure, causes, one_line};
+use crate::http::{AttemptError, Backoff, BodyError, LONGEST_WAIT, read_body, retry, retry_after};
+
+/// Time for one attempt, from the first byte sent to the last one received.
+pub(crate) const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(30);
+/// The longest answer that is read. The biggest real ones, a page of a hundred long comments, stay
+/// below.
+pub(crate) const LONGEST_ANSWER: usize = 32 * 1024 * 1024;
+
+const REQUEST: Backoff = Backoff::thrice(Duration::from_millis(200), 3.0);
+/// For a forge that does not see yet what was just pushed: it is asked again for about 95 seconds
+/// in all. GitLab 19 was seen to take 38 seconds; a minute of patience was needed for all of its
+/// requests.
+const PUSH: Backoff = Backoff {
+    first: Duration::from_millis(500),
+    factor: 2.0,
+    longest: Duration::from_secs(15),
+    repeats: 11,
+};
+
+/// What a forge answered, whatever the status.
+#[derive(Debug, Clone)]
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
+}
+
+impl Answer {
+    /// Reads an answer to its end, or gives up where it is too long.
+    pub(crate) async fn read(mut response: reqwest::Response) -> Result<Self, Failure> {
+        let body = read_body(&mut response, LONGEST_ANSWER).await;
+        let body = body.map_err(|error| match error {
+            BodyError::TooLong => Failure::unreadable("it is too long"),
+            BodyError::Broken(error) => no_answer(error),
+        })?;
+        Ok(Self {
+            status: response.status(),
+            headers: response.headers().clone(),
+            body,
+        })
+    }
+}
+
+/// Returns what it means that no answer came, or not the whole of it. The address may hold what is
+/// not to be shown.
+pub(crate) fn no_answer(error: reqwest::Error) -> Failure {
+    let reason = if error.is_timeout() {
+        format!("no complete answer within {} seconds", ATTEMPT_TIMEOUT.as_secs())
+    } else {
+        causes(&error.without_url())
+    };
+    Failure::Down { reason }
+}
+
+/// Whether a request may be sent again when nobody knows if it was carried out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Repeat {
+    /// Doing it twice is the same as doing it once.
+    Always,
+    /// Only where the forge refused to do it for now.
+    IfNotDone,
+}
+
+/// Sends a request until there is an answer that repeating does not change, a 4xx included.
+pub(crate) async fn send<F, A>(repeat: Repeat, mut attempt: F) -> Result<Answer, Failure>
+where
+    F: FnMut() -> A,
+    A: Future<Output = Result<Answer, Failure>>,
+{
+    retry(REQUEST, "a request to a forge", || {
+        let answer = attempt();
+        async move {
+            let judged = answer
+                .await
+                .map_err(|failure| (failure, Duration::ZERO))
+                .and_then(judge);
+            judged.map_err(|(error, wait)| match &error {
+                Failure::Limited { .. } => AttemptError::Transient { error, wait },
+                Failure::Down { .. } if repeat == Repeat::Always => AttemptError::Transient { error, wait },
+                _ => AttemptError::Final(error),
+            })
+        }
+    })
+    .await
+}
+
+/// Does a write that must happen once: where its outcome is unknown, `find` looks for its result
+/// before it is repeated.
+///
+/// `search_first` is for the case that an earlier process may have done it.
+pub(crate) async fn once<T, F, FindFuture, M, MakeFuture>(search_first: bool, find: F, make: M) -> Result<T, Failure>
+where
+    F: Fn() -> FindFuture,
+    FindFuture: Future<Output = Result<Option<T>, Failure>>,
+    M: Fn() -> MakeFuture,
+    MakeFuture: Future<Output = Result<T, Failure>>,
+{
+    let may_exist = AtomicBool::new(search_first);
+    retry(REQUEST, "a write to a forge", || async {
+        if may_exist.load(Ordering::Relaxed)
+            && let Some(found) = find().await.map_err(AttemptError::Final)?
+        {
+            return Ok(found);
+        }
+        make().await.map_err(|error| match error {
+            Failure::Down { .. } => {
+                may_exist.store(true, Ordering::Relaxed);
+                AttemptError::Transient {
+                    error,
+                    wait: Duration::ZERO,
+                }
+            }
+            error => AttemptError::Final(error),
+        })
+    })
+    .await
+}
+
+/// Repeats a write while the forge answers that it does not know what was pushed a moment ago: API
+/// and git are not one store there, and the API may be behind. `is_early` recognises that answer.
+/// What is not seen in the end is an outage, so that the run is parked and goes on later; a failure
+/// would throw away work whose branch is pushed already.
+pub(crate) async fn until_seen<T, M, MakeFuture>(is_early: impl Fn(&Failure) -> bool, mut make: M) -> Result<T, Failure>
+where
+    M: FnMut() -> MakeFuture,
+    MakeFuture: Future<Output = Result<T, Failure>>,
+{
+    let outcome = retry(PUSH, "a request that needs what was just pushed", || {
+        let attempt = make();
+        async {
+            attempt.await.map_err(|error| {
+                if is_early(&error) {
+                    let wait = Duration::ZERO;
+                    AttemptError::Transient { error, wait }
+                } else {
+                    AttemptError::Final(error)
+                }
+            })
+        }
+    })
+    .await;
+    outcome.map_err(|failure| match failure {
+        early if is_early(&early) => Failure::Down {
+            reason: format!("the branch was pushed, and the forge does not see it yet ({early})"),
+        },
+        failure => failure,
+    })
+}
+
+/// Returns the answer if repeating would not change it, else what it says and how long the forge
+/// asks to wait.
+fn judge(answer: Answer) -> Result<Answer, (Failure, Duration)> {
+    let now = Utc::now();
+    let wait = asked_wait(&answer, now);
+    if is_limit(&answer) {
+        // No real limit lasts longer than a day; a wild number would not even fit into a date.
+        let rest = TimeDelta::from_std(wait.unwrap_or(LONGEST_WAIT)).unwrap_or(TimeDelta::days(1));
+        let until = now + rest.min(TimeDelta::days(1));
+        return Err((Failure::Limited { until }, wait.unwrap_or_default()));
+    }
+    if answer.status.is_server_error() || answer.status == StatusCode::REQUEST_TIMEOUT {
+        let said = one_line(&String::from_utf8_lossy(&answer.body));
+        let reason = format!("the answer was {} {said}", answer.status).trim_end().to_owned();
+        return Err((Failure::Down { reason }, wait.unwrap_or_default()));
+    }
+    Ok(answer)
+}
+
+/// GitHub limits with 429 and with 403, and a 403 is a limit only by its headers or its words.
+fn is_limit(answer: &Answer) -> bool {
+    match answer.status {
+        StatusCode::TOO_MANY_REQUESTS => true,
+        StatusCode::FORBIDDEN => {
+            answer.headers.contains_key("retry-after")
+                || is_used_up(&answer.headers)
+                || is_secondary_limit(&answer.body)
+        }
+        _ => false,
+    }
+}
+
+fn is_secondary_limit(body: &[u8]) -> bool {
+    let body = String::from_utf8_lossy(&body[..body.len().min(2000)]).to_lowercase();
+    body.contains("secondary rate limit") || body.contains("abuse detection")
+}
+
+fn is_used_up(headers: &HeaderMap) -> bool {
+    ["x-ratelimit-remaining", "ratelimit-remaining"]
+        .iter()
+        .any(|name| number(headers, name) == Some(0))
+}
+
+/// Returns how long the forge asks to wait; GitHub's rule for a secondary limit without a time is
+/// one minute.
+fn asked_wait(answer: &Answer, now: DateTime<Utc>) -> Option<Duration> {
+    let seconds = |moment: DateTime<Utc>| (moment - now).to_std().unwrap_or_default();
+    let headers = &answer.headers;
+    if headers.contains_key("retry-after") {
+        return retry_after(headers, now);
+    }
+    if is_used_up(headers)
+        && let Some(reset) = number(headers, "x-ratelimit-reset").or_else(|| number(headers, "ratelimit-reset"))
+        && let Some(reset) = DateTime::from_timestamp(reset, 0)
+    {
+        // The forge's clock and ours differ a little: one second more saves one refused request.
+        return Some(seconds(reset) + Duration::from_secs(1));
+    }
+    is_secondary_limit(&answer.body).then_some(LONGEST_WAIT)
+}
+
+fn number(headers: &HeaderMap, name: &str) -> Option<i64> {
+    headers.get(name)?.to_str().ok()?.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::{Cell, RefCell};
+
+    use super::*;
+
+    fn answer(status: u16, headers: &[(&'static str, &str)], body: &'static str) -> Answer {
+        Answer {
+            status: StatusCode::from_u16(status).unwrap(),
+            headers: headers
+                .iter()
+                .map(|(name, value)| ((*name).parse::<http::HeaderName>().unwrap(), value.parse().unwrap()))
+                .collect(),
+            body: Bytes::from_static(body.as_bytes()),
+        }
+    }
+
+    /// Sends against a list of answers and returns the outcome, the attempts and the time it took.
+    async fn play(repeat: Repeat, answers: Vec<Answer>) -> (Result<StatusCode, Failure>, usize, Duration) {
+        let answers = RefCell::new(answers.into_iter());
+        let attempts = Cell::new(0);
+        let start = tokio::time::Instant::now();
+        let outcome = send(repeat, || {
+            attempts.set(attempts.get() + 1);
+            let next = answers.borrow_mut().next();
+            async move { next.ok_or(Failure::unreadable("the script is exhausted")) }
+        })
+        .await;
+        (outcome.map(|answer| answer.status), attempts.get(), start.elapsed())
+    }
+
+    #[tokio::test]
+    async fn a_server_error_is_tried_three_times_again() {
+        let (outcome, attempts, _) = play(Repeat::Always, vec![answer(502, &[], "x"); 9]).await;
+        assert!(matches!(outcome, Err(Failure::Down { reason }) if reason == "the answer was 502 Bad Gateway x"));
+        assert_eq!(attempts, 4);
+    }
+
+    #[tokio::test]
+    async fn a_write_of_unknown_outcome_is_not_repeated_blindly() {
+        let (outcome, attempts, _) = play(Repeat::IfNotDone, vec![answer(500, &[], "")]).await;
+        assert!(matches!(outcome, Err(Failure::Down { .. })));
+        assert_eq!(attempts, 1);
+    }
+
+    #[tokio::test]
+    async fn the_wait_that_the_forge_asks_for_is_kept() {
+        let limited = answer(429, &[("retry-after", "1")], "");
+        let (outcome, attempts, took) = play(Repeat::IfNotDone, vec![limited, answer(201, &[], "")]).await;
+        assert_eq!(outcome.unwrap(), StatusCode::CREATED);
+        assert_eq!((attempts, took.as_secs()), (2, 1));
+    }
+
+    #[tokio::test]
+    async fn a_long_wait_is_handed_to_the_caller() {
+        let reset = (Utc::now() + TimeDelta::seconds(600)).timestamp().to_string();
+        let limited = answer(
+            403,
+            &[("x-ratelimit-remaining", "0"), ("x-ratelimit-reset", &reset)],
+            "",
+        );
+        let (outcome, attempts, _) = play(Repeat::Always, vec![limited]).await;
+        let Err(Failure::Limited { until }) = outcome else {
+            panic!("{outcome:?}")
+        };
+        let wait = (until - Utc::now()).num_seconds();
+        assert!((598..=602).contains(&wait), "{wait}");
+        assert_eq!(attempts, 1);
+    }
+
+    #[test]
+    fn a_secondary_limit_without_a_time_means_a_minute() {
+        let limited = answer(403, &[], "{\"message\":\"You have exceeded a secondary rate limit.\"}");
+        let (_, wait) = judge(limited).err().unwrap();
+        assert_eq!(wait, LONGEST_WAIT);
+    }
+
+    #[tokio::test]
+    async fn a_plain_refusal_is_an_answer() {
+        let (outcome, attempts, _) = play(Repeat::Always, vec![answer(403, &[], "no")]).await;
+        assert_eq!((outcome.unwrap(), attempts), (StatusCode::FORBIDDEN, 1));
+    }
+
+    #[tokio::test]
+    async fn what_an_unclear_write_left_behind_is_found_instead_of_made_again() {
+        let made = Cell::new(0);
+        let outcome = once(
+            false,
+            || async { Ok((made.get() > 0).then_some("found")) },
+            || async {
+                made.set(made.get() + 1);
+                Err(Failure::Down {
+                    reason: "cut".to_owned(),
+                })
+            },
+        )
+        .await;
+        assert_eq!((outcome.unwrap(), made.get()), ("found", 1));
+    }
+
+    #[tokio::test]
+    async fn a_write_that_left_nothing_is_made_again() {
+        let made = Cell::new(0);
+        let outcome = once(
+            true,
+            || async { Ok(None) },
+            || async {
+                made.set(made.get() + 1);
+                if made.get() < 3 {
+                    return Err(Failure::Down {
+                        reason: "cut".to_owned(),
+                    });
+                }
+                Ok("made")
+            },
+        )
+        .await;
+        assert_eq!((outcome.unwrap(), made.get()), ("made", 3));
+    }
+}

@@ -1,0 +1,61 @@
+//! Pull/merge requests.
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+
+use crate::secret::Clean;
+use crate::task::id::TaskId;
+
+/// The branch a pull/merge request leads from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChangeHead {
+    pub head_branch: String,
+    pub base_branch: String,
+    /// The commit at the head; `None` where the forge does not tell.
+    pub head_commit: Option<String>,
+    /// Where the head branch lives: the same repository, or a fork's clone address.
+    pub head_clone_url: String,
+    /// The full name of that repository; `None` where it was deleted or is hidden.
+    pub head_repository: Option<String>,
+    pub is_fork: bool,
+    /// Whether the bot may push to the head branch: always in the same repository, in a fork only
+    /// where its owner allows it.
+    pub may_push: bool,
+}
+
+impl ChangeHead {
+    /// Returns the account or group that the head branch's repository belongs to; empty where that
+    /// is not known.
+    pub fn owner(&self) -> &str {
+        let repository = self.head_repository.as_deref().unwrap_or_default();
+        repository.rsplit_once('/').map_or("", |(owner, _)| owner)
+    }
+}
+
+/// A pull/merge request to be opened.
+#[derive(Debug, Clone)]
+pub struct NewChange {
+    pub title: Clean,
+    pub body: Clean,
+    pub head: String,
+    pub base: String,
+    pub is_draft: bool,
+}
+
+/// A pull/merge request that exists.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Change {
+    pub number: u64,
+    pub url: String,
+}
+
+/// An open pull/merge request in a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpenChange {
+    pub task: TaskId,
+    pub title: String,
+    /// The commit that it asks to be merged.
+    pub head: String,
+    /// Moves with comments; on GitLab once a minute at most.
+    pub updated_at: DateTime<Utc>,
+}

@@ -1,0 +1,104 @@
+//! What the checks of a commit say, and the logs of those that failed.
+
+use serde::{Deserialize, Serialize};
+
+use crate::forge::http::failure::Failure;
+use crate::forge::item::address::ItemAddress;
+
+/// Most failed checks that are told of; a matrix that fails as a whole fails for one reason.
+pub(crate) const MOST_FAILED: usize = 5;
+/// Most bytes of one check's log.
+pub(crate) const LONGEST_LOG: usize = 16 * 1024;
+
+/// What the checks of a commit say together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Checks {
+    /// There are none, not yet at least.
+    None,
+    /// Not all have come to an end.
+    Running,
+    Passed,
+    /// All have come to an end, and these failed that were not known; none, where all that failed
+    /// were.
+    Failed(Vec<FailedCheck>),
+}
+
+/// A check that failed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FailedCheck {
+    /// Which one it is: another one when the check is run again.
+    #[serde(default)]
+    pub key: String,
+    pub name: String,
+    /// The end of its log; `None` where it has none or the token may not read it.
+    pub log: Option<String>,
+}
+
+/// Returns the end of a log as text: whole lines, without the signs that color a terminal.
+pub(crate) fn tail(log: &[u8]) -> String {
+    let start = log.len().saturating_sub(LONGEST_LOG);
+    let text = String::from_utf8_lossy(&log[start..]);
+    let whole = match text.split_once('\n') {
+        Some((_, rest)) if start > 0 => rest,
+        _ => &text,
+    };
+    without_escapes(whole).trim().to_owned()
+}
+
+/// Takes out escape sequences (`ESC [ ... letter`) and every other control character but line
+/// breaks and tabs.
+fn without_escapes(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut characters = text.chars().peekable();
+    while let Some(character) = characters.next() {
+        if character == '\u{1b}' && characters.next_if_eq(&'[').is_some() {
+            for part in characters.by_ref() {
+                if ('@'..='~').contains(&part) {
+                    break;
+                }
+            }
+        } else if matches!(character, '\n' | '\t') || !character.is_control() {
+            plain.push(character);
+        }
+    }
+    plain
+}
+
+/// Returns `None` where the token may not read what was asked for, or it is not there.
+pub(crate) fn if_readable<T>(asked: Result<T, Failure>) -> Result<Option<T>, Failure> {
+    match asked {
+        Ok(answer) => Ok(Some(answer)),
+        Err(failure) if failure.is_missing() || failure.status() == Some(http::StatusCode::FORBIDDEN) => Ok(None),
+        Err(failure) => Err(failure),
+    }
+}
+
+/// Returns a log that was asked for. The name of the check alone has to do where the log is too
+/// long, on a server that cannot be reached from here, or not for this token.
+pub(crate) fn log_or_name(
+    asked: Result<String, Failure>,
+    name: &str,
+    address: ItemAddress<'_>,
+) -> Result<Option<String>, Failure> {
+    match if_readable(asked) {
+        Err(failure @ (Failure::Down { .. } | Failure::Unreadable { .. })) => {
+            tracing::warn!("the log of the job '{name}' of {address} could not be read: {failure}");
+            Ok(None)
+        }
+        read => read,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_is_told_by_its_end_in_plain_text() {
+        assert_eq!(tail(b"\x1b[31;1mred\x1b[0m\r\n\tplain\x07\n"), "red\n\tplain");
+        let long = "a line of a log\n".repeat(2_000);
+        let end = tail(long.as_bytes());
+        assert!(end.len() <= LONGEST_LOG && end.starts_with("a line"), "{}", end.len());
+        assert_eq!(tail("é\u{1b}".as_bytes()), "é");
+    }
+}

@@ -1,0 +1,68 @@
+//! Comments and reactions.
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+
+use super::account::Account;
+use super::comment_key::CommentKey;
+use crate::secret::Clean;
+
+/// What a person wrote below an item.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Comment {
+    pub key: CommentKey,
+    pub author: String,
+    pub author_id: Option<u64>,
+    pub body: String,
+    pub created_at: DateTime<Utc>,
+    /// Moves with an edit, but only another body proves one: GitLab moves it with reactions as well
+    /// (the bot's too), GitHub counts whole seconds and has no such time for a review's own text.
+    pub updated_at: DateTime<Utc>,
+    /// File and line, of a comment on the changes.
+    pub place: Option<Place>,
+    /// Belongs to a review that approves: it asks for nothing. GitLab does not tell.
+    pub is_approval: bool,
+    /// Written by a program.
+    pub is_bot: bool,
+}
+
+/// What the bot says about a comment without words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reaction {
+    /// Eyes: it was read and is taken up.
+    Seen,
+    /// A thumb up: what it asks for was done.
+    Done,
+    /// A confused face: what it asks for is not done.
+    Refused,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    pub path: String,
+    /// `None` where the line is outdated or the comment is on the whole file.
+    pub line: Option<u64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct CommentId(pub u64);
+
+/// A comment to be written.
+#[derive(Debug, Clone, Copy)]
+pub struct Post<'a> {
+    /// Unique for what the comment says, e.g. `019a…:progress`. Letters, digits, `:`, `-`.
+    pub marker: &'a str,
+    pub body: &'a Clean,
+    /// True where the comment may exist already because an earlier process may have written it.
+    pub search_first: bool,
+}
+
+impl Comment {
+    pub fn who(&self) -> Account<'_> {
+        Account {
+            login: &self.author,
+            id: self.author_id,
+        }
+    }
+}

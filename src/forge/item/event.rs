@@ -1,0 +1,57 @@
+//! What was done to an item, by whom and when.
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+
+use super::account::Account;
+
+/// Who did something to an item, and when.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ItemEvent {
+    /// Empty where the account was deleted.
+    pub by: String,
+    #[serde(default)]
+    pub by_id: Option<u64>,
+    pub at: DateTime<Utc>,
+}
+
+impl ItemEvent {
+    pub fn who(&self) -> Account<'_> {
+        Account {
+            login: &self.by,
+            id: self.by_id,
+        }
+    }
+}
+
+/// One change of an item after it was opened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Edit {
+    pub what: EditedPart,
+    pub event: ItemEvent,
+}
+
+/// The part of an item that was changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EditedPart {
+    /// Its title, its text, or the branch that it is to be merged into.
+    Text,
+    /// The commits of its head branch.
+    Head,
+}
+
+impl Edit {
+    pub(crate) fn of_text(event: ItemEvent) -> Self {
+        Self {
+            what: EditedPart::Text,
+            event,
+        }
+    }
+
+    pub(crate) fn of_head(event: ItemEvent) -> Self {
+        Self {
+            what: EditedPart::Head,
+            event,
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! What is read from and written to a forge, in the same words for all of them.
+
+pub(crate) mod address;
+pub mod account;
+mod comment_key;
+mod comment;
+mod event;
+pub mod change;
+pub mod checks;
+
+use account::Account;
+use chrono::{DateTime, Utc};
+use secrecy::SecretString;
+
+use super::ForgeError;
+use crate::task::id::TaskId;
+pub use change::{Change, ChangeHead, NewChange};
+pub use comment::{Comment, CommentId, Place, Post, Reaction};
+pub use comment_key::{CommentKey, CommentKind};
+pub use event::{Edit, EditedPart, ItemEvent};
+
+/// What a search for labelled items brought. A source that cannot be read does not hide the items
+/// of the others.
+#[derive(Debug, Default)]
+pub struct Search {
+    pub items: Vec<TriggeredItem>,
+    /// One for each source that could not be read.
+    pub errors: Vec<ForgeError>,
+}
+
+/// An item that asks for work.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TriggeredItem {
+    pub task: TaskId,
+    pub title: String,
+}
+
+/// An issue, pull request or merge request as the forge shows it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Item {
+    pub task: TaskId,
+    pub title: String,
+    pub body: String,
+    pub author: String,
+    pub author_id: Option<u64>,
+    pub labels: Vec<String>,
+    pub assignees: Vec<String>,
+    pub is_open: bool,
+    /// Of a pull/merge request that is not open any more.
+    pub is_merged: bool,
+    /// Moves with edits and labels. With comments GitLab moves it once a minute at most: only
+    /// `comments` tells of all.
+    pub updated_at: DateTime<Utc>,
+    /// The page a person opens.
+    pub url: String,
+    /// Where git clones the repository from, as the forge's API gives it.
+    pub clone_url: String,
+    /// `None` in a repository without any commit.
+    pub default_branch: Option<String>,
+    /// What is asked to be merged; `None` for an issue.
+    pub change: Option<ChangeHead>,
+    pub discretion: Discretion,
+}
+
+/// What may be shown of an item to people who can read the repository but not the item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Discretion {
+    /// Everything: whoever can read the repository can read the item.
+    NotNeeded,
+    /// Changes of files, but none of the item's words and none of what a model says about it.
+    NeutralNames,
+    /// Nothing, so the item is not worked on.
+    Refused,
+}
+
+impl Item {
+    pub fn who(&self) -> Account<'_> {
+        Account {
+            login: &self.author,
+            id: self.author_id,
+        }
+    }
+
+    /// Says why it is not open.
+    pub fn why_closed(&self) -> &'static str {
+        if self.is_merged {
+            "it was merged"
+        } else {
+            "it was closed"
+        }
+    }
+}
+
+/// User name and password for git over HTTP. Given to one git process through its environment,
+/// never by URL or argument.
+#[derive(Debug, Clone)]
+pub struct GitCredentials {
+    pub username: String,
+    pub password: SecretString,
+    /// Made a moment ago: not all of the forge may know it yet.
+    pub is_new: bool,
+}
