@@ -1,4 +1,4 @@
-//! Account may have the program work: whoever put the label on has to be one of those who may write, or
+//! Who may have the program work: whoever put the label on has to be one of those who may write, or
 //! of `allowed_users`.
 //!
 //! Whoever may label may not be one who may write: GitHub's role Triage, GitLab's Planner, and
