@@ -30,6 +30,7 @@ pub async fn advance(mut run: Run) -> RunOutcome {
         run.inbox.listen_now().await;
         run.reporter.show_that_it_goes_on(&mut run.claim).await;
     }
+    run.reporter.follow_progress(&run.claim).await;
     let interruption = loop {
         if let Some(ending) = final_ending(&run.claim) {
             closing::leave(&mut run).await;

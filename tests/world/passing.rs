@@ -1,5 +1,6 @@
-//! What only time would do to the store of a world.
+//! What only time, or another process, would do to the store of a world.
 
+use chrono::Utc;
 use serde_json::{Value, json};
 use sqlx::SqlitePool;
 
@@ -24,6 +25,28 @@ impl World {
             change,
         )
         .await;
+    }
+
+    /// Adds a fact about the only run, as a process on another machine would.
+    pub async fn add_fact(&self, mut fact: Value) {
+        let pool = self.book().await;
+        let (run, task): (String, String) = sqlx::query_as("SELECT id, task FROM runs")
+            .fetch_one(&pool)
+            .await
+            .unwrap();
+        let now = Utc::now();
+        fact["at"] = json!(now);
+        fact["run"] = json!(run);
+        fact["task"] = json!(task);
+        sqlx::query("INSERT INTO facts (at, run, task, fact) VALUES ($1, $2, $3, $4)")
+            .bind(now.timestamp_micros())
+            .bind(run)
+            .bind(task)
+            .bind(fact.to_string())
+            .execute(&pool)
+            .await
+            .unwrap();
+        pool.close().await;
     }
 
     /// Makes the last look at the checks of all followed changes one of long ago.

@@ -4,6 +4,7 @@
 use chrono::TimeDelta;
 use serde_json::json;
 
+use crate::fake::github::Item;
 use crate::fake::model::Plan;
 use crate::world::World;
 
@@ -49,6 +50,74 @@ async fn it_is_edited_at_most_once_in_five_seconds_and_shows_the_newest() {
     );
     assert_eq!(issue.comments().remove(0).earlier.len(), 2);
     world.finish().await;
+}
+
+/// The comment is edited because of facts, and shows what is in the store: whoever wrote them.
+#[tokio::test]
+async fn it_shows_what_another_process_has_done() {
+    let world = World::start().await;
+    let script = world.model.plans(Plan::of(&["count"]).in_environment("python"));
+    script.done("Counted.").holds();
+    let issue = world.github.open_issue("Count").label("coding agent");
+    let run = world.spawn(&["run"]);
+    world.model.until_held(1).await;
+    // What the run itself had to show is shown.
+    issue.until(|issue| progress(issue).contains("### 🛠️ Working")).await;
+
+    world
+        .rewrite_records(|record| record["thread"]["notes"] = json!(["Somebody was here."]))
+        .await;
+    world
+        .add_fact(json!({ "fact": "stage_changed", "from": "preparing", "to": "working" }))
+        .await;
+    issue
+        .until(|issue| progress(issue).contains("Somebody was here."))
+        .await;
+
+    world.model.release();
+    assert_eq!(run.ended().await.code, Some(0), "{}", world.story());
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_run_that_was_killed_goes_on_in_the_same_comment() {
+    let world = World::start().await;
+    world.model.allows_restarts();
+    let script = world.model.plans(Plan::of(&["count"]).in_environment("python"));
+    let script = script.calls(COMMAND, json!({ "command": "echo 1" }));
+    script.done("Counted.").holds().done("Counted.").holds();
+    let issue = world.github.open_issue("Count").label("coding agent");
+    let run = world.spawn(&["run"]);
+    world.model.until_held(1).await;
+    run.kill().await;
+    world.model.release();
+    let before = issue.comments().remove(0);
+
+    let run = world.spawn(&["run"]);
+    world.model.until_held(2).await;
+    issue
+        .until(|issue| issue.comments()[0].earlier.len() > before.earlier.len())
+        .await;
+    assert!(progress(&issue).contains("### 🛠️ Working"), "{}", progress(&issue));
+    world.model.release();
+
+    assert_eq!(run.ended().await.code, Some(0), "{}", world.story());
+    let comments = issue.comments();
+    assert_eq!(comments[0].id, before.id);
+    assert!(
+        matches!(&comments[1..], [end] if end.body.contains("Done")),
+        "{}",
+        issue.timeline()
+    );
+    world.finish().await;
+}
+
+/// Returns the first comment's text.
+fn progress(issue: &Item) -> String {
+    issue
+        .comments()
+        .first()
+        .map_or_else(String::new, |comment| comment.body.clone())
 }
 
 #[tokio::test]

@@ -5,16 +5,27 @@ use std::time::Instant;
 use chrono::{Days, NaiveTime, Utc};
 
 use crate::agent::claim::Claim;
+use crate::agent::dialogue;
 use crate::agent::record::budget::PerDay;
 use crate::agent::record::interruption::Interruption;
-use crate::conversation::decode::Unreadable;
-use crate::conversation::{Reply, Usage};
+use crate::conversation::decode::{self, Unreadable};
+use crate::conversation::{Reply, Turn, Usage};
 use crate::journal::fact::Fact;
 use crate::llm::chat::Chat;
 use crate::workspace::containers::milliseconds_since;
 
 /// Maximum number of repetitions after a reply that cannot be parsed.
 const RE_ASKS: u32 = 5;
+
+/// Gets the model's next turn of the work, and saves it before the journal tells of it: readers of
+/// that fact find the turn, and what the model is doing, in the store.
+pub(crate) async fn ask_for_turn(claim: &mut Claim, chat: &mut Chat) -> Result<Turn, Interruption> {
+    let (turn, called) = read_reply(claim, chat, decode::turn, RE_ASKS).await?;
+    claim.record.worked.doing = claim.services.redactor.clean(turn.comment.trim()).into_string();
+    let saved = dialogue::save(claim, chat).await;
+    claim.note(called);
+    saved.map(|()| turn)
+}
 
 /// Gets the next reply and parses it with `read`; if that fails, asks again and quotes the error.
 ///
@@ -36,13 +47,26 @@ pub(crate) async fn ask_again<T>(
     read: impl Fn(&Reply) -> Result<T, Unreadable>,
     re_asks: u32,
 ) -> Result<T, Interruption> {
+    let (answer, called) = read_reply(claim, chat, read, re_asks).await?;
+    claim.note(called);
+    Ok(answer)
+}
+
+/// Returns the answer with the fact of the call that gave it, which is still to be noted.
+async fn read_reply<T>(
+    claim: &mut Claim,
+    chat: &mut Chat,
+    read: impl Fn(&Reply) -> Result<T, Unreadable>,
+    re_asks: u32,
+) -> Result<(T, Fact), Interruption> {
     let mut attempt = 0;
     loop {
-        let reply = get_response(claim, chat).await?;
+        let (reply, called) = call(claim, chat).await?;
         let unreadable = match read(&reply) {
-            Ok(answer) => return Ok(answer),
+            Ok(answer) => return Ok((answer, called)),
             Err(unreadable) => unreadable,
         };
+        claim.note(called);
         attempt += 1;
         claim.note(Fact::ReplyUnreadable {
             attempt,
@@ -60,6 +84,13 @@ pub(crate) async fn ask_again<T>(
 }
 
 pub(crate) async fn get_response(claim: &mut Claim, chat: &mut Chat) -> Result<Reply, Interruption> {
+    let (reply, called) = call(claim, chat).await?;
+    claim.note(called);
+    Ok(reply)
+}
+
+/// Calls the model; returns its reply with the fact of the call.
+async fn call(claim: &mut Claim, chat: &mut Chat) -> Result<(Reply, Fact), Interruption> {
     if claim.stop.asked.is_cancelled() {
         return Err(Interruption::Interrupted);
     }
@@ -71,14 +102,14 @@ pub(crate) async fn get_response(claim: &mut Claim, chat: &mut Chat) -> Result<R
     book(claim, &reply.usage).await?;
     claim.record.waiting.postponed = 0;
     claim.record.waiting.parked_since = None;
-    claim.note(Fact::ModelCalled {
+    let called = Fact::ModelCalled {
         turn: claim.record.worked.turns,
         input: reply.usage.input,
         output: reply.usage.output,
         cached: reply.usage.cached,
         milliseconds: milliseconds_since(begun),
-    });
-    Ok(reply)
+    };
+    Ok((reply, called))
 }
 
 /// # Errors

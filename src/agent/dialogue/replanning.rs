@@ -6,7 +6,6 @@ use crate::agent::dialogue::ask;
 use crate::agent::prompt;
 use crate::agent::record::interruption::Interruption;
 use crate::agent::record::redaction::clean_plan;
-use crate::agent::reporter::Reporter;
 use crate::conversation::Reply;
 use crate::conversation::decode::Unreadable;
 use crate::journal::fact::Fact;
@@ -19,12 +18,11 @@ const RE_ASKS: u32 = 2;
 /// Revises the plan at the model's request, or tells it that no revision is left.
 pub(crate) async fn revise_plan_as_wished(
     claim: &mut Claim,
-    reporter: &mut Reporter,
     chat: &mut Chat,
     reason: &str,
 ) -> Result<(), Interruption> {
     if may_revise_plan(claim) {
-        return revise_plan(claim, reporter, chat, reason).await;
+        return revise_plan(claim, chat, reason).await;
     }
     dialogue::tell(
         claim,
@@ -40,12 +38,7 @@ fn may_revise_plan(claim: &Claim) -> bool {
 
 /// Asks for a revised plan in a copy of the conversation, and adopts it; does nothing if the
 /// maximum of revisions is reached. If the reply cannot be parsed, the old plan stays.
-pub(crate) async fn revise_plan(
-    claim: &mut Claim,
-    reporter: &mut Reporter,
-    chat: &mut Chat,
-    reason: &str,
-) -> Result<(), Interruption> {
+pub(crate) async fn revise_plan(claim: &mut Claim, chat: &mut Chat, reason: &str) -> Result<(), Interruption> {
     let Some(old) = claim.record.planned.plan.clone().filter(|_| may_revise_plan(claim)) else {
         return Ok(());
     };
@@ -80,9 +73,9 @@ pub(crate) async fn revise_plan(
         ..new
     });
     claim.record.planned.former_plans.push(old);
-    claim.note_plan();
     dialogue::save(claim, chat).await?;
-    reporter.show_progress(claim).await
+    claim.note_plan();
+    Ok(())
 }
 
 fn read(reply: &Reply, most_subtasks: usize) -> Result<Plan, Unreadable> {

@@ -5,7 +5,6 @@ use crate::agent::dialogue;
 use crate::agent::dialogue::replanning;
 use crate::agent::prompt;
 use crate::agent::record::interruption::Interruption;
-use crate::agent::reporter::Reporter;
 use crate::conversation::ToolSpec;
 use crate::conversation::breaker::Trip;
 use crate::conversation::circling::Verdict;
@@ -17,7 +16,6 @@ use crate::llm::chat::Chat;
 /// If the model was told before, and it did not help.
 pub(crate) async fn help(
     claim: &mut Claim,
-    reporter: &mut Reporter,
     chat: &mut Chat,
     (verdict, trip): (Verdict, Trip),
     tools: &[ToolSpec],
@@ -31,7 +29,7 @@ pub(crate) async fn help(
         }
         Trip::PlanAnew => {
             let reason = format!("{limit} more tool calls in a row could not be carried out");
-            replanning::revise_plan(claim, reporter, chat, &reason).await?;
+            replanning::revise_plan(claim, chat, &reason).await?;
         }
         Trip::Fail => {
             return Err(Interruption::failed(format!(
@@ -46,7 +44,7 @@ pub(crate) async fn help(
         Verdict::GoOn => Ok(()),
         Verdict::Warn(stuck) => {
             dialogue::tell(claim, chat, stuck.advice());
-            replanning::revise_plan(claim, reporter, chat, stuck.reason()).await
+            replanning::revise_plan(claim, chat, stuck.reason()).await
         }
         Verdict::Enough => Err(Interruption::failed(
             "the model went round in circles and was told so, in vain",

@@ -2,28 +2,25 @@
 //! comment is in [`crate::agent::reporter::progress_comment`].
 
 pub mod destination; // the item, or the terminal
-mod pending_edit; // a delayed edit
-mod progress_comment; // the one comment that is edited during the run
+mod progress_editor; // edits the progress comment as facts of the run are written
+mod progress_comment; // posts it, and shows in it how the work ended
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use crate::agent::claim::Claim;
 use crate::agent::record::interruption::Interruption;
 use crate::agent::reporter::destination::ReportTarget;
-use crate::agent::reporter::pending_edit::PendingEdit;
+use crate::agent::reporter::progress_editor::ProgressEditor;
 use crate::forge::{ForgeError, Item, Post};
 use crate::journal::fact::Fact;
 use crate::markdown::compose::Page;
 use crate::task::state::State;
 
-/// Reports on one run, and keeps the time of the last report.
+/// Reports on one run.
 pub struct Reporter {
     pub(crate) destination: ReportTarget,
-    /// Time of the last edit of the progress comment, or of the pending one.
-    pub(crate) shown_at: Option<Instant>,
-    /// The pending edit of the progress comment.
-    pub(crate) pending: Option<PendingEdit>,
+    /// Edits the progress comment while the run is at work.
+    pub(crate) editor: Option<ProgressEditor>,
 }
 
 impl Reporter {
@@ -31,8 +28,7 @@ impl Reporter {
     pub(crate) fn new(destination: ReportTarget) -> Self {
         Self {
             destination,
-            shown_at: None,
-            pending: None,
+            editor: None,
         }
     }
 

@@ -12,7 +12,7 @@ use crate::task::state::Signal;
 /// Opens the workspace and sets the project up as planned.
 pub(crate) async fn prepare(run: &mut Run) -> Result<Signal, Interruption> {
     run.inbox.listen_when_due().await;
-    run.reporter.show_progress(&mut run.claim).await?;
+    run.reporter.post_progress(&mut run.claim).await?;
     let is_set_up = open::open_workspace(run).await?.workspace.set_up().is_some();
     run.claim.record.prepared.setup = if is_set_up {
         open::open_workspace(run).await?.workspace.end_set_up().await?;

@@ -46,7 +46,6 @@ const MOST_COMMANDS: usize = 50;
 
 /// Saves the model's closing summary in the record.
 pub(crate) async fn work(run: &mut Run) -> Result<Signal, Interruption> {
-    run.reporter.show_progress(&mut run.claim).await?;
     take_work_up(run).await?;
     loop {
         let mut chat = open_chat(run).await?;
@@ -77,9 +76,8 @@ async fn converse(run: &mut Run, chat: &mut Chat) -> Result<Signal, Interruption
     loop {
         commands::hear(run, chat).await?;
         compaction::compact_if_needed(&mut run.claim, chat).await?;
-        let turn = ask::ask(&mut run.claim, chat, decode::turn).await?;
-        dialogue::save(&mut run.claim, chat).await?;
-        run.reporter.say_what_is_going_on(&mut run.claim, &turn.comment).await;
+        let turn = ask::ask_for_turn(&mut run.claim, chat).await?;
+        run.reporter.tell_terminal(&run.claim, &turn.comment);
         snapshots::finish_snapshot(run).await;
         let called = tool_calls::call_all(&run.claim, &run.workspace.ledger, &toolbox, turn.calls).await?;
         network_refusals::note_refused(&mut run.claim, &run.workspace.ledger);
@@ -115,13 +113,13 @@ async fn converse(run: &mut Run, chat: &mut Chat) -> Result<Signal, Interruption
             return Ok(Signal::AnswerNeeded);
         }
         if let Some(reason) = requested.revision {
-            replanning::revise_plan_as_wished(&mut run.claim, &mut run.reporter, chat, &reason).await?;
+            replanning::revise_plan_as_wished(&mut run.claim, chat, &reason).await?;
         }
         if was_cut_off && !is_advised {
             is_advised = true;
             offline::advise(run, chat).await?;
         }
-        stuck::help(&mut run.claim, &mut run.reporter, chat, noticed, &specs).await?;
+        stuck::help(&mut run.claim, chat, noticed, &specs).await?;
         dialogue::save(&mut run.claim, chat).await?;
     }
 }

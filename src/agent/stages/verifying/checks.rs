@@ -62,12 +62,6 @@ async fn check_at(run: &mut Run, site: &mut Site<'_>) -> Result<(), Interruption
     run.claim.record.verified.checks.clear();
     run.claim.record.verified.checked = Some(work);
     let wanted = wanted(run, site.head).await?;
-    if wanted
-        .iter()
-        .any(|wanted| !earlier.iter().any(|checked| checked.command == wanted.check.command))
-    {
-        run.reporter.show_progress(&mut run.claim).await?;
-    }
     let mut has_guessed = false;
     for wanted in wanted {
         if has_guessed && wanted.whose == Whose::Guess {
