@@ -19,6 +19,7 @@ const FLOORS: [&[&str]; 7] = [
         "approval",
         "markdown",
         "task",
+        "review",
     ],
     &["process", "certificates", "http", "private"],
     &[

@@ -14,6 +14,8 @@ mod search;
 #[cfg(test)]
 mod tests;
 
+use std::ops::Range;
+
 use serde_json::{Map, Value};
 
 use super::{Reply, ToolCall, Turn};
@@ -84,9 +86,19 @@ pub fn objects(text: &str) -> Vec<Value> {
         .collect()
 }
 
+/// Returns the same objects as [`objects`], each with its place in `text`.
+pub fn objects_with_places(text: &str) -> Vec<(Range<usize>, Map<String, Value>)> {
+    search::search(text).objects
+}
+
 /// Returns `text` without the model's thinking.
 pub fn without_thinking(text: &str) -> String {
     search::search(text).said.trim().to_owned()
+}
+
+/// Tells whether `text` ends while the model still thinks.
+pub fn ends_in_thought(text: &str) -> bool {
+    search::search(text).ends_in_thought
 }
 
 /// Reads `text` as the arguments of a native call, which must be one whole object; the error says
@@ -145,7 +157,7 @@ fn written_turn(reply: &Reply) -> Result<Turn, String> {
     // The position is turned into words only at the end: counting the lines up to each of thousands
     // of objects would take for ever.
     let mut problem: Option<(Option<usize>, String)> = None;
-    for (start, object) in &found.objects {
+    for (Range { start, .. }, object) in &found.objects {
         if object.contains_key("previous_output") {
             // Results come from the program only. Whatever follows was built on invented ones.
             let what = "The reply holds a `previous_output` of its own; only the program sends results";
@@ -186,7 +198,7 @@ fn written_turn(reply: &Reply) -> Result<Turn, String> {
     Err(problem
         .or_else(|| fault_in(reply, &found))
         .unwrap_or_else(|| match found.objects.first() {
-            Some((start, _)) => format!(
+            Some((Range { start, .. }, _)) => format!(
                 "The JSON at {} has neither `command` nor `done`",
                 position(&reply.text, *start)
             ),

@@ -18,7 +18,7 @@ pub mod words;
 pub type Reader = fn(&[u8]);
 
 /// All of them, by the name of their fuzz target and of their folder in the corpus.
-pub const READERS: [(&str, Reader); 22] = [
+pub const READERS: [(&str, Reader); 23] = [
     ("added_objects", commits::added_objects),
     ("answer", model::answer),
     ("bodies", bodies::bodies),
@@ -36,6 +36,7 @@ pub const READERS: [(&str, Reader); 22] = [
     ("raw_difference", commits::raw_difference),
     ("redactor", secrets::redactor),
     ("reply", model::reply),
+    ("review", model::review),
     ("rules", people::rules),
     ("test_output", outputs::test_output),
     ("tunnel_frames", frames::tunnel),

@@ -7,6 +7,9 @@ use coding_agent::llm::chat::Chat;
 use coding_agent::llm::config::{Config, FunctionCalling, ProviderName};
 use coding_agent::llm::model::Model;
 use coding_agent::plan;
+use coding_agent::review::rounds::{Next, ReviewLoop, Rules};
+use coding_agent::review::score::Score;
+use coding_agent::review::{Mode, Review, document::Document, evidence::Known, reading};
 use tokio_util::sync::CancellationToken;
 
 use super::text;
@@ -72,6 +75,60 @@ pub fn plan(bytes: &[u8]) {
     }
     let choice = plan::choose_environment(&plan, &["python", "node"], "python");
     assert!(["python", "node"].contains(&choice.name.as_str()));
+}
+
+/// A reviewer's answer: what cannot be read does not pass, and no answer that says "not ready" is
+/// read as ready, whatever else it says.
+pub fn review(bytes: &[u8]) {
+    let text = text(bytes);
+    for mode in [Mode::Flexible, Mode::Strict] {
+        let cut = read_review(&text, mode, true);
+        assert!(cut.is_err(), "an answer that was cut is read");
+        for refusal in [
+            "{\"ready_for_implementation\": false, \"score\": 9.5}",
+            "Ready for implementation: no",
+            "The plan is not ready for implementation.",
+            "判定：不合格",
+        ] {
+            for text in [format!("{text}\n\n{refusal}\n"), format!("{refusal}\n\n{text}")] {
+                // What a model wrote before the end of its thinking it only thought.
+                let is_thought = ["<think", "</think"].iter().any(|tag| text.contains(tag));
+                let is_ready = read_review(&text, mode, false).is_ok_and(|review| review.ready_for_implementation);
+                assert!(!is_ready || is_thought, "{mode:?}: {text}");
+            }
+        }
+        let answer = read_review(&text, mode, false);
+        if let Ok(review) = &answer {
+            let stored = serde_json::to_string(review).expect("a review can be stored");
+            assert_eq!(serde_json::from_str::<Review>(&stored).ok().as_ref(), Some(review));
+        }
+        let may_pass = answer.as_ref().is_ok_and(|review| review.ready_for_implementation);
+        let rules = Rules {
+            target_score: Score::EIGHT,
+            max_rounds: 3,
+        };
+        let document = Document::of_lines("step\n");
+        let mut rounds = ReviewLoop::default();
+        rounds.record(
+            &document,
+            answer.map_err(|unreadable| unreadable.to_string()),
+            &Known::default(),
+        );
+        assert!(may_pass || rounds.next(&document.digest(), rules) != Next::Pass);
+    }
+}
+
+fn read_review(text: &str, mode: Mode, cut: bool) -> Result<Review, decode::Unreadable> {
+    let reply = Reply {
+        text: text.to_owned(),
+        cut,
+        ..Reply::default()
+    };
+    let read = reading::read(&reply, mode);
+    if let Err(unreadable) = &read {
+        complaint(unreadable, text.len());
+    }
+    read
 }
 
 fn turn(reply: &Reply) {

@@ -4,6 +4,8 @@
 //! as JSON and breaks is skipped as a whole, so that nothing inside its strings is ever taken for
 //! an object. The time is linear in the length of the text, whatever it holds.
 
+use std::ops::Range;
+
 use serde_json::{Map, Value};
 
 use super::lenient::{self, Fault};
@@ -17,8 +19,8 @@ const TAGS: [(&str, &str); 2] = [("<think>", "</think>"), ("<thinking>", "</thin
 /// The content of a text.
 #[derive(Debug, Default)]
 pub(super) struct Found {
-    /// Each object with the offset of its `{`.
-    pub(super) objects: Vec<(usize, Map<String, Value>)>,
+    /// Each object with its place, braces included.
+    pub(super) objects: Vec<(Range<usize>, Map<String, Value>)>,
     /// The last object that began as JSON and could not be read: the offset of its `{`, and the
     /// fault.
     pub(super) broken: Option<(usize, Fault)>,
@@ -42,7 +44,7 @@ pub(super) fn search(text: &str) -> Found {
         }
         at = match lenient::object(text, start) {
             Ok((object, end)) => {
-                found.objects.push((start, object));
+                found.objects.push((start..end, object));
                 end
             }
             Err(fault) if !fault.meant_as_json => start + 1,

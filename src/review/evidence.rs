@@ -1,0 +1,275 @@
+//! Which blockers count: those with evidence that the program can check.
+//!
+//! Reviewers invent blockers, and invent new ones in every round. A blocker counts if it names a
+//! line that exists, a command of the document or one of its criteria; from the second round on
+//! only if that changed since the round before, or the blocker was there already. All others are
+//! shown, and block nothing.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Blocker;
+use super::document::Document;
+
+/// What evidence can name.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Known {
+    /// Number of lines of the cited files that exist, see [`cited_paths`].
+    pub lines: BTreeMap<String, u32>,
+    /// The commands of the document.
+    pub commands: Vec<String>,
+    /// The criteria by which the work is judged, in their order.
+    pub criteria: Vec<String>,
+}
+
+/// A place in a file.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    pub path: String,
+    pub first: u32,
+    pub last: u32,
+}
+
+/// Most characters of a criterion's number: "criterion 12".
+const MOST_DIGITS: usize = 3;
+/// A shorter criterion is found in too many texts.
+const SHORTEST_CRITERION: usize = 8;
+/// Words before the number of a criterion.
+const CRITERION: [&str; 6] = [
+    "criterion",
+    "criteria",
+    "success_criteria",
+    "success_criterion",
+    "基準",
+    "条件",
+];
+
+impl Place {
+    /// Reads `path:12`, `path:12-20`, `path#L12` or `path#L12-L20`.
+    pub fn read(text: &str) -> Option<Self> {
+        let (path, lines) = text.rsplit_once("#L").or_else(|| text.rsplit_once(':'))?;
+        let line = |text: &str| {
+            text.trim_start_matches('L')
+                .parse::<u32>()
+                .ok()
+                .filter(|line| *line > 0)
+        };
+        let (first, last) = match lines.split_once(['-', '–']) {
+            Some((first, last)) => (line(first)?, line(last)?),
+            None => (line(lines)?, line(lines)?),
+        };
+        let path = path.trim_start_matches("./");
+        let is_path = !path.is_empty() && !path.contains("://") && !path.ends_with(['/', ':']) && first <= last;
+        is_path.then(|| Self {
+            path: path.to_owned(),
+            first,
+            last,
+        })
+    }
+}
+
+/// Returns the paths that blockers cite, for [`Known::lines`].
+pub fn cited_paths(blockers: &[Blocker]) -> BTreeSet<String> {
+    blockers.iter().flat_map(places).map(|place| place.path).collect()
+}
+
+/// Splits blockers into those that count and those that do not. `earlier` are those that counted in
+/// the round before, with its document; `None` in the first round.
+pub fn weigh(
+    blockers: Vec<Blocker>,
+    document: &Document,
+    known: &Known,
+    earlier: Option<(&[Blocker], &BTreeSet<String>)>,
+) -> (Vec<Blocker>, Vec<Blocker>) {
+    let before = earlier.map(|(blockers, parts)| {
+        let named: BTreeSet<String> = blockers.iter().flat_map(|blocker| proofs(blocker, known)).collect();
+        (blockers, named, document.changed_since(parts))
+    });
+    blockers.into_iter().partition(|blocker| {
+        let proofs = proofs(blocker, known);
+        let Some((earlier, named, changed)) = &before else {
+            return !proofs.is_empty();
+        };
+        let is_carried_over = earlier.iter().any(|before| before.claim == blocker.claim) || !proofs.is_disjoint(named);
+        let is_about_a_change = proofs
+            .iter()
+            .any(|proof| changed.iter().any(|part| part.contains(proof)));
+        !proofs.is_empty() && (is_carried_over || is_about_a_change)
+    })
+}
+
+/// Returns what a blocker names and the program finds: paths, commands, criteria.
+fn proofs(blocker: &Blocker, known: &Known) -> BTreeSet<String> {
+    let mut proofs: BTreeSet<String> = places(blocker)
+        .into_iter()
+        .filter(|place| known.lines.get(&place.path).is_some_and(|lines| place.last <= *lines))
+        .map(|place| place.path)
+        .collect();
+    for text in texts(blocker) {
+        let spoken = squeezed(text);
+        let spans = text.split('`').skip(1).step_by(2).map(squeezed);
+        let whole = [spoken.clone()];
+        for span in spans.chain(whole) {
+            proofs.extend(
+                known
+                    .commands
+                    .iter()
+                    .filter(|command| squeezed(command) == span)
+                    .cloned(),
+            );
+        }
+        let named = numbers_of_criteria(&spoken);
+        for (number, criterion) in known.criteria.iter().enumerate() {
+            let wording = squeezed(criterion);
+            let is_quoted = wording.chars().count() >= SHORTEST_CRITERION && spoken.contains(&wording);
+            if is_quoted || named.contains(&(number + 1)) {
+                proofs.insert(criterion.clone());
+            }
+        }
+    }
+    proofs
+}
+
+fn texts(blocker: &Blocker) -> impl Iterator<Item = &str> {
+    let evidence = blocker.evidence.iter().map(String::as_str);
+    evidence.chain([blocker.claim.as_str(), blocker.why.as_str()])
+}
+
+fn places(blocker: &Blocker) -> Vec<Place> {
+    // A path with blanks is only known where it stands alone.
+    let whole = blocker.evidence.iter().filter_map(|text| Place::read(text.trim()));
+    let is_border = |letter: char| letter.is_whitespace() || "`'\"()（）[]「」『』、。,;<>*".contains(letter);
+    let words = texts(blocker).flat_map(|text| text.split(is_border));
+    let words = words.filter_map(|word| Place::read(word.trim_end_matches(['.', ':', '!', '?'])));
+    whole.chain(words).collect()
+}
+
+/// Returns the text in small letters, with single blanks.
+fn squeezed(text: &str) -> String {
+    text.to_lowercase().split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn numbers_of_criteria(text: &str) -> Vec<usize> {
+    let mut numbers = Vec::new();
+    for word in CRITERION {
+        for (at, _) in text.match_indices(word) {
+            let rest = text[at + word.len()..].trim_start_matches([' ', '#', '[', ':', '　']);
+            let digits: String = rest
+                .chars()
+                .take_while(char::is_ascii_digit)
+                .take(MOST_DIGITS + 1)
+                .collect();
+            if digits.len() <= MOST_DIGITS {
+                numbers.extend(digits.parse::<usize>());
+            }
+        }
+    }
+    numbers
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn blocker(claim: &str, evidence: &[&str]) -> Blocker {
+        Blocker {
+            claim: claim.to_owned(),
+            evidence: evidence.iter().map(|&text| text.to_owned()).collect(),
+            why: String::new(),
+        }
+    }
+
+    fn known() -> Known {
+        Known {
+            lines: BTreeMap::from([("src/app.py".to_owned(), 40), ("a b.txt".to_owned(), 3)]),
+            commands: vec!["make  test".to_owned(), "pytest -q".to_owned()],
+            criteria: vec!["The report is sorted".to_owned(), "短い基準".to_owned()],
+        }
+    }
+
+    #[test]
+    fn places_are_read_in_their_forms() {
+        let place = |path: &str, first, last| {
+            Some(Place {
+                path: path.to_owned(),
+                first,
+                last,
+            })
+        };
+        for (text, expected) in [
+            ("src/app.py:12", place("src/app.py", 12, 12)),
+            ("./src/app.py:12-20", place("src/app.py", 12, 20)),
+            ("src/app.py#L3", place("src/app.py", 3, 3)),
+            ("src/app.py#L3-L9", place("src/app.py", 3, 9)),
+            ("src/app.py:L3-9", place("src/app.py", 3, 9)),
+            ("日本/語.md:1", place("日本/語.md", 1, 1)),
+            ("src/app.py", None),
+            ("src/app.py:0", None),
+            ("src/app.py:9-3", None),
+            (":3", None),
+            ("https://example.test:443", None),
+            ("a:b", None),
+        ] {
+            assert_eq!(Place::read(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_blocker_counts_with_evidence_that_is_there() {
+        for (blocker, counts) in [
+            (blocker("wrong import", &["src/app.py:12"]), true),
+            (blocker("`src/app.py:40` is wrong.", &[]), true),
+            (blocker("see (src/app.py:1-40).", &[]), true),
+            (blocker("wrong import", &["a b.txt:3"]), true),
+            (blocker("behind the end", &["src/app.py:41"]), false),
+            (blocker("no such file", &["src/other.py:1"]), false),
+            (blocker("no line", &["src/app.py"]), false),
+            (blocker("it cannot fail", &["make test"]), true),
+            (blocker("`PYTEST -q` tests nothing", &[]), true),
+            (blocker("make tests nothing", &[]), false),
+            (blocker("unknown", &["cargo test"]), false),
+            (blocker("nothing checks criterion 1", &[]), true),
+            (blocker("基準2を確認していません", &[]), true),
+            (blocker("success_criteria[1] is open", &[]), true),
+            (blocker("criterion 3", &[]), false),
+            (blocker("criterion 1000000000000000000001", &[]), false),
+            (blocker("nobody sees that the report is  sorted", &[]), true),
+            (blocker("It could be better.", &["my experience"]), false),
+            (blocker("", &[]), false),
+        ] {
+            let (counting, others) = weigh(vec![blocker.clone()], &Document::default(), &known(), None);
+            assert_eq!(counting.len(), usize::from(counts), "{blocker:?}");
+            assert_eq!(counting.len() + others.len(), 1);
+        }
+        let cited = cited_paths(&[blocker("`a.rs:1` and b.rs:2", &["c d.rs:3"])]);
+        assert!(
+            ["a.rs", "b.rs", "c d.rs"].iter().all(|path| cited.contains(*path)),
+            "{cited:?}"
+        );
+    }
+
+    #[test]
+    fn later_rounds_take_what_changed_or_was_there_before() {
+        let first = Document::of_lines("edit src/app.py\nrun make  test\n");
+        let second = Document::of_lines("edit src/app.py\nrun pytest -q\n");
+        let old = blocker("wrong import", &["src/app.py:12"]);
+        let parts = first.fingerprints();
+        let weighed = |blocker: &Blocker, earlier: &[Blocker]| {
+            let (counting, _) = weigh(vec![blocker.clone()], &second, &known(), Some((earlier, &parts)));
+            !counting.is_empty()
+        };
+        assert!(!weighed(&old, &[]), "new, and about what did not change");
+        assert!(weighed(&old, std::slice::from_ref(&old)), "carried over");
+        assert!(weighed(
+            &blocker("in other words", &["src/app.py:13"]),
+            std::slice::from_ref(&old)
+        ));
+        assert!(
+            weighed(&blocker("it tests nothing", &["pytest -q"]), &[]),
+            "about the new line"
+        );
+        assert!(
+            !weighed(&blocker("wrong import", &["nowhere:1"]), std::slice::from_ref(&old)),
+            "no evidence"
+        );
+    }
+}
