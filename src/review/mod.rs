@@ -6,6 +6,7 @@
 
 pub mod score; // a score from 0 to 10
 pub mod reading; // an answer as a review
+pub mod program; // what the program finds wrong with a plan by itself
 pub mod document; // what is judged
 pub mod evidence; // which blockers count
 pub mod rounds; // what to do next, from what is recorded
