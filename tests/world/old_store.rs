@@ -36,11 +36,26 @@ enum Left {
     AwaitingApproval,
     Delivering,
     PausedPlanning,
+    PausedPreparing,
     PausedWorking,
+    PausedVerifying,
     PausedDelivering,
     Done,
     Stopped,
     Failed,
+}
+
+impl Left {
+    fn is_paused(self) -> bool {
+        matches!(
+            self,
+            Self::PausedPlanning
+                | Self::PausedPreparing
+                | Self::PausedWorking
+                | Self::PausedVerifying
+                | Self::PausedDelivering
+        )
+    }
 }
 
 #[tokio::test]
@@ -60,7 +75,12 @@ async fn runs_that_wait_for_people_are_finished() {
 
 #[tokio::test]
 async fn runs_that_were_paused_are_finished() {
-    finish_all(&[Left::PausedPlanning, Left::PausedWorking, Left::PausedDelivering]).await;
+    finish_all(&[Left::PausedPlanning, Left::PausedPreparing, Left::PausedWorking]).await;
+}
+
+#[tokio::test]
+async fn runs_that_were_paused_over_a_result_are_finished() {
+    finish_all(&[Left::PausedVerifying, Left::PausedDelivering]).await;
 }
 
 #[tokio::test]
@@ -84,9 +104,7 @@ async fn finish(left: Left) {
     match left {
         Left::AwaitingAnswer => _ = issue.comment("alice", "Up."),
         Left::AwaitingApproval => _ = issue.comment("alice", "/agent approve"),
-        Left::PausedPlanning | Left::PausedWorking | Left::PausedDelivering => {
-            issue.comment("alice", "/agent resume");
-        }
+        left if left.is_paused() => _ = issue.comment("alice", "/agent resume"),
         Left::Done | Left::Stopped | Left::Failed => _ = issue.label("coding agent"),
         _ => {}
     }
@@ -123,14 +141,16 @@ async fn leave(world: &World, left: Left) -> Item {
     let program = world.spawn(&["run"]);
     match left {
         Left::Queued | Left::Delivering => world.github.until_one_hangs().await,
-        Left::Preparing | Left::Verifying | Left::PausedDelivering => processes::until_some(&nap).await,
+        Left::Preparing | Left::PausedPreparing | Left::Verifying | Left::PausedVerifying | Left::PausedDelivering => {
+            processes::until_some(&nap).await
+        }
         Left::Planning | Left::PausedPlanning | Left::Working | Left::PausedWorking | Left::Stopped => {
             world.model.until_held(1).await;
         }
         _ => {}
     }
     match left {
-        Left::PausedPlanning | Left::PausedWorking | Left::PausedDelivering => {
+        left if left.is_paused() => {
             issue.comment("alice", "/agent pause");
             program.ended().await;
         }
@@ -153,9 +173,13 @@ fn write_script(world: &World, left: Left, nap: &str) {
     let plan = Plan::of(&["count"]).in_environment("python");
     let plan = match left {
         Left::Verifying | Left::PausedDelivering => plan.verified_by(&format!("sleep {nap}")),
-        Left::Preparing => plan.with(
+        // A pause is acted on between two commands.
+        Left::PausedVerifying => plan
+            .verified_by(&format!("sleep {nap}"))
+            .verified_by("grep -q two two.txt"),
+        Left::Preparing | Left::PausedPreparing => plan.with(
             "selected_environment",
-            json!({ "name": "python", "reasoning": "", "setup_commands": [format!("sleep {nap}")] }),
+            json!({ "name": "python", "reasoning": "", "setup_commands": [format!("sleep {nap}"), "true"] }),
         ),
         _ => plan.verified_by("grep -q two two.txt"),
     };
@@ -165,7 +189,7 @@ fn write_script(world: &World, left: Left, nap: &str) {
         Left::Queued => script,
         Left::Planning | Left::PausedPlanning => script.plans(plan).holds(),
         Left::Failed => (0..FAILS).fold(script, |script, _| script.says("no plan")),
-        Left::Preparing => script.plans(plan),
+        Left::Preparing | Left::PausedPreparing => script.plans(plan),
         Left::Working | Left::PausedWorking | Left::Stopped => {
             script.plans(plan).calls(COMMAND, work).done("Counted.").holds()
         }
@@ -178,7 +202,7 @@ fn write_script(world: &World, left: Left, nap: &str) {
             let work = json!({ "command": command });
             script.plans(plan).calls(COMMAND, work).done("Counted.")
         }
-        Left::Verifying | Left::PausedDelivering | Left::Delivering | Left::Done => {
+        Left::Verifying | Left::PausedVerifying | Left::PausedDelivering | Left::Delivering | Left::Done => {
             script.plans(plan).calls(COMMAND, work).done("Counted.")
         }
     };
@@ -197,9 +221,13 @@ fn say_the_rest(world: &World, left: Left) {
             let more = json!({ "command": format!("(test -f two.txt || ({WORK})) && echo three > three.txt") });
             script.plans(plan).calls(COMMAND, more).done("Counted.")
         }
-        Left::Preparing => script.calls(COMMAND, work).done("Counted."),
+        Left::Preparing | Left::PausedPreparing => script.calls(COMMAND, work).done("Counted."),
         Left::Working | Left::AwaitingAnswer | Left::PausedWorking => script.done("Counted."),
-        Left::Verifying | Left::AwaitingApproval | Left::Delivering | Left::PausedDelivering => script,
+        Left::Verifying
+        | Left::PausedVerifying
+        | Left::AwaitingApproval
+        | Left::Delivering
+        | Left::PausedDelivering => script,
     };
 }
 
