@@ -53,7 +53,7 @@ pub async fn advance(mut run: Run) -> RunOutcome {
                 closing::leave(&mut run).await;
             }
             // The cancelled token may have been the run's own: the mailbox knows the reason.
-            Err(Interruption::Interrupted) => break run.inbox.mailbox.verdict().unwrap_or(Interruption::Interrupted),
+            Err(Interruption::Cancelled) => break run.inbox.mailbox.verdict().unwrap_or(Interruption::Cancelled),
             Err(interruption) => break interruption,
         }
     };

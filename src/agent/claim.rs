@@ -37,7 +37,7 @@ impl Claim {
     /// Applies `signal` and saves the resulting state.
     ///
     /// # Errors
-    /// [`Interruption::Interrupted`] if the program was asked to stop; the step itself is saved.
+    /// [`Interruption::Cancelled`] if the program was asked to stop; the step itself is saved.
     pub(crate) async fn step(&mut self, signal: Signal) -> Result<(), Interruption> {
         let from = self.state;
         self.state = from
@@ -53,7 +53,7 @@ impl Claim {
         }
         self.note(Fact::StageChanged { from, to: self.state });
         if self.stop.asked.is_cancelled() && !self.state.is_final() {
-            return Err(Interruption::Interrupted);
+            return Err(Interruption::Cancelled);
         }
         Ok(())
     }
@@ -66,7 +66,7 @@ impl Claim {
     ) -> Result<T, Interruption> {
         tokio::select! {
             biased;
-            () = self.stop.asked.cancelled() => Err(Interruption::Interrupted),
+            () = self.stop.asked.cancelled() => Err(Interruption::Cancelled),
             result = work => result.map_err(Into::into),
         }
     }

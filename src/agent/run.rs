@@ -125,10 +125,7 @@ fn unreadable(stored: &StoredRun, error: &Unreadable) -> Record {
         },
         failure: Some(Failure {
             kind: FailureKind::Task,
-            text: format!(
-                "what was saved of the run cannot be read at `{}` ({}); was it written by a newer version of the program?",
-                error.field, error.reason
-            ),
+            text: error.to_string(),
         }),
         ..Record::default()
     }

@@ -15,7 +15,7 @@ pub enum WorkspaceError {
     Tool(#[from] ToolError),
     /// Aborted because the program was asked to stop.
     #[error("the program is asked to stop")]
-    Interrupted,
+    Cancelled,
     /// The result changes files that the project's rules exclude.
     #[error("{0}")]
     OutsideRules(String),

@@ -237,7 +237,7 @@ impl Opening {
         });
         let completed = tokio::select! {
             biased;
-            () = self.stop.cancelled() => Err(Flaw::Elsewhere(WorkspaceError::Interrupted)),
+            () = self.stop.cancelled() => Err(Flaw::Elsewhere(WorkspaceError::Cancelled)),
             completed = completing => completed,
         };
         match completed {
@@ -320,7 +320,7 @@ impl Opening {
     ) -> Result<T, WorkspaceError> {
         tokio::select! {
             biased;
-            () = self.stop.cancelled() => Err(WorkspaceError::Interrupted),
+            () = self.stop.cancelled() => Err(WorkspaceError::Cancelled),
             result = work => result,
         }
     }

@@ -92,7 +92,7 @@ pub(crate) async fn get_response(claim: &mut Claim, chat: &mut Chat) -> Result<R
 /// Calls the model; returns its reply with the fact of the call.
 async fn call(claim: &mut Claim, chat: &mut Chat) -> Result<(Reply, Fact), Interruption> {
     if claim.stop.asked.is_cancelled() {
-        return Err(Interruption::Interrupted);
+        return Err(Interruption::Cancelled);
     }
     check_limits(claim).await?;
     let begun = Instant::now();

@@ -15,8 +15,9 @@ use crate::workspace::error::WorkspaceError;
 
 #[derive(Debug)]
 pub enum Interruption {
-    /// The program stops: the run is saved and released, and the next process continues it.
-    Interrupted,
+    /// The run's work was cancelled. When the program stops, the run is saved and released, and the
+    /// next process continues it; when the mailbox did it, its verdict is the reason.
+    Cancelled,
     /// Trouble of the worker or a limit of a remote service: the run waits until the given time.
     Postponed { until: DateTime<Utc>, reason: String },
     /// The run cannot succeed: it ends with a comment and a label.
@@ -102,7 +103,7 @@ impl From<ForgeError> for Interruption {
 impl From<LlmError> for Interruption {
     fn from(error: LlmError) -> Self {
         match error {
-            LlmError::Cancelled => Self::Interrupted,
+            LlmError::Cancelled => Self::Cancelled,
             LlmError::RateLimited { until } => Self::Postponed {
                 until,
                 reason: error.to_string(),
@@ -150,7 +151,7 @@ impl From<WorkspaceError> for Interruption {
             WorkspaceError::Environment(error) => error.into(),
             WorkspaceError::Repository(error) => error.into(),
             WorkspaceError::Tool(error) => error.into(),
-            WorkspaceError::Interrupted => Self::Interrupted,
+            WorkspaceError::Cancelled => Self::Cancelled,
             WorkspaceError::OutsideRules(text) => Self::refused_by_policy(text),
             WorkspaceError::Failed(text) => Self::failed(text),
         }

@@ -45,7 +45,7 @@ async fn act_on(mut run: Run, interruption: Interruption) -> RunOutcome {
             tracing::error!(task = %run.claim.lease.task, "the run could not be saved and is put down: {error}");
             unsaved(&mut run).await
         }
-        Interruption::Interrupted => interrupt(&mut run).await,
+        Interruption::Cancelled => interrupt(&mut run).await,
         Interruption::Postponed { until, reason } => postpone(&mut run, until, &reason).await,
         Interruption::Withdrawn { reason, item_exists } => withdraw(&mut run, &reason, item_exists).await,
         Interruption::Stopped { order } => stop(&mut run, &order).await,
@@ -148,7 +148,7 @@ async fn pause(run: &mut Run, by: PausedBy, order: Option<Box<Order>>) -> RunOut
     run.claim.record.waiting.set_aside += 1;
     if run.claim.state == State::Queued
         && let Err(interruption) = run.claim.step(Signal::Claimed).await
-        && !matches!(interruption, Interruption::Interrupted)
+        && !matches!(interruption, Interruption::Cancelled)
     {
         tracing::error!(task = %run.claim.lease.task, "the run could not be paused: {interruption:?}");
     }
@@ -310,7 +310,7 @@ async fn show_failure(run: &mut Run, failure: &Failure) -> Result<(), Interrupti
 async fn conclude(run: &mut Run, signal: Signal, ending: RunOutcome) -> RunOutcome {
     match run.claim.step(signal).await {
         // The step was saved; the interruption only reports that the run is being stopped.
-        Ok(()) | Err(Interruption::Interrupted) => ending,
+        Ok(()) | Err(Interruption::Cancelled) => ending,
         Err(interruption) => {
             tracing::error!(task = %run.claim.lease.task, "the end of the run could not be saved: {interruption:?}");
             match interruption {

@@ -12,11 +12,11 @@ use crate::tool::toolbox::Toolbox;
 /// output.
 ///
 /// # Errors
-/// [`Interruption::Interrupted`] if the stop of the program may have cut the command
+/// [`Interruption::Cancelled`] if the stop of the program may have cut the command
 /// short: its result is meaningless then, and the next process runs it again.
 pub(crate) async fn execute_with(run: &mut Run, toolbox: &Toolbox, command: &str) -> Result<ToolOutput, Interruption> {
     if run.claim.stop.asked.is_cancelled() {
-        return Err(Interruption::Interrupted);
+        return Err(Interruption::Cancelled);
     }
     let args = serde_json::Map::from_iter([("command".to_owned(), command.into())]);
     let call = ToolCall {
@@ -27,7 +27,7 @@ pub(crate) async fn execute_with(run: &mut Run, toolbox: &Toolbox, command: &str
     let (output, _) = tool_calls::call_whole(&run.claim, toolbox.call_unbound(&call), &call).await?;
     network_refusals::note_refused(&mut run.claim, &run.workspace.ledger);
     if run.claim.stop.deadline.is_cancelled() {
-        return Err(Interruption::Interrupted);
+        return Err(Interruption::Cancelled);
     }
     Ok(output)
 }

@@ -309,7 +309,7 @@ pub(crate) fn environment(claim: &Claim) -> Result<(String, Environment), Interr
 /// of the program cuts it short, that is an error and not a result: the next process runs it again.
 pub(crate) async fn execute(run: &mut Run, command: &str) -> Result<ToolOutput, Interruption> {
     if run.claim.stop.asked.is_cancelled() {
-        return Err(Interruption::Interrupted);
+        return Err(Interruption::Cancelled);
     }
     let toolbox = Arc::clone(&open_workspace(run).await?.toolbox);
     execute::execute_with(run, &toolbox, command).await
