@@ -11,6 +11,7 @@ use crate::agent::record::redaction;
 use crate::agent::record::stop::Stop;
 use crate::agent::services::Services;
 use crate::agent::tool_outputs::ToolOutputs;
+use crate::forge::CommentId;
 use crate::journal::fact::{Fact, Subject};
 use crate::llm::model::Model;
 use crate::store::Lease;
@@ -104,6 +105,16 @@ impl Claim {
             turns: self.record.worked.turns,
             seconds: self.record.worked.worked_seconds + self.begun.elapsed().as_secs(),
         }
+    }
+
+    /// Returns the marker of the run's comment `what`, by which it is found again.
+    pub(crate) fn marker(&self, what: &str) -> String {
+        format!("{}:{what}", self.lease.run)
+    }
+
+    /// Returns the run's comment `what`, if it was posted.
+    pub(crate) fn comment(&self, what: &str) -> Option<CommentId> {
+        self.record.thread.comments.get(&self.marker(what)).copied().flatten()
     }
 
     /// Records `fact` about this run in the journal.

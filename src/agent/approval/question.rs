@@ -170,8 +170,7 @@ fn is_later(claim: &Claim, order: &Order, question: &Question) -> bool {
             made.is_some_and(|(seconds, _)| seconds >= asked)
         }
         Origin::Comment(heard) | Origin::AboveWords(heard) => {
-            let marker = format!("{}:set-aside-{}", claim.lease.run, claim.record.waiting.set_aside);
-            let put = claim.record.thread.comments.get(&marker).copied().flatten();
+            let put = claim.comment(&claim.record.waiting.comment());
             heard.key.kind == CommentKind::Comment && put.is_some_and(|put| heard.key.number > put.0)
         }
     }

@@ -138,6 +138,8 @@ pub struct DeliveryRecord {
     /// The accepted result, kept in the mirror: the base if nothing changed, `None` while the model
     /// works.
     pub head: Option<CommitId>,
+    /// The result whose difference is in the journal.
+    pub noted: Option<CommitId>,
     /// The result that a person approved for delivery, whatever its hold reasons.
     pub approval: Option<Grant>,
     /// The reason a person gave for denying approval.
@@ -165,6 +167,13 @@ pub struct WaitingRecord {
     pub set_aside: u32,
     /// Tokens that a person granted beyond the configured budget.
     pub allowance: Option<Allowance>,
+}
+
+impl WaitingRecord {
+    /// Returns the name of the comment that says what the run was paused for.
+    pub fn comment(&self) -> String {
+        format!("set-aside-{}", self.set_aside)
+    }
 }
 
 /// What was said on the item, in both directions.

@@ -89,7 +89,7 @@ impl Reporter {
             ReportTarget::Item { forge, .. } => (Arc::clone(forge), claim.lease.task.clone()),
             ReportTarget::Terminal { .. } => return Ok(()),
         };
-        let marker = format!("{}:{what}", claim.lease.run);
+        let marker = claim.marker(what);
         let known = claim.record.thread.comments.get(&marker).copied();
         let search_first = known == Some(None);
         let post = Post {

@@ -19,7 +19,7 @@ impl Reporter {
     /// Has the progress comment edited from now on, until the end of the work is shown.
     pub(crate) async fn follow_progress(&mut self, claim: &Claim) {
         if let ReportTarget::Item { forge, labels } = &self.destination {
-            let editor = ProgressEditor::start(claim, Arc::clone(forge), labels.clone(), marker(claim));
+            let editor = ProgressEditor::start(claim, Arc::clone(forge), labels.clone(), PROGRESS);
             self.editor = Some(editor.await);
         }
     }
@@ -35,7 +35,7 @@ impl Reporter {
 
     /// Shows the end of the work in the progress comment, if there is one.
     pub(crate) async fn show_final(&mut self, claim: &mut Claim, state: State) -> Result<(), Interruption> {
-        if claim.record.thread.comments.contains_key(&marker(claim)) {
+        if claim.record.thread.comments.contains_key(&claim.marker(PROGRESS)) {
             return self.show_at_once(claim, state).await;
         }
         Ok(())
@@ -79,9 +79,4 @@ impl Reporter {
         let page = comments::progress(run, state, &claim.record, &claim.services.settings, labels);
         self.write(claim, PROGRESS, &page, again).await
     }
-}
-
-/// Returns the marker by which the comment is found again.
-fn marker(claim: &Claim) -> String {
-    format!("{}:{PROGRESS}", claim.lease.run)
 }

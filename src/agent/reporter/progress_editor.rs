@@ -37,7 +37,7 @@ pub(crate) struct ProgressEditor {
 
 impl ProgressEditor {
     /// Starts the task. A comment that an earlier process posted is edited at once.
-    pub(crate) async fn start(claim: &Claim, forge: Arc<dyn Forge>, labels: Labels, marker: String) -> Self {
+    pub(crate) async fn start(claim: &Claim, forge: Arc<dyn Forge>, labels: Labels, what: &str) -> Self {
         let store = &claim.services.store;
         let newest = store.newest_fact().await.unwrap_or_else(|error| {
             tracing::warn!(task = %claim.lease.task, "earlier facts are read again: {error}");
@@ -47,8 +47,7 @@ impl ProgressEditor {
             .services
             .journal
             .subscribe(store, FactFilter::OfRun(claim.lease.run), newest);
-        let is_posted = claim.record.thread.comments.get(&marker).copied().flatten().is_some();
-        let posted_before = is_posted.then(Instant::now);
+        let posted_before = claim.comment(what).map(|_| Instant::now());
         let comment = Comment {
             services: Arc::clone(&claim.services),
             forge,
@@ -58,7 +57,7 @@ impl ProgressEditor {
             begun: claim.begun,
             shown_at: posted_before,
             due: posted_before,
-            marker,
+            marker: claim.marker(what),
         };
         let stop = CancellationToken::new();
         Self {

@@ -177,7 +177,7 @@ pub(crate) async fn show_set_aside(run: &mut Run) {
     };
     let told = async {
         if let Some(text) = replies::set_aside(&run.claim.record, &run.claim.services.settings) {
-            let name = format!("set-aside-{}", run.claim.record.waiting.set_aside);
+            let name = run.claim.record.waiting.comment();
             run.reporter.say(&mut run.claim, &name, &text).await?;
         }
         let state = run.claim.state;

@@ -41,6 +41,9 @@ const NEW_CONTAINER: &str = "A new container has taken the place of the one you 
      which may be a few steps ago, and the plan's set-up commands were run again; what else was installed or running \
      is gone. Look at `git status` and `git log` before you go on.";
 
+const DONE_TOO_EARLY: &str =
+    "`done` did not count, because a call of the same reply failed. Read its result and go on.";
+
 /// Maximum number of commands that are recorded for new containers.
 const MOST_COMMANDS: usize = 50;
 
@@ -91,21 +94,18 @@ async fn converse(run: &mut Run, chat: &mut Chat) -> Result<Signal, Interruption
             snapshots::snapshot_if_due(run);
         }
         policy::count_refusals(&mut run.claim, chat, &called.refused, has_success)?;
-        if turn.done && !has_failures && commands::hear(run, chat).await?.is_some() {
-            // Comments that arrived in the meantime may ask for more than what is done.
-            dialogue::save(&mut run.claim, chat).await?;
-            continue;
-        }
-        if turn.done && !has_failures && !reminds_of_the_rules(run, chat).await? {
-            run.claim.record.worked.summary = Some(run.claim.services.redactor.clean(&turn.comment).into_string());
-            return Ok(Signal::Finished);
-        }
         if turn.done && has_failures {
-            dialogue::tell(
-                &run.claim,
-                chat,
-                "`done` did not count, because a call of the same reply failed. Read its result and go on.",
-            );
+            dialogue::tell(&run.claim, chat, DONE_TOO_EARLY);
+        } else if turn.done {
+            if commands::hear(run, chat).await?.is_some() {
+                // Comments that arrived in the meantime may ask for more than what is done.
+                dialogue::save(&mut run.claim, chat).await?;
+                continue;
+            }
+            if !reminds_of_the_rules(run, chat).await? {
+                run.claim.record.worked.summary = Some(run.claim.services.redactor.clean(&turn.comment).into_string());
+                return Ok(Signal::Finished);
+            }
         }
         if let Some(question) = requested.question {
             dialogue::save(&mut run.claim, chat).await?;

@@ -55,7 +55,8 @@ pub(crate) async fn deliver(run: &mut Run) -> Result<Signal, Interruption> {
     Ok(Signal::Finished)
 }
 
-/// Records in the journal what the result changes. The delivery does not depend on it.
+/// Records in the journal what the result changes, once for each result. The delivery does not
+/// depend on it.
 async fn note_difference(run: &mut Run) {
     let (Some(base), Some(head)) = (
         run.claim.record.planned.base.clone(),
@@ -63,7 +64,7 @@ async fn note_difference(run: &mut Run) {
     ) else {
         return;
     };
-    if base.commit == head {
+    if base.commit == head || run.claim.record.delivered.noted.as_ref() == Some(&head) {
         return;
     }
     let told = async {
@@ -71,11 +72,14 @@ async fn note_difference(run: &mut Run) {
         Ok::<_, Interruption>(mirror.diff(&base.commit, &head, LONGEST_DOCUMENT).await?)
     };
     match told.await {
-        Ok((difference, is_cut)) => run.claim.note(Fact::DifferenceMade {
-            commit: head.as_str().to_owned(),
-            difference,
-            is_cut,
-        }),
+        Ok((difference, is_cut)) => {
+            run.claim.note(Fact::DifferenceMade {
+                commit: head.as_str().to_owned(),
+                difference,
+                is_cut,
+            });
+            run.claim.record.delivered.noted = Some(head);
+        }
         Err(error) => {
             tracing::warn!(task = %run.claim.lease.task, "the difference could not be recorded: {error:?}");
         }
