@@ -5,12 +5,13 @@ use std::sync::Arc;
 use tokio::task::JoinHandle;
 
 use crate::agent::dialogue::control_tools::ControlTools;
+use crate::agent::record::interruption::Interruption;
 use crate::conversation::ToolSpec;
 use crate::gateway::ledger::Ledger;
 use crate::repository::mirror::Mirror;
 use crate::tool::toolbox::Toolbox;
 use crate::workspace::prefetch::Prefetch;
-use crate::workspace::project::Workspace;
+use crate::workspace::project::Project;
 
 /// Repository, container and tools of a run, as far as they are open in this process.
 pub(crate) struct RunWorkspace {
@@ -34,11 +35,21 @@ impl RunWorkspace {
             ledger: Arc::new(ledger),
         }
     }
+
+    /// Returns container and tools.
+    ///
+    /// # Errors
+    /// If the stage did not open them.
+    pub(crate) fn opened(&mut self) -> Result<&mut OpenWorkspace, Interruption> {
+        self.open
+            .as_mut()
+            .ok_or_else(|| Interruption::failed("the workspace is not open"))
+    }
 }
 
 /// Container and tools, open while this process works on the run.
 pub(crate) struct OpenWorkspace {
-    pub workspace: Arc<Workspace>,
+    pub project: Arc<Project>,
     pub toolbox: Arc<Toolbox>,
     pub control_tools: Arc<ControlTools>,
     pub specs: Arc<[ToolSpec]>,
@@ -50,8 +61,8 @@ impl OpenWorkspace {
     pub(crate) async fn clear(mut self) -> String {
         self.keeping.finish().await;
         self.toolbox.close().await;
-        self.workspace.remove().await;
-        self.workspace.container().to_owned()
+        self.project.remove().await;
+        self.project.container_id().to_owned()
     }
 
     /// Stops the tool servers and leaves the container running.

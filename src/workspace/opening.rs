@@ -20,7 +20,7 @@ use crate::workspace::base::Base;
 use crate::workspace::containers::Containers;
 use crate::workspace::error::WorkspaceError;
 use crate::workspace::pool::NameGuard;
-use crate::workspace::project::{Upload, UploadTarget, Workspace};
+use crate::workspace::project::{Project, Upload, UploadTarget};
 use crate::workspace::set_up::dependencies::Dependencies;
 use crate::workspace::streams::tunnel::{self, ContainerTunnel, TunnelEnd};
 
@@ -58,8 +58,8 @@ pub(crate) enum SetUp {
 }
 
 /// An opened workspace and its tool server.
-pub(crate) struct OpenedWorkspace {
-    pub(crate) workspace: Workspace,
+pub(crate) struct OpenedProject {
+    pub(crate) project: Project,
     /// The built-in tools.
     pub(crate) tools: McpServer,
     /// The services that were started with it.
@@ -119,14 +119,14 @@ impl Opening {
     }
 
     /// Takes over a container of an earlier process, which has the project in it.
-    pub(crate) async fn take_over(&self, container: Container) -> Result<OpenedWorkspace, WorkspaceError> {
+    pub(crate) async fn take_over(&self, container: Container) -> Result<OpenedProject, WorkspaceError> {
         let way_out = async { Ok(self.way_out(&container, None).await?) };
         let way_out = self.unless_stopped(way_out).await?;
         let (mirror, base) = (self.mirror.clone(), self.base.clone());
         let tools = self.tools(&container);
-        let workspace = Workspace::take_over(container, mirror, base, self.run.to_string());
-        Ok(OpenedWorkspace {
-            workspace: workspace.with(way_out),
+        let project = Project::take_over(container, mirror, base, self.run.to_string());
+        Ok(OpenedProject {
+            project: project.with(way_out),
             tools,
             services: BTreeMap::new(),
             has_waited: false,
@@ -135,7 +135,7 @@ impl Opening {
 
     /// Takes a container from the pool or starts one, and copies the project in, with saved
     /// unfinished work. The images must be local.
-    pub(crate) async fn open(&self) -> Result<OpenedWorkspace, WorkspaceError> {
+    pub(crate) async fn open(&self) -> Result<OpenedProject, WorkspaceError> {
         let containers = &self.containers;
         let engine = self.containers.engine().await?;
         let executor = find_executor(&containers.config).map_err(WorkspaceError::Failed)?;
@@ -201,16 +201,16 @@ impl Opening {
         start: &StartRequest<'_>,
         begun: StartedContainer,
         parcel: Result<Upload, WorkspaceError>,
-    ) -> Result<OpenedWorkspace, Flaw> {
+    ) -> Result<OpenedProject, Flaw> {
         let container = begun.container;
         let completing = Box::pin(async {
             let parcel = parcel.map_err(Flaw::Elsewhere)?;
             let handing_in = async {
                 let receiver = match begun.receiver {
                     Some(receiver) => receiver,
-                    None => Workspace::receiver(&container).await.map_err(Flaw::of_container)?,
+                    None => Project::receiver(&container).await.map_err(Flaw::of_container)?,
                 };
-                let handed_in = Workspace::hand_in(container.clone(), receiver, parcel).await;
+                let handed_in = Project::hand_in(container.clone(), receiver, parcel).await;
                 handed_in.map_err(Flaw::OfContainer)
             };
             let way_out = async {
@@ -241,8 +241,8 @@ impl Opening {
             completed = completing => completed,
         };
         match completed {
-            Ok((workspace, way_out, services, tools)) => Ok(OpenedWorkspace {
-                workspace: workspace.with(way_out),
+            Ok((project, way_out, services, tools)) => Ok(OpenedProject {
+                project: project.with(way_out),
                 tools,
                 services,
                 has_waited: begun.mark.is_some(),
@@ -259,7 +259,7 @@ impl Opening {
     }
 
     fn tools(&self, container: &Container) -> McpServer {
-        Workspace::server(container, &self.containers.config)
+        Project::server(container, &self.containers.config)
     }
 
     /// Returns true if the wanted set-up was saved, so that none of it has to be run.
@@ -342,17 +342,17 @@ impl Flaw {
     }
 }
 
-impl OpenedWorkspace {
+impl OpenedProject {
     /// Returns true if the container can be used for `set_up`: it started from that one, or from
     /// none, so that the whole set-up is still to be run.
     pub(crate) fn serves(&self, set_up: &SetUp) -> bool {
-        let begun_with = self.workspace.set_up();
+        let begun_with = self.project.set_up();
         begun_with.is_none() || matches!(set_up, SetUp::Known(wanted) if wanted.as_deref() == begun_with)
     }
 
     /// Closes the tools and removes the container.
     pub(crate) async fn discard(self) {
         crate::tool::ToolServer::close(&self.tools).await;
-        self.workspace.remove().await;
+        self.project.remove().await;
     }
 }

@@ -8,14 +8,14 @@ use tokio::task::JoinHandle;
 
 use crate::workspace::base::Base;
 use crate::workspace::error::WorkspaceError;
-use crate::workspace::opening::{OpenedWorkspace, Opening};
+use crate::workspace::opening::{OpenedProject, Opening};
 
 /// An environment being opened. It must be taken or discarded: if dropped, its container stays
 /// until the next sweep.
 pub(crate) struct Prefetch {
     name: String,
     base: Base,
-    opening: JoinHandle<Result<Option<OpenedWorkspace>, WorkspaceError>>,
+    opening: JoinHandle<Result<Option<OpenedProject>, WorkspaceError>>,
 }
 
 impl Prefetch {
@@ -34,7 +34,7 @@ impl Prefetch {
     }
 
     /// Waits for the opening, and returns the workspace if it is what `opening` wants.
-    pub(crate) async fn take_for(self, opening: &Opening) -> Option<OpenedWorkspace> {
+    pub(crate) async fn take_for(self, opening: &Opening) -> Option<OpenedProject> {
         let is_wanted = self.name == opening.name && self.base == opening.base;
         let opened = self.opened().await?;
         if is_wanted && opened.serves(&opening.set_up) {
@@ -51,7 +51,7 @@ impl Prefetch {
         }
     }
 
-    async fn opened(self) -> Option<OpenedWorkspace> {
+    async fn opened(self) -> Option<OpenedProject> {
         let reason = match self.opening.await {
             Ok(Ok(opened)) => return opened,
             Ok(Err(interruption)) => format!("{interruption:?}"),

@@ -22,7 +22,7 @@ use crate::workspace::streams::executor::ExecutorStream;
 use crate::workspace::streams::tunnel::ContainerTunnel;
 
 /// The project in a running container.
-pub struct Workspace {
+pub struct Project {
     container: Container,
     mirror: Mirror,
     base: Base,
@@ -87,7 +87,7 @@ impl Upload {
     }
 }
 
-impl Workspace {
+impl Project {
     /// Takes over a container that already has the project.
     pub fn take_over(container: Container, mirror: Mirror, base: Base, run: String) -> Self {
         Self {
@@ -302,7 +302,7 @@ impl Workspace {
     }
 
     /// Returns the container of the project.
-    pub fn inside(&self) -> &Container {
+    pub fn container(&self) -> &Container {
         &self.container
     }
 
@@ -312,7 +312,7 @@ impl Workspace {
     }
 
     /// Returns the container's id.
-    pub fn container(&self) -> &str {
+    pub fn container_id(&self) -> &str {
         self.container.id()
     }
 

@@ -27,7 +27,7 @@ pub(crate) async fn advise(run: &mut Run, chat: &mut Chat) -> Result<(), Interru
         Named::None => None,
         Named::Command(command) => Some(command),
         Named::Nothing => {
-            let workspace = open::open_workspace(run).await?.workspace.clone();
+            let workspace = run.workspace.opened()?.project.clone();
             let detected = project_tests::detected(workspace.mirror(), workspace.base()).await?;
             detected.first().map(|command| (*command).to_owned())
         }

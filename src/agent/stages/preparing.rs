@@ -13,13 +13,14 @@ use crate::task::state::Signal;
 pub(crate) async fn prepare(run: &mut Run) -> Result<Signal, Interruption> {
     run.inbox.listen_when_due().await;
     run.reporter.post_progress(&mut run.claim).await?;
-    let is_set_up = open::open_workspace(run).await?.workspace.set_up().is_some();
+    open::ensure_open(run).await?;
+    let is_set_up = run.workspace.opened()?.project.set_up().is_some();
     run.claim.record.prepared.setup = if is_set_up {
-        open::open_workspace(run).await?.workspace.end_set_up().await?;
+        run.workspace.opened()?.project.end_set_up().await?;
         set_up::done_before(&run.claim)
     } else {
-        let opened = open::open_workspace(run).await?;
-        let (workspace, toolbox) = (Arc::clone(&opened.workspace), Arc::clone(&opened.toolbox));
+        let opened = run.workspace.opened()?;
+        let (workspace, toolbox) = (Arc::clone(&opened.project), Arc::clone(&opened.toolbox));
         let set_up = set_up::set_up(run, &workspace, &toolbox).await?;
         let took = Duration::from_millis(run.claim.record.prepared.set_up_milliseconds);
         let worth_keeping = Duration::from_secs(run.claim.services.containers.config.snapshots.after_seconds);

@@ -1,9 +1,11 @@
-//! Saves unfinished work where people can see it and another container can continue it.
+//! Saves unfinished work: [`keep_work`] of a run that another process continues, [`set_work_aside`]
+//! of one that waits, [`rescue`] of one that ends, [`take_result`] of a task without a forge.
 //!
 //! Work that began in a fork is not pushed to any branch: its history has the fork's commits, and
 //! on a branch of the item's own repository these would run with that repository's secrets. It is
 //! kept on the worker, and people are told so.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::agent::approval::result_guard;
@@ -29,38 +31,19 @@ const UNFINISHED: &str = "Work in progress";
 /// Name of the file that keeps the work of an ended run on a fork.
 const BUNDLE: &str = "work.bundle";
 
-/// Saves the workspace to the mirror, so that another container can continue, and pushes the work
-/// to a branch.
+/// Saves the work of a run that is set aside: [`keep_work`], and on a branch.
 pub(crate) async fn set_work_aside(run: &mut Run) -> Option<SavedWork> {
     if !keep_work(run).await {
         return None;
     }
     let shown = async {
-        let taken = run
-            .workspace
-            .open
-            .as_ref()?
-            .workspace
-            .take_back(UNFINISHED, &run.claim.record.planned.rules.files)
-            .await;
-        match taken {
-            Ok(accepted) => {
-                let mirror = run.workspace.open.as_ref()?.workspace.mirror().clone();
-                let head = confidentiality::shown_as(&run.claim, &mirror, accepted.head)
-                    .await
-                    .ok()?;
-                show_work(run, &head).await
-            }
-            Err(interruption) => {
-                tracing::warn!(task = %run.claim.lease.task, "the work so far could not be taken out: {interruption:?}");
-                None
-            }
-        }
+        let head = take_out(run, UNFINISHED).await?;
+        show_work(run, &head).await
     };
     tokio::time::timeout(RESCUE_TIME, shown).await.ok().flatten()
 }
 
-/// Saves the workspace to the mirror. Returns true if there was something to save and it was saved;
+/// Saves the workspace to the mirror for the next container. Returns true if there was something to save and it was saved;
 /// on failure the container stays for the process that resumes the run.
 pub(crate) async fn keep_work(run: &mut Run) -> bool {
     let is_worth_it = match run.claim.state {
@@ -72,7 +55,7 @@ pub(crate) async fn keep_work(run: &mut Run) -> bool {
         return false;
     };
     opened.keeping.finish().await;
-    match tokio::time::timeout(RESCUE_TIME, opened.workspace.keep()).await {
+    match tokio::time::timeout(RESCUE_TIME, opened.project.keep()).await {
         Ok(Ok(_)) => return true,
         Ok(Err(interruption)) => {
             tracing::warn!(task = %run.claim.lease.task, "the work could not be kept: {interruption:?}");
@@ -100,28 +83,27 @@ pub(crate) async fn rescue(run: &mut Run) -> Option<SavedWork> {
 
 /// Fetches the commits from the workspace unless that was done before.
 pub(crate) async fn take_result(run: &mut Run) {
+    if run.claim.record.delivered.head.is_none() {
+        let title = run.claim.record.request.title.clone();
+        run.claim.record.delivered.head = take_out(run, &title).await;
+    }
+}
+
+/// Fetches the commits from the workspace, if one is open; `message` is for what was uncommitted.
+async fn take_out(run: &mut Run, message: &str) -> Option<CommitId> {
     // A running snapshot temporarily moves the branch back.
     snapshots::finish_snapshot(run).await;
-    let Some(opened) = run
-        .workspace
-        .open
-        .as_ref()
-        .filter(|_| run.claim.record.delivered.head.is_none())
-    else {
-        return;
+    let project = Arc::clone(&run.workspace.open.as_ref()?.project);
+    let taken = async {
+        let files = &run.claim.record.planned.rules.files;
+        let accepted = project.take_back(message, files).await?;
+        confidentiality::shown_as(&run.claim, project.mirror(), accepted.head).await
     };
-    let taken = opened
-        .workspace
-        .take_back(&run.claim.record.request.title, &run.claim.record.planned.rules.files)
-        .await;
-    let shown = match taken {
-        Ok(accepted) => confidentiality::shown_as(&run.claim, opened.workspace.mirror(), accepted.head).await,
-        Err(error) => Err(error.into()),
-    };
-    match shown {
-        Ok(head) => run.claim.record.delivered.head = Some(head),
+    match taken.await {
+        Ok(head) => Some(head),
         Err(interruption) => {
             tracing::warn!(task = %run.claim.lease.task, "the work so far could not be taken out: {interruption:?}");
+            None
         }
     }
 }

@@ -15,7 +15,7 @@ use crate::agent::dialogue::policy;
 use crate::agent::dialogue::replanning;
 use crate::agent::dialogue::stuck;
 use crate::agent::dialogue::tool_calls;
-use crate::agent::dialogue::tool_calls::UNKNOWN_OUTCOME;
+use crate::agent::dialogue::tool_calls::{Called, UNKNOWN_OUTCOME};
 use crate::agent::prompt::{self, WorkPrompt};
 use crate::agent::record::interruption::Interruption;
 use crate::agent::record::{Paused, PausedBy};
@@ -27,9 +27,10 @@ use crate::agent::workspace::open;
 use crate::agent::workspace::snapshots;
 use crate::conversation::breaker::Breaker;
 use crate::conversation::circling::Watch;
-use crate::conversation::{Message, Reply, ToolResult, decode, form};
+use crate::conversation::{Message, Reply, ToolCall, ToolResult, decode, form};
 use crate::llm::chat::Chat;
 use crate::task::state::Signal;
+use crate::tool::toolbox::Toolbox;
 use crate::workspace::set_up::dependencies;
 
 /// Maximum number of reminders about files that the model should not have changed.
@@ -49,6 +50,7 @@ const MOST_COMMANDS: usize = 50;
 
 /// Saves the model's closing summary in the record.
 pub(crate) async fn work(run: &mut Run) -> Result<Signal, Interruption> {
+    open::ensure_open(run).await?;
     take_work_up(run).await?;
     loop {
         let mut chat = open_chat(run).await?;
@@ -71,7 +73,7 @@ pub(crate) async fn work(run: &mut Run) -> Result<Signal, Interruption> {
 
 /// The agent loop: reply, tool calls, results, until done.
 async fn converse(run: &mut Run, chat: &mut Chat) -> Result<Signal, Interruption> {
-    let opened = open::open_workspace(run).await?;
+    let opened = run.workspace.opened()?;
     let (toolbox, specs) = (Arc::clone(&opened.toolbox), Arc::clone(&opened.specs));
     let mut watch = Watch::default();
     let mut breaker = Breaker::new(run.claim.services.settings.planning.circuit_breaker.tool_failures);
@@ -81,19 +83,10 @@ async fn converse(run: &mut Run, chat: &mut Chat) -> Result<Signal, Interruption
         compaction::compact_if_needed(&mut run.claim, chat).await?;
         let turn = ask::ask_for_turn(&mut run.claim, chat).await?;
         run.reporter.tell_terminal(&run.claim, &turn.comment);
-        snapshots::finish_snapshot(run).await;
-        let called = tool_calls::call_all(&run.claim, &run.workspace.ledger, &toolbox, turn.calls).await?;
-        network_refusals::note_refused(&mut run.claim, &run.workspace.ledger);
-        note_installed(&mut run.claim, &called.results);
-        let requested = take_wishes(run);
-        let (has_failures, has_success) = (called.has_failures(), called.has_success());
+        let (called, requested) = carry_out(run, &toolbox, turn.calls).await?;
+        let (has_failures, was_cut_off) = (called.has_failures(), called.was_cut_off());
         let noticed = (watch.judge(&called.results), breaker.judge(&called.carried_out));
-        let was_cut_off = called.was_cut_off();
-        if !called.results.is_empty() {
-            chat.send_tool_results(called.results);
-            snapshots::snapshot_if_due(run);
-        }
-        policy::count_refusals(&mut run.claim, chat, &called.refused, has_success)?;
+        give_results(run, chat, called)?;
         if turn.done && has_failures {
             dialogue::tell(&run.claim, chat, DONE_TOO_EARLY);
         } else if turn.done {
@@ -124,6 +117,30 @@ async fn converse(run: &mut Run, chat: &mut Chat) -> Result<Signal, Interruption
     }
 }
 
+/// Executes the calls of a reply, and takes down what else they mean for the run.
+async fn carry_out(
+    run: &mut Run,
+    toolbox: &Toolbox,
+    calls: Vec<ToolCall>,
+) -> Result<(Called, ControlRequests), Interruption> {
+    snapshots::finish_snapshot(run).await;
+    let called = tool_calls::call_all(&run.claim, &run.workspace.ledger, toolbox, calls).await?;
+    network_refusals::note_refused(&mut run.claim, &run.workspace.ledger);
+    note_installed(&mut run.claim, &called.results);
+    let requested = take_wishes(run);
+    Ok((called, requested))
+}
+
+/// Sends the results to the model, and counts those that rules refused.
+fn give_results(run: &mut Run, chat: &mut Chat, called: Called) -> Result<(), Interruption> {
+    let has_success = called.has_success();
+    if !called.results.is_empty() {
+        chat.send_tool_results(called.results);
+        snapshots::snapshot_if_due(run);
+    }
+    policy::count_refusals(&mut run.claim, chat, &called.refused, has_success)
+}
+
 /// Tells the model, up to a maximum, that its changes touch files excluded by the project's rules;
 /// returns whether it did.
 async fn reminds_of_the_rules(run: &mut Run, chat: &mut Chat) -> Result<bool, Interruption> {
@@ -131,7 +148,7 @@ async fn reminds_of_the_rules(run: &mut Run, chat: &mut Chat) -> Result<bool, In
         return Ok(false);
     }
     let files = run.claim.record.planned.rules.files.clone();
-    let workspace = Arc::clone(&open::open_workspace(run).await?.workspace);
+    let workspace = Arc::clone(&run.workspace.opened()?.project);
     let Some(paths) = workspace.outside_the_rules(&files).await? else {
         return Ok(false);
     };
@@ -146,7 +163,7 @@ pub(crate) async fn open_chat(run: &mut Run) -> Result<Chat, Interruption> {
     if let Some(chat) = run.dialogue.chat.take() {
         return Ok(chat);
     }
-    let specs = Arc::clone(&open::open_workspace(run).await?.specs);
+    let specs = Arc::clone(&run.workspace.opened()?.specs);
     let native = match run.claim.record.worked.native {
         Some(native) => native,
         None => run.claim.model().takes_native_calls().await,
@@ -207,7 +224,7 @@ async fn take_work_up(run: &mut Run) -> Result<(), Interruption> {
     if run.claim.record.delivered.head.is_none() {
         return Ok(());
     }
-    open::open_workspace(run).await?.workspace.bring_back().await?;
+    run.workspace.opened()?.project.bring_back().await?;
     run.claim.record.delivered.head = None;
     run.claim.save().await
 }

@@ -19,14 +19,14 @@ use crate::task::state::State;
 use crate::tool::mcp::McpServer;
 use crate::tool::toolbox::Toolbox;
 use crate::tool::{ToolOutput, ToolServer};
-use crate::workspace::opening::{OpenedWorkspace, Opening, SetUp};
+use crate::workspace::opening::{OpenedProject, Opening, SetUp};
 use crate::workspace::prefetch::Prefetch;
 use crate::workspace::tools::path_filter::PathFilter;
 use crate::workspace::tools::redaction_guard::RedactionGuard;
 
 /// Workspace and container state before the tools are added.
 struct Foundation {
-    opened: OpenedWorkspace,
+    opened: OpenedProject,
     /// Whether the container is a new one.
     is_new: bool,
     /// The reason why the result can no longer be delivered to its branch.
@@ -34,66 +34,68 @@ struct Foundation {
 }
 
 /// Opens workspace and tools unless they are open: reuses the container of an earlier process, or
-/// starts one and copies the project in, with saved unfinished work.
-pub(crate) async fn open_workspace(run: &mut Run) -> Result<&mut OpenWorkspace, Interruption> {
-    if run.workspace.open.is_none() {
-        // Boxed: opening is rare, and its large future would be carried by every stage.
-        let Foundation {
-            opened,
-            is_new,
-            not_there,
-        } = Box::pin(open_container(run)).await?;
-        let is_replacement = is_new && is_prepared(&run.claim);
-        let server = RedactionGuard::new(opened.tools, Arc::clone(&run.claim.services.redactor));
-        let rules = &run.claim.record.planned.rules;
-        let mut servers: Vec<Arc<dyn ToolServer>> = vec![if rules.files.leave_something_out() {
-            Arc::new(PathFilter::new(Box::new(server), rules.files.clone()))
-        } else {
-            Arc::new(server)
-        }];
-        // Nobody answers during a local task: the person waits for the command to end.
-        let control_tools = Arc::new(ControlTools::new(
-            run.claim.record.request.local.is_none(),
-            run.claim.record.planned.plan.is_some(),
-        ));
-        servers.push(Arc::<ControlTools>::clone(&control_tools));
-        let settings = &run.claim.services.settings;
-        let configured = settings
-            .mcp_servers
-            .iter()
-            .map(|config| -> Arc<dyn ToolServer> { Arc::new(McpServer::configured(config, &settings.program)) });
-        let toolbox = Toolbox::new(servers, rules.tools.clone());
-        let toolbox = Arc::new(toolbox.with_others(configured.collect(), settings.mcp_schema_bytes));
-        // From here on the workspace is closed with the run, whatever happens next.
-        let opened = run.workspace.open.insert(OpenWorkspace {
-            workspace: Arc::new(opened.workspace),
-            toolbox,
-            control_tools,
-            specs: Arc::from([]),
-            keeping: SnapshotTimer::default(),
-        });
-        let (workspace, toolbox) = (Arc::clone(&opened.workspace), Arc::clone(&opened.toolbox));
-        if let Some(interruption) = not_there {
-            // The error comes only now because an open workspace is needed to save the work so far.
-            return Err(interruption);
-        }
-        let specs = run.claim.unless_stopped(toolbox.specs()).await?;
-        if let Some(opened) = &mut run.workspace.open {
-            opened.specs = specs;
-        }
-        if is_replacement {
-            // The installed dependencies were lost with the previous container.
-            // Boxed: its large future is rarely needed, but every stage would carry it.
-            Box::pin(set_up::set_up(run, &workspace, &toolbox)).await?;
-            run.claim.record.prepared.is_replacement = true;
-            note_container(run);
-            run.claim.save().await?;
-        }
+/// starts one and copies the project in, with saved unfinished work. A stage that works in the
+/// container begins with it.
+pub(crate) async fn ensure_open(run: &mut Run) -> Result<(), Interruption> {
+    if run.workspace.open.is_some() {
+        return Ok(());
     }
-    run.workspace
-        .open
-        .as_mut()
-        .ok_or_else(|| Interruption::failed("the workspace was not opened"))
+    // Boxed: opening is rare, and its large future would be carried by every stage.
+    Box::pin(open(run)).await
+}
+
+async fn open(run: &mut Run) -> Result<(), Interruption> {
+    let Foundation {
+        opened,
+        is_new,
+        not_there,
+    } = open_container(run).await?;
+    let is_replacement = is_new && is_prepared(&run.claim);
+    let server = RedactionGuard::new(opened.tools, Arc::clone(&run.claim.services.redactor));
+    let rules = &run.claim.record.planned.rules;
+    let mut servers: Vec<Arc<dyn ToolServer>> = vec![if rules.files.leave_something_out() {
+        Arc::new(PathFilter::new(Box::new(server), rules.files.clone()))
+    } else {
+        Arc::new(server)
+    }];
+    // Nobody answers during a local task: the person waits for the command to end.
+    let control_tools = Arc::new(ControlTools::new(
+        run.claim.record.request.local.is_none(),
+        run.claim.record.planned.plan.is_some(),
+    ));
+    servers.push(Arc::<ControlTools>::clone(&control_tools));
+    let settings = &run.claim.services.settings;
+    let configured = settings
+        .mcp_servers
+        .iter()
+        .map(|config| -> Arc<dyn ToolServer> { Arc::new(McpServer::configured(config, &settings.program)) });
+    let toolbox = Toolbox::new(servers, rules.tools.clone());
+    let toolbox = Arc::new(toolbox.with_others(configured.collect(), settings.mcp_schema_bytes));
+    // From here on the workspace is closed with the run, whatever happens next.
+    let opened = run.workspace.open.insert(OpenWorkspace {
+        project: Arc::new(opened.project),
+        toolbox,
+        control_tools,
+        specs: Arc::from([]),
+        keeping: SnapshotTimer::default(),
+    });
+    let (workspace, toolbox) = (Arc::clone(&opened.project), Arc::clone(&opened.toolbox));
+    if let Some(interruption) = not_there {
+        // The error comes only now because an open workspace is needed to save the work so far.
+        return Err(interruption);
+    }
+    let specs = run.claim.unless_stopped(toolbox.specs()).await?;
+    if let Some(opened) = &mut run.workspace.open {
+        opened.specs = specs;
+    }
+    if is_replacement {
+        // The installed dependencies were lost with the previous container.
+        set_up::set_up(run, &workspace, &toolbox).await?;
+        run.claim.record.prepared.is_replacement = true;
+        note_container(run);
+        run.claim.save().await?;
+    }
+    Ok(())
 }
 
 /// Records that the container is complete, so that a later process does not reuse a partial one.
@@ -102,7 +104,7 @@ pub(crate) fn note_container(run: &mut Run) {
         .workspace
         .open
         .as_ref()
-        .map(|opened| opened.workspace.container().to_owned());
+        .map(|opened| opened.project.container_id().to_owned());
 }
 
 /// Until Preparing is finished, a container may hold only part of the project.
@@ -126,7 +128,7 @@ async fn open_container(run: &mut Run) -> Result<Foundation, Interruption> {
     let opening = opening(run, name, environment, mirror, SetUp::Known(set_up_wanted(&run.claim)))?;
     if let Some(container) = left_container(&run.claim).await? {
         return Ok(Foundation {
-            opened: Box::pin(opening.take_over(container)).await?,
+            opened: opening.take_over(container).await?,
             is_new: false,
             not_there,
         });
@@ -144,15 +146,15 @@ async fn open_container(run: &mut Run) -> Result<Foundation, Interruption> {
             run.reporter.tell_terminal(&run.claim, &line);
         };
         opening.bring_images(&progress).await?;
-        Box::pin(opening.open()).await?
+        opening.open().await?
     };
     run.claim.note(Fact::EnvironmentStarted {
         environment: opening.name,
         image: opening.environment.image,
-        digest: opened.workspace.inside().digest().to_owned(),
-        container: opened.workspace.container().to_owned(),
+        digest: opened.project.container().digest().to_owned(),
+        container: opened.project.container_id().to_owned(),
         milliseconds: crate::workspace::containers::milliseconds_since(begun),
-        is_set_up: opened.workspace.set_up().is_some(),
+        is_set_up: opened.project.set_up().is_some(),
         services: opened.services.clone(),
         has_waited: opened.has_waited,
     });
@@ -229,7 +231,7 @@ pub(crate) async fn keep_set_up(run: &Run) {
     };
     let kept = async {
         let engine = run.claim.services.containers.engine().await?;
-        engine.keep_set_up(opened.workspace.inside(), &done).await
+        engine.keep_set_up(opened.project.container(), &done).await
     };
     match kept.await {
         Ok(KeepResult::Kept | KeepResult::NoPlace) => {}
@@ -311,6 +313,6 @@ pub(crate) async fn execute(run: &mut Run, command: &str) -> Result<ToolOutput, 
     if run.claim.stop.asked.is_cancelled() {
         return Err(Interruption::Cancelled);
     }
-    let toolbox = Arc::clone(&open_workspace(run).await?.toolbox);
+    let toolbox = Arc::clone(&run.workspace.opened()?.toolbox);
     execute::execute_with(run, &toolbox, command).await
 }

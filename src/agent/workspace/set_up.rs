@@ -12,7 +12,7 @@ use crate::agent::run::Run;
 use crate::agent::workspace::execute;
 use crate::conversation::excerpt;
 use crate::tool::toolbox::Toolbox;
-use crate::workspace::project::Workspace;
+use crate::workspace::project::Project;
 
 /// The outcome of the set-up commands.
 pub(crate) struct SetUpReport {
@@ -25,11 +25,7 @@ pub(crate) struct SetUpReport {
 /// Runs the set-up commands in an open workspace, and reverts their changes to the project's files:
 /// set-up is not part of the work. A failed command does not end the run: the model is told, and
 /// can judge the consequences better.
-pub(crate) async fn set_up(
-    run: &mut Run,
-    workspace: &Workspace,
-    toolbox: &Toolbox,
-) -> Result<SetUpReport, Interruption> {
+pub(crate) async fn set_up(run: &mut Run, workspace: &Project, toolbox: &Toolbox) -> Result<SetUpReport, Interruption> {
     let mut done = SetUpReport {
         text: String::new(),
         is_whole: true,

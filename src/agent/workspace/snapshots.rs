@@ -10,9 +10,8 @@ use std::time::Duration;
 use crate::agent::record::interruption::Interruption;
 use crate::agent::run::Run;
 use crate::agent::workspace::confidentiality;
-use crate::agent::workspace::open;
 use crate::repository::CommitId;
-use crate::workspace::project::Workspace;
+use crate::workspace::project::Project;
 
 /// Number of turns with tool calls between two snapshots.
 const EVERY: u32 = 10;
@@ -29,7 +28,7 @@ pub(crate) fn snapshot_if_due(run: &mut Run) {
         return;
     }
     opened.keeping.turns = 0;
-    let workspace = Arc::clone(&opened.workspace);
+    let workspace = Arc::clone(&opened.project);
     opened.keeping.running = Some(tokio::spawn(async move {
         // A lost container is noticed by the next tool call as well.
         if let Err(interruption) = keep(&workspace).await {
@@ -54,7 +53,7 @@ pub(crate) async fn commit_result(run: &mut Run) -> Result<CommitId, Interruptio
         run.claim.record.request.title.clone(),
         run.claim.record.planned.rules.files.clone(),
     );
-    let workspace = Arc::clone(&open::open_workspace(run).await?.workspace);
+    let workspace = Arc::clone(&run.workspace.opened()?.project);
     let accepted = workspace.take_back(&message, &files).await?.head;
     let head = confidentiality::shown_as(&run.claim, workspace.mirror(), accepted).await?;
     run.claim.record.delivered.head = Some(head.clone());
@@ -65,9 +64,9 @@ pub(crate) async fn commit_result(run: &mut Run) -> Result<CommitId, Interruptio
 /// Saves the work. A failure is only logged, unless the container is lost.
 pub(crate) async fn snapshot_before_checks(run: &mut Run) -> Result<(), Interruption> {
     let task = run.claim.lease.task.clone();
-    let opened = open::open_workspace(run).await?;
+    let opened = run.workspace.opened()?;
     opened.keeping.finish().await;
-    match keep(&opened.workspace).await {
+    match keep(&opened.project).await {
         Err(lost @ Interruption::WorkspaceLost(_)) => Err(lost),
         Err(interruption) => {
             tracing::warn!(%task, "the work could not be kept: {interruption:?}");
@@ -77,7 +76,7 @@ pub(crate) async fn snapshot_before_checks(run: &mut Run) -> Result<(), Interrup
     }
 }
 
-async fn keep(workspace: &Workspace) -> Result<CommitId, Interruption> {
+async fn keep(workspace: &Project) -> Result<CommitId, Interruption> {
     let too_late = || Interruption::failed(format!("the snapshot took longer than {} s", PATIENCE.as_secs()));
     let kept = tokio::time::timeout(PATIENCE, workspace.keep()).await;
     Ok(kept.map_err(|_| too_late())??)

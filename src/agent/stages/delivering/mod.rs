@@ -13,6 +13,7 @@ use crate::agent::stages::follow_up;
 use crate::agent::stages::rescue::put;
 use crate::agent::text::comments;
 use crate::agent::workspace::confidentiality;
+use crate::agent::workspace::open;
 use crate::agent::workspace::snapshots;
 use crate::agent::workspace::source;
 use crate::forge::{Item, NewChange};
@@ -26,6 +27,7 @@ pub(crate) async fn deliver(run: &mut Run) -> Result<Signal, Interruption> {
     // The checked commit is delivered. Without checks it is created now, before any request to a
     // forge that may fail.
     if run.claim.record.delivered.head.is_none() {
+        open::ensure_open(run).await?;
         snapshots::commit_result(run).await?;
     }
     note_difference(run).await;

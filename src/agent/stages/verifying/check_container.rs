@@ -20,7 +20,7 @@ use crate::repository::CommitId;
 use crate::tool::ToolServer;
 use crate::tool::toolbox::Toolbox;
 use crate::workspace::opening::{Opening, SetUp};
-use crate::workspace::project::Workspace;
+use crate::workspace::project::Project;
 
 /// Maximum number of project files that are examined to tell whether the set-up was saved.
 const MOST_FILES: usize = 20_000;
@@ -28,15 +28,15 @@ const MOST_FILES: usize = 20_000;
 /// A container with one commit in it.
 pub(crate) struct CheckContainer {
     commit: CommitId,
-    workspace: Workspace,
+    project: Project,
     toolbox: Toolbox,
 }
 
 impl CheckContainer {
     async fn close(self) -> String {
         self.toolbox.close().await;
-        self.workspace.remove().await;
-        self.workspace.container().to_owned()
+        self.project.remove().await;
+        self.project.container_id().to_owned()
     }
 }
 
@@ -107,11 +107,11 @@ async fn open_check_container(run: &mut Run, commit: &CommitId) -> Result<CheckC
     let progress = |line: String| tracing::info!(task = %run.claim.lease.task, "{line}");
     opening.bring_images(&progress).await?;
     let opened = Box::pin(opening.open()).await?;
-    let is_set_up = opened.workspace.set_up().is_some();
+    let is_set_up = opened.project.set_up().is_some();
     let server: Arc<dyn ToolServer> = Arc::new(opened.tools);
     let check_container = CheckContainer {
         commit: commit.clone(),
-        workspace: opened.workspace,
+        project: opened.project,
         toolbox: Toolbox::new(vec![server], run.claim.record.planned.rules.tools.clone()),
     };
     if let Err(interruption) = set_up_check_container(run, &check_container, is_set_up).await {
@@ -120,7 +120,7 @@ async fn open_check_container(run: &mut Run, commit: &CommitId) -> Result<CheckC
     }
     run.claim.note(Fact::CheckEnvironmentStarted {
         environment: opening.name,
-        container: check_container.workspace.container().to_owned(),
+        container: check_container.project.container_id().to_owned(),
         milliseconds: crate::workspace::containers::milliseconds_since(begun),
         is_set_up,
         has_waited: opened.has_waited,
@@ -146,7 +146,7 @@ async fn set_up_check_container(
         run.claim.record.worked.added_set_up.clone(),
     ]
     .concat();
-    let _let_out = check_container.workspace.let_out();
+    let _let_out = check_container.project.let_out();
     for command in &commands {
         // The commands may be many, and each may take as long as the time limit for commands.
         ask::check_limits(&run.claim).await?;
@@ -156,14 +156,14 @@ async fn set_up_check_container(
         }
     }
     if is_set_up || !commands.is_empty() {
-        check_container.workspace.end_set_up().await?;
+        check_container.project.end_set_up().await?;
     }
     Ok(())
 }
 
 async fn check_container_opening(run: &mut Run, commit: &CommitId) -> Result<Opening, Interruption> {
     let (name, environment) = open::environment(&run.claim)?;
-    let mirror = open::open_workspace(run).await?.workspace.mirror().clone();
+    let mirror = run.workspace.opened()?.project.mirror().clone();
     let mut opening = open::opening(run, name, environment, mirror.clone(), SetUp::Known(None))?;
     opening.purpose = Purpose::Checks;
     opening.base.commit = commit.clone();

@@ -102,7 +102,7 @@ fn still_true(claim: &mut Claim, work: &Work) -> Vec<Checked> {
 
 async fn work(run: &mut Run, head: &CommitId) -> Result<Work, Interruption> {
     let turns = run.claim.record.worked.turns;
-    let tree = Some(open::open_workspace(run).await?.workspace.mirror().tree(head).await?);
+    let tree = Some(run.workspace.opened()?.project.mirror().tree(head).await?);
     Ok(Work { tree, turns })
 }
 
@@ -135,7 +135,7 @@ async fn wanted(run: &mut Run, head: &CommitId) -> Result<Vec<Wanted>, Interrupt
 /// Returns the commands that run the project's own tests: the configured or planned one, or
 /// guesses, best first. Empty if nothing was changed, since tests would say nothing about the work.
 async fn tests(run: &mut Run, head: &CommitId) -> Result<Vec<(String, Whose)>, Interruption> {
-    let workspace = open::open_workspace(run).await?.workspace.clone();
+    let workspace = run.workspace.opened()?.project.clone();
     let (mirror, base) = (workspace.mirror(), workspace.base());
     if mirror.tree(head).await? == mirror.tree(base).await? {
         return Ok(Vec::new());
@@ -208,7 +208,7 @@ async fn before(run: &mut Run, checked: &Checked, site: &mut Site<'_>) -> Result
     if checked.exit_code.is_none() || is_set_up_by_model {
         return Ok(None);
     }
-    let workspace = open::open_workspace(run).await?.workspace.clone();
+    let workspace = run.workspace.opened()?.project.clone();
     let ended = if site.place == Some(CheckedIn::Fresh) {
         // In a container of its own: the tests of the result have run in the other one, and may
         // have left something there.
@@ -261,7 +261,7 @@ async fn run_in_check_container(
             check_container::close_check_container(&mut run.claim, check_container).await;
             // A check cannot reach the container with the work. Where that is gone as well, it was
             // not the check that took them down, and the stage begins again.
-            open::open_workspace(run).await?.workspace.undo_checks().await?;
+            run.workspace.opened()?.project.undo_checks().await?;
             Ok(Ended::new(None, reason, PROJECT))
         }
         Err(interruption) => Err(interruption),
@@ -270,7 +270,7 @@ async fn run_in_check_container(
 
 /// Runs it where the model worked, on exactly what was committed.
 async fn run_at_work(run: &mut Run, command: &str) -> Result<Ended, Interruption> {
-    open::open_workspace(run).await?.workspace.undo_checks().await?;
+    run.workspace.opened()?.project.undo_checks().await?;
     Ok(ended(open::execute(run, command).await?))
 }
 

@@ -8,6 +8,7 @@ use crate::agent::record::interruption::Interruption;
 use crate::agent::run::Run;
 use crate::agent::stages::working;
 use crate::agent::text::verification;
+use crate::agent::workspace::open;
 use crate::agent::workspace::snapshots;
 use crate::agent::workspace::source;
 use crate::evidence::difference::{self, Finding};
@@ -32,6 +33,7 @@ pub(crate) async fn verify(run: &mut Run) -> Result<Signal, Interruption> {
         // The model was told, and the process ended before the next state was saved.
         return Ok(Signal::RepairNeeded);
     }
+    open::ensure_open(run).await?;
     // The checks are the program's heaviest commands; if one crashes the container, the work must
     // not be lost with it.
     snapshots::snapshot_before_checks(run).await?;
