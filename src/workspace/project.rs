@@ -17,7 +17,7 @@ use crate::tool::mcp::McpServer;
 use crate::workspace::WORKSPACE;
 use crate::workspace::base::Base;
 use crate::workspace::error::WorkspaceError;
-use crate::workspace::scripts::{self, BRING_BACK, END_SET_UP, EXCHANGE, HAND_IN, PACK, TOUCHED, UNDO_CHECKS};
+use crate::workspace::scripts;
 use crate::workspace::streams::executor::ExecutorStream;
 use crate::workspace::streams::tunnel::ContainerTunnel;
 
@@ -103,7 +103,9 @@ impl Project {
     /// Starts the process that receives the project in a new container. It waits for
     /// [`Self::hand_in`].
     pub async fn receiver(container: &Container) -> Result<UploadTarget, EnvironmentError> {
-        let process = container.attach(&script(HAND_IN, &[]), &scripts::ENVIRONMENT).await?;
+        let process = container
+            .attach(&script(scripts::HAND_IN, &[]), &scripts::ENVIRONMENT)
+            .await?;
         Ok(UploadTarget { process })
     }
 
@@ -173,7 +175,7 @@ impl Project {
     /// files that the project's rules exclude, the result is refused. Changes in the container from
     /// then on are not part of the work, until [`Self::bring_back`].
     pub async fn take_back(&self, message: &str, files: &Files) -> Result<Accepted, WorkspaceError> {
-        let head = self.print_commit(&scripts::commit(), &[message]).await?;
+        let head = self.print_commit(scripts::COMMIT, &[message]).await?;
         let incoming = self.receive(&head).await?;
         let accepted = incoming.accept(&self.acceptance(head)).await?;
         if files.leave_something_out() {
@@ -200,7 +202,7 @@ impl Project {
             return Ok(None);
         }
         let (printed, _) = self
-            .run_script(TOUCHED, &[self.base.commit.as_str()], 1024 * 1024)
+            .run_script(scripts::TOUCHED, &[self.base.commit.as_str()], 1024 * 1024)
             .await?;
         let printed = String::from_utf8_lossy(&printed);
         let left_out = left_out(files, printed.split('\0').map(str::to_owned));
@@ -220,7 +222,7 @@ impl Project {
     pub async fn keep(&self) -> Result<CommitId, WorkspaceError> {
         let mut kept = self.kept.lock().await;
         let before = kept.as_ref().map_or("", CommitId::as_str);
-        let head = self.print_commit(&scripts::snapshot(), &[before]).await?;
+        let head = self.print_commit(scripts::SNAPSHOT, &[before]).await?;
         if kept.as_ref() != Some(&head) {
             let incoming = self.receive(&head).await?;
             *kept = Some(incoming.keep_as_is(&self.acceptance(head.clone())).await?);
@@ -231,25 +233,24 @@ impl Project {
     /// Excludes files created by the set-up commands from the work, and reverts their changes to
     /// the project's files. Returns the first reverted paths, one per line.
     pub async fn end_set_up(&self) -> Result<String, WorkspaceError> {
-        let (printed, ending) = self.run_script(END_SET_UP, &[], 64 * 1024).await?;
+        let (printed, ending) = self.run_script(scripts::END_SET_UP, &[], 64 * 1024).await?;
         succeeded("the set-up could not be ended in the container", &ending)?;
         Ok(String::from_utf8_lossy(&printed).into_owned())
     }
 
     /// Checks out the base until [`Self::undo_checks`]. The work must have been taken back before.
     pub async fn exchange_for_base(&self) -> Result<(), WorkspaceError> {
-        let text = scripts::in_project(EXCHANGE);
-        self.arrange(&text, &[self.base.commit.as_str()]).await
+        self.arrange(scripts::EXCHANGE, &[self.base.commit.as_str()]).await
     }
 
     /// Restores the work as it was taken back, whatever was changed since.
     pub async fn undo_checks(&self) -> Result<(), WorkspaceError> {
-        self.arrange(&scripts::in_project(UNDO_CHECKS), &[]).await
+        self.arrange(scripts::UNDO_CHECKS, &[]).await
     }
 
     /// Restores the work for the model, as it was before it was committed for the checks.
     pub async fn bring_back(&self) -> Result<(), WorkspaceError> {
-        self.arrange(&scripts::in_project(BRING_BACK), &[]).await
+        self.arrange(scripts::BRING_BACK, &[]).await
     }
 
     async fn arrange(&self, text: &str, arguments: &[&str]) -> Result<(), WorkspaceError> {
@@ -272,7 +273,7 @@ impl Project {
     }
 
     async fn receive(&self, head: &CommitId) -> Result<Incoming, WorkspaceError> {
-        let command = script(PACK, &[head.as_str(), self.base.commit.as_str()]);
+        let command = script(scripts::PACK, &[head.as_str(), self.base.commit.as_str()]);
         let attached = self.container.attach(&command, &scripts::ENVIRONMENT).await?;
         drop(attached.stdin);
         let incoming = self.mirror.receive(attached.stdout).await?;

@@ -1,0 +1,34 @@
+set -e
+cd /workspace/project
+if [ -d .git ]; then
+  # A kept set-up: what belongs to the project comes anew, and what was installed, built or ignored stays.
+  git ls-files -z | xargs -0 rm -f --
+  rm -rf .git
+fi
+git init -q --template= .
+mkdir -p .git/info
+printf '%s\n' node_modules/ .venv/ __pycache__/ '*.pyc' .pytest_cache/ .mypy_cache/ > .git/info/exclude
+IFS= read -r branch
+read -r commit
+IFS= read -r base
+read -r target
+read -r unfinished
+while IFS= read -r line && [ -n "$line" ]; do
+  printf '%s\n' "$line"
+done >> .git/config
+git index-pack --stdin >/dev/null
+git update-ref --stdin <<REFS
+create refs/remotes/origin/$base $target
+create refs/heads/$branch $commit
+create refs/coding-agent/handed-in ${unfinished:-$commit}
+REFS
+git symbolic-ref HEAD "refs/heads/$branch"
+if [ -n "$unfinished" ]; then
+  # The kept commit holds what was committed (its parent) and what was not.
+  git update-ref "refs/heads/$branch" "$unfinished^"
+  git read-tree "$unfinished^"
+  git read-tree -u --reset "$unfinished"
+  git read-tree "$unfinished^"
+else
+  git reset -q --hard
+fi

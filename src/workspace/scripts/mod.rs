@@ -1,0 +1,68 @@
+//! Scripts of the program that run in the container, to copy the project in and take the work out.
+//! Arguments are passed as such, and never become part of the script.
+//!
+//! Two notes are kept in the project's own `.git`. `refs/coding-agent/work` exists from the commit
+//! for verification until the model continues: changes found in between are not the model's. The
+//! index `coding-agent-set-up` lists what the set-up commands created. The model could change both,
+//! but that would only affect what it delivers.
+
+/// Path of the project in the container.
+pub(crate) const PROJECT: &str = "/workspace/project";
+
+/// Joins the files of a script that touches the project.
+macro_rules! in_project {
+    ($($file:literal),+) => {
+        concat!("set -e\ncd /workspace/project\n", include_str!("show_work.sh"), $(include_str!($file)),+)
+    };
+}
+
+/// Receives the project on stdin: one line each for branch, its commit, base branch, its commit,
+/// and commit of unfinished work or nothing; the settings, up to an empty line; the pack. Nothing
+/// is an argument, so that the process can start before the project is known. The shell reads a
+/// pipe byte by byte and leaves the pack to git. There are as few git calls as possible, since each
+/// takes some milliseconds of waiting.
+pub(crate) const HAND_IN: &str = include_str!("hand_in.sh");
+
+/// Ends the set-up: restores the project's files, and excludes files that the set-up commands
+/// created from the work unless somebody changes them. Otherwise a rewritten lock file, or a folder
+/// that the project does not ignore, would be delivered as the model's. Created files are excluded
+/// one by one, because the model may add files beside them; where there are thousands (an installed
+/// library, a build) their folders are.
+pub(crate) const END_SET_UP: &str = include_str!("end_set_up.sh");
+
+/// Reverts changes of the checks to the project.
+pub(crate) const UNDO_CHECKS: &str = in_project!("undo_checks.sh");
+
+/// Replaces the files of the work by those of the base, until the work is restored: installed,
+/// built and ignored files stay. A copy beside the project would be simpler, but its tests would
+/// find the changed code wherever a path was recorded at installation. Argument: base commit.
+pub(crate) const EXCHANGE: &str = in_project!("exchange.sh");
+
+/// Undoes [`COMMIT`] and all later changes, so that the model finds its work unchanged; no effect
+/// without such a commit. Scripts that take the work out run this first, so that nothing is lost if
+/// a process is killed in between.
+pub(crate) const BRING_BACK: &str = in_project!("bring_back.sh");
+
+/// Commits all changes and prints the commit. Argument: message. A merge in progress stays
+/// committed, because its other parent is recorded nowhere else.
+pub(crate) const COMMIT: &str = in_project!("bring_back.sh", "adopt.sh", "commit.sh");
+
+/// Writes a commit of the current state without moving the branch, and prints it; the previous one
+/// if nothing changed. Argument: the previous one, or empty.
+pub(crate) const SNAPSHOT: &str = in_project!("bring_back.sh", "adopt.sh", "snapshot.sh");
+
+/// Environment of the program's own scripts: only the system's programs, none that the model put in
+/// the search path.
+pub(crate) const ENVIRONMENT: [&str; 4] = [
+    "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+    // Git before 2.32 ignores the first of these, and reads the files below the other two.
+    "GIT_CONFIG_GLOBAL=/dev/null",
+    "HOME=/nonexistent",
+    "XDG_CONFIG_HOME=/nonexistent",
+];
+
+/// Prints the paths that differ from the base, each followed by NUL. Argument: base commit.
+pub(crate) const TOUCHED: &str = include_str!("touched.sh");
+
+/// Prints the pack of new commits. Arguments: head, base.
+pub(crate) const PACK: &str = include_str!("pack.sh");

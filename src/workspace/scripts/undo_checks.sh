@@ -1,0 +1,2 @@
+work=$(git rev-parse -q --verify refs/coding-agent/work)
+show_work
