@@ -33,6 +33,8 @@ pub struct Subscription {
     /// The number up to which the store was read.
     read: u64,
     ready: VecDeque<Numbered>,
+    /// Whether the last look failed, which is logged once.
+    is_failing: bool,
 }
 
 impl Subscription {
@@ -43,6 +45,7 @@ impl Subscription {
             filter,
             read: after,
             ready: VecDeque::new(),
+            is_failing: false,
         }
     }
 
@@ -78,10 +81,16 @@ impl Subscription {
 
     /// Reads a page; returns whether there was anything.
     async fn look(&mut self) -> bool {
-        let facts = match self.store.facts(self.read, &self.filter, PAGE).await {
+        let found = self.store.facts(self.read, &self.filter, PAGE).await;
+        let was_failing = std::mem::replace(&mut self.is_failing, found.is_err());
+        let facts = match found {
             Ok(facts) => facts,
+            Err(error) if was_failing => {
+                tracing::debug!("facts still cannot be read: {error}");
+                return false;
+            }
             Err(error) => {
-                tracing::warn!("facts could not be read: {error}");
+                tracing::warn!("facts cannot be read, they are looked for again every second: {error}");
                 return false;
             }
         };
