@@ -12,8 +12,11 @@ use crate::config::Config;
 use crate::conversation::excerpt;
 use crate::environment::{Engine, Environment, EnvironmentError, find_executor};
 use crate::finding::{Finding, Verdict};
+use crate::llm::config::model_config::OWN;
+use crate::llm::config::role::Role;
 use crate::llm::error::LlmError;
 use crate::llm::model::Model;
+use crate::llm::models::Models;
 use crate::llm::window_measurement::WindowMeasurement;
 use crate::repository;
 use crate::repository::commit::signing::SigningKey;
@@ -43,7 +46,7 @@ pub async fn examine(config: &Config, host: &Host, check: ModelCheck) -> Vec<Fin
     findings.extend(forges(config).await);
     findings.extend(environments(config, host.docker_host.as_deref()).await);
     findings.extend(tool_servers(config, &host.program).await);
-    findings.extend(model(config, check).await);
+    findings.extend(models(config, check).await);
     findings
 }
 
@@ -241,57 +244,80 @@ async fn tool_servers(config: &Config, program: &Path) -> Vec<Finding> {
     findings
 }
 
-async fn model(config: &Config, check: ModelCheck) -> Vec<Finding> {
-    let model = match Model::new(&config.llm) {
-        Ok(model) => model,
+async fn models(config: &Config, check: ModelCheck) -> Vec<Finding> {
+    let models = match Models::new(&config.llm) {
+        Ok(models) => models,
         Err(error) => return vec![no_model("model", &error)],
     };
+    let used = models.used();
+    let is_alone = used.len() == 1;
+    let mut findings = Vec::new();
+    for (roles, model) in used {
+        let subject = subject(&roles, &model, is_alone);
+        findings.extend(one_model(&subject, &model, check).await);
+    }
+    findings.extend(confidential(&models).await);
+    findings
+}
+
+/// Returns how findings name a model: by its name and roles, if there are several.
+fn subject(roles: &[Role], model: &Model, is_alone: bool) -> String {
+    let roles: Vec<&str> = roles.iter().map(|role| role.as_str()).collect();
+    match (is_alone, model.name(), roles.as_slice()) {
+        (true, OWN, _) => "model".to_owned(),
+        (_, name, []) => format!("model {name} (fallback)"),
+        (_, name, roles) => format!("model {name} ({})", roles.join(", ")),
+    }
+}
+
+async fn one_model(subject: &str, model: &Model, check: ModelCheck) -> Vec<Finding> {
     let (finding, answers) = match model.examine().await {
-        Ok(said) => (Finding::good("model", said), true),
+        Ok(said) => (Finding::good(subject, said), true),
         // A reply may show what the server cannot tell about itself, unless there is nobody to
         // reply.
         Err(error) => (
-            no_model("model", &error),
+            no_model(subject, &error),
             !matches!(error, LlmError::Unreachable { .. } | LlmError::NotLocal { .. }),
         ),
     };
     let mut findings = vec![finding];
-    findings.extend(confidential(&model).await);
     if check == ModelCheck::Reply && answers {
-        let reply = reply(&model).await;
+        let reply = reply(&format!("{subject}'s reply"), model).await;
         let has_replied = matches!(reply.verdict, Verdict::Good { .. });
         findings.push(reply);
         if has_replied {
-            findings.push(window(&model).await);
+            findings.push(window(&format!("{subject}'s window"), model).await);
         }
     }
     findings
 }
 
 /// Examines whether confidential work is possible, where only a part of the work is confidential.
-async fn confidential(model: &Model) -> Option<Finding> {
+async fn confidential(models: &Models) -> Option<Finding> {
     const SUBJECT: &str = "confidential work";
-    let part = model.confidential_part()?;
-    let near = model.restricted_by(format!("{part} must stay local"));
-    match near.examine().await {
-        Ok(_) => Some(Finding::good(
-            SUBJECT,
-            format!("the model is local, as it has to be for {part}"),
-        )),
-        // All other work is still possible.
-        Err(error @ LlmError::NotLocal { .. }) => {
-            let error = error.to_string();
-            let (what, remedy) = error.split_once("; ").unwrap_or((&error, ""));
-            Some(Finding::doubtful(SUBJECT, what, remedy))
+    let part = models.confidential_part()?;
+    for role in [Role::Planner, Role::Worker, Role::Summarizer] {
+        let near = models.of(role, Some(&format!("{part} must stay local")));
+        match near.examine().await {
+            Ok(_) => {}
+            // All other work is still possible.
+            Err(error @ LlmError::NotLocal { .. }) => {
+                let error = error.to_string();
+                let (what, remedy) = error.split_once("; ").unwrap_or((&error, ""));
+                return Some(Finding::doubtful(SUBJECT, what, remedy));
+            }
+            // Other faults of the server were reported already.
+            Err(_) => return None,
         }
-        // Other faults of the server were reported already.
-        Err(_) => None,
     }
+    Some(Finding::good(
+        SUBJECT,
+        format!("the model is local, as it has to be for {part}"),
+    ))
 }
 
 /// Asks the model for one word, in the protocol that runs use.
-async fn reply(model: &Model) -> Finding {
-    const SUBJECT: &str = "model's reply";
+async fn reply(subject: &str, model: &Model) -> Finding {
     let nothing_to_hide = Redactor::default();
     let mut chat = model.chat(Arc::from([]), false, CancellationToken::new());
     chat.send_system_prompt(&nothing_to_hide.clean("You are asked whether you are there. Answer in one word."));
@@ -299,7 +325,7 @@ async fn reply(model: &Model) -> Finding {
     let begun = Instant::now();
     match chat.get_response().await {
         Ok(reply) => Finding::good(
-            SUBJECT,
+            subject,
             format!(
                 "\"{}\" after {:.1} s; {} tokens in, {} out",
                 excerpt::middle_cut(reply.text.trim(), LONGEST_REPLY, None).replace('\n', " "),
@@ -308,21 +334,20 @@ async fn reply(model: &Model) -> Finding {
                 reply.usage.output
             ),
         ),
-        Err(error) => no_model(SUBJECT, &error),
+        Err(error) => no_model(subject, &error),
     }
 }
 
 /// Measures how much of a long prompt arrives.
-async fn window(model: &Model) -> Finding {
-    const SUBJECT: &str = "model's window";
+async fn window(subject: &str, model: &Model) -> Finding {
     let configured = model.window();
     match model.measure_window().await {
         Ok(WindowMeasurement::Whole { tokens }) => Finding::good(
-            SUBJECT,
+            subject,
             format!("a prompt of {tokens} tokens was read from its first word on; {configured} are configured"),
         ),
         Ok(WindowMeasurement::Cut { arrived, is_silent }) => Finding::bad(
-            SUBJECT,
+            subject,
             format!(
                 "of a long prompt about {arrived} tokens arrive, and {configured} are configured; the server {}",
                 if is_silent {
@@ -334,13 +359,13 @@ async fn window(model: &Model) -> Finding {
             model.window_hint(),
         ),
         Ok(WindowMeasurement::Unsure { tokens }) => Finding::doubtful(
-            SUBJECT,
+            subject,
             format!(
                 "the model does not repeat a word from the beginning of a text, so it cannot be said whether {tokens} tokens arrive"
             ),
             "nothing to do if runs go well; a model that cannot do this may be too small for the work",
         ),
-        Err(error) => no_model(SUBJECT, &error),
+        Err(error) => no_model(subject, &error),
     }
 }
 

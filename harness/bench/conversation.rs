@@ -9,8 +9,9 @@ use axum::body::Bytes;
 use axum::extract::DefaultBodyLimit;
 use axum::routing::post;
 use coding_agent::conversation::Message;
+use coding_agent::llm::config::role::Role;
 use coding_agent::llm::config::{Config, OpenAi, ProviderName};
-use coding_agent::llm::model::Model;
+use coding_agent::llm::models::Models;
 use coding_agent::secret::Redactor;
 use coding_agent::store::Store;
 use serde_json::{Value, json};
@@ -92,7 +93,7 @@ async fn appends(said: &[Message]) -> anyhow::Result<Vec<f64>> {
 
 /// Takes a stored conversation up, asks for the next reply, and returns how long the asking took.
 async fn request(address: &str, said: &[Message]) -> anyhow::Result<f64> {
-    let model = Model::new(&Config {
+    let models = Models::new(&Config {
         provider: ProviderName::Openai,
         openai: OpenAi {
             base_url: address.to_owned(),
@@ -102,7 +103,9 @@ async fn request(address: &str, said: &[Message]) -> anyhow::Result<f64> {
         },
         ..Config::default()
     })?;
-    let mut chat = model.chat(Vec::new().into(), false, CancellationToken::new());
+    let mut chat = models
+        .of(Role::Worker, None)
+        .chat(Vec::new().into(), false, CancellationToken::new());
     chat.resume(said.to_vec());
     let redactor = Redactor::new(&[]);
     // The first request opens the connection.

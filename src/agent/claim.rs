@@ -13,6 +13,7 @@ use crate::agent::services::Services;
 use crate::agent::tool_outputs::ToolOutputs;
 use crate::forge::CommentId;
 use crate::journal::fact::{Fact, Subject};
+use crate::llm::config::role::Role;
 use crate::llm::model::Model;
 use crate::store::Lease;
 use crate::task::state::{Signal, State};
@@ -72,13 +73,16 @@ impl Claim {
         }
     }
 
-    /// Returns the model; for confidential work one that refuses servers that are not local.
-    pub(crate) fn model(&self) -> Model {
-        let model = &self.services.model;
-        match &self.record.request.local_only {
-            Some(rule) => model.restricted_by(rule.clone()),
-            None => model.clone(),
-        }
+    /// Returns the model of a role; for confidential work one that refuses servers that are not
+    /// local.
+    pub(crate) fn model(&self, role: Role) -> Model {
+        self.services.models.of(role, self.record.request.local_only.as_deref())
+    }
+
+    /// Returns the smaller window of those who read the task, in tokens.
+    pub(crate) fn window(&self) -> u64 {
+        let windows = [Role::Planner, Role::Worker].map(|role| self.model(role).window());
+        windows.into_iter().min().unwrap_or_default()
     }
 
     /// Saves the record and the current state.
@@ -102,6 +106,7 @@ impl Claim {
     pub(crate) fn spent(&self) -> Spent {
         Spent {
             usage: self.record.worked.usage,
+            cost_usd: self.record.cost(&self.services.settings.prices),
             turns: self.record.worked.turns,
             seconds: self.record.worked.worked_seconds + self.begun.elapsed().as_secs(),
         }

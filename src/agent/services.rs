@@ -4,10 +4,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::agent::record::budget::Budget;
+use crate::agent::record::usage::PriceList;
 use crate::agent::settings::Planning;
 use crate::agent::settings::Steering;
 use crate::journal::Journal;
-use crate::llm::model::Model;
+use crate::llm::models::Models;
 use crate::repository;
 use crate::secret::Redactor;
 use crate::store::Store;
@@ -19,7 +20,7 @@ pub struct Services {
     pub store: Store,
     pub journal: Journal,
     pub redactor: Arc<Redactor>,
-    pub model: Model,
+    pub models: Models,
     pub settings: Settings,
     pub containers: Arc<Containers>,
 }
@@ -34,6 +35,7 @@ pub struct Settings {
     pub program: PathBuf,
     pub max_turns: u32,
     pub budget: Budget,
+    pub prices: PriceList,
     pub planning: Planning,
     pub steering: Steering,
     pub repository: repository::Config,

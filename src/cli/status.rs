@@ -9,6 +9,8 @@ use serde_json::json;
 use super::arguments::Status;
 use super::exit;
 use super::session::{complain, configuration_or_defaults, print};
+use crate::agent::record::Record;
+use crate::agent::record::usage::ModelUsage;
 use crate::config::Config;
 use crate::store::{Run, Store, StoreError};
 
@@ -59,10 +61,16 @@ fn as_json(runs: &[Run], is_served: bool) -> serde_json::Value {
                 "created_at": run.created_at,
                 "updated_at": run.updated_at,
                 "not_before": run.not_before,
+                "usage": usage(run),
             })
         })
         .collect();
     json!({ "worker_active": is_served, "runs": runs })
+}
+
+/// Returns the tokens of each model in each role; empty where none was asked.
+fn usage(run: &Run) -> Vec<ModelUsage> {
+    Record::read(run).map_or_else(|_| Vec::new(), |record| record.worked.by_model)
 }
 
 fn as_text(runs: &[Run], is_served: bool) -> String {
@@ -82,6 +90,13 @@ fn as_text(runs: &[Run], is_served: bool) -> String {
             run.task.to_string(),
             run.title
         ));
+        let usage = usage(run);
+        if usage.iter().any(|entry| entry.model != usage[0].model) {
+            lines.extend(usage.iter().map(|ModelUsage { model, role, usage }| {
+                let (role, input, output) = (role.as_str(), usage.input, usage.output);
+                format!("            {role} {model}: {input} tokens in, {output} out")
+            }));
+        }
     }
     if runs.is_empty() {
         lines.push("no runs yet".to_owned());

@@ -16,6 +16,7 @@ mod typing;
 mod usual_variable;
 mod variable;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::path::PathBuf;
 
@@ -33,6 +34,8 @@ use crate::forge::github;
 use crate::forge::gitlab;
 use crate::journal::LogConfig;
 use crate::llm;
+use crate::llm::config::Prices;
+use crate::llm::config::model_config::OWN;
 use crate::repository;
 use crate::store::retention::Retention;
 use crate::tool::{self, McpServerConfig};
@@ -222,17 +225,30 @@ impl Config {
         let github = self.github.entries.iter().map(|host| &host.token);
         let tokens = github.chain(self.gitlab.entries.iter().map(|host| &host.token));
         let keys = [&self.llm.openai.api_key, &self.llm.anthropic.api_key];
+        let named = self.llm.models.values().map(|model| &model.api_key);
+        let models = self.llm.all_models();
+        let headers = models.iter().flat_map(|model| &model.options.headers);
         let variables = self.mcp_servers.iter().flat_map(|server| &server.env);
         tokens
             .chain(keys)
+            .chain(named)
             .flatten()
             .chain(
                 variables
+                    .chain(headers)
                     .filter(|(name, _)| secret_file::speaks_of_a_secret(name))
                     .map(|(_, value)| value),
             )
             .cloned()
             .collect()
+    }
+
+    /// Returns the prices of the models, by their names.
+    pub fn prices(&self) -> BTreeMap<String, Prices> {
+        let own = self.budget.prices.clone().map(|prices| (OWN.to_owned(), prices));
+        let models = self.llm.all_models().into_iter();
+        let of_models = models.filter_map(|model| Some((model.name, model.options.prices?)));
+        own.into_iter().chain(of_models).collect()
     }
 
     /// Returns what works but should be looked at, a sentence each.

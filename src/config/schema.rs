@@ -4,7 +4,7 @@ use serde_json::Value;
 use serde_json::json;
 
 use super::Config;
-use super::secret_file::SECRETS;
+use super::secret_file::{ANY, SECRETS};
 
 pub(super) fn of_config() -> Value {
     let mut schema = schemars::schema_for!(Config).to_value();
@@ -27,7 +27,11 @@ pub(super) fn of_config() -> Value {
 fn pointer_to(schema: &Value, section: &[&str]) -> String {
     let mut pointer = String::new();
     for key in section {
-        pointer = format!("{pointer}/properties/{key}");
+        pointer = if *key == ANY {
+            format!("{pointer}/additionalProperties")
+        } else {
+            format!("{pointer}/properties/{key}")
+        };
         let reference = schema.pointer(&pointer).and_then(|property| {
             // A section that may be a list names its type in each alternative.
             property["$ref"]

@@ -10,12 +10,15 @@ use super::fault::Faults;
 use super::fault::KeyPath;
 
 /// Section and key of every secret. Those of `mcp_servers` have names that the user chooses.
-pub(super) const SECRETS: [(&[&str], &str); 4] = [
+pub(super) const SECRETS: [(&[&str], &str); 5] = [
     (&["github"], "token"),
     (&["gitlab"], "token"),
     (&["llm", "openai"], "api_key"),
     (&["llm", "anthropic"], "api_key"),
+    (&["llm", "models", ANY], "api_key"),
 ];
+/// In a path: each entry of a section whose names the user chooses.
+pub(super) const ANY: &str = "*";
 const ENDING: &str = "_file";
 const LARGEST_FILE: u64 = 64 * 1024;
 
@@ -60,8 +63,16 @@ pub(super) fn is_in_text(value: &Value) -> bool {
             .any(|(name, value)| speaks_of_a_secret(name) && !name.ends_with(ENDING) && is_written(value))
 }
 
-/// Returns where a section stands: once, or at each place of a list.
+/// Returns where a section stands: once, at each place of a list, or under each name.
 fn places(value: &Value, section: &[&str]) -> Vec<KeyPath> {
+    if let Some((&ANY, parent)) = section.split_last() {
+        let parent: KeyPath = parent.iter().map(|&part| part.to_owned()).collect();
+        let entries = value.pointer(&pointer(&parent)).and_then(Value::as_object);
+        let names = entries.into_iter().flat_map(Map::keys);
+        return names
+            .map(|name| [parent.as_slice(), &[name.clone()]].concat())
+            .collect();
+    }
     let path: KeyPath = section.iter().map(|&part| part.to_owned()).collect();
     match value.pointer(&pointer(&path)) {
         Some(Value::Array(entries)) => {

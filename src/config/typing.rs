@@ -68,6 +68,10 @@ impl<'a> Checker<'a> {
     }
 
     fn section_fits(&mut self, schema: &'a Value, map: &mut Map<String, Value>) -> bool {
+        if schema["additionalProperties"] == true {
+            // Somebody else reads it.
+            return true;
+        }
         let properties = schema["properties"].as_object();
         // A key without a value, its lines perhaps commented out, counts as left out.
         map.retain(|_, value| !value.is_null());
@@ -216,19 +220,21 @@ fn describe(value: &Value) -> String {
     }
 }
 
+/// Returns the name that is most like `word`, if one is like it.
+pub(super) fn nearest<'name>(word: &str, names: impl Iterator<Item = &'name str>) -> Option<&'name str> {
+    let likeness = |name: &&str| strsim::normalized_damerau_levenshtein(word, name);
+    names
+        .max_by(|one, other| likeness(one).total_cmp(&likeness(other)))
+        .filter(|name| likeness(name) >= 0.5)
+}
+
 fn unknown(key: &str, properties: Option<&Map<String, Value>>) -> String {
     let known: Vec<&str> = properties
         .into_iter()
         .flatten()
         .map(|(name, _)| name.as_str())
         .collect();
-    let likeness = |name: &&str| strsim::normalized_damerau_levenshtein(key, name);
-    let nearest = known
-        .iter()
-        .copied()
-        .max_by(|one, other| likeness(one).total_cmp(&likeness(other)))
-        .filter(|name| likeness(name) >= 0.5);
-    match nearest {
+    match nearest(key, known.iter().copied()) {
         Some(nearest) => format!("unknown key; did you mean `{nearest}`?"),
         None if known.is_empty() => "unknown key; no keys are expected here".to_owned(),
         None => format!("unknown key; the keys here are {}", known.join(", ")),

@@ -82,6 +82,18 @@ pub struct Usage {
     pub cached: u64,
 }
 
+impl Usage {
+    /// Returns what was used since `before`.
+    #[must_use]
+    pub fn less(&self, before: &Self) -> Self {
+        Self {
+            input: self.input.saturating_sub(before.input),
+            output: self.output.saturating_sub(before.output),
+            cached: self.cached.saturating_sub(before.cached),
+        }
+    }
+}
+
 impl std::ops::AddAssign for Usage {
     fn add_assign(&mut self, other: Self) {
         self.input += other.input;

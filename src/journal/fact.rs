@@ -138,6 +138,11 @@ pub enum Fact {
         output: u64,
         cached: u64,
         milliseconds: u64,
+        /// The model's name in the configuration, and the role it was asked in.
+        #[serde(default)]
+        model: String,
+        #[serde(default)]
+        role: String,
     },
     /// So many messages gave way to a summary.
     Compacted {

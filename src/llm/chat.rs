@@ -15,6 +15,7 @@ use crate::conversation::compaction;
 use crate::conversation::decode::{self, DONE};
 use crate::conversation::{Message, Reply, ToolCall, ToolResult, ToolSpec, Usage, excerpt};
 use crate::llm::calls_as_json;
+use crate::llm::config::role::Role;
 use crate::llm::connection::Connection;
 use crate::llm::error::LlmError;
 use crate::llm::provider::tool_names;
@@ -30,6 +31,9 @@ const MOST_CALLS: usize = 128;
 #[derive(Clone)]
 pub struct Chat {
     connection: Arc<Connection>,
+    role: Role,
+    /// Name of the model that gave the last reply.
+    answered_by: String,
     tools: Arc<[ToolSpec]>,
     native: bool,
     form: Option<Arc<Value>>,
@@ -43,12 +47,16 @@ pub struct Chat {
 impl Chat {
     pub(super) fn new(
         connection: Arc<Connection>,
+        role: Role,
         tools: Arc<[ToolSpec]>,
         native: bool,
         cancel: CancellationToken,
     ) -> Self {
+        let answered_by = connection.name.clone();
         Self {
             connection,
+            role,
+            answered_by,
             tools,
             native,
             form: None,
@@ -57,6 +65,27 @@ impl Chat {
             saved: 0,
             counted: None,
         }
+    }
+
+    /// Returns a copy that asks another model, if `connection` is to one, in another role.
+    pub(super) fn aside(&self, connection: &Arc<Connection>, role: Role) -> Self {
+        let is_same = connection.name == self.connection.name;
+        Self {
+            connection: Arc::clone(connection),
+            role,
+            native: self.native && is_same,
+            ..self.clone()
+        }
+    }
+
+    /// Returns the role in which the model is asked.
+    pub fn role(&self) -> Role {
+        self.role
+    }
+
+    /// Returns the name of the model that gave the last reply.
+    pub fn answered_by(&self) -> &str {
+        &self.answered_by
     }
 
     /// Continues a stored conversation.
@@ -97,10 +126,38 @@ impl Chat {
         }
     }
 
-    /// Sends the conversation and returns the model's reply, which is appended to the history.
+    /// Sends the conversation and returns the model's reply, which is appended to the history. If
+    /// the model cannot be reached or has reached its limit, the one that takes its place is asked.
     pub async fn get_response(&mut self) -> Result<Reply, LlmError> {
         self.answer_open_calls(&mut Vec::new());
-        let provider = &self.connection.provider;
+        let mut connection = Arc::clone(self.connection.in_order());
+        let mut failed = None;
+        let reply = loop {
+            match (self.ask(&connection).await, failed.take()) {
+                (Ok(reply), _) => break reply,
+                // What takes the model's place in other work may not in this one.
+                (Err(LlmError::NotLocal { .. }), Some(before)) => return Err(before),
+                (Err(error), _) => {
+                    let Some(next) = connection.instead_after(&error).map(Arc::clone) else {
+                        return Err(error);
+                    };
+                    tracing::warn!(%error, "the model {} is asked in the place of {}", next.name, connection.name);
+                    failed = Some(error);
+                    connection = next;
+                }
+            }
+        };
+        self.answered_by.clone_from(&connection.name);
+        self.history.push(Message::Assistant {
+            text: decode::without_thinking(&reply.text),
+            calls: reply.calls.clone(),
+        });
+        Ok(reply)
+    }
+
+    /// Sends the conversation to one model.
+    async fn ask(&mut self, connection: &Connection) -> Result<Reply, LlmError> {
+        let provider = &connection.provider;
         let info = provider.info();
         let messages = if self.native {
             Cow::Borrowed(self.history.as_slice())
@@ -109,47 +166,47 @@ impl Chat {
         };
         let messages = messages.as_ref();
         let tools = self.native.then_some(self.tools.as_ref());
-        let needed = window_estimate::needed(messages, self.counted, tools.unwrap_or_default());
+        let counted = self.counted_by(connection);
+        let needed = window_estimate::needed(messages, counted, tools.unwrap_or_default());
         if needed > info.window {
             return Err(LlmError::TooLong {
                 needed,
                 window: info.window,
             });
         }
-        let is_held = self.connection.constrains_replies && !self.native;
+        let is_held = connection.constrains_replies && !self.native;
         let form = self.form.as_deref().filter(|_| is_held);
-        let body = provider.body(&Prompt { messages, tools, form });
+        let body = connection.body(&Prompt { messages, tools, form });
         let summary = RequestSummary {
             with_tools: self.native,
             needed,
         };
-        let _slot = self.connection.limit.slot(&self.cancel).await?;
-        let answer = self
-            .connection
+        let _slot = connection.limit.slot(&self.cancel).await?;
+        let answer = connection
             .transport
             .call(info, &provider.chat_url(), &body, summary, &self.cancel, |answer| {
                 provider.read(answer)
             })
             .await?;
-        if let Some(counted) = answer.counted {
-            if window_estimate::is_cut(messages, self.counted, counted.input) {
+        if let Some(count) = answer.counted {
+            if window_estimate::is_cut(messages, counted, count.input) {
                 return Err(LlmError::Truncated {
                     sent: needed,
-                    counted: counted.input,
+                    counted: count.input,
                     hint: info.window_hint.clone(),
                 });
             }
             self.counted = Some(LastCount {
-                tokens: counted.input,
+                tokens: count.input,
                 messages: messages.len(),
             });
         }
-        let reply = self.reply(answer, needed);
-        self.history.push(Message::Assistant {
-            text: decode::without_thinking(&reply.text),
-            calls: reply.calls.clone(),
-        });
-        Ok(reply)
+        Ok(self.reply(answer, needed))
+    }
+
+    /// Returns the last count, if it is this model's: each counts in its own way.
+    fn counted_by(&self, connection: &Connection) -> Option<LastCount> {
+        self.counted.filter(|_| self.answered_by == connection.name)
     }
 
     /// Reads a server's answer without adding it to the history; the error says what is missing.
@@ -162,7 +219,7 @@ impl Chat {
     pub fn fullness(&self) -> u64 {
         let tools = if self.native { self.tools.as_ref() } else { &[] };
         let window = self.connection.provider.info().window.max(1);
-        window_estimate::needed(&self.history, self.counted, tools) * 100 / window
+        window_estimate::needed(&self.history, self.counted_by(&self.connection), tools) * 100 / window
     }
 
     /// Returns how many tokens the server counted for the last request, if it counts.

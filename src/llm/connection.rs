@@ -1,65 +1,134 @@
 //! The way to one model: its protocol, its server and the settings that all conversations share.
 
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use reqwest::Url;
-use secrecy::SecretString;
+use serde_json::{Map, Value};
 
-use crate::llm::config::{Config, FunctionCalling, ProviderName};
+use crate::llm::config::function_calling::FunctionCalling;
+use crate::llm::config::model_config::ModelConfig;
+use crate::llm::config::{Config, ProviderName};
 use crate::llm::error::LlmError;
 use crate::llm::local_only::private_network::PrivateNetworkResolver;
-use crate::llm::provider::{Provider, anthropic, ollama, openai};
+use crate::llm::provider::{Prompt, Provider, anthropic, ollama, openai};
 use crate::llm::transport::Transport;
 use crate::llm::transport::concurrency_limit::ConcurrencyLimit;
 
+/// How long a server that could not be reached is not asked where another model can be.
+const OUT_OF_ORDER: Duration = Duration::from_mins(1);
+
 /// The way to one model.
 pub(super) struct Connection {
+    /// The model's name in the configuration.
+    pub(super) name: String,
     pub(super) provider: Arc<dyn Provider>,
     pub(super) transport: Transport,
     pub(super) function_calling: FunctionCalling,
     pub(super) constrains_replies: bool,
     pub(super) limit: ConcurrencyLimit,
+    /// Merged into each request for a reply.
+    extra_body: Arc<Map<String, Value>>,
+    /// Asked while this one cannot be.
+    pub(super) fallback: Option<Arc<Self>>,
+    failed_at: Arc<Mutex<Option<Instant>>>,
 }
 
 impl Connection {
-    /// Returns the model that `config` names. Does not touch the network.
-    pub(super) fn new(config: &Config) -> Result<Self, LlmError> {
-        let (url, key, provider): (Url, Option<SecretString>, Arc<dyn Provider>) = match config.provider {
+    /// Returns the way to `model`, with its place taken by `fallback` when it cannot be reached.
+    /// Does not touch the network.
+    pub(super) fn new(config: &Config, model: &ModelConfig, fallback: Option<Arc<Self>>) -> Result<Self, LlmError> {
+        let (url, provider): (Url, Arc<dyn Provider>) = match model.provider {
             ProviderName::Ollama => {
-                let (url, server) = ollama::server(&config.ollama)?;
-                (url, None, Arc::new(server))
+                let (url, server) = ollama::server(model)?;
+                (url, Arc::new(server))
             }
             ProviderName::Lmstudio => {
-                let (url, server) = openai::lmstudio(&config.lmstudio)?;
-                (url, None, Arc::new(server))
+                let (url, server) = openai::lmstudio(model)?;
+                (url, Arc::new(server))
             }
             ProviderName::Openai => {
-                let (url, server) = openai::openai(&config.openai)?;
-                (url, config.openai.api_key.clone(), Arc::new(server))
+                let (url, server) = openai::openai(model)?;
+                (url, Arc::new(server))
             }
             ProviderName::Anthropic => {
-                let (url, server) = anthropic::server(&config.anthropic)?;
-                (url, config.anthropic.api_key.clone(), Arc::new(server))
+                let (url, server) = anthropic::server(model)?;
+                (url, Arc::new(server))
             }
         };
+        let headers = model.options.headers.values();
+        let secrets = model.api_key.iter().chain(headers).cloned().collect();
         Ok(Self {
+            name: model.name.clone(),
             provider,
-            transport: Transport::new(&url, Duration::from_secs(config.timeout_seconds), key),
+            transport: Transport::new(&url, model.timeout, secrets),
             function_calling: config.function_calling,
             constrains_replies: config.constrained_replies,
-            limit: ConcurrencyLimit::new(config.parallel_requests()),
+            limit: ConcurrencyLimit::new(model.parallel_requests),
+            extra_body: Arc::new(model.options.extra_body.clone()),
+            fallback,
+            failed_at: Arc::default(),
         })
     }
 
-    /// Returns the same way, restricted to the servers that `resolver` allows.
+    /// Returns the same way, restricted to the servers that `resolver` allows, and its fallback
+    /// likewise.
     pub(super) fn in_private_network(&self, resolver: PrivateNetworkResolver) -> Self {
+        let fallback = self.fallback.as_ref();
         Self {
+            name: self.name.clone(),
             provider: Arc::clone(&self.provider),
+            fallback: fallback.map(|fallback| Arc::new(fallback.in_private_network(resolver.clone()))),
             transport: self.transport.in_private_network(resolver),
             function_calling: self.function_calling,
             constrains_replies: self.constrains_replies,
             limit: self.limit.clone(),
+            extra_body: Arc::clone(&self.extra_body),
+            failed_at: Arc::clone(&self.failed_at),
+        }
+    }
+
+    /// Returns the request for `prompt`.
+    pub(super) fn body(&self, prompt: &Prompt<'_>) -> Value {
+        let mut body = self.provider.body(prompt);
+        merge(&mut body, &self.extra_body);
+        body
+    }
+
+    /// Returns the model to ask in the place of this one after `error`.
+    pub(super) fn instead_after(&self, error: &LlmError) -> Option<&Arc<Self>> {
+        let fallback = self.fallback.as_ref()?;
+        match error {
+            LlmError::Unreachable { .. } | LlmError::RateLimited { .. } => {
+                *self.failed_at.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+                Some(fallback)
+            }
+            LlmError::Refused { .. }
+            | LlmError::Truncated { .. }
+            | LlmError::TooLong { .. }
+            | LlmError::ToolsUnsupported(_)
+            | LlmError::NotLocal { .. }
+            | LlmError::Cancelled => None,
+        }
+    }
+
+    /// Returns the model to ask: this one, or the one that takes its place while it is known to be
+    /// out of order.
+    pub(super) fn in_order(self: &Arc<Self>) -> &Arc<Self> {
+        let failed_at = *self.failed_at.lock().unwrap_or_else(PoisonError::into_inner);
+        match &self.fallback {
+            Some(fallback) if failed_at.is_some_and(|at| at.elapsed() < OUT_OF_ORDER) => fallback.in_order(),
+            Some(_) | None => self,
+        }
+    }
+}
+
+/// Adds fields to a request; sections that both have are merged in the same way.
+fn merge(body: &mut Value, fields: &Map<String, Value>) {
+    for (key, value) in fields {
+        match (&mut body[key], value) {
+            (place @ Value::Object(_), Value::Object(fields)) => merge(place, fields),
+            (place, value) => value.clone_into(place),
         }
     }
 }

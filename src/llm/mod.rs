@@ -13,5 +13,6 @@ mod connection; // the way to one model
 mod calls_as_json; // native calls as JSON text
 mod window_estimate; // share of the window; whether a prompt was cut
 pub mod chat; // one conversation
-pub mod model; // a configured model
+pub mod model; // the model of a role
+pub mod models; // all models, by role
 pub mod window_measurement; // how much of a long prompt arrives

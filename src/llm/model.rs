@@ -6,49 +6,36 @@ use tokio_util::sync::CancellationToken;
 
 use crate::conversation::ToolSpec;
 use crate::llm::chat::Chat;
-use crate::llm::config::{Config, FunctionCalling};
+use crate::llm::config::function_calling::FunctionCalling;
+use crate::llm::config::role::Role;
 use crate::llm::connection::Connection;
 use crate::llm::error::LlmError;
-use crate::llm::local_only::LocalOnlyRules;
+use crate::llm::local_only::private_network::PrivateNetworkResolver;
 
-/// The configured model. Cheap to clone; one per process.
+/// The model of a role. Cheap to clone.
 #[derive(Clone)]
 pub struct Model {
     connection: Arc<Connection>,
-    local_only: Arc<LocalOnlyRules>,
+    role: Role,
 }
 
 impl Model {
-    /// Returns the model that `config` names. Does not touch the network.
-    pub fn new(config: &Config) -> Result<Self, LlmError> {
-        let model = Self {
-            connection: Arc::new(Connection::new(config)?),
-            local_only: Arc::new(LocalOnlyRules::new(config)),
-        };
-        Ok(match model.local_only_rule(None, &[]) {
-            Some(rule) => model.restricted_by(rule),
-            None => model,
-        })
+    pub(super) fn new(connection: Arc<Connection>, role: Role) -> Self {
+        Self { connection, role }
     }
 
-    /// Returns the rule that keeps work on this item of `repository` on local models, if any.
-    pub fn local_only_rule(&self, repository: Option<&str>, labels: &[String]) -> Option<String> {
-        self.local_only.rule(repository, labels)
-    }
-
-    /// Describes, for people, the part of the work that is kept on local models, if only a part is.
-    pub fn confidential_part(&self) -> Option<String> {
-        self.local_only.part()
-    }
-
-    /// Returns the same model, which refuses to send to a server that is not local, naming `rule`.
+    /// Returns the same model, which refuses to send to a server that is not local.
     #[must_use]
-    pub fn restricted_by(&self, rule: String) -> Self {
-        let resolver = self.local_only.resolver(rule);
+    pub(super) fn restricted_by(&self, resolver: PrivateNetworkResolver) -> Self {
         Self {
             connection: Arc::new(self.connection.in_private_network(resolver)),
-            local_only: Arc::clone(&self.local_only),
+            role: self.role,
         }
+    }
+
+    /// Returns the model's name in the configuration.
+    pub fn name(&self) -> &str {
+        &self.connection.name
     }
 
     /// Returns `provider model at address`, for people.
@@ -91,6 +78,12 @@ impl Model {
     /// with them the pseudo tool `done`; otherwise the prompt has to describe them, and results are
     /// sent as JSON text.
     pub fn chat(&self, tools: Arc<[ToolSpec]>, native: bool, cancel: CancellationToken) -> Chat {
-        Chat::new(Arc::clone(&self.connection), tools, native, cancel)
+        Chat::new(Arc::clone(&self.connection), self.role, tools, native, cancel)
+    }
+
+    /// Returns a copy of `chat` that asks this model, in this one's role. A model that the
+    /// conversation was not begun with gets its calls as JSON text: it may take no native ones.
+    pub fn aside(&self, chat: &Chat) -> Chat {
+        chat.aside(&self.connection, self.role)
     }
 }

@@ -18,13 +18,14 @@ use std::sync::Arc;
 
 use crate::agent::record::saved;
 use crate::agent::record::stop::Stop;
+use crate::agent::record::usage::PriceList;
 use crate::agent::services::{Services, Settings};
 use crate::config::Config;
 use crate::forge::{ForgeError, Post};
 use crate::gateway::upstream::Upstream;
 use crate::journal::Journal;
 use crate::journal::fact::{Fact, Subject};
-use crate::llm::model::Model;
+use crate::llm::models::Models;
 use crate::markdown::compose::Page;
 use crate::queue::Doorbell;
 use crate::secret::Redactor;
@@ -67,7 +68,7 @@ impl Service {
         if !store.has_other_workers().await? {
             saved::bring_all_up_to_date(&store).await?;
         }
-        let model = Model::new(&config.llm)?;
+        let models = Models::new(&config.llm)?;
         let forges = Forges::connect(&config).await?;
         for connected in forges.all() {
             connected.recall(&store).await;
@@ -82,7 +83,7 @@ impl Service {
             store,
             journal,
             redactor,
-            model,
+            models,
             settings: settings(&config, host.program),
             containers: Arc::new(containers),
         };
@@ -130,6 +131,7 @@ fn settings(config: &Config, program: PathBuf) -> Settings {
         program,
         max_turns: config.max_llm_process_num,
         budget: config.budget.clone(),
+        prices: PriceList(config.prices()),
         planning: config.planning.clone(),
         steering: config.steering.clone(),
         repository: config.git.clone(),

@@ -7,34 +7,33 @@ use super::{Store, StoreError};
 use crate::conversation::Usage;
 
 impl Store {
-    /// Books tokens on a day.
-    pub async fn use_on(&self, day: NaiveDate, usage: &Usage) -> Result<(), StoreError> {
+    /// Books a model's tokens on a day.
+    pub async fn use_on(&self, day: NaiveDate, model: &str, usage: &Usage) -> Result<(), StoreError> {
         let add = Statement::new(
-            "INSERT INTO used (day, input, output, cached) VALUES ($1, $2, $3, $4)
-             ON CONFLICT (day) DO UPDATE SET input = used.input + excluded.input, output = used.output + excluded.output,
-                 cached = used.cached + excluded.cached",
+            "INSERT INTO used_by_model (day, model, input, output, cached) VALUES ($1, $2, $3, $4, $5)
+             ON CONFLICT (day, model) DO UPDATE SET input = used_by_model.input + excluded.input,
+                 output = used_by_model.output + excluded.output, cached = used_by_model.cached + excluded.cached",
         );
-        self.execute(
-            add.with(day.to_string())
-                .with(usage.input)
-                .with(usage.output)
-                .with(usage.cached),
-        )
-        .await?;
+        let day = day.to_string();
+        let add = add.with(day.as_str()).with(model).with(usage.input);
+        self.execute(add.with(usage.output).with(usage.cached)).await?;
         Ok(())
     }
 
-    /// Returns what was booked on a day.
-    pub async fn used_on(&self, day: NaiveDate) -> Result<Usage, StoreError> {
-        let query = Statement::new("SELECT input, output, cached FROM used WHERE day = $1").with(day.to_string());
-        let Some(row) = self.fetch_first(query).await? else {
-            return Ok(Usage::default());
-        };
-        Ok(Usage {
-            input: row.number(0)?.unsigned_abs(),
-            output: row.number(1)?.unsigned_abs(),
-            cached: row.number(2)?.unsigned_abs(),
-        })
+    /// Returns what was booked on a day, by model.
+    pub async fn used_on(&self, day: NaiveDate) -> Result<Vec<(String, Usage)>, StoreError> {
+        let query =
+            Statement::new("SELECT model, input, output, cached FROM used_by_model WHERE day = $1 ORDER BY model");
+        let rows = self.fetch(query.with(day.to_string())).await?;
+        let used = rows.into_iter().map(|row| {
+            let usage = Usage {
+                input: row.number(1)?.unsigned_abs(),
+                output: row.number(2)?.unsigned_abs(),
+                cached: row.number(3)?.unsigned_abs(),
+            };
+            Ok((row.text(0)?.to_owned(), usage))
+        });
+        used.collect()
     }
 
     /// Returns what an earlier process stored under `key`.

@@ -54,6 +54,14 @@ fn the_example_shows_every_key_of_the_schema() {
     let schema = Config::schema();
     let mut missing = Vec::new();
     compare(&schema, &schema, &document, "", &mut missing);
+    // What every model may have is shown once.
+    let model = &document["llm"]["models"]["near"];
+    missing.retain(
+        |path: &String| match path.strip_prefix(".llm.").and_then(|path| path.split_once('.')) {
+            Some(("ollama" | "lmstudio" | "openai" | "anthropic", key)) => model.get(key).is_none(),
+            Some(_) | None => true,
+        },
+    );
     assert_eq!(missing, Vec::<String>::new());
 }
 
@@ -96,6 +104,12 @@ fn what_the_example_leaves_out_is_good_too_but_for_what_excludes_each_other() {
             "gitlab.token_file",
             "llm.openai.api_key_file",
             "llm.anthropic.api_key_file",
+            // Those of other providers.
+            "llm.models.near.base_url",
+            "llm.models.near.api_key",
+            "llm.models.near.api_key_file",
+            "llm.models.near.max_tokens",
+            "llm.models.near.fallback",
             // Nothing lies where it says.
             "git.signing_key_file",
         ],

@@ -127,6 +127,63 @@ fn models_and_limits_that_cannot_be_are_refused() {
             "llm: {provider: anthropic, anthropic: {api_key: k, max_tokens: 200000}}",
             "smaller than context_length",
         ),
+        (
+            "llm: {models: {near: {provider: ollama}}}",
+            "llm.models.near.model: is missing",
+        ),
+        (
+            "llm: {models: {near: {provider: ollama, model: m}}, roles: {planer: near}}",
+            "llm.roles.planer: unknown key; did you mean `planner`?",
+        ),
+        (
+            "llm: {models: {near: {provider: ollama, model: m}}, roles: {planner: naer}}",
+            "llm.roles.planner: names the model `naer`, which llm.models does not have; did you mean `near`?",
+        ),
+        (
+            "llm: {roles: {planner: cloud}}",
+            "llm.roles.planner: names the model `cloud`, and llm.models is empty",
+        ),
+        (
+            "llm: {models: {llm: {provider: ollama, model: m}}}",
+            "llm.models.llm: is no name for a model",
+        ),
+        (
+            "llm: {models: {near: {provider: ollama, model: m, base_url: 'http://host'}}}",
+            "llm.models.near.base_url: is no key of the provider ollama",
+        ),
+        (
+            "llm: {models: {near: {provider: ollama, model: m, contextlength: 5000}}}",
+            "llm.models.near.contextlength: unknown key; did you mean `context_length`?",
+        ),
+        (
+            "llm: {models: {near: {provider: ollama, model: m, context_length: 100}}}",
+            "llm.models.near.context_length: must be at least 4096",
+        ),
+        (
+            "llm: {models: {cloud: {provider: anthropic, model: m, api_key: k, seed: 1}}}",
+            "llm.models.cloud.seed: is not known to this provider",
+        ),
+        (
+            "llm: {models: {a: {provider: ollama, model: m, fallback: a}}}",
+            "llm.models.a.fallback: leads back to this model",
+        ),
+        (
+            "llm: {ollama: {fallback: b}}",
+            "llm.ollama.fallback: names the model `b`",
+        ),
+        (
+            "llm: {ollama: {temperature: 9}}",
+            "llm.ollama.temperature: must be between 0 and 2",
+        ),
+        (
+            "llm: {ollama: {extra_body: {messages: []}}}",
+            "llm.ollama.extra_body.messages: is what the program itself writes",
+        ),
+        ("llm: {ollama: {headers: {'a b': c}}}", "is no header that can be sent"),
+        (
+            "llm: {ollama: {prices: {input: -1, output: 1}}}",
+            "llm.ollama.prices.input: must not be less than 0",
+        ),
         ("budget: {cost_usd: 1}", "needs `prices`"),
         ("budget: {prices: {input: -1, output: 1}}", "must not be less than 0"),
         ("budget: {prices: {input: 1}}", "budget.prices.output: is missing"),

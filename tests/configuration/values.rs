@@ -4,6 +4,8 @@ use std::path::Path;
 
 use coding_agent::config::Config;
 use coding_agent::llm::config::ProviderName;
+use coding_agent::llm::config::model_config::OWN;
+use coding_agent::llm::config::role::Role;
 use secrecy::ExposeSecret;
 
 use crate::{GITHUB, Given, with_github};
@@ -22,7 +24,7 @@ fn variables_bring_numbers_truth_values_and_awkward_text() {
     assert!(!config.planning.enabled);
     assert_eq!(
         config.llm.function_calling,
-        coding_agent::llm::config::FunctionCalling::On
+        coding_agent::llm::config::function_calling::FunctionCalling::On
     );
     assert_eq!(config.llm.ollama.model, "a: \"b\" # 'c'\n- d");
     assert_eq!((config.budget.tokens, config.budget.cost_usd), (None, None));
@@ -123,4 +125,42 @@ fn the_file_is_the_one_that_was_asked_for() {
         Path::new("asked.yaml")
     );
     assert_eq!(Config::find(None, &variable).unwrap(), Path::new("named.yaml"));
+}
+
+#[test]
+fn roles_pick_among_models_and_every_other_one_has_the_providers_own() {
+    let given = with_github(
+        "llm:
+  timeout_seconds: 100
+  models:
+    near: {provider: ollama, model: small, endpoint: 'http://gpu:11434', temperature: 0, extra_body: {options: {top_k: 4}}}
+    cloud: {provider: anthropic, model: large, api_key: '${KEY}', timeout_seconds: 30, prices: {input: 3, output: 15}}
+  roles: {planner: cloud, local_only: near}
+budget: {cost_usd: 1}
+",
+    );
+    let config = given.with("KEY", "sk-secret").loads();
+    let llm = &config.llm;
+    assert_eq!(llm.model_of(Role::Planner), "cloud");
+    assert_eq!(llm.model_of(Role::Worker), OWN);
+    assert_eq!(llm.used_models(), ["cloud", OWN, "near"]);
+    let near = llm.named_model("near").unwrap();
+    assert_eq!(
+        (near.address.as_str(), near.context_length),
+        ("http://gpu:11434", 32_768)
+    );
+    assert_eq!((near.timeout.as_secs(), near.options.temperature), (100, Some(0.0)));
+    let cloud = llm.named_model("cloud").unwrap();
+    assert_eq!(
+        (cloud.address.as_str(), cloud.max_tokens),
+        ("https://api.anthropic.com", Some(8_192))
+    );
+    assert_eq!(cloud.timeout.as_secs(), 30);
+    assert_eq!(config.prices().keys().collect::<Vec<_>>(), ["cloud"]);
+    assert!(
+        config
+            .secrets()
+            .iter()
+            .any(|secret| secret.expose_secret() == "sk-secret")
+    );
 }

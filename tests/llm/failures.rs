@@ -6,12 +6,11 @@ use chrono::Utc;
 use coding_agent::conversation::decode;
 use coding_agent::llm::config::ProviderName;
 use coding_agent::llm::error::LlmError;
-use coding_agent::llm::model::Model as Llm;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::fake::model::Model;
-use crate::{KEY, PROVIDERS, chat, clean, config, llm};
+use crate::{KEY, PROVIDERS, chat, clean, config, llm, model_of};
 
 #[tokio::test]
 async fn what_is_transient_is_tried_again_three_times() {
@@ -51,7 +50,7 @@ async fn nobody_at_the_address_is_unreachable() {
     let model = Model::start().await;
     let mut config = config(&model, ProviderName::Ollama);
     config.ollama.endpoint = "http://127.0.0.1:1".to_owned();
-    let mut chat = chat(&Llm::new(&config).unwrap(), true);
+    let mut chat = chat(&model_of(&config).unwrap(), true);
     let error = chat.get_response().await.unwrap_err().to_string();
     assert!(
         error.starts_with("the model at http://127.0.0.1:1 cannot be reached: ") && error.contains("refused"),
@@ -128,7 +127,7 @@ async fn a_missing_model_and_a_wrong_key_are_handed_to_the_operator() {
     let model = Model::start().await;
     let mut missing = config(&model, ProviderName::Ollama);
     missing.ollama.model = "missing:7b".to_owned();
-    let llm = Llm::new(&missing).unwrap();
+    let llm = model_of(&missing).unwrap();
     let asked = llm.examine().await.unwrap_err().to_string();
     let called = chat(&llm, true).get_response().await.unwrap_err().to_string();
     for error in [asked, called] {
@@ -195,7 +194,7 @@ async fn a_reply_that_takes_too_long_is_not_asked_for_again() {
     let mut config = config(&model, ProviderName::Ollama);
     config.timeout_seconds = 1;
     let begin = Instant::now();
-    let error = chat(&Llm::new(&config).unwrap(), true)
+    let error = chat(&model_of(&config).unwrap(), true)
         .get_response()
         .await
         .unwrap_err()
@@ -214,7 +213,7 @@ fn a_wrong_address_is_named_with_its_setting() {
     let mut config = coding_agent::llm::config::Config::default();
     for address in ["localhost:11434", "", "ftp://host"] {
         config.ollama.endpoint = address.to_owned();
-        let error = Llm::new(&config).err().unwrap().to_string();
+        let error = model_of(&config).err().unwrap().to_string();
         assert_eq!(
             error,
             format!(
@@ -223,6 +222,6 @@ fn a_wrong_address_is_named_with_its_setting() {
         );
     }
     config.ollama.endpoint = "http://user:secret@host".to_owned();
-    let error = Llm::new(&config).err().unwrap().to_string();
+    let error = model_of(&config).err().unwrap().to_string();
     assert!(!error.contains("secret"), "{error}");
 }

@@ -28,8 +28,11 @@ use std::sync::Arc;
 
 use coding_agent::conversation::{ToolCall, ToolResult, ToolSpec};
 use coding_agent::llm::chat::Chat;
+use coding_agent::llm::config::role::Role;
 use coding_agent::llm::config::{Config, ProviderName};
+use coding_agent::llm::error::LlmError;
 use coding_agent::llm::model::Model as Llm;
+use coding_agent::llm::models::Models;
 use coding_agent::secret::{Clean, Redactor};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -67,8 +70,13 @@ fn config(model: &Model, provider: ProviderName) -> Config {
     config
 }
 
+/// Returns the model that does the work.
+fn model_of(config: &Config) -> Result<Llm, LlmError> {
+    Ok(Models::new(config)?.of(Role::Worker, None))
+}
+
 fn llm(model: &Model, provider: ProviderName) -> Llm {
-    Llm::new(&config(model, provider)).unwrap()
+    model_of(&config(model, provider)).unwrap()
 }
 
 /// Returns a conversation in which the task was given.

@@ -1,13 +1,13 @@
 //! What a conversation looks like on the wire, and what comes back.
 
 use coding_agent::conversation::{Message, decode};
-use coding_agent::llm::config::{FunctionCalling, ProviderName};
-use coding_agent::llm::model::Model as Llm;
+use coding_agent::llm::config::ProviderName;
+use coding_agent::llm::config::function_calling::FunctionCalling;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::fake::model::{Answer, Model, Said};
-use crate::{KEY, PROVIDERS, chat, clean, config, llm, result};
+use crate::{KEY, PROVIDERS, chat, clean, config, llm, model_of, result};
 
 #[tokio::test]
 async fn native_calls_are_made_answered_and_ended_with_every_provider() {
@@ -75,7 +75,7 @@ async fn commands_are_written_as_json_where_native_calls_are_not_wanted() {
             .done("Greeted.");
         let mut config = config(&model, provider);
         config.function_calling = FunctionCalling::Off;
-        let llm = coding_agent::llm::model::Model::new(&config).unwrap();
+        let llm = model_of(&config).unwrap();
         assert!(!llm.takes_native_calls().await);
         let mut chat = chat(&llm, false);
         let turn = decode::turn(&chat.get_response().await.unwrap()).unwrap();
@@ -180,11 +180,7 @@ async fn a_server_says_what_it_is_and_has() {
     }
     let mut small = config(&model, ProviderName::Lmstudio);
     small.lmstudio.context_length = 100_000;
-    let error = coding_agent::llm::model::Model::new(&small)
-        .unwrap()
-        .examine()
-        .await
-        .unwrap_err();
+    let error = model_of(&small).unwrap().examine().await.unwrap_err();
     assert_eq!(
         error.to_string(),
         format!(
@@ -224,10 +220,10 @@ async fn the_window_of_a_server_with_one_model_is_told() {
     );
     let mut config = config(&model, ProviderName::Openai);
     config.openai.context_length = 4_096;
-    let examined = Llm::new(&config).unwrap().examine().await.unwrap();
+    let examined = model_of(&config).unwrap().examine().await.unwrap();
     assert_eq!(examined, format!("{has}, window 4096, 4096 used"));
     config.openai.context_length = 8_192;
-    let error = Llm::new(&config).unwrap().examine().await.unwrap_err();
+    let error = model_of(&config).unwrap().examine().await.unwrap_err();
     assert_eq!(
         error.to_string(),
         format!(
@@ -248,7 +244,7 @@ async fn a_reply_is_held_to_its_form_where_it_is_wanted_and_written_as_text() {
             model.done("Greeted.");
             let mut config = config(&model, provider);
             config.constrained_replies = constrained;
-            let mut chat = chat(&Llm::new(&config).unwrap(), native);
+            let mut chat = chat(&model_of(&config).unwrap(), native);
             chat.hold_to(Some(form));
             chat.get_response().await.unwrap();
             model.finish();

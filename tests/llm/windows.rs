@@ -6,7 +6,7 @@ use coding_agent::llm::model::Model as Llm;
 use coding_agent::llm::window_measurement::WindowMeasurement;
 
 use crate::fake::model::Model;
-use crate::{PROVIDERS, chat, clean, config};
+use crate::{PROVIDERS, chat, clean, config, model_of};
 
 const CONFIGURED: u64 = 16_384;
 
@@ -18,7 +18,7 @@ fn small(model: &Model, provider: ProviderName) -> Llm {
     config.openai.context_length = CONFIGURED;
     config.anthropic.context_length = CONFIGURED;
     config.anthropic.max_tokens = 512;
-    Llm::new(&config).unwrap()
+    model_of(&config).unwrap()
 }
 
 #[tokio::test]

@@ -48,6 +48,7 @@ mod many_tools;
 mod mcp_servers;
 mod marks;
 mod memory;
+mod model_roles;
 mod modes;
 mod old_store;
 mod orphans;

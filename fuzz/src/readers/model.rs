@@ -4,8 +4,10 @@ use std::sync::{Arc, LazyLock};
 
 use coding_agent::conversation::{Reply, decode};
 use coding_agent::llm::chat::Chat;
-use coding_agent::llm::config::{Config, FunctionCalling, ProviderName};
-use coding_agent::llm::model::Model;
+use coding_agent::llm::config::function_calling::FunctionCalling;
+use coding_agent::llm::config::role::Role;
+use coding_agent::llm::config::{Config, ProviderName};
+use coding_agent::llm::models::Models;
 use coding_agent::plan;
 use coding_agent::review::rounds::{Next, ReviewLoop, Rules};
 use coding_agent::review::score::Score;
@@ -164,8 +166,10 @@ static CHATS: LazyLock<Vec<Chat>> = LazyLock::new(|| {
             function_calling: FunctionCalling::On,
             ..config()
         };
-        let model = Model::new(&config).expect("nothing is missing in this configuration");
-        model.chat(Arc::new([]), true, CancellationToken::new())
+        let models = Models::new(&config).expect("nothing is missing in this configuration");
+        models
+            .of(Role::Worker, None)
+            .chat(Arc::new([]), true, CancellationToken::new())
     });
     chats.into()
 });

@@ -8,6 +8,7 @@ use crate::agent::claim::Claim;
 use crate::agent::dialogue;
 use crate::agent::record::budget::PerDay;
 use crate::agent::record::interruption::Interruption;
+use crate::agent::record::usage;
 use crate::conversation::decode::{self, Unreadable};
 use crate::conversation::{Reply, Turn, Usage};
 use crate::journal::fact::Fact;
@@ -99,7 +100,13 @@ async fn call(claim: &mut Claim, chat: &mut Chat) -> Result<(Reply, Fact), Inter
     let reply = chat.get_response().await?;
     claim.record.worked.turns += 1;
     claim.record.worked.usage += reply.usage;
-    book(claim, &reply.usage).await?;
+    usage::add(
+        &mut claim.record.worked.by_model,
+        chat.answered_by(),
+        chat.role(),
+        reply.usage,
+    );
+    book(claim, chat.answered_by(), &reply.usage).await?;
     claim.record.waiting.postponed = 0;
     claim.record.waiting.parked_since = None;
     let called = Fact::ModelCalled {
@@ -108,6 +115,8 @@ async fn call(claim: &mut Claim, chat: &mut Chat) -> Result<(Reply, Fact), Inter
         output: reply.usage.output,
         cached: reply.usage.cached,
         milliseconds: milliseconds_since(begun),
+        model: chat.answered_by().to_owned(),
+        role: chat.role().as_str().to_owned(),
     };
     Ok((reply, called))
 }
@@ -126,7 +135,9 @@ pub(crate) async fn check_limits(claim: &Claim) -> Result<(), Interruption> {
     }
     let now = Utc::now();
     let used = claim.services.store.used_on(now.date_naive()).await?;
-    match per_day.exceeded(&settings.budget, &used) {
+    let used = used.iter().map(|(model, usage)| (model.as_str(), usage));
+    let tokens = used.clone().map(|(_, usage)| usage.input + usage.output).sum();
+    match per_day.exceeded(tokens, settings.prices.cost(used)) {
         Some(reason) => Err(Interruption::Postponed {
             until: (now.date_naive() + Days::new(1)).and_time(NaiveTime::MIN).and_utc(),
             reason,
@@ -136,10 +147,10 @@ pub(crate) async fn check_limits(claim: &Claim) -> Result<(), Interruption> {
 }
 
 /// Adds the usage of a call to the day's total, if days have limits.
-async fn book(claim: &Claim, usage: &Usage) -> Result<(), Interruption> {
+async fn book(claim: &Claim, model: &str, usage: &Usage) -> Result<(), Interruption> {
     if claim.services.settings.budget.per_day == PerDay::default() {
         return Ok(());
     }
     let today = Utc::now().date_naive();
-    Ok(claim.services.store.use_on(today, usage).await?)
+    Ok(claim.services.store.use_on(today, model, usage).await?)
 }

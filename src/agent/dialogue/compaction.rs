@@ -9,6 +9,7 @@ use crate::conversation::decode::without_thinking;
 use crate::conversation::{Message, compaction};
 use crate::journal::fact::Fact;
 use crate::llm::chat::Chat;
+use crate::llm::config::role::Role;
 
 /// Percentage of the window at which the older part is summarized.
 const THRESHOLD: u64 = 70;
@@ -25,18 +26,14 @@ pub(crate) async fn compact_if_needed(claim: &mut Claim, chat: &mut Chat) -> Res
     if chat.fullness() < THRESHOLD {
         return Ok(());
     }
-    let kept = claim.services.model.window() * KEPT / 100;
+    let kept = claim.model(Role::Worker).window() * KEPT / 100;
     let Some(replaces) = compaction::older_part(chat.messages(), kept) else {
         return Ok(());
     };
     // Asked in a copy, so that the request does not stay in the conversation; the unchanged
     // beginning keeps the provider's cache warm. If the whole no longer fits, the copy has only the
     // part that is to be replaced.
-    let mut aside = if chat.fullness() < FULL {
-        chat.clone()
-    } else {
-        chat.beginning(compaction::HEAD + replaces)
-    };
+    let mut aside = with_room(claim, chat, replaces);
     aside.hold_to(None);
     aside.send_user_message(&claim.services.redactor.clean(prompt::SUMMARY_REQUEST));
     let reply = match ask::get_response(claim, &mut aside).await {
@@ -67,4 +64,21 @@ pub(crate) async fn compact_if_needed(claim: &mut Claim, chat: &mut Chat) -> Res
     chat.compact(summary);
     claim.note(Fact::Compacted { messages: replaces });
     Ok(())
+}
+
+/// Returns a copy that fits the window of whoever sums it up: the model of that role, or the
+/// worker's own if the conversation does not fit the other's.
+fn with_room(claim: &Claim, chat: &Chat, replaces: usize) -> Chat {
+    let beginning = chat.beginning(compaction::HEAD + replaces);
+    let summarizer = claim.model(Role::Summarizer);
+    let copies = [summarizer.aside(chat), summarizer.aside(&beginning)];
+    let fitting = copies.into_iter().find(|copy| copy.fullness() < FULL);
+    fitting.unwrap_or_else(|| {
+        let worker = claim.model(Role::Worker);
+        if chat.fullness() < FULL {
+            worker.aside(chat)
+        } else {
+            worker.aside(&beginning)
+        }
+    })
 }

@@ -249,7 +249,7 @@ async fn cut_for_window(claim: &Claim, text: String, most: usize) -> String {
 
 /// Returns `percent` of the model's window as bytes of text, at four bytes a token.
 pub(crate) fn bytes_of_window(claim: &Claim, percent: u64) -> usize {
-    usize::try_from(claim.services.model.window() * 4 * percent / 100).unwrap_or(usize::MAX)
+    usize::try_from(claim.window() * 4 * percent / 100).unwrap_or(usize::MAX)
 }
 
 fn failed(text: String) -> ToolOutput {

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::conversation::Usage;
+use crate::llm::config::Prices;
 
 /// Limits of one run; a limit that is left out does not apply.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -30,31 +31,7 @@ pub struct PerDay {
     pub cost_usd: Option<f64>,
 }
 
-/// US dollars for a million tokens.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Prices {
-    pub input: f64,
-    pub output: f64,
-    /// Price of input tokens from the provider's cache; `input` when left out.
-    #[serde(default)]
-    pub cached: Option<f64>,
-}
-
 impl Budget {
-    /// Returns the cost of `usage` in US dollars, if prices are configured.
-    pub fn cost(&self, usage: &Usage) -> Option<f64> {
-        let prices = self.prices.as_ref()?;
-        let fresh = usage.input.saturating_sub(usage.cached);
-        #[expect(clippy::cast_precision_loss, reason = "token counts are far below 2^52")]
-        let millions = |tokens: u64| tokens as f64 / 1_000_000.0;
-        Some(
-            millions(fresh) * prices.input
-                + millions(usage.cached) * prices.cached.unwrap_or(prices.input)
-                + millions(usage.output) * prices.output,
-        )
-    }
-
     /// Returns a sentence that names the exceeded limit, if there is one. An allowance replaces the
     /// limit on tokens and restarts the count for all limits.
     pub fn exceeded(&self, max_turns: u32, spent: &Spent, allowance: Option<&Allowance>) -> Option<String> {
@@ -82,23 +59,21 @@ impl Budget {
             return Some(format!("the budget of {limit} minutes is used up (budget.minutes)"));
         }
         let limit = self.cost_usd?;
-        let cost = self.cost(&spent.usage)?;
+        let cost = spent.cost_usd?;
         (cost >= limit).then(|| format!("the budget of ${limit:.2} is used up (${cost:.2} spent; budget.cost_usd)"))
     }
 }
 
 impl PerDay {
-    /// Returns a sentence that names the day's exceeded limit, if there is one. `budget` has the
-    /// prices.
-    pub fn exceeded(&self, budget: &Budget, usage: &Usage) -> Option<String> {
-        let tokens = usage.input + usage.output;
+    /// Returns a sentence that names the day's exceeded limit, if there is one.
+    pub fn exceeded(&self, tokens: u64, cost_usd: Option<f64>) -> Option<String> {
         if let Some(limit) = self.tokens.filter(|limit| tokens >= *limit) {
             return Some(format!(
                 "the {limit} tokens that all runs may use in a day are used up ({tokens} used; budget.per_day.tokens)"
             ));
         }
         let limit = self.cost_usd?;
-        let cost = budget.cost(usage)?;
+        let cost = cost_usd?;
         (cost >= limit).then(|| {
             format!("the ${limit:.2} that all runs may cost in a day are used up (${cost:.2} spent; budget.per_day.cost_usd)")
         })
@@ -106,10 +81,12 @@ impl PerDay {
 }
 
 /// Usage of a run so far.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Spent {
     pub usage: Usage,
+    /// `None` if no model has a price.
+    pub cost_usd: Option<f64>,
     pub turns: u32,
     /// Seconds of work by workers; time spent waiting does not count.
     pub seconds: u64,
@@ -118,11 +95,8 @@ pub struct Spent {
 impl Spent {
     fn since(&self, before: &Self) -> Self {
         Self {
-            usage: Usage {
-                input: self.usage.input.saturating_sub(before.usage.input),
-                output: self.usage.output.saturating_sub(before.usage.output),
-                cached: self.usage.cached.saturating_sub(before.usage.cached),
-            },
+            usage: self.usage.less(&before.usage),
+            cost_usd: self.cost_usd.map(|cost| cost - before.cost_usd.unwrap_or_default()),
             turns: self.turns.saturating_sub(before.turns),
             seconds: self.seconds.saturating_sub(before.seconds),
         }
@@ -130,7 +104,7 @@ impl Spent {
 }
 
 /// Tokens that a person granted beyond the budget, when they were asked or before.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Allowance {
     pub tokens: u64,
     /// Usage of the run when the tokens were granted.
@@ -146,24 +120,10 @@ mod tests {
     }
 
     #[test]
-    fn cached_tokens_cost_what_the_price_list_says() {
-        let prices = Prices {
-            input: 2.0,
-            output: 10.0,
-            cached: Some(0.5),
-        };
-        let budget = Budget {
-            prices: Some(prices),
-            ..Budget::default()
-        };
-        assert_eq!(budget.cost(&spent(1_000_000, 100_000, 400_000)), Some(1.2 + 0.2 + 1.0));
-        assert_eq!(Budget::default().cost(&spent(1, 1, 0)), None);
-    }
-
-    #[test]
     fn each_limit_stops_a_run_and_is_named() {
         let so_far = Spent {
             usage: spent(900, 100, 0),
+            cost_usd: Some(1.1),
             turns: 10,
             seconds: 30 * 60,
         };
@@ -188,7 +148,6 @@ mod tests {
         }
         let dear = Budget {
             cost_usd: Some(1.0),
-            prices: Some(dear_prices()),
             ..Budget::default()
         };
         assert!(check(dear, 100).is_some_and(|text| text.contains("budget.cost_usd")));
@@ -198,6 +157,7 @@ mod tests {
     fn what_a_person_allows_counts_from_that_moment() {
         let at = |tokens, turns, seconds| Spent {
             usage: spent(tokens, 0, 0),
+            cost_usd: None,
             turns,
             seconds,
         };
@@ -220,11 +180,7 @@ mod tests {
 
     #[test]
     fn the_day_has_limits_of_its_own() {
-        let budget = Budget {
-            prices: Some(dear_prices()),
-            ..Budget::default()
-        };
-        let check = |per_day: PerDay| per_day.exceeded(&budget, &spent(900, 100, 0));
+        let check = |per_day: PerDay| per_day.exceeded(1000, Some(1.1));
         let tokens = |tokens| PerDay {
             tokens: Some(tokens),
             cost_usd: None,
@@ -237,13 +193,5 @@ mod tests {
             cost_usd: Some(1.0),
         };
         assert!(check(cost).is_some_and(|text| text.contains("per_day.cost_usd")));
-    }
-
-    fn dear_prices() -> Prices {
-        Prices {
-            input: 1000.0,
-            output: 1000.0,
-            cached: None,
-        }
     }
 }

@@ -1,5 +1,6 @@
 //! Everything a run has produced so far: the document that is saved after every stage.
 
+pub mod usage; // tokens by model and role
 pub mod budget; // what a run may use, and what it has used
 pub mod follow_up; // reviews and checks of the program's own pull/merge request
 pub mod hold_reason; // why a result needs approval
@@ -22,9 +23,11 @@ use crate::agent::record::sections::{
     DeliveryRecord, PlanningRecord, PreparationRecord, RequestRecord, ThreadRecord, VerificationRecord, WaitingRecord,
     WorkRecord,
 };
+use crate::agent::record::usage::{ModelUsage, PriceList};
 use crate::approval::Question;
 use crate::approval::extent::Extent;
 use crate::evidence::check::Checked;
+use crate::llm::config::model_config::OWN;
 use crate::repository::CommitId;
 
 /// The saved state of a run, apart from its stage and its conversation.
@@ -40,6 +43,20 @@ pub struct Record {
     pub waiting: WaitingRecord,
     pub thread: ThreadRecord,
     pub failure: Option<Failure>,
+}
+
+impl Record {
+    /// Returns the cost of the run so far in US dollars; `None` if no model has a price.
+    pub fn cost(&self, prices: &PriceList) -> Option<f64> {
+        let by_model = &self.worked.by_model;
+        // Earlier versions knew one model, and counted only the sum.
+        let mut before = self.worked.usage;
+        for ModelUsage { usage, .. } in by_model {
+            before = before.less(usage);
+        }
+        let counted = by_model.iter().map(|entry| (entry.model.as_str(), &entry.usage));
+        prices.cost(counted.chain([(OWN, &before)]))
+    }
 }
 
 /// A wait that ends without action by people.

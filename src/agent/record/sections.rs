@@ -8,6 +8,7 @@ use uuid::Uuid;
 
 use crate::agent::record::budget::Allowance;
 use crate::agent::record::follow_up::Round;
+use crate::agent::record::usage::ModelUsage;
 use crate::agent::record::vouched::VouchedItem;
 use crate::agent::record::{CheckedIn, LocalTask, Parked, Paused, Work};
 use crate::approval::Grant;
@@ -102,6 +103,8 @@ pub struct WorkRecord {
     pub refusals: Vec<String>,
     pub turns: u32,
     pub usage: Usage,
+    /// The same by model and role; runs of earlier versions have less here.
+    pub by_model: Vec<ModelUsage>,
     /// Seconds that workers spent on the run before the current one claimed it.
     pub worked_seconds: u64,
     /// The model's closing summary.

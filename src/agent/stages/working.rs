@@ -29,6 +29,7 @@ use crate::conversation::breaker::Breaker;
 use crate::conversation::circling::Watch;
 use crate::conversation::{Message, Reply, ToolCall, ToolResult, decode, form};
 use crate::llm::chat::Chat;
+use crate::llm::config::role::Role;
 use crate::task::state::Signal;
 use crate::tool::toolbox::Toolbox;
 use crate::workspace::set_up::dependencies;
@@ -166,12 +167,12 @@ pub(crate) async fn open_chat(run: &mut Run) -> Result<Chat, Interruption> {
     let specs = Arc::clone(&run.workspace.opened()?.specs);
     let native = match run.claim.record.worked.native {
         Some(native) => native,
-        None => run.claim.model().takes_native_calls().await,
+        None => run.claim.model(Role::Worker).takes_native_calls().await,
     };
     run.claim.record.worked.native = Some(native);
     let mut chat = run
         .claim
-        .model()
+        .model(Role::Worker)
         .chat(Arc::clone(&specs), native, run.claim.stop.asked.clone());
     chat.hold_to(Some(form::turn(&specs)));
     let stored = run.claim.services.store.messages(run.claim.lease.run).await?;

@@ -6,14 +6,12 @@
 //! there.
 
 use std::collections::BTreeSet;
-use std::fmt::Write as _;
-
-use chrono::Utc;
 
 use crate::agent::record::follow_up::Kind;
 use crate::agent::record::{Failure, KeptWork, Parked, Record, SavedWork};
 use crate::agent::services::Settings;
 use crate::agent::text::refused_hosts;
+use crate::agent::text::usage::{counted, spent};
 use crate::agent::text::verification::{has_something_to_say, to_look_at, verification, what_is_wrong};
 use crate::markdown::compose::{Line, Page};
 use crate::markdown::visible;
@@ -163,34 +161,6 @@ fn notes(page: &mut Page, notes: &[String]) {
     for note in notes {
         page.note(note);
     }
-}
-
-/// Returns turns, tokens, cost and time in one line.
-pub fn spent(record: &Record, settings: &Settings) -> String {
-    let usage = &record.worked.usage;
-    let turns = counted(record.worked.turns, "model turn");
-    let mut text = format!("{turns} · {} tokens in", grouped(usage.input));
-    if usage.cached > 0 {
-        let _ = write!(text, " ({} from the cache)", grouped(usage.cached));
-    }
-    let _ = write!(text, ", {} out", grouped(usage.output));
-    if let Some(cost) = settings.budget.cost(usage) {
-        let _ = write!(text, " · ${cost:.2}");
-    }
-    if let Some(started_at) = record.planned.started_at {
-        let seconds = (Utc::now() - started_at).num_seconds().max(0);
-        let _ = match seconds {
-            0..120 => write!(text, " · {seconds} s"),
-            _ => write!(text, " · {} min", seconds / 60),
-        };
-    }
-    text
-}
-
-/// Returns `1 turn`, `2 turns`.
-pub fn counted(number: u32, what: &str) -> String {
-    let plural = if number == 1 { "" } else { "s" };
-    format!("{number} {what}{plural}")
 }
 
 /// Returns the final comment of a run that completed.
@@ -355,19 +325,6 @@ fn summary(page: &mut Page, record: &Record) {
     }
 }
 
-/// Formats a number with separated thousands.
-pub(crate) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (place, digit) in digits.char_indices() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
 /// Formats an error as a sentence, with a capital letter and a full stop.
 pub fn sentence(text: &str) -> String {
     let text = text.trim();
@@ -383,14 +340,6 @@ pub fn sentence(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn large_numbers_can_be_read() {
-        assert_eq!(
-            [7, 999, 1_000, 1_234_567].map(grouped),
-            ["7", "999", "1,000", "1,234,567"]
-        );
-    }
 
     #[test]
     fn errors_become_sentences() {

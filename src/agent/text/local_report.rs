@@ -6,9 +6,9 @@ use std::path::Path;
 use crate::agent::record::outcome::RunOutcome;
 use crate::agent::record::{LocalTask, Record};
 use crate::agent::services::Settings;
-use crate::agent::text::comments;
 use crate::agent::text::refused_hosts;
 use crate::agent::text::verification;
+use crate::agent::text::{comments, usage};
 use crate::repository::reading::files::{ChangeKind, ChangedFile};
 
 /// Maximum number of files that are listed.
@@ -55,7 +55,7 @@ pub fn local(
     for note in &record.thread.notes {
         let _ = writeln!(text, "Note: {note}");
     }
-    text.push_str(&comments::spent(record, settings));
+    text.push_str(&usage::spent(record, settings));
     text
 }
 

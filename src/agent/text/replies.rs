@@ -3,7 +3,8 @@
 
 use crate::agent::record::{HeldResult, PausedBy, Record, SavedWork};
 use crate::agent::services::Settings;
-use crate::agent::text::comments::{grouped, new_run, sentence, spent, work_so_far};
+use crate::agent::text::comments::{new_run, sentence, work_so_far};
+use crate::agent::text::usage::{grouped, spent};
 use crate::approval::Refusal;
 use crate::approval::digest::Digest;
 use crate::approval::extent::Extent;

@@ -23,7 +23,8 @@ pub(super) fn check(config: &Config, folder: &Path, faults: &mut Faults) {
 pub(super) fn doubts(config: &Config) -> Vec<String> {
     let addresses = source::addresses_with_secret(config)
         .into_iter()
-        .chain(model::address_with_secret(config).map(|(key, address)| (key.to_owned(), address)));
+        .map(|(key, address)| (key, address.to_owned()))
+        .chain(model::addresses_with_secret(config));
     addresses
         .filter(|(_, address)| is_open_to_others(address))
         .map(|(key, _)| {

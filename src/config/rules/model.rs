@@ -1,5 +1,7 @@
 //! Checks of the sections on the language model, its limits and its plans.
 
+use http::{HeaderName, HeaderValue};
+use secrecy::ExposeSecret;
 use url::Url;
 
 use super::check_address;
@@ -7,56 +9,42 @@ use super::check_given;
 use super::check_positive;
 use crate::config::Config;
 use crate::config::fault::Faults;
-use crate::llm::config::ProviderName;
+use crate::config::typing::nearest;
+use crate::llm::config::model_config::{ModelConfig, OWN};
+use crate::llm::config::role::Role;
+use crate::llm::config::{NamedModel, Prices, ProviderName};
 
 /// The system prompt with the built-in tools needs about 1,200 tokens; no work is possible in a
 /// smaller window.
 const SMALLEST_WINDOW: u64 = 4_096;
+/// Fields of a request that only the program writes.
+const OWN_FIELDS: [&str; 7] = [
+    "model",
+    "messages",
+    "system",
+    "tools",
+    "stream",
+    "response_format",
+    "format",
+];
 
 pub(super) fn check(config: &Config, faults: &mut Faults) {
     let llm = &config.llm;
-    let (section, key, address, model, window) = match llm.provider {
-        ProviderName::Ollama => (
-            "ollama",
-            "endpoint",
-            &llm.ollama.endpoint,
-            &llm.ollama.model,
-            llm.ollama.context_length,
-        ),
-        ProviderName::Lmstudio => (
-            "lmstudio",
-            "base_url",
-            &llm.lmstudio.base_url,
-            &llm.lmstudio.model,
-            llm.lmstudio.context_length,
-        ),
-        ProviderName::Openai => (
-            "openai",
-            "base_url",
-            &llm.openai.base_url,
-            &llm.openai.model,
-            llm.openai.context_length,
-        ),
-        ProviderName::Anthropic => (
-            "anthropic",
-            "base_url",
-            &llm.anthropic.base_url,
-            &llm.anthropic.model,
-            llm.anthropic.context_length,
-        ),
-    };
-    check_address(&format!("llm.{section}.{key}"), address, faults);
-    check_given(&format!("llm.{section}.model"), model, faults);
-    if window < SMALLEST_WINDOW {
-        let reason = format!("must be at least {SMALLEST_WINDOW} tokens, or the prompt does not fit");
-        faults.at(&format!("llm.{section}.context_length"), reason);
+    let used = llm.used_models();
+    // A section that no role uses may be unfinished.
+    for model in llm.all_models() {
+        if model.name != OWN || used.iter().any(|name| name == OWN) {
+            check_model(config, &model, faults);
+        }
     }
-    if llm.parallel_requests() == Some(0) {
-        let key = format!("llm.{section}.parallel_requests");
-        faults.at(&key, "must be at least 1, or nothing is ever asked");
+    for (name, named) in &llm.models {
+        check_named(name, named, faults);
     }
-    check_replies(config, faults);
-    check_key(config, faults);
+    for role in Role::ALL {
+        if let Some(name) = llm.roles.named(role) {
+            check_reference(config, &format!("llm.roles.{}", role.as_str()), name, faults);
+        }
+    }
     check_positive("llm.timeout_seconds", llm.timeout_seconds, faults);
     check_positive("max_llm_process_num", config.max_llm_process_num.into(), faults);
     check_budget(config, faults);
@@ -74,42 +62,148 @@ pub(super) fn check(config: &Config, faults: &mut Faults) {
     }
 }
 
-pub(super) fn address_with_secret(config: &Config) -> Option<(&'static str, &str)> {
-    let llm = &config.llm;
-    match llm.provider {
-        ProviderName::Openai if llm.openai.api_key.is_some() => Some(("llm.openai.base_url", &llm.openai.base_url)),
-        ProviderName::Anthropic => Some(("llm.anthropic.base_url", &llm.anthropic.base_url)),
-        ProviderName::Openai | ProviderName::Ollama | ProviderName::Lmstudio => None,
+fn check_model(config: &Config, model: &ModelConfig, faults: &mut Faults) {
+    let key = |name: &str| format!("{}.{name}", model.section);
+    check_address(&model.address_key(), &model.address, faults);
+    check_given(&key("model"), &model.model, faults);
+    if model.context_length < SMALLEST_WINDOW {
+        let reason = format!("must be at least {SMALLEST_WINDOW} tokens, or the prompt does not fit");
+        faults.at(&key("context_length"), reason);
+    }
+    if model.parallel_requests == Some(0) {
+        faults.at(
+            &key("parallel_requests"),
+            "must be at least 1, or nothing is ever asked",
+        );
+    }
+    if let Some(reply) = model.max_tokens {
+        check_positive(&key("max_tokens"), reply, faults);
+        if reply >= model.context_length {
+            let reason = "must be smaller than context_length, which holds prompt and reply";
+            faults.at(&key("max_tokens"), reason);
+        }
+    }
+    check_key(model, faults);
+    check_options(config, model, faults);
+}
+
+/// Checks the settings that every model may have.
+fn check_options(config: &Config, model: &ModelConfig, faults: &mut Faults) {
+    let options = &model.options;
+    let key = |name: &str| format!("{}.{name}", model.section);
+    if let Some(seconds) = options.timeout_seconds {
+        check_positive(&key("timeout_seconds"), seconds, faults);
+    }
+    if options
+        .temperature
+        .is_some_and(|temperature| !(0.0..=2.0).contains(&temperature))
+    {
+        faults.at(&key("temperature"), "must be between 0 and 2");
+    }
+    if options.seed.is_some() && model.provider == ProviderName::Anthropic {
+        faults.at(&key("seed"), "is not known to this provider; leave it out");
+    }
+    for field in OWN_FIELDS {
+        if options.extra_body.contains_key(field) {
+            let key = key(&format!("extra_body.{field}"));
+            faults.at(&key, "is what the program itself writes; leave it out");
+        }
+    }
+    for (name, value) in &options.headers {
+        let is_header =
+            HeaderName::from_bytes(name.as_bytes()).is_ok() && HeaderValue::from_str(value.expose_secret()).is_ok();
+        if !is_header {
+            let reason = "is no header that can be sent: letters, digits and hyphens, and a value of one line";
+            faults.at(&key(&format!("headers.{name}")), reason);
+        }
+    }
+    if let Some(prices) = &options.prices {
+        check_prices(&key("prices"), prices, faults);
+    }
+    if let Some(name) = &options.fallback {
+        let key = key("fallback");
+        check_reference(config, &key, name, faults);
+        let mut next = Some(name.clone());
+        for _ in 0..=config.llm.models.len() {
+            next = next
+                .filter(|name| *name != model.name)
+                .and_then(|name| config.llm.fallback_of(&name));
+        }
+        if next.is_some() || name == &model.name {
+            faults.at(&key, "leads back to this model; name one that does not");
+        }
     }
 }
 
-/// Checks that a reply fits into the window beside the prompt.
-fn check_replies(config: &Config, faults: &mut Faults) {
-    let llm = &config.llm;
-    let (key, reply, window) = match (llm.provider, llm.openai.max_tokens) {
-        (ProviderName::Anthropic, _) => (
-            "llm.anthropic.max_tokens",
-            llm.anthropic.max_tokens,
-            llm.anthropic.context_length,
-        ),
-        (ProviderName::Openai, Some(reply)) => ("llm.openai.max_tokens", reply, llm.openai.context_length),
-        (ProviderName::Openai, None) | (ProviderName::Ollama | ProviderName::Lmstudio, _) => return,
-    };
-    check_positive(key, reply, faults);
-    if reply >= window {
-        faults.at(key, "must be smaller than context_length, which holds prompt and reply");
+/// Checks a model's name, and that it has only keys of its provider.
+fn check_named(name: &str, named: &NamedModel, faults: &mut Faults) {
+    let key = |key: &str| format!("llm.models.{name}.{key}");
+    let is_name = name
+        .bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_');
+    if !is_name || name.is_empty() || name == OWN {
+        let reason = format!("is no name for a model: letters, digits, - and _, and not `{OWN}`");
+        faults.at(&format!("llm.models.{name}"), reason);
     }
+    let is_ollama = named.provider == ProviderName::Ollama;
+    let has_key = matches!(named.provider, ProviderName::Openai | ProviderName::Anthropic);
+    for (given, name, is_known) in [
+        (named.endpoint.is_some(), "endpoint", is_ollama),
+        (named.base_url.is_some(), "base_url", !is_ollama),
+        (named.keep_alive.is_some(), "keep_alive", is_ollama),
+        (named.api_key.is_some(), "api_key", has_key),
+        (named.max_tokens.is_some(), "max_tokens", has_key),
+    ] {
+        if given && !is_known {
+            let provider = named.provider.as_str();
+            faults.at(
+                &key(name),
+                format!("is no key of the provider {provider}; leave it out"),
+            );
+        }
+    }
+}
+
+/// Checks that a model is called `name`.
+fn check_reference(config: &Config, key: &str, name: &str, faults: &mut Faults) {
+    let models = &config.llm.models;
+    if models.contains_key(name) {
+        return;
+    }
+    let nearest = nearest(name, models.keys().map(String::as_str));
+    let reason = match nearest {
+        Some(nearest) => format!("names the model `{name}`, which llm.models does not have; did you mean `{nearest}`?"),
+        None if models.is_empty() => format!("names the model `{name}`, and llm.models is empty"),
+        None => {
+            let known: Vec<&str> = models.keys().map(String::as_str).collect();
+            format!("names the model `{name}`; llm.models has {}", known.join(", "))
+        }
+    };
+    faults.at(key, reason);
+}
+
+/// Returns the addresses to which a key or a secret header goes, each with its configuration key.
+pub(super) fn addresses_with_secret(config: &Config) -> Vec<(String, String)> {
+    let used = config.llm.used_models();
+    let models = config.llm.all_models().into_iter();
+    let secret = models.filter(|model| used.contains(&model.name)).filter(|model| {
+        let is_anthropic = model.provider == ProviderName::Anthropic;
+        is_anthropic || model.api_key.is_some() || !model.options.headers.is_empty()
+    });
+    secret.map(|model| (model.address_key(), model.address)).collect()
 }
 
 /// Checks that the API key is given; only servers of one's own need none.
-fn check_key(config: &Config, faults: &mut Faults) {
-    let llm = &config.llm;
-    let is_openai = Url::parse(&llm.openai.base_url).is_ok_and(|url| url.host_str() == Some("api.openai.com"));
-    let reason = "is missing; give `api_key` or `api_key_file`";
-    match llm.provider {
-        ProviderName::Openai if is_openai && llm.openai.api_key.is_none() => faults.at("llm.openai.api_key", reason),
-        ProviderName::Anthropic if llm.anthropic.api_key.is_none() => faults.at("llm.anthropic.api_key", reason),
-        ProviderName::Openai | ProviderName::Anthropic | ProviderName::Ollama | ProviderName::Lmstudio => {}
+fn check_key(model: &ModelConfig, faults: &mut Faults) {
+    let is_openai = || Url::parse(&model.address).is_ok_and(|url| url.host_str() == Some("api.openai.com"));
+    let needs_key = match model.provider {
+        ProviderName::Openai => is_openai(),
+        ProviderName::Anthropic => true,
+        ProviderName::Ollama | ProviderName::Lmstudio => false,
+    };
+    if needs_key && model.api_key.is_none() {
+        let reason = "is missing; give `api_key` or `api_key_file`";
+        faults.at(&format!("{}.api_key", model.section), reason);
     }
 }
 
@@ -131,20 +225,24 @@ fn check_budget(config: &Config, faults: &mut Faults) {
     for (key, cost) in costs {
         if cost.is_some_and(|cost| cost <= 0.0) {
             faults.at(key, "must be more than 0; leave it out for no limit");
-        } else if cost.is_some() && budget.prices.is_none() {
+        } else if cost.is_some() && config.prices().is_empty() {
             faults.at(key, "needs `prices`: without them the cost of a run is not known");
         }
     }
     if let Some(prices) = &budget.prices {
-        let all = [
-            ("input", Some(prices.input)),
-            ("output", Some(prices.output)),
-            ("cached", prices.cached),
-        ];
-        for (key, price) in all {
-            if price.is_some_and(|price| price < 0.0) {
-                faults.at(&format!("budget.prices.{key}"), "must not be less than 0");
-            }
+        check_prices("budget.prices", prices, faults);
+    }
+}
+
+fn check_prices(key: &str, prices: &Prices, faults: &mut Faults) {
+    let all = [
+        ("input", Some(prices.input)),
+        ("output", Some(prices.output)),
+        ("cached", prices.cached),
+    ];
+    for (name, price) in all {
+        if price.is_some_and(|price| price < 0.0) {
+            faults.at(&format!("{key}.{name}"), "must not be less than 0");
         }
     }
 }

@@ -7,43 +7,50 @@ use reqwest::header::{HeaderName, HeaderValue};
 use serde_json::{Value, json};
 
 use crate::conversation::Message;
-use crate::llm::config::Anthropic;
+use crate::llm::config::model_config::ModelConfig;
 use crate::llm::error::LlmError;
-use crate::llm::provider::{Answer, NO_TEXT, NativeCall, Prompt, Provider, TokenCount, arguments, tokens};
+use crate::llm::provider::{
+    Answer, NO_TEXT, NativeCall, Prompt, Provider, SamplingOptions, TokenCount, arguments, set, tokens,
+};
 use crate::llm::provider::{endpoint, tool_names};
 use crate::llm::transport::Transport;
 use crate::llm::transport::server_info::ServerInfo;
 
 const VERSION: &str = "2023-06-01";
+/// The API refuses a request that does not limit the reply.
+const MAX_TOKENS: u64 = 8_192;
 
 /// Anthropic's API.
 pub(crate) struct AnthropicServer {
     info: ServerInfo,
     max_tokens: u64,
+    options: SamplingOptions,
 }
 
 /// Returns the configured server.
-pub(crate) fn server(config: &Anthropic) -> Result<(Url, AnthropicServer), LlmError> {
-    let (url, written) = endpoint::parse(&config.base_url, "llm.anthropic.base_url")?;
+pub(crate) fn server(config: &ModelConfig) -> Result<(Url, AnthropicServer), LlmError> {
+    let section = &config.section;
+    let (url, written) = endpoint::parse(config)?;
     let address = written.strip_suffix("/v1").unwrap_or(&written).to_owned();
     let key_name = HeaderName::from_static("x-api-key");
-    let mut headers = endpoint::key_header(key_name, "", config.api_key.as_ref(), "llm.anthropic.api_key")?;
+    let mut headers = endpoint::key_header(key_name, "", config)?;
     headers.insert("anthropic-version", HeaderValue::from_static(VERSION));
+    headers.extend(endpoint::headers(config)?);
     let server = AnthropicServer {
         info: ServerInfo {
             name: "anthropic",
-            model: endpoint::model_name(&config.model, "llm.anthropic.model")?,
+            section: section.clone(),
+            model: endpoint::model_name(config)?,
             window: config.context_length,
             headers,
-            key_hint: "check llm.anthropic.api_key and what the key may do",
-            address_hint: format!("check llm.anthropic.base_url ({address})"),
-            model_hint: format!(
-                "choose a model of your account in llm.anthropic.model ({address}/v1/models lists them)"
-            ),
-            window_hint: "lower llm.anthropic.context_length to the model's window".to_owned(),
+            key_hint: format!("check {section}.api_key and what the key may do"),
+            address_hint: format!("check {section}.base_url ({address})"),
+            model_hint: format!("choose a model of your account in {section}.model ({address}/v1/models lists them)"),
+            window_hint: format!("lower {section}.context_length to the model's window"),
             address,
         },
-        max_tokens: config.max_tokens,
+        max_tokens: config.max_tokens.unwrap_or(MAX_TOKENS),
+        options: SamplingOptions::of(config),
     };
     Ok((url, server))
 }
@@ -83,6 +90,10 @@ impl Provider for AnthropicServer {
                 .iter()
                 .map(|tool| json!({ "name": tool.name, "description": tool.description, "input_schema": tool.schema }));
             body["tools"] = listed.collect();
+        }
+        set(&mut body, "temperature", self.options.temperature.as_ref());
+        if let Some(effort) = &self.options.reasoning_effort {
+            body["output_config"] = json!({ "effort": effort });
         }
         body
     }

@@ -13,10 +13,12 @@ pub(crate) mod anthropic;
 use std::borrow::Cow;
 
 use async_trait::async_trait;
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::conversation::decode::{self, DONE};
 use crate::conversation::{Message, ToolSpec};
+use crate::llm::config::model_config::ModelConfig;
 use crate::llm::error::LlmError;
 use crate::llm::transport::Transport;
 use crate::llm::transport::server_info::ServerInfo;
@@ -113,6 +115,30 @@ const MOST_TOKENS: u64 = 1 << 40;
 /// Returns the number of tokens in `value`, if there is one.
 pub(crate) fn tokens(value: &Value) -> Option<u64> {
     value.as_u64().map(|tokens| tokens.min(MOST_TOKENS))
+}
+
+/// Settings of how a reply is made; what is not set is left to the server.
+pub(crate) struct SamplingOptions {
+    pub(crate) temperature: Option<f64>,
+    pub(crate) seed: Option<u64>,
+    pub(crate) reasoning_effort: Option<String>,
+}
+
+impl SamplingOptions {
+    pub(crate) fn of(config: &ModelConfig) -> Self {
+        Self {
+            temperature: config.options.temperature,
+            seed: config.options.seed,
+            reasoning_effort: config.options.reasoning_effort.clone(),
+        }
+    }
+}
+
+/// Sets a field of a request, if there is a value for it.
+pub(crate) fn set<T: Serialize>(body: &mut Value, key: &str, value: Option<&T>) {
+    if let Some(value) = value {
+        body[key] = json!(value);
+    }
 }
 
 /// Sent where a provider requires some text and there is none.

@@ -2,13 +2,12 @@
 
 use async_trait::async_trait;
 use reqwest::Url;
-use reqwest::header::HeaderMap;
 use serde_json::{Value, json};
 
 use crate::conversation::{ToolCall, ToolResult};
-use crate::llm::config::Ollama;
+use crate::llm::config::model_config::ModelConfig;
 use crate::llm::error::LlmError;
-use crate::llm::provider::{Answer, NativeCall, Prompt, Provider, TokenCount, arguments, tokens};
+use crate::llm::provider::{Answer, NativeCall, Prompt, Provider, SamplingOptions, TokenCount, arguments, set, tokens};
 use crate::llm::provider::{endpoint, role_messages, tool_names};
 use crate::llm::transport::Transport;
 use crate::llm::transport::server_info::ServerInfo;
@@ -17,28 +16,32 @@ use crate::llm::transport::server_info::ServerInfo;
 pub(crate) struct OllamaServer {
     info: ServerInfo,
     keep_alive: Value,
+    options: SamplingOptions,
 }
 
 /// Returns the configured server.
-pub(crate) fn server(config: &Ollama) -> Result<(Url, OllamaServer), LlmError> {
-    let (url, address) = endpoint::parse(&config.endpoint, "llm.ollama.endpoint")?;
-    let model = endpoint::model_name(&config.model, "llm.ollama.model")?;
+pub(crate) fn server(config: &ModelConfig) -> Result<(Url, OllamaServer), LlmError> {
+    let section = &config.section;
+    let (url, address) = endpoint::parse(config)?;
+    let model = endpoint::model_name(config)?;
     let server = OllamaServer {
         info: ServerInfo {
             name: "ollama",
+            section: section.clone(),
             window: config.context_length,
-            headers: HeaderMap::new(),
-            key_hint: "this server wants a key; reach Ollama directly, or configure it as provider `openai`",
-            address_hint: format!("check llm.ollama.endpoint ({address}): it is the address without /api or /v1"),
-            model_hint: format!("run `ollama pull {model}`, or choose another model in llm.ollama.model"),
-            window_hint:
-                "lower llm.ollama.context_length to what the model and the memory allow, or raise the limit on \
+            headers: endpoint::headers(config)?,
+            key_hint: "this server wants a key; reach Ollama directly, or configure it as provider `openai`".to_owned(),
+            address_hint: format!("check {section}.endpoint ({address}): it is the address without /api or /v1"),
+            model_hint: format!("run `ollama pull {model}`, or choose another model in {section}.model"),
+            window_hint: format!(
+                "lower {section}.context_length to what the model and the memory allow, or raise the limit on \
                 the server (OLLAMA_CONTEXT_LENGTH; `ollama ps` shows the window in use)"
-                    .to_owned(),
+            ),
             model,
             address,
         },
         keep_alive: keep_alive(&config.keep_alive),
+        options: SamplingOptions::of(config),
     };
     Ok((url, server))
 }
@@ -88,6 +91,9 @@ impl Provider for OllamaServer {
         if let Some(form) = prompt.form {
             body["format"] = form.clone();
         }
+        set(&mut body["options"], "temperature", self.options.temperature.as_ref());
+        set(&mut body["options"], "seed", self.options.seed.as_ref());
+        set(&mut body, "think", self.options.reasoning_effort.as_ref());
         body
     }
 
@@ -150,7 +156,7 @@ impl Provider for OllamaServer {
                     "{has}, whose window is {window} tokens, and {} are configured",
                     info.window
                 ),
-                hint: format!("set llm.ollama.context_length to {window} or less"),
+                hint: format!("set {}.context_length to {window} or less", info.section),
             }),
             Some(window) => Ok(format!("{has}, window {window}, {} used", info.window)),
             None => Ok(format!(

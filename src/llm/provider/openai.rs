@@ -2,13 +2,13 @@
 
 use async_trait::async_trait;
 use reqwest::Url;
-use reqwest::header::{AUTHORIZATION, HeaderMap};
+use reqwest::header::AUTHORIZATION;
 use serde_json::{Value, json};
 
 use crate::conversation::{ToolCall, ToolResult};
-use crate::llm::config::{LmStudio, OpenAi};
+use crate::llm::config::model_config::ModelConfig;
 use crate::llm::error::LlmError;
-use crate::llm::provider::{Answer, NativeCall, Prompt, Provider, TokenCount, arguments, tokens};
+use crate::llm::provider::{Answer, NativeCall, Prompt, Provider, SamplingOptions, TokenCount, arguments, set, tokens};
 use crate::llm::provider::{endpoint, role_messages, tool_names};
 use crate::llm::transport::Transport;
 use crate::llm::transport::server_info::ServerInfo;
@@ -17,29 +17,35 @@ use crate::llm::transport::server_info::ServerInfo;
 pub(crate) struct OpenAiServer {
     info: ServerInfo,
     max_tokens: Option<u64>,
+    options: SamplingOptions,
     /// OpenAI's own newer models refuse `max_tokens`; other servers know only that.
     is_openai: bool,
     is_lmstudio: bool,
 }
 
 /// Returns OpenAI, or a server that speaks its protocol.
-pub(crate) fn openai(config: &OpenAi) -> Result<(Url, OpenAiServer), LlmError> {
-    let (url, address) = endpoint::parse(&config.base_url, "llm.openai.base_url")?;
-    let headers = endpoint::key_header(AUTHORIZATION, "Bearer ", config.api_key.as_ref(), "llm.openai.api_key")?;
+pub(crate) fn openai(config: &ModelConfig) -> Result<(Url, OpenAiServer), LlmError> {
+    let section = &config.section;
+    let (url, address) = endpoint::parse(config)?;
+    let mut headers = endpoint::key_header(AUTHORIZATION, "Bearer ", config)?;
+    headers.extend(endpoint::headers(config)?);
     let server = OpenAiServer {
         info: ServerInfo {
             name: "openai",
-            model: endpoint::model_name(&config.model, "llm.openai.model")?,
+            section: section.clone(),
+            model: endpoint::model_name(config)?,
             window: config.context_length,
             headers,
-            key_hint: "check llm.openai.api_key and what the key may do",
-            address_hint: format!("check llm.openai.base_url ({address}); most servers want /v1 at its end"),
-            model_hint: format!("choose a model the server has in llm.openai.model ({address}/models lists them)"),
-            window_hint: "start the server with a larger window, or lower llm.openai.context_length to the one it has"
-                .to_owned(),
+            key_hint: format!("check {section}.api_key and what the key may do"),
+            address_hint: format!("check {section}.base_url ({address}); most servers want /v1 at its end"),
+            model_hint: format!("choose a model the server has in {section}.model ({address}/models lists them)"),
+            window_hint: format!(
+                "start the server with a larger window, or lower {section}.context_length to the one it has"
+            ),
             address,
         },
         max_tokens: config.max_tokens,
+        options: SamplingOptions::of(config),
         is_openai: url.host_str().is_some_and(|host| host == "api.openai.com"),
         is_lmstudio: false,
     };
@@ -47,28 +53,31 @@ pub(crate) fn openai(config: &OpenAi) -> Result<(Url, OpenAiServer), LlmError> {
 }
 
 /// Returns LM Studio.
-pub(crate) fn lmstudio(config: &LmStudio) -> Result<(Url, OpenAiServer), LlmError> {
-    let (url, mut address) = endpoint::parse(&config.base_url, "llm.lmstudio.base_url")?;
+pub(crate) fn lmstudio(config: &ModelConfig) -> Result<(Url, OpenAiServer), LlmError> {
+    let section = &config.section;
+    let (url, mut address) = endpoint::parse(config)?;
     if !address.ends_with("/v1") {
         address.push_str("/v1");
     }
-    let model = endpoint::model_name(&config.model, "llm.lmstudio.model")?;
+    let model = endpoint::model_name(config)?;
     let server = OpenAiServer {
         info: ServerInfo {
             name: "lmstudio",
+            section: section.clone(),
             window: config.context_length,
-            headers: HeaderMap::new(),
-            key_hint: "this server wants a key; configure it as provider `openai`",
-            address_hint: format!("check llm.lmstudio.base_url ({address}) and that LM Studio's server is started"),
+            headers: endpoint::headers(config)?,
+            key_hint: "this server wants a key; configure it as provider `openai`".to_owned(),
+            address_hint: format!("check {section}.base_url ({address}) and that LM Studio's server is started"),
             model_hint: format!("load the model in LM Studio, or run `lms get {model}`"),
             window_hint: format!(
-                "load the model in LM Studio with a context length of {}, or lower llm.lmstudio.context_length",
+                "load the model in LM Studio with a context length of {}, or lower {section}.context_length",
                 config.context_length
             ),
             model,
             address,
         },
         max_tokens: None,
+        options: SamplingOptions::of(config),
         is_openai: false,
         is_lmstudio: true,
     };
@@ -113,6 +122,14 @@ impl Provider for OpenAiServer {
             };
             body[key] = json!(max_tokens);
         }
+        let SamplingOptions {
+            temperature,
+            seed,
+            reasoning_effort,
+        } = &self.options;
+        set(&mut body, "temperature", temperature.as_ref());
+        set(&mut body, "seed", seed.as_ref());
+        set(&mut body, "reasoning_effort", reasoning_effort.as_ref());
         body
     }
 
@@ -229,6 +246,18 @@ fn told_window(model: &Value) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::llm::config::{Config, ProviderName};
+
+    fn at(provider: ProviderName, address: &str) -> ModelConfig {
+        let config = Config {
+            provider,
+            ..Config::default()
+        };
+        ModelConfig {
+            address: address.to_owned(),
+            ..config.own_model()
+        }
+    }
 
     #[test]
     fn the_longest_reply_is_named_as_the_server_knows_it() {
@@ -238,10 +267,9 @@ mod tests {
             form: None,
         };
         let limit = |base_url: &str| {
-            let config = OpenAi {
-                base_url: base_url.to_owned(),
+            let config = ModelConfig {
                 max_tokens: Some(500),
-                ..OpenAi::default()
+                ..at(ProviderName::Openai, base_url)
             };
             let body = openai(&config).unwrap().1.body(&prompt);
             ["max_tokens", "max_completion_tokens"].map(|key| body[key].as_u64())
@@ -253,22 +281,14 @@ mod tests {
     #[test]
     fn lm_studio_is_found_with_and_without_the_version_in_its_address() {
         for base_url in ["http://127.0.0.1:1234", "http://127.0.0.1:1234/v1/"] {
-            let config = LmStudio {
-                base_url: base_url.to_owned(),
-                ..LmStudio::default()
-            };
-            let (_, server) = lmstudio(&config).unwrap();
+            let (_, server) = lmstudio(&at(ProviderName::Lmstudio, base_url)).unwrap();
             assert_eq!(server.chat_url(), "http://127.0.0.1:1234/v1/chat/completions");
         }
     }
 
     #[test]
     fn a_model_that_is_not_listed_is_forgiven_only_where_the_name_does_not_matter() {
-        let (_, server) = openai(&OpenAi {
-            base_url: "http://127.0.0.1:8080/v1".to_owned(),
-            ..OpenAi::default()
-        })
-        .unwrap();
+        let (_, server) = openai(&at(ProviderName::Openai, "http://127.0.0.1:8080/v1")).unwrap();
         let (one, other) = (json!({ "id": "a.gguf" }), json!({ "id": "b" }));
         assert_eq!(server.without_the_model(&[&one]).unwrap().0, &one);
         let error = server.without_the_model(&[&one, &other]).unwrap_err().to_string();
@@ -280,7 +300,7 @@ mod tests {
 
     #[test]
     fn a_refusal_and_reasoning_are_read_as_what_they_are() {
-        let (_, server) = openai(&OpenAi::default()).unwrap();
+        let (_, server) = openai(&at(ProviderName::Openai, "https://api.openai.com/v1")).unwrap();
         let answer = json!({ "choices": [{ "message": {
             "role": "assistant", "content": null, "refusal": "I cannot.", "reasoning_content": "Hm.",
         } }] });

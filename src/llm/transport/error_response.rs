@@ -73,7 +73,7 @@ impl ErrorResponse {
             return NextStep::Final(LlmError::ToolsUnsupported(message));
         }
         match self.status.as_u16() {
-            401 | 403 => refused(info.key_hint),
+            401 | 403 => refused(&info.key_hint),
             402 => refused("add credit to the account or choose another model"),
             404 if words.contains("model") => refused(&info.model_hint),
             400 if words.contains("model") && (words.contains("not found") || words.contains("not exist")) => {
@@ -86,7 +86,7 @@ impl ErrorResponse {
                 after: self.retry_after.unwrap_or_default().min(LONGEST_WAIT),
                 reason: format!("it answered {}: {message}", self.status),
             },
-            _ => refused(&format!("check the section llm.{} of the configuration", info.name)),
+            _ => refused(&format!("check the section {} of the configuration", info.section)),
         }
     }
 
@@ -166,11 +166,12 @@ mod tests {
     fn info() -> ServerInfo {
         ServerInfo {
             name: "openai",
+            section: "llm.openai".to_owned(),
             model: "gpt".to_owned(),
             address: "http://model.test".to_owned(),
             window: 8_192,
             headers: HeaderMap::new(),
-            key_hint: "check the key",
+            key_hint: "check the key".to_owned(),
             address_hint: "check the address".to_owned(),
             model_hint: "check the model".to_owned(),
             window_hint: "enlarge the window".to_owned(),

@@ -43,8 +43,8 @@ pub(crate) struct Transport {
     client: OnceCell<Client>,
     is_loopback: bool,
     reply_timeout: Duration,
-    /// Taken out of error texts, should the server repeat it.
-    key: Option<SecretString>,
+    /// Taken out of error texts, should the server repeat them.
+    secrets: Vec<SecretString>,
     /// Restricts the servers that anything is sent to.
     private_network: Option<Arc<PrivateNetworkResolver>>,
 }
@@ -60,12 +60,12 @@ enum AttemptFailure {
 impl Transport {
     /// Returns the way to the server at `address`. Proxies of the environment are used, but not for
     /// this machine.
-    pub(crate) fn new(address: &Url, reply_timeout: Duration, key: Option<SecretString>) -> Self {
+    pub(crate) fn new(address: &Url, reply_timeout: Duration, secrets: Vec<SecretString>) -> Self {
         Self {
             client: OnceCell::new(),
             is_loopback: is_loopback(address),
             reply_timeout,
-            key,
+            secrets,
             private_network: None,
         }
     }
@@ -76,7 +76,7 @@ impl Transport {
             client: OnceCell::new(),
             is_loopback: self.is_loopback,
             reply_timeout: self.reply_timeout,
-            key: self.key.clone(),
+            secrets: self.secrets.clone(),
             private_network: Some(Arc::new(resolver)),
         }
     }
@@ -196,18 +196,17 @@ impl Transport {
             return Err(AttemptFailure::Answered(ErrorResponse {
                 status,
                 retry_after,
-                body: self.without_key(&String::from_utf8_lossy(&body)),
+                body: self.without_secrets(&String::from_utf8_lossy(&body)),
             }));
         }
         serde_json::from_slice(&body)
             .map_err(|error| AttemptFailure::Broken(format!("the answer is not JSON: {error}")))
     }
 
-    fn without_key(&self, text: &str) -> String {
-        match &self.key {
-            Some(key) if !key.expose_secret().is_empty() => text.replace(key.expose_secret(), "***"),
-            _ => text.to_owned(),
-        }
+    fn without_secrets(&self, text: &str) -> String {
+        let secrets = self.secrets.iter().map(ExposeSecret::expose_secret);
+        let secrets = secrets.filter(|secret| !secret.is_empty());
+        secrets.fold(text.to_owned(), |text, secret| text.replace(secret, "***"))
     }
 }
 

@@ -6,6 +6,8 @@ use reqwest::header::HeaderMap;
 #[derive(Debug)]
 pub(crate) struct ServerInfo {
     pub(crate) name: &'static str,
+    /// Where its keys stand in the configuration.
+    pub(crate) section: String,
     pub(crate) model: String,
     pub(crate) address: String,
     /// The window in tokens.
@@ -13,7 +15,7 @@ pub(crate) struct ServerInfo {
     /// Headers of each request; keys are marked sensitive.
     pub(crate) headers: HeaderMap,
     /// What to do when the key is refused.
-    pub(crate) key_hint: &'static str,
+    pub(crate) key_hint: String,
     /// What to do when nothing, or something else, answers at the address.
     pub(crate) address_hint: String,
     /// What to do when the server does not have the model.

@@ -12,7 +12,7 @@ use crate::agent::claim::Claim;
 use crate::agent::dialogue::tool_calls;
 use crate::agent::record::Record;
 use crate::agent::record::interruption::Interruption;
-use crate::agent::text::comments;
+use crate::agent::text::usage;
 use crate::agent::text::verification;
 use crate::conversation::excerpt;
 use crate::store::Run as StoredRun;
@@ -129,7 +129,7 @@ fn story(run: &StoredRun) -> String {
     let _ = writeln!(
         text,
         "It took {} and {} tokens.",
-        comments::counted(record.worked.turns, "model turn"),
+        usage::counted(record.worked.turns, "model turn"),
         record.worked.usage.input + record.worked.usage.output
     );
     text

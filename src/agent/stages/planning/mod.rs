@@ -32,6 +32,7 @@ use crate::conversation::{Reply, ToolSpec, Turn};
 use crate::environment::During;
 use crate::forge::Item;
 use crate::journal::fact::Fact;
+use crate::llm::config::role::Role;
 use crate::plan::{self, Plan};
 use crate::repository::CommitId;
 use crate::repository::mirror::Mirror;
@@ -88,7 +89,7 @@ async fn read_item(run: &mut Run, item: &Item) -> Result<Source, Interruption> {
     let rule = run
         .claim
         .services
-        .model
+        .models
         .local_only_rule(item.task.repository(), &item.labels);
     run.claim.record.request.local_only = run.claim.record.request.local_only.take().or(rule);
     confidentiality::keep_discretion(&mut run.claim, item)?;
@@ -255,7 +256,7 @@ async fn make_plan(run: &mut Run, source: Source) -> Result<Plan, Interruption> 
     // native calls.
     let mut chat = run
         .claim
-        .model()
+        .model(Role::Planner)
         .chat(Arc::from([]), false, run.claim.stop.asked.clone());
     chat.send_system_prompt(&run.claim.services.redactor.clean(&system));
     chat.send_user_message(&run.claim.services.redactor.clean(&run.claim.record.planned.task_text));

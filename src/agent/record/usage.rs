@@ -1,0 +1,85 @@
+//! Tokens by model and role, and what they cost.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::conversation::Usage;
+use crate::llm::config::Prices;
+use crate::llm::config::role::Role;
+
+/// Tokens that one model used in one role.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModelUsage {
+    /// The model's name in the configuration.
+    pub model: String,
+    pub role: Role,
+    #[serde(flatten)]
+    pub usage: Usage,
+}
+
+/// Adds the usage of one call.
+pub fn add(list: &mut Vec<ModelUsage>, model: &str, role: Role, usage: Usage) {
+    match list.iter_mut().find(|entry| entry.model == model && entry.role == role) {
+        Some(entry) => entry.usage += usage,
+        None => list.push(ModelUsage {
+            model: model.to_owned(),
+            role,
+            usage,
+        }),
+    }
+}
+
+/// The prices of models, by their names in the configuration.
+#[derive(Debug, Clone, Default)]
+pub struct PriceList(pub BTreeMap<String, Prices>);
+
+impl PriceList {
+    /// Returns the cost in US dollars; `None` if no model has a price. A model without one costs
+    /// nothing.
+    pub fn cost<'a>(&self, usage: impl IntoIterator<Item = (&'a str, &'a Usage)>) -> Option<f64> {
+        let costs = usage
+            .into_iter()
+            .filter_map(|(model, usage)| Some(self.0.get(model)?.cost(usage)));
+        (!self.0.is_empty()).then(|| costs.sum())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::llm::config::model_config::OWN;
+
+    #[test]
+    fn each_model_costs_what_its_price_list_says() {
+        let prices = Prices {
+            input: 2.0,
+            output: 10.0,
+            cached: Some(0.5),
+        };
+        let list = PriceList([("cloud".to_owned(), prices)].into());
+        let usage = Usage {
+            input: 1_000_000,
+            output: 100_000,
+            cached: 400_000,
+        };
+        assert_eq!(list.cost([("cloud", &usage), (OWN, &usage)]), Some(1.2 + 0.2 + 1.0));
+        assert_eq!(list.cost([(OWN, &usage)]), Some(0.0));
+        assert_eq!(PriceList::default().cost([("cloud", &usage)]), None);
+    }
+
+    #[test]
+    fn the_usage_of_a_model_in_a_role_is_one_sum() {
+        let one = Usage {
+            input: 1,
+            output: 2,
+            cached: 0,
+        };
+        let mut list = Vec::new();
+        for (model, role) in [(OWN, Role::Planner), ("near", Role::Worker), (OWN, Role::Planner)] {
+            add(&mut list, model, role, one);
+        }
+        assert_eq!(list.len(), 2);
+        assert_eq!((list[0].usage.input, list[1].usage.output), (2, 2));
+    }
+}

@@ -1,0 +1,316 @@
+//! The section `llm` of the configuration.
+
+pub mod function_calling; // whether native tool calls are used
+pub mod role; // what a model is asked for
+pub mod model_config; // each model with all of its settings
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use secrecy::SecretString;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::conversation::Usage;
+use crate::llm::config::function_calling::FunctionCalling;
+use crate::llm::config::role::Role;
+
+/// Which model to use, and how.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// The provider, and the section below that configures it.
+    pub provider: ProviderName,
+    /// Native tool calls: `auto` asks the provider and falls back to JSON in the text.
+    pub function_calling: FunctionCalling,
+    /// Makes the server hold replies in JSON text to their schema.
+    pub constrained_replies: bool,
+    /// How long one reply may take.
+    pub timeout_seconds: u64,
+    /// Only models on this machine or in a private network are used, for everything.
+    pub local_only: bool,
+    /// Repositories with local models only: `owner/repo`, `owner/*`, `group/*` with all below it.
+    pub local_only_repositories: Vec<String>,
+    /// Label of items for which only local models are used.
+    pub local_only_label: Option<String>,
+    /// Hosts that count as local although their addresses are not private.
+    pub local_endpoints: Vec<String>,
+    pub ollama: Ollama,
+    pub lmstudio: LmStudio,
+    pub openai: OpenAi,
+    pub anthropic: Anthropic,
+    /// Further models, by names of your choice.
+    pub models: BTreeMap<String, NamedModel>,
+    /// Which of `models` has which role; the provider's section above has all others.
+    pub roles: Roles,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ProviderName {
+    Ollama,
+    Lmstudio,
+    Openai,
+    Anthropic,
+}
+
+/// Ollama, through its native API.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(default)]
+#[schemars(extend("additionalProperties" = false))]
+pub struct Ollama {
+    /// Address of the server.
+    pub endpoint: String,
+    /// Name of the model.
+    pub model: String,
+    /// Window in tokens, sent as `num_ctx`.
+    pub context_length: u64,
+    /// How long the model stays loaded after a call, e.g. `30m`.
+    pub keep_alive: String,
+    /// Requests that are made at once; further ones wait.
+    pub parallel_requests: usize,
+    #[serde(flatten)]
+    pub options: ModelOptions,
+}
+
+/// LM Studio; `/v1` is added to the address if missing.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(default)]
+#[schemars(extend("additionalProperties" = false))]
+pub struct LmStudio {
+    pub base_url: String,
+    pub model: String,
+    pub context_length: u64,
+    /// Requests that are made at once; further ones wait.
+    pub parallel_requests: usize,
+    #[serde(flatten)]
+    pub options: ModelOptions,
+}
+
+/// OpenAI or any server that speaks its chat completions protocol.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(default)]
+#[schemars(extend("additionalProperties" = false))]
+pub struct OpenAi {
+    pub base_url: String,
+    #[schemars(with = "Option<String>")]
+    pub api_key: Option<SecretString>,
+    pub model: String,
+    pub context_length: u64,
+    /// Longest reply in tokens; left to the server when empty.
+    pub max_tokens: Option<u64>,
+    /// Requests that are made at once; no limit when empty.
+    pub parallel_requests: Option<usize>,
+    #[serde(flatten)]
+    pub options: ModelOptions,
+}
+
+/// Anthropic's messages API.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(default)]
+#[schemars(extend("additionalProperties" = false))]
+pub struct Anthropic {
+    pub base_url: String,
+    #[schemars(with = "Option<String>")]
+    pub api_key: Option<SecretString>,
+    pub model: String,
+    pub context_length: u64,
+    pub max_tokens: u64,
+    /// Requests that are made at once; no limit when empty.
+    pub parallel_requests: Option<usize>,
+    #[serde(flatten)]
+    pub options: ModelOptions,
+}
+
+/// A model under a name. Keys that its provider does not have are left out.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[schemars(extend("additionalProperties" = false))]
+pub struct NamedModel {
+    pub provider: ProviderName,
+    /// Address of an Ollama server.
+    pub endpoint: Option<String>,
+    /// Address of any other server.
+    pub base_url: Option<String>,
+    #[schemars(with = "Option<String>")]
+    pub api_key: Option<SecretString>,
+    /// Name of the model, as the server knows it.
+    pub model: String,
+    /// Window in tokens; the default of the provider's section when empty.
+    pub context_length: Option<u64>,
+    /// Longest reply in tokens, for `openai` and `anthropic`.
+    pub max_tokens: Option<u64>,
+    /// How long the model stays loaded after a call, for `ollama`.
+    pub keep_alive: Option<String>,
+    /// Requests that are made at once; further ones wait.
+    pub parallel_requests: Option<usize>,
+    #[serde(flatten)]
+    pub options: ModelOptions,
+}
+
+/// Settings that every model may have.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct ModelOptions {
+    /// How long one reply may take; `llm.timeout_seconds` when empty.
+    pub timeout_seconds: Option<u64>,
+    /// Randomness of the replies; the server's own when empty.
+    pub temperature: Option<f64>,
+    /// Makes a server that can do so give the same reply to the same request.
+    pub seed: Option<u64>,
+    /// How much a reasoning model thinks, in the provider's own words, such as `low`.
+    pub reasoning_effort: Option<String>,
+    /// Headers of each request, such as those that a gateway wants.
+    #[schemars(with = "BTreeMap<String, String>")]
+    pub headers: BTreeMap<String, SecretString>,
+    /// Further fields of each request for a reply; they replace those of the program.
+    pub extra_body: Map<String, Value>,
+    /// Name of a model that is asked while this one cannot be reached or has reached its limit.
+    pub fallback: Option<String>,
+    /// For the cost of its replies.
+    pub prices: Option<Prices>,
+}
+
+/// US dollars for a million tokens.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Prices {
+    pub input: f64,
+    pub output: f64,
+    /// Price of input tokens from the provider's cache; `input` when left out.
+    #[serde(default)]
+    pub cached: Option<f64>,
+}
+
+/// The name of the model that has each role.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Roles {
+    /// Reads the repository and plans.
+    pub planner: Option<String>,
+    /// Does the work.
+    pub worker: Option<String>,
+    /// Reviews plans and results.
+    pub reviewer: Option<String>,
+    /// Sums a long conversation up.
+    pub summarizer: Option<String>,
+    /// Talks with people.
+    pub chat: Option<String>,
+    /// Decides what a message is about.
+    pub classifier: Option<String>,
+    /// Takes every role's place in confidential work.
+    pub local_only: Option<String>,
+}
+
+impl ProviderName {
+    /// Returns the provider's name as it is written in the configuration.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Ollama => "ollama",
+            Self::Lmstudio => "lmstudio",
+            Self::Openai => "openai",
+            Self::Anthropic => "anthropic",
+        }
+    }
+}
+
+impl Roles {
+    /// Returns the model that is named for `role`.
+    pub fn named(&self, role: Role) -> Option<&str> {
+        let name = match role {
+            Role::Planner => &self.planner,
+            Role::Worker => &self.worker,
+            Role::Reviewer => &self.reviewer,
+            Role::Summarizer => &self.summarizer,
+            Role::Chat => &self.chat,
+            Role::Classifier => &self.classifier,
+            Role::LocalOnly => &self.local_only,
+        };
+        name.as_deref()
+    }
+}
+
+impl Prices {
+    /// Returns the cost of `usage` in US dollars.
+    pub fn cost(&self, usage: &Usage) -> f64 {
+        let fresh = usage.input.saturating_sub(usage.cached);
+        #[expect(clippy::cast_precision_loss, reason = "token counts are far below 2^52")]
+        let millions = |tokens: u64| tokens as f64 / 1_000_000.0;
+        millions(fresh) * self.input
+            + millions(usage.cached) * self.cached.unwrap_or(self.input)
+            + millions(usage.output) * self.output
+    }
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            provider: ProviderName::Ollama,
+            function_calling: FunctionCalling::Auto,
+            constrained_replies: false,
+            timeout_seconds: 600,
+            local_only: false,
+            local_only_repositories: Vec::new(),
+            local_only_label: None,
+            local_endpoints: Vec::new(),
+            ollama: Ollama::default(),
+            lmstudio: LmStudio::default(),
+            openai: OpenAi::default(),
+            anthropic: Anthropic::default(),
+            models: BTreeMap::new(),
+            roles: Roles::default(),
+        }
+    }
+}
+
+impl Default for Ollama {
+    fn default() -> Self {
+        Self {
+            endpoint: "http://127.0.0.1:11434".to_owned(),
+            model: "qwen3-coder:30b".to_owned(),
+            context_length: 32_768,
+            keep_alive: "30m".to_owned(),
+            parallel_requests: 1,
+            options: ModelOptions::default(),
+        }
+    }
+}
+
+impl Default for LmStudio {
+    fn default() -> Self {
+        Self {
+            base_url: "http://127.0.0.1:1234/v1".to_owned(),
+            model: "qwen/qwen3-coder-30b".to_owned(),
+            context_length: 32_768,
+            parallel_requests: 1,
+            options: ModelOptions::default(),
+        }
+    }
+}
+
+impl Default for OpenAi {
+    fn default() -> Self {
+        Self {
+            base_url: "https://api.openai.com/v1".to_owned(),
+            api_key: None,
+            model: "gpt-5-mini".to_owned(),
+            context_length: 128_000,
+            max_tokens: None,
+            parallel_requests: None,
+            options: ModelOptions::default(),
+        }
+    }
+}
+
+impl Default for Anthropic {
+    fn default() -> Self {
+        Self {
+            base_url: "https://api.anthropic.com".to_owned(),
+            api_key: None,
+            model: "claude-sonnet-4-5".to_owned(),
+            context_length: 200_000,
+            max_tokens: 8_192,
+            parallel_requests: None,
+            options: ModelOptions::default(),
+        }
+    }
+}
