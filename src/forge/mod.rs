@@ -34,7 +34,7 @@ use item::change::OpenChange;
 use item::checks::Checks;
 pub use item::{
     Change, ChangeHead, Comment, CommentId, CommentKey, CommentKind, Discretion, Edit, EditedPart, GitCredentials,
-    Item, ItemEvent, NewChange, Place, Post, Reaction, Search, TriggeredItem,
+    Item, ItemEvent, NewChange, Place, Post, PushRight, Reaction, Search, TriggeredItem,
 };
 
 /// Where tasks come from, and where people are told of them: items, comments and labels.

@@ -60,6 +60,17 @@ xyzzy: 1
 }
 
 #[test]
+fn the_trigger_does_not_share_its_scope_with_the_label_that_takes_its_place() {
+    let gitlab = |processing: &str| {
+        let labels = format!("labels: {{trigger: 'agent::wanted', processing: '{processing}'}}");
+        let text = format!("task_sources: [gitlab]\ngitlab: {{token: x, projects: [a/b], {labels}}}\n");
+        Given::file(&text)
+    };
+    insta::assert_snapshot!(gitlab("agent::at work").faults(), @"config.yaml:2:78: gitlab.labels.processing: is in the scope `agent::` as the trigger is: GitLab would take the trigger off before the run is stored; give one of them another scope");
+    assert!(gitlab("work::begun").load().is_ok());
+}
+
+#[test]
 fn text_that_is_no_yaml_or_no_mapping_is_told_with_its_place() {
     let faults = |text| Given::file(text).faults();
     insta::assert_snapshot!(faults("consumers: 1\nconsumers: 2\n"), @"config.yaml:2:1: is not readable YAML: the key 'consumers' is given twice; leave one of them out");

@@ -59,6 +59,7 @@ mod policy;
 mod processes;
 mod progress;
 mod proxies;
+mod real_forges;
 mod reading;
 mod remarks;
 mod requests;

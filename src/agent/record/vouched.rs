@@ -59,7 +59,7 @@ fn words(item: &Item) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::forge::{ChangeHead, Discretion, ItemEvent};
+    use crate::forge::{ChangeHead, Discretion, ItemEvent, PushRight};
     use chrono::TimeDelta;
 
     fn at(minute: i64) -> DateTime<Utc> {
@@ -88,7 +88,7 @@ mod tests {
                 head_clone_url: String::new(),
                 head_repository: None,
                 is_fork: true,
-                may_push: true,
+                push: PushRight::Given,
             }),
             discretion: Discretion::NotNeeded,
         }

@@ -9,7 +9,7 @@ use crate::agent::reporter::Reporter;
 use crate::agent::reporter::destination::ReportTarget;
 use crate::agent::run::Run;
 use crate::agent::workspace::confidentiality;
-use crate::forge::Item;
+use crate::forge::{Item, PushRight};
 use crate::repository::RepositoryError;
 use crate::repository::git::address::{Login, Remote};
 use crate::repository::mirror::Mirror;
@@ -337,10 +337,22 @@ fn moved(branch: &str, is_there: bool) -> Interruption {
 /// Refuses a change whose branch the program may not push to, before any fetch or model call.
 pub(crate) fn may_be_pushed(item: &Item) -> Result<(), Interruption> {
     match &item.change {
-        Some(change) if !change.may_push => Err(Interruption::refused_by_policy(format!(
-            "the branch `{}` of {} may not be pushed to by this program; let its owner allow edits by maintainers, or open the change from a branch of this repository",
-            change.head_branch, change.head_clone_url
-        ))),
-        Some(_) | None => Ok(()),
+        Some(change) => {
+            let remedy = match change.push {
+                PushRight::Given => return Ok(()),
+                PushRight::NotGiven => "let its owner allow edits by maintainers",
+                PushRight::ForMergers => {
+                    "let the bot's account merge into the target branch, as only those may push who can"
+                }
+                PushRight::OutOfReach => {
+                    "an App or a fine-grained token reaches no fork of another owner, so use a classic token of an account with the role Write"
+                }
+            };
+            Err(Interruption::refused_by_policy(format!(
+                "the branch `{}` of {} may not be pushed to by this program; {remedy}, or open the change from a branch of this repository",
+                change.head_branch, change.head_clone_url
+            )))
+        }
+        None => Ok(()),
     }
 }

@@ -175,6 +175,21 @@ fn check_gitlab(key: &str, gitlab: &gitlab::Config, faults: &mut Faults) {
     }
     check_allowed_users(key, &gitlab.allowed_users, faults);
     check_labels(&at("labels"), &gitlab.labels, faults);
+    let labels = &gitlab.labels;
+    if let Some(scope) = scope(&labels.trigger)
+        && scope == self::scope(&labels.processing).unwrap_or_default()
+    {
+        let reason = format!(
+            "is in the scope `{scope}::` as the trigger is: GitLab would take the trigger off before the run is stored; give \
+             one of them another scope"
+        );
+        faults.at(&at("labels.processing"), reason);
+    }
+}
+
+/// Returns the scope of a GitLab label such as `agent::wanted`. An item carries one label of each.
+fn scope(label: &str) -> Option<&str> {
+    label.rsplit_once("::").map(|(scope, _)| scope)
 }
 
 fn check_allowed_users(section: &str, entries: &[String], faults: &mut Faults) {

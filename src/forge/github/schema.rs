@@ -150,7 +150,16 @@ pub(crate) struct GraphAnswer {
 }
 
 #[derive(Deserialize)]
+pub(crate) struct GraphErrors {
+    #[serde(default)]
+    pub(crate) errors: Vec<GraphError>,
+}
+
+#[derive(Deserialize)]
 pub(crate) struct GraphError {
+    /// `RATE_LIMITED`, ...
+    #[serde(rename = "type")]
+    pub(crate) kind: Option<String>,
     pub(crate) message: String,
 }
 

@@ -56,6 +56,17 @@ pub(crate) struct Item {
     pub(crate) allow_collaboration: Option<bool>,
     /// The older name of the same.
     pub(crate) allow_maintainer_to_push: Option<bool>,
+    /// What the token's user may do with it. Not told in lists.
+    pub(crate) user: Option<Viewer>,
+    /// The newest pipeline of the commit at its head, or of that commit merged into the target
+    /// branch. Not told in lists.
+    pub(crate) head_pipeline: Option<Pipeline>,
+}
+
+/// The token's user, as somebody who looks at a merge request.
+#[derive(Deserialize)]
+pub(crate) struct Viewer {
+    pub(crate) can_merge: Option<bool>,
 }
 
 #[derive(Deserialize)]

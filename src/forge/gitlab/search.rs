@@ -9,13 +9,15 @@ use gitlab::api::common::SortOrder;
 use gitlab::api::groups::issues::{IssueScope, IssueState, Issues as GroupIssues};
 use gitlab::api::projects::issues::Issues;
 use gitlab::api::projects::merge_requests::{MergeRequestScope, MergeRequestState, MergeRequests};
+use http::StatusCode;
 
 use crate::forge::TriggeredItem;
 use crate::forge::gitlab::http::endpoints::GroupMergeRequests;
 use crate::forge::gitlab::{Api, schema};
 use crate::forge::http::failure::Failure;
 use crate::forge::item::address::ItemAddress;
-use crate::forge::platform::SearchApi;
+use crate::forge::platform::{ExamineApi, SearchApi};
+use crate::forge::settings::allowed_users::Entry;
 use crate::forge::settings::source::Source;
 use crate::task::id::ItemKind;
 
@@ -48,21 +50,7 @@ impl SearchApi for Api {
                 }
                 Ok(found)
             }
-            Source::All(group) => {
-                let mut issues = GroupIssues::builder();
-                let issues = issues
-                    .group(group)
-                    .label(trigger)
-                    .state(IssueState::Opened)
-                    .scope(IssueScope::All);
-                let issues = self
-                    .client
-                    .list(issues.non_archived(true).sort(SortOrder::Ascending).build())
-                    .await?;
-                let requests = GroupMergeRequests { group, label: trigger };
-                let requests = self.client.list(Ok::<_, std::convert::Infallible>(requests)).await?;
-                Ok(self.collected(issues, requests, None))
-            }
+            Source::All(group) => self.search_group(group, trigger).await,
         }
     }
 
@@ -72,6 +60,36 @@ impl SearchApi for Api {
 }
 
 impl Api {
+    async fn search_group(&self, group: &str, trigger: &str) -> Result<Vec<TriggeredItem>, Failure> {
+        let mut issues = GroupIssues::builder();
+        let issues = issues
+            .group(group)
+            .label(trigger)
+            .state(IssueState::Opened)
+            .scope(IssueScope::All);
+        let issues = issues.non_archived(true).sort(SortOrder::Ascending).build();
+        let issues = match self.client.list(issues).await {
+            Err(failure) if failure.is_missing() && self.is_user(group).await => {
+                return Err(Failure::Unprepared {
+                    status: StatusCode::NOT_FOUND,
+                    remedy: format!(
+                        "{group} is a user and no group, and GitLab lists no items of all of a user's projects: name the \
+                         projects one by one in gitlab.projects"
+                    ),
+                });
+            }
+            issues => issues?,
+        };
+        let requests = GroupMergeRequests { group, label: trigger };
+        let requests = self.client.list(Ok::<_, std::convert::Infallible>(requests)).await?;
+        Ok(self.collected(issues, requests, None))
+    }
+
+    async fn is_user(&self, name: &str) -> bool {
+        let entry = Entry::Login(name.to_lowercase());
+        matches!(self.account(&entry).await, Ok(Some(_)))
+    }
+
     fn collected(
         &self,
         issues: Vec<schema::Item>,

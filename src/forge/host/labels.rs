@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use crate::forge::Item;
 use crate::forge::host::Host;
 use crate::forge::http::failure::Failure;
 use crate::forge::item::address::ItemAddress;
@@ -24,6 +25,19 @@ impl<P: Platform> Host<P> {
             self.known_labels.learn(at.repository, names);
         }
         self.platform.put_label(at, label).await
+    }
+
+    /// Spells the program's labels on an item as the configuration does. GitHub keeps the spelling
+    /// that a repository's label was made with, and takes any other for the same.
+    pub(super) fn with_own_labels(&self, mut item: Item) -> Item {
+        let own = self.platform.settings().labels.all();
+        for label in &mut item.labels {
+            let key = P::label_key(label);
+            if let Some(same) = own.iter().find(|own| P::label_key(own) == key) {
+                (*same).clone_into(label);
+            }
+        }
+        item
     }
 
     /// Returns the labels that items of the repository can carry, in the form in which the platform

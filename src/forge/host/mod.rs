@@ -106,7 +106,7 @@ impl<P: Platform> TaskSource for Host<P> {
 
     async fn item(&self, task: &TaskId) -> Result<Item, ForgeError> {
         let at = self.address(task)?;
-        let read = self.platform.read_item(at).await;
+        let read = self.platform.read_item(at).await.map(|item| self.with_own_labels(item));
         self.or_explain(read, at, &format!("reading {at}"), Right::ReadIssues)
             .await
     }

@@ -168,10 +168,7 @@ fn judge(answer: Answer) -> Result<Answer, (Failure, Duration)> {
     let now = Utc::now();
     let wait = asked_wait(&answer, now);
     if is_limit(&answer) {
-        // No real limit lasts longer than a day; a wild number would not even fit into a date.
-        let rest = TimeDelta::from_std(wait.unwrap_or(LONGEST_WAIT)).unwrap_or(TimeDelta::days(1));
-        let until = now + rest.min(TimeDelta::days(1));
-        return Err((Failure::Limited { until }, wait.unwrap_or_default()));
+        return Err((limited(&answer), wait.unwrap_or_default()));
     }
     if answer.status.is_server_error() || answer.status == StatusCode::REQUEST_TIMEOUT {
         let said = one_line(&String::from_utf8_lossy(&answer.body));
@@ -179,6 +176,16 @@ fn judge(answer: Answer) -> Result<Answer, (Failure, Duration)> {
         return Err((Failure::Down { reason }, wait.unwrap_or_default()));
     }
     Ok(answer)
+}
+
+/// Returns the failure of a request that was refused because of a limit.
+pub(crate) fn limited(answer: &Answer) -> Failure {
+    let now = Utc::now();
+    // No real limit lasts longer than a day; a wild number would not even fit into a date.
+    let rest = TimeDelta::from_std(asked_wait(answer, now).unwrap_or(LONGEST_WAIT)).unwrap_or(TimeDelta::days(1));
+    Failure::Limited {
+        until: now + rest.min(TimeDelta::days(1)),
+    }
 }
 
 /// GitHub limits with 429 and with 403, and a 403 is a limit only by its headers or its words.

@@ -18,9 +18,21 @@ pub struct ChangeHead {
     /// The full name of that repository; `None` where it was deleted or is hidden.
     pub head_repository: Option<String>,
     pub is_fork: bool,
-    /// Whether the bot may push to the head branch: always in the same repository, in a fork only
-    /// where its owner allows it.
-    pub may_push: bool,
+    /// Whether the bot may push to the head branch.
+    pub push: PushRight,
+}
+
+/// Whether the bot may push to the branch that a change leads from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PushRight {
+    /// In the same repository, and in a fork whose owner allows it.
+    Given,
+    /// The fork's owner does not allow it, or the fork is gone.
+    NotGiven,
+    /// The fork's owner allows it to those who may merge, of whom the bot is none.
+    ForMergers,
+    /// A token of this kind reaches no repository of another owner.
+    OutOfReach,
 }
 
 impl ChangeHead {

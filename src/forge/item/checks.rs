@@ -34,6 +34,18 @@ pub struct FailedCheck {
     pub log: Option<String>,
 }
 
+/// Recognises a check that only people can make pass: a signature, a licence agreement or a review
+/// that is missing. No commit mends it.
+pub(crate) fn is_for_people(name: &str) -> bool {
+    let name = name.to_lowercase();
+    let has = |wanted: &[&str]| {
+        let mut words = name.split(|character: char| !character.is_alphanumeric());
+        words.any(|word| wanted.contains(&word))
+    };
+    has(&["dco", "cla", "easycla"])
+        || (has(&["review", "reviews", "approval", "approvals"]) && has(&["needs", "required", "awaiting", "pending"]))
+}
+
 /// Returns the end of a log as text: whole lines, without the signs that color a terminal.
 pub(crate) fn tail(log: &[u8]) -> String {
     let start = log.len().saturating_sub(LONGEST_LOG);
@@ -92,6 +104,28 @@ pub(crate) fn log_or_name(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn checks_that_only_people_can_settle_are_told_from_others() {
+        let for_people = [
+            "DCO",
+            "license/cla",
+            "EasyCLA",
+            "cla/google",
+            "Needs Review",
+            "approvals-required",
+        ];
+        assert!(for_people.iter().all(|name| is_for_people(name)));
+        let others = [
+            "test",
+            "review-app",
+            "code review",
+            "clang-tidy",
+            "declare",
+            "ci/required",
+        ];
+        assert!(!others.iter().any(|name| is_for_people(name)));
+    }
 
     #[test]
     fn a_log_is_told_by_its_end_in_plain_text() {

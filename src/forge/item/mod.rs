@@ -14,7 +14,7 @@ use secrecy::SecretString;
 
 use super::ForgeError;
 use crate::task::id::TaskId;
-pub use change::{Change, ChangeHead, NewChange};
+pub use change::{Change, ChangeHead, NewChange, PushRight};
 pub use comment::{Comment, CommentId, Place, Post, Reaction};
 pub use comment_key::{CommentKey, CommentKind};
 pub use event::{Edit, EditedPart, ItemEvent};

@@ -24,7 +24,12 @@ pub fn no_content<P>() -> Result<Response, P> {
 
 /// Answers with one page of a list, links to the others in its header.
 pub fn linked(query: &Query, base: &str, page: &Page) -> Response {
-    let mut answer = Json(&page.items).into_response();
+    linked_body(query, base, page, Json(&page.items))
+}
+
+/// Answers with something that holds one page of a list.
+pub fn linked_body(query: &Query, base: &str, page: &Page, body: impl IntoResponse) -> Response {
+    let mut answer = body.into_response();
     if let Some(links) = query.links(base, page) {
         answer
             .headers_mut()

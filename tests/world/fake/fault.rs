@@ -41,6 +41,8 @@ pub enum Fault {
     Redirects(&'static str),
     /// Does the work, and says that the next page is at this address, the path behind it.
     Continues(&'static str),
+    /// Does the work, and adds this header to the answer.
+    Adds(&'static str, &'static str),
     /// Answers with as much as the other side takes.
     Floods,
 }

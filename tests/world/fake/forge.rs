@@ -172,6 +172,11 @@ pub async fn front_door<S: Host>(
             answer.headers_mut().insert(header::LINK, link);
             Some(answer)
         }
+        Some(Fault::Adds(name, value)) => {
+            let mut answer = next.run(request).await;
+            answer.headers_mut().insert(name, HeaderValue::from_static(value));
+            Some(answer)
+        }
         Some(Fault::Floods) => Some(fault::flood()),
     };
     let status = answer.as_ref().map(|answer| answer.status().as_u16());

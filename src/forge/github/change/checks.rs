@@ -10,7 +10,7 @@ use crate::forge::github::http::path;
 use crate::forge::github::{Api, schema};
 use crate::forge::http::failure::Failure;
 use crate::forge::item::address::ItemAddress;
-use crate::forge::item::checks::{Checks, FailedCheck, MOST_FAILED, if_readable, log_or_name, tail};
+use crate::forge::item::checks::{Checks, FailedCheck, MOST_FAILED, if_readable, is_for_people, log_or_name, tail};
 
 impl Api {
     pub(crate) async fn checks_of(
@@ -21,16 +21,14 @@ impl Api {
     ) -> Result<Checks, Failure> {
         let scope = TokenScope::Repository(address.repository);
         let on_commit = |part: &str| path(address.repository, &format!("/commits/{commit}/{part}?per_page=100"));
-        let runs = self
-            .client
-            .get::<schema::CheckRuns>(scope, &on_commit("check-runs"))
-            .await;
-        let runs = if_readable(runs)?.map_or_else(Vec::new, |found| found.check_runs);
-        let statuses = self
-            .client
-            .get::<schema::CombinedStatus>(scope, &on_commit("status"))
-            .await;
-        let statuses = if_readable(statuses)?.map_or_else(Vec::new, |found| found.statuses);
+        let runs = |page: schema::CheckRuns| page.check_runs;
+        let runs = self.client.pages(scope, &on_commit("check-runs"), runs).await;
+        let mut runs = if_readable(runs)?.unwrap_or_default();
+        let statuses = |page: schema::CombinedStatus| page.statuses;
+        let statuses = self.client.pages(scope, &on_commit("status"), statuses).await;
+        let mut statuses = if_readable(statuses)?.unwrap_or_default();
+        runs.retain(|run| !is_for_people(&run.name));
+        statuses.retain(|status| !is_for_people(&status.context));
         if runs.is_empty() && statuses.is_empty() {
             return Ok(Checks::None);
         }

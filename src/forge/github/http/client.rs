@@ -29,14 +29,13 @@ use serde_json::Value;
 use url::Url;
 
 use crate::forge::ForgeError;
+use crate::forge::github::Config;
 use crate::forge::github::http::app_tokens::{Token, TokenScope, Tokens, until_known};
 use crate::forge::github::http::connection::{base, http_client, no_answer, octocrab, unusable};
 use crate::forge::github::http::redirect::{self, Target};
-use crate::forge::github::http::response::{next_page, read, succeeded};
-use crate::forge::github::{Config, schema};
+use crate::forge::github::http::response::{graph_limit, is_partial, read, succeeded};
 use crate::forge::http::clone_address::require_encrypted;
 use crate::forge::http::failure::{Failure, causes};
-use crate::forge::http::list_limit::ListLimit;
 use crate::forge::http::retry::{ATTEMPT_TIMEOUT, Answer, LONGEST_ANSWER, Repeat, send};
 use crate::forge::http::validators::Validators;
 
@@ -101,8 +100,16 @@ impl Client {
         &self.validators
     }
 
-    /// Returns the secret that `scope` are proved by, for git, and whether it was made a moment
-    /// ago.
+    /// Returns true if the token may push to repositories of other owners, where these allow it.
+    /// Tokens of an App reach what the App is installed on, and fine-grained ones a single owner's
+    /// repositories.
+    pub(crate) fn reaches_other_owners(&self) -> bool {
+        const NARROW: [&str; 3] = ["github_pat_", "ghs_", "ghu_"];
+        let is_wide = |token: &SecretString| !NARROW.iter().any(|start| token.expose_secret().starts_with(start));
+        self.token.as_ref().is_some_and(is_wide)
+    }
+
+    /// Returns the secret that proves `scope`, for git, and whether it was made a moment ago.
     pub(crate) async fn secret(&self, scope: TokenScope<'_>) -> Result<(SecretString, bool), Failure> {
         if let Some(token) = &self.token {
             return Ok((token.clone(), false));
@@ -114,44 +121,6 @@ impl Client {
     /// Fetches one thing.
     pub(crate) async fn get<T: DeserializeOwned>(&self, scope: TokenScope<'_>, path: &str) -> Result<T, Failure> {
         read(&self.fetch(scope, path).await?)
-    }
-
-    /// Fetches all pages of a list.
-    pub(crate) async fn list<T: DeserializeOwned>(&self, scope: TokenScope<'_>, path: &str) -> Result<Vec<T>, Failure> {
-        self.pages(scope, path, |page: Vec<T>| page).await
-    }
-
-    /// Fetches all pages of a search.
-    pub(crate) async fn search<T: DeserializeOwned>(
-        &self,
-        scope: TokenScope<'_>,
-        path: &str,
-    ) -> Result<Vec<T>, Failure> {
-        self.pages(scope, path, |page: schema::Found<T>| {
-            if page.incomplete_results {
-                tracing::warn!("GitHub's search ran out of time and left out items; the next search will find them");
-            }
-            page.items
-        })
-        .await
-    }
-
-    async fn pages<P: DeserializeOwned, T>(
-        &self,
-        scope: TokenScope<'_>,
-        path: &str,
-        items: impl Fn(P) -> Vec<T>,
-    ) -> Result<Vec<T>, Failure> {
-        let mut all = Vec::new();
-        let mut listing = ListLimit::default();
-        let mut next = Some(path.to_owned());
-        while let Some(path) = next {
-            let answer = self.fetch(scope, &path).await?;
-            listing.add(&answer)?;
-            all.extend(items(read(&answer)?));
-            next = next_page(&answer);
-        }
-        Ok(all)
     }
 
     /// Sends a write and reads what it made.
@@ -205,7 +174,11 @@ impl Client {
             .order_through(&bearer, Method::POST, "/graphql", Some(question), Repeat::Always)
             .await;
         self.doubt(scope, &answer);
-        read(&answer?)
+        let answer = answer?;
+        match graph_limit(&answer) {
+            Some(limit) => Err(limit),
+            None => read(&answer),
+        }
     }
 
     /// Fetches a page, or has GitHub confirm the one that is known.
@@ -283,10 +256,14 @@ impl Client {
         if let Some(known) = known
             && answer.status == StatusCode::NOT_MODIFIED
         {
-            return Ok(known.answer);
+            // The status says that its headers may be older than the list.
+            let status = answer.status;
+            return Ok(Answer { status, ..known.answer });
         }
         let answer = succeeded(answer)?;
-        self.validators.keep(path, &answer);
+        if !is_partial(&answer) {
+            self.validators.keep(path, &answer);
+        }
         Ok(answer)
     }
 

@@ -6,6 +6,7 @@ pub(super) mod app_tokens;
 mod connection;
 mod redirect;
 mod client;
+mod lists;
 pub(super) mod app;
 
 pub(super) use app_tokens::TokenScope;

@@ -1,18 +1,31 @@
 //! Reading GitHub's answers: what was asked for, GitHub's words of refusal, and the link to the
 //! next page.
 
+use http::StatusCode;
 use http::header::{LINK, LOCATION};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::forge::github::schema;
 use crate::forge::http::failure::{Failure, one_line};
-use crate::forge::http::retry::Answer;
+use crate::forge::http::retry::{Answer, limited};
+
+/// The header in which GitHub tells that an organisation demands single sign-on: `required` with an
+/// address, or `partial-results` with the numbers of the organisations that were left out.
+const SSO: &str = "x-github-sso";
+const AUTHORISE: &str =
+    "authorise the token for the organisation's single sign-on (in the token's settings, 'Configure SSO')";
 
 /// Makes a failure of a refusal, with GitHub's own words.
 pub(crate) fn succeeded(answer: Answer) -> Result<Answer, Failure> {
     if answer.status.is_success() {
         return Ok(answer);
+    }
+    if sso(&answer).is_some_and(|told| told.starts_with("required")) {
+        return Err(Failure::Unprepared {
+            status: answer.status,
+            remedy: format!("it says \"{}\": {AUTHORISE}", message(&answer)),
+        });
     }
     if answer.status.is_redirection() && answer.headers.contains_key(LOCATION) {
         return Err(Failure::unreadable(
@@ -49,6 +62,30 @@ fn message(answer: &Answer) -> String {
     one_line(&words.join("; "))
 }
 
+/// Tells whether a list lacks what an organisation with single sign-on hides from the token.
+pub(crate) fn is_partial(answer: &Answer) -> bool {
+    sso(answer).is_some_and(|told| told.starts_with("partial-results"))
+}
+
+/// Returns the failure to list what single sign-on hides.
+pub(crate) fn partial() -> Failure {
+    Failure::Unprepared {
+        status: StatusCode::FORBIDDEN,
+        remedy: format!("it leaves out what an organisation hides from the token: {AUTHORISE}"),
+    }
+}
+
+fn sso(answer: &Answer) -> Option<&str> {
+    answer.headers.get(SSO)?.to_str().ok()
+}
+
+/// Returns the limit that an answer of the GraphQL API tells of, which has the status 200.
+pub(crate) fn graph_limit(answer: &Answer) -> Option<Failure> {
+    let told: schema::GraphErrors = serde_json::from_slice(&answer.body).ok()?;
+    let is_limit = |error: &schema::GraphError| error.kind.as_deref() == Some("RATE_LIMITED");
+    told.errors.iter().any(is_limit).then(|| limited(answer))
+}
+
 /// Reads JSON; an error names the field.
 pub(crate) fn read<T: DeserializeOwned>(answer: &Answer) -> Result<T, Failure> {
     let mut json = serde_json::Deserializer::from_slice(&answer.body);
@@ -73,11 +110,21 @@ pub(crate) fn next_page(answer: &Answer) -> Option<String> {
     next.path_and_query().map(ToString::to_string)
 }
 
+/// Returns the path of the page after the one at `path`.
+pub(crate) fn page_after(path: &str) -> String {
+    let (place, query) = path.split_once('?').unwrap_or((path, ""));
+    let number = |part: &str| part.strip_prefix("page=")?.parse::<u32>().ok();
+    let present = query.split('&').find_map(number).unwrap_or(1);
+    let others = query.split('&').filter(|part| !part.starts_with("page="));
+    let others: String = others.map(|part| format!("{part}&")).collect();
+    format!("{place}?{others}page={}", present.saturating_add(1))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use bytes::Bytes;
-    use http::{HeaderMap, HeaderValue, StatusCode};
+    use http::{HeaderMap, HeaderValue};
 
     fn answer(link: &'static str, body: &'static str) -> Answer {
         Answer {
@@ -92,6 +139,30 @@ mod tests {
         let links = "<https://other/api/v3/x?page=1>; rel=\"prev\", <https://other/api/v3/x?page=3&a=b>; rel=\"next\"";
         assert_eq!(next_page(&answer(links, "")).as_deref(), Some("/api/v3/x?page=3&a=b"));
         assert_eq!(next_page(&answer("<https://other/x?page=1>; rel=\"last\"", "")), None);
+    }
+
+    #[test]
+    fn the_page_after_a_page_has_the_same_terms() {
+        assert_eq!(page_after("/x?a=b&per_page=100"), "/x?a=b&per_page=100&page=2");
+        assert_eq!(page_after("/x?page=2&per_page=100"), "/x?per_page=100&page=3");
+    }
+
+    #[test]
+    fn a_refusal_for_single_sign_on_says_where_the_token_is_authorised() {
+        let mut refused = answer(
+            "",
+            r#"{"message":"Resource protected by organization SAML enforcement."}"#,
+        );
+        refused.status = StatusCode::FORBIDDEN;
+        let required = HeaderValue::from_static("required; url=https://github.com/orgs/acme/sso");
+        refused.headers.insert(SSO, required);
+        let Err(Failure::Unprepared { remedy, .. }) = succeeded(refused) else {
+            panic!("it is something that the operator has to do");
+        };
+        assert!(
+            remedy.contains("SAML enforcement") && remedy.contains("Configure SSO"),
+            "{remedy}"
+        );
     }
 
     #[test]

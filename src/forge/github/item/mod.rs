@@ -16,7 +16,7 @@ use crate::forge::github::{Api, Kind, schema};
 use crate::forge::http::failure::Failure;
 use crate::forge::item::address::ItemAddress;
 use crate::forge::platform::ItemApi;
-use crate::forge::{ChangeHead, Discretion, Item};
+use crate::forge::{ChangeHead, Discretion, Item, PushRight};
 
 #[async_trait]
 impl ItemApi for Api {
@@ -31,11 +31,12 @@ impl ItemApi for Api {
             let pull: schema::Pull = self.client.get(TokenScope::Repository(address.repository), &at).await?;
             let base = pull.base.repo.as_ref();
             let base = base.ok_or_else(|| Failure::unreadable("the pull request has no base repository"))?;
+            let reaches_others = self.client.reaches_other_owners();
             // Where there is something to merge there are commits.
             (
                 base.clone_url.clone(),
                 base.default_branch.clone(),
-                Some(change_head(&pull, base)),
+                Some(change_head(&pull, base, reaches_others)),
             )
         } else {
             let repository = self.repository(address.repository).await?;
@@ -152,7 +153,7 @@ impl Api {
     }
 }
 
-fn change_head(pull: &schema::Pull, base: &schema::Repository) -> ChangeHead {
+fn change_head(pull: &schema::Pull, base: &schema::Repository, reaches_others: bool) -> ChangeHead {
     let head = pull.head.repo.as_ref();
     let is_fork = head.is_none_or(|head| !head.full_name.eq_ignore_ascii_case(&base.full_name));
     ChangeHead {
@@ -163,6 +164,20 @@ fn change_head(pull: &schema::Pull, base: &schema::Repository) -> ChangeHead {
         // Of a deleted fork only the base repository still has the commits.
         head_clone_url: head.unwrap_or(base).clone_url.clone(),
         is_fork,
-        may_push: head.is_some() && (!is_fork || pull.maintainer_can_modify == Some(true)),
+        push: match head {
+            Some(_) if !is_fork => PushRight::Given,
+            Some(head) if pull.maintainer_can_modify == Some(true) => {
+                if reaches_others || owner(head).eq_ignore_ascii_case(owner(base)) {
+                    PushRight::Given
+                } else {
+                    PushRight::OutOfReach
+                }
+            }
+            Some(_) | None => PushRight::NotGiven,
+        },
     }
+}
+
+fn owner(repository: &schema::Repository) -> &str {
+    repository.full_name.split('/').next().unwrap_or_default()
 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{TOKEN, comment, config, github, issue, pull, refused, repository, task, unknown};
 use crate::forge::github;
 use crate::forge::test_server::{Reply, Server};
-use crate::forge::{Comment, Diagnostics, Discretion, ForgeError, Item, TaskSource};
+use crate::forge::{Comment, Diagnostics, Discretion, ForgeError, Item, PushRight, TaskSource};
 
 #[tokio::test]
 async fn an_item_is_read_anew_and_its_repository_once() {
@@ -24,7 +24,7 @@ async fn an_item_is_read_anew_and_its_repository_once() {
         body: String::new(),
         author: "ann".to_owned(),
         author_id: None,
-        labels: vec!["Coding Agent".to_owned()],
+        labels: vec!["coding agent".to_owned()],
         assignees: vec!["bot".to_owned()],
         is_open: true,
         is_merged: false,
@@ -75,7 +75,7 @@ async fn the_head_of_a_pull_request_tells_whether_it_may_be_pushed_to() {
         })
         .await;
         let change = github(&server).await.item(&task()).await.unwrap().change.unwrap();
-        seen.push((change.head_clone_url, change.is_fork, change.may_push));
+        seen.push((change.head_clone_url, change.is_fork, change.push == PushRight::Given));
     }
     let wanted = [
         ("https://github.com/o/r.git", false, true),
@@ -250,4 +250,23 @@ async fn a_connection_that_is_refused_is_the_forges_absence() {
         "{error}"
     );
     assert_eq!(github.requests(), 4);
+}
+
+#[tokio::test]
+async fn a_limit_of_the_graphql_api_has_the_status_of_an_answer() {
+    let server = Server::start(|asked| match asked.line().as_str() {
+        "GET /api/v3/repos/o/r/issues/1/events" => Reply::json(200, &json!([])),
+        "POST /api/graphql" => {
+            let limit = json!({"errors": [{"type": "RATE_LIMITED", "message": "API rate limit exceeded"}]});
+            Reply::json(200, &limit)
+        }
+        "GET /api/v3/repos/o/r/issues/1" => Reply::json(200, &issue(1)),
+        "GET /api/v3/repos/o/r" => Reply::json(200, &repository(1)),
+        _ => unknown(asked),
+    })
+    .await;
+    let github = github(&server).await;
+    let item = github.item(&task()).await.unwrap();
+    let edits = github.edits_since(&item, item.updated_at).await;
+    assert!(matches!(edits, Err(ForgeError::RateLimited { .. })), "{edits:?}");
 }

@@ -9,28 +9,24 @@ use gitlab::api::projects::pipelines::PipelineJobs;
 use crate::forge::gitlab::{Api, schema};
 use crate::forge::http::failure::Failure;
 use crate::forge::item::address::ItemAddress;
-use crate::forge::item::checks::{Checks, FailedCheck, MOST_FAILED, if_readable, log_or_name, tail};
+use crate::forge::item::checks::{Checks, FailedCheck, MOST_FAILED, if_readable, is_for_people, log_or_name, tail};
 
 impl Api {
-    /// The newest pipeline of the commit counts: a person may have started it again.
+    /// The merge request's own pipeline counts: that of merged results runs on a commit of its own,
+    /// which no list tells to belong to the branch's. Where there is none, or the branch has moved,
+    /// it is the newest one of the commit: a person may have started it again.
     pub(crate) async fn checks_of(
         &self,
         address: ItemAddress<'_>,
         commit: &str,
         known: &BTreeSet<String>,
     ) -> Result<Checks, Failure> {
-        let mut pipelines = MergeRequestPipelines::builder();
-        let pipelines = pipelines
-            .project(address.repository)
-            .merge_request(address.number)
-            .build();
-        // Not all pages: they come newest first.
-        let pipelines = self.client.ask::<_, _, Vec<schema::Pipeline>>(pipelines).await;
-        let pipelines = if_readable(pipelines)?.unwrap_or_default();
-        let newest = pipelines
-            .into_iter()
-            .filter(|pipeline| pipeline.sha == commit)
-            .max_by_key(|pipeline| pipeline.id);
+        let item = self.ask_item(address).await?;
+        let own = item.head_pipeline.filter(|_| item.sha.as_deref() == Some(commit));
+        let newest = match own {
+            Some(own) => Some(own),
+            None => self.newest_pipeline(address, commit).await?,
+        };
         let Some(pipeline) = newest else {
             return Ok(Checks::None);
         };
@@ -40,6 +36,23 @@ impl Api {
             "success" | "canceled" | "skipped" | "manual" => Ok(Checks::Passed),
             _ => Ok(Checks::Running),
         }
+    }
+
+    async fn newest_pipeline(
+        &self,
+        address: ItemAddress<'_>,
+        commit: &str,
+    ) -> Result<Option<schema::Pipeline>, Failure> {
+        let mut pipelines = MergeRequestPipelines::builder();
+        let pipelines = pipelines
+            .project(address.repository)
+            .merge_request(address.number)
+            .build();
+        // Not all pages: they come newest first.
+        let pipelines = self.client.ask::<_, _, Vec<schema::Pipeline>>(pipelines).await;
+        let pipelines = if_readable(pipelines)?.unwrap_or_default().into_iter();
+        let of_commit = pipelines.filter(|pipeline| pipeline.sha == commit);
+        Ok(of_commit.max_by_key(|pipeline| pipeline.id))
     }
 
     async fn failed_jobs(
@@ -55,7 +68,10 @@ impl Api {
             .scope(JobScope::Failed);
         let jobs = self.client.ask::<_, _, Vec<schema::Job>>(jobs.build()).await;
         let jobs = if_readable(jobs)?.unwrap_or_default();
-        let jobs: Vec<_> = jobs.into_iter().filter(|job| !job.allow_failure).collect();
+        let jobs: Vec<_> = jobs
+            .into_iter()
+            .filter(|job| !job.allow_failure && !is_for_people(&job.name))
+            .collect();
         if jobs.is_empty() {
             // A pipeline that could not even begin, or whose jobs may not be seen.
             let pipeline = FailedCheck {

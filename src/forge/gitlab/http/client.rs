@@ -22,7 +22,7 @@ use serde_json::Value;
 use url::Url;
 
 use crate::forge::ForgeError;
-use crate::forge::gitlab::Config;
+use crate::forge::gitlab::{Config, schema};
 use crate::forge::http::clone_address::require_encrypted;
 use crate::forge::http::failure::{Failure, causes, one_line};
 use crate::forge::http::list_limit::ListLimit;
@@ -171,8 +171,37 @@ impl Client {
             Some(_) | None if request.method == Method::GET => self.validators.keep(path, &answer),
             Some(_) | None => {}
         }
+        if is_moved(&request.method, &answer)
+            && let Some(address) = self.moved_address(&request.address).await?
+        {
+            let request = Request { address, ..request };
+            answer = send(repeat, || self.exchange(&request, None)).await?;
+        }
         Ok(answer)
     }
+
+    /// Returns the address of a part of a project that was moved: by its number, which stays. GitLab
+    /// redirects those who read, and refuses to write.
+    async fn moved_address(&self, address: &Url) -> Result<Option<Url>, Failure> {
+        let projects = format!("{}projects/", self.base);
+        let Some(rest) = address.as_str().strip_prefix(&projects) else {
+            return Ok(None);
+        };
+        let (name, part) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
+        let at = |place: &str| Url::parse(&format!("{projects}{place}")).map_err(Failure::unreadable);
+        let request = Request {
+            method: Method::GET,
+            address: at(name)?,
+            headers: HeaderMap::new(),
+            body: Bytes::new(),
+        };
+        let answer = send(Repeat::Always, || self.exchange(&request, None)).await?;
+        let Ok(project) = serde_json::from_slice::<schema::Project>(&answer.body) else {
+            return Ok(None);
+        };
+        at(&format!("{}{part}", project.id)).map(Some)
+    }
+
     async fn exchange(&self, request: &Request, tag: Option<&HeaderValue>) -> Result<Answer, Failure> {
         // Where a page says that the next one is, for instance.
         if request.address.origin() != self.base.origin() {
@@ -263,6 +292,13 @@ fn response(answer: Answer) -> http::Response<Bytes> {
     *response.status_mut() = answer.status;
     *response.headers_mut() = answer.headers;
     response
+}
+
+/// Recognises the refusal to write to a project that was moved.
+fn is_moved(method: &Method, answer: &Answer) -> bool {
+    *method != Method::GET
+        && answer.status == StatusCode::METHOD_NOT_ALLOWED
+        && String::from_utf8_lossy(&answer.body).contains("moved project")
 }
 
 fn read_request(request: &http::request::Builder, body: Vec<u8>) -> Result<Request, Failure> {

@@ -14,7 +14,7 @@ use crate::forge::gitlab::{Api, ConfidentialIssues, schema};
 use crate::forge::http::failure::Failure;
 use crate::forge::item::address::ItemAddress;
 use crate::forge::platform::ItemApi;
-use crate::forge::{ChangeHead, Discretion, Item};
+use crate::forge::{ChangeHead, Discretion, Item, PushRight};
 use crate::task::id::ItemKind;
 
 #[async_trait]
@@ -71,7 +71,7 @@ impl Api {
         }
     }
 
-    async fn ask_item(&self, address: ItemAddress<'_>) -> Result<schema::Item, Failure> {
+    pub(crate) async fn ask_item(&self, address: ItemAddress<'_>) -> Result<schema::Item, Failure> {
         self.client.ask(OfItem::get(address, "").build()).await
     }
 
@@ -96,7 +96,12 @@ impl Api {
         Ok(ChangeHead {
             head_branch: branch(&item.source_branch)?,
             base_branch: branch(&item.target_branch)?,
-            may_push: !is_fork || (fork.is_some() && is_allowed),
+            push: match item.user.as_ref().and_then(|user| user.can_merge) {
+                _ if !is_fork => PushRight::Given,
+                _ if fork.is_none() || !is_allowed => PushRight::NotGiven,
+                Some(false) => PushRight::ForMergers,
+                Some(true) | None => PushRight::Given,
+            },
             head_commit: item.sha.clone(),
             head_repository,
             // Of a deleted or hidden fork only the target project has the commits.

@@ -6,7 +6,7 @@ use super::{TOKEN, config, gitlab, issue, item, merge_request, note, project, re
 use crate::finding::Verdict;
 use crate::forge::gitlab;
 use crate::forge::test_server::{Reply, Server};
-use crate::forge::{ChangeHead, Comment, Diagnostics, ForgeError, Place, TaskSource};
+use crate::forge::{ChangeHead, Comment, Diagnostics, ForgeError, Place, PushRight, TaskSource};
 
 #[tokio::test]
 async fn an_item_is_read_anew_and_its_project_once() {
@@ -81,7 +81,11 @@ async fn the_head_of_a_merge_request_tells_whether_it_may_be_pushed_to() {
         head_repository: may_push.then(|| format!("g/s/p{id}")),
         head_clone_url: format!("https://gitlab.com/{id}.git"),
         is_fork,
-        may_push,
+        push: if may_push {
+            PushRight::Given
+        } else {
+            PushRight::NotGiven
+        },
     };
     assert_eq!(seen, [head(5, false, true), head(6, true, true), head(5, true, false)]);
 }

@@ -294,6 +294,14 @@ impl Host for State {
                 return Err(Refusal::Forbidden("Resource not accessible by integration".to_owned()));
             }
         }
+        let is_narrow = token.is_some_and(|token| token.scopes.is_none());
+        if is_push && is_narrow && place.is_some_and(|place| place.parent.is_some()) {
+            let refusal = format!(
+                "Permission to {repository}.git denied to {}.",
+                login.unwrap_or_default()
+            );
+            return Err(Refusal::Forbidden(refusal));
+        }
         let login = match (login, place) {
             (Some(login), _) => login,
             (None, Some(place)) if !place.is_private && !is_push => "anonymous".to_owned(),

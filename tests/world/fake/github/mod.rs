@@ -182,6 +182,18 @@ impl GitHub {
         });
     }
 
+    /// Gives the bot a fine-grained token, which reaches the repositories of one owner alone.
+    pub fn fine_grained_token(&self) -> String {
+        let token = "github_pat_0123456789abcdef".to_owned();
+        let owned = Token {
+            login: BOT.to_owned(),
+            scopes: None,
+            installation: None,
+        };
+        self.forge.change(|state| state.tokens.insert(token.clone(), owned));
+        token
+    }
+
     /// Changes the day on which all personal tokens end; `None` for never.
     pub fn tokens_end(&self, day: Option<chrono::NaiveDate>) {
         self.forge.change(|state| state.tokens_end = day);

@@ -8,7 +8,10 @@ use crate::fake::gitlab::state::now;
 pub struct Pipeline {
     pub id: u64,
     pub commit: String,
+    /// The branch, or `refs/merge-requests/1/merge` of one that runs on merged results.
     pub branch: String,
+    /// The commit of the branch that it is about.
+    pub source: String,
     /// `running`, `success`, `failed`, ...
     pub status: String,
     pub jobs: Vec<Job>,
@@ -26,23 +29,34 @@ pub struct Job {
 impl Item {
     /// Begins a pipeline on the head commit, with one job.
     pub fn pipeline_begins(&self, job: &str) -> Self {
-        self.pipeline(job, "running", "")
+        self.pipeline(job, "running", "", false)
     }
 
     /// Begins a pipeline on the head commit, whose job fails.
     pub fn pipeline_fails(&self, job: &str, trace: &str) -> Self {
-        self.pipeline(job, "failed", trace)
+        self.pipeline(job, "failed", trace, false)
+    }
+
+    /// Begins a pipeline on the merge of the head commit into the target branch, whose job fails.
+    pub fn merged_pipeline_fails(&self, job: &str, trace: &str) -> Self {
+        self.pipeline(job, "failed", trace, true)
     }
 
     pub fn pipeline_passes(&self, job: &str) -> Self {
-        self.pipeline(job, "success", "")
+        self.pipeline(job, "success", "", false)
     }
 
-    fn pipeline(&self, job: &str, status: &str, trace: &str) -> Self {
+    fn pipeline(&self, job: &str, status: &str, trace: &str, is_merged: bool) -> Self {
         let head = format!("refs/merge-requests/{}/head", self.iid());
         let found = self.look(|state| state.project(self.project())?.git.resolve(&head));
-        let commit = found.expect("every merge request keeps its head");
-        let branch = self.source();
+        let source = found.expect("every merge request keeps its head");
+        // The merge is nobody's commit but GitLab's.
+        let (commit, branch) = if is_merged {
+            let merge: String = source.chars().rev().collect();
+            (merge, format!("refs/merge-requests/{}/merge", self.iid()))
+        } else {
+            (source.clone(), self.source())
+        };
         self.act(|state| {
             let (id, job_id) = (state.next_id(), state.next_id());
             let job = Job {
@@ -55,6 +69,7 @@ impl Item {
                 id,
                 commit,
                 branch,
+                source,
                 status: status.to_owned(),
                 jobs: vec![job],
                 created: now(),

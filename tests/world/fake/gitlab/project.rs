@@ -73,6 +73,25 @@ impl Project {
         self.alter(|project| project.is_public = true)
     }
 
+    /// Lets nobody with a lower role merge.
+    pub fn merged_by(&self, access: Access) -> Self {
+        self.alter(|project| project.merged_by = access)
+    }
+
+    /// Moves it to another path. Who reads at the old one is redirected, and nobody writes there.
+    pub fn moves_to(&self, path: &str) {
+        self.forge.change(|state| {
+            let (old, new) = (state.folder.join(&self.path), state.folder.join(path));
+            let group = new.parent().expect("a project is in a group");
+            std::fs::create_dir_all(group).expect("a folder can be made");
+            let [old, new] = [old, new].map(|folder| folder.with_extension("git"));
+            std::os::unix::fs::symlink(old, new).expect("a link can be made");
+            let project = state.project_mut(&self.path).expect("the project was made before");
+            path.clone_into(&mut project.path);
+            state.moved.insert(self.path.clone(), path.to_owned());
+        });
+    }
+
     /// Names a default branch, which need not be there.
     pub fn default_branch(&self, branch: &str) -> Self {
         self.alter(|project| branch.clone_into(&mut project.default_branch))
@@ -252,6 +271,7 @@ fn create(state: &mut State, path: &str) {
         default_branch: "main".to_owned(),
         is_public: false,
         is_archived: false,
+        merged_by: Access::Developer,
         parent: None,
         labels: Vec::new(),
         members: BTreeMap::from([

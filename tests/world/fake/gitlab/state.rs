@@ -28,6 +28,8 @@ pub struct State {
     pub has_inactive_tokens: bool,
     pub administrators: BTreeSet<String>,
     pub limited_until: Option<(Instant, u64)>,
+    /// The paths that projects had, with those that they have now.
+    pub moved: BTreeMap<String, String>,
     pub last_id: u64,
 }
 
@@ -57,6 +59,8 @@ pub struct Project {
     pub default_branch: String,
     pub is_public: bool,
     pub is_archived: bool,
+    /// The lowest role that may merge into its branches.
+    pub merged_by: Access,
     pub parent: Option<String>,
     pub labels: Vec<Label>,
     pub members: BTreeMap<String, Access>,
@@ -221,11 +225,13 @@ impl State {
 
     /// Finds a project by its number or its path.
     pub fn project(&self, name: &str) -> Option<&Project> {
+        let name = self.moved.get(name).map_or(name, String::as_str);
         self.projects.iter().find(|project| project.is_named(name))
     }
 
     pub fn project_mut(&mut self, name: &str) -> Option<&mut Project> {
-        self.projects.iter_mut().find(|project| project.is_named(name))
+        let name = self.moved.get(name).cloned().unwrap_or_else(|| name.to_owned());
+        self.projects.iter_mut().find(|project| project.is_named(&name))
     }
 
     pub fn item(&self, place: &Place) -> Option<&Item> {

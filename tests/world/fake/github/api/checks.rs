@@ -1,5 +1,6 @@
 //! What services say of a commit, and the logs of GitHub Actions.
 
+use axum::Json;
 use axum::extract::Path;
 use axum::extract::Query as AxumQuery;
 use axum::extract::State as Shared;
@@ -11,6 +12,7 @@ use axum::response::Response;
 use serde_json::Value;
 use serde_json::json;
 
+use crate::fake::answer::linked_body;
 use crate::fake::github::api::answer::Answer;
 use crate::fake::github::api::answer::Problem;
 use crate::fake::github::api::answer::ok;
@@ -23,26 +25,29 @@ use crate::fake::github::api::view::text;
 use crate::fake::github::checks::Job;
 use crate::fake::github::checks::Status;
 use crate::fake::github::state::Repository;
+use crate::fake::request::Query;
 
 type Named = Path<(String, String, String)>;
 
 /// A commit's name may have slashes, so that what is asked of it is found at the end.
-pub async fn of_commit(hub: Shared<Hub>, viewer: Viewer, Path((owner, name, rest)): Named) -> Answer {
+pub async fn of_commit(hub: Shared<Hub>, viewer: Viewer, Path((owner, name, rest)): Named, query: Query) -> Answer {
     let place = (owner, name);
     match rest.rsplit_once('/') {
-        Some((commit, "check-runs")) => check_runs(&hub, &viewer, &place, commit),
+        Some((commit, "check-runs")) => check_runs(&hub, &viewer, &place, commit, &query),
         Some((commit, "status")) => combined_status(&hub, &viewer, &place, commit),
         _ => refs::commit(hub, viewer, Path((place.0, place.1, rest))).await,
     }
 }
 
-fn check_runs(hub: &Hub, viewer: &Viewer, place: &(String, String), commit: &str) -> Answer {
-    ok(hub.show(viewer, |view| {
+fn check_runs(hub: &Hub, viewer: &Viewer, place: &(String, String), commit: &str, query: &Query) -> Answer {
+    let runs: Vec<_> = hub.show(viewer, |view| {
         let place = find(view.state, viewer, place)?;
         let jobs = place.jobs.iter().filter(|job| job.commit == commit);
-        let runs: Vec<_> = jobs.map(|job| check_run(view, place, job)).collect();
-        Ok::<_, Problem>(json!({"total_count": runs.len(), "check_runs": runs}))
-    })?)
+        Ok::<_, Problem>(jobs.map(|job| check_run(view, place, job)).collect())
+    })?;
+    let page = query.page(runs, 30);
+    let body = Json(json!({"total_count": page.total, "check_runs": page.items}));
+    Ok(linked_body(query, &hub.api(), &page, body))
 }
 
 fn check_run(view: View<'_>, place: &Repository, job: &Job) -> Value {

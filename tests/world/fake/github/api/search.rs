@@ -1,11 +1,11 @@
 //! `/search/issues`: the part of the search language that finds work.
 
+use axum::Json;
 use axum::extract::State as Shared;
 use axum::http::StatusCode;
-use axum::http::header;
-use axum::response::IntoResponse;
 use serde_json::json;
 
+use crate::fake::answer::linked_body;
 use crate::fake::github::api::answer::Answer;
 use crate::fake::github::api::answer::Problem;
 use crate::fake::github::api::hub::Hub;
@@ -51,14 +51,9 @@ pub async fn issues(Shared(hub): Shared<Hub>, viewer: Viewer, query: Query) -> A
         .map(|(_, _, shown)| shown)
         .collect();
     let page = query.page(shown, 30);
-    let body = json!({"total_count": total, "incomplete_results": false, "search_type": "lexical", "items": page.items.clone()});
-    let mut answer = axum::Json(body).into_response();
-    if let Some(links) = query.links(&hub.api(), &page) {
-        answer
-            .headers_mut()
-            .insert(header::LINK, links.parse().expect("an address is a proper header"));
-    }
-    Ok(answer)
+    let body =
+        Json(json!({"total_count": total, "incomplete_results": false, "search_type": "lexical", "items": page.items}));
+    Ok(linked_body(&query, &hub.api(), &page, body))
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use axum::Json;
 use axum::extract::FromRequestParts;
 use axum::extract::Request;
 use axum::extract::State as Shared;
@@ -16,6 +17,7 @@ use axum::middleware::Next;
 use axum::response::IntoResponse;
 use axum::response::Response;
 use percent_encoding::percent_decode_str;
+use serde_json::json;
 
 use crate::fake::forge;
 use crate::fake::forge::Forge;
@@ -112,12 +114,30 @@ pub async fn check(Shared(lab): Shared<Lab>, mut request: Request, next: Next) -
         Ok(viewer) => request.extensions_mut().insert(viewer),
         Err(problem) => return problem.into_response(),
     };
+    if let Some(elsewhere) = lab.read(|state| moved(state, &request)) {
+        return elsewhere;
+    }
     let mut answer = next.run(request).await;
     let headers = answer.headers_mut();
     headers.insert("ratelimit-limit", HeaderValue::from(2000));
     headers.insert("ratelimit-remaining", HeaderValue::from(1999));
     headers.insert("x-request-id", HeaderValue::from_static("FAKE0001"));
     answer
+}
+
+/// Redirects who reads at the path that a project had, and refuses to write there.
+fn moved(state: &State, request: &Request) -> Option<Response> {
+    let address = request.uri().path_and_query()?.as_str();
+    let rest = address.strip_prefix("/api/v4/projects/")?;
+    let (name, part) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
+    let name = percent_decode_str(name).decode_utf8_lossy().into_owned();
+    let project = state.project(state.moved.get(&name)?)?;
+    if request.method() != Method::GET {
+        let why = "405 Method Not Allowed - Non GET methods are not allowed for moved projects";
+        return Some((StatusCode::METHOD_NOT_ALLOWED, Json(json!({ "message": why }))).into_response());
+    }
+    let there = format!("/api/v4/projects/{}{part}", project.id);
+    Some((StatusCode::MOVED_PERMANENTLY, [(header::LOCATION, there)]).into_response())
 }
 
 fn viewer(state: &State, headers: &HeaderMap, is_reading: bool) -> Result<Viewer, Problem> {

@@ -19,25 +19,28 @@ use crate::fake::gitlab::api::view::View;
 use crate::fake::gitlab::api::view::text;
 use crate::fake::gitlab::pipelines::Job;
 use crate::fake::gitlab::pipelines::Pipeline;
+use crate::fake::gitlab::state::Item;
+use crate::fake::gitlab::state::Merge;
 use crate::fake::gitlab::state::Project;
 use crate::fake::request::Query;
 
 pub async fn of_merge_request(Shared(lab): Shared<Lab>, viewer: Viewer, spot: Spot, query: Query) -> Answer {
     let pipelines = lab.show(&viewer, |view| {
         let (project, item) = find_item(view.state, &viewer, &spot)?;
-        let source = item
-            .merge
-            .as_ref()
-            .map(|merge| merge.source.clone())
-            .unwrap_or_default();
-        let found = project
-            .pipelines
-            .iter()
-            .rev()
-            .filter(|pipeline| pipeline.branch == source);
-        Ok::<_, Problem>(found.map(|pipeline| told(view, project, pipeline)).collect())
+        let found = of(project, item).map(|pipeline| told(view, project, pipeline));
+        Ok::<_, Problem>(found.collect())
     })?;
     page(&query, &lab.api(), pipelines)
+}
+
+/// Returns the pipelines of a merge request, the newest first.
+pub fn of<'a>(project: &'a Project, item: &'a Item) -> impl Iterator<Item = &'a Pipeline> {
+    let own = format!("refs/merge-requests/{}/merge", item.iid);
+    let pipelines = project.pipelines.iter().rev();
+    pipelines.filter(move |pipeline| {
+        let is_source = |merge: &Merge| merge.source == pipeline.branch;
+        pipeline.branch == own || item.merge.as_ref().is_some_and(is_source)
+    })
 }
 
 pub async fn jobs(
@@ -70,7 +73,7 @@ pub async fn trace(Shared(lab): Shared<Lab>, viewer: Viewer, Path((project, job)
     Ok(([(header::CONTENT_TYPE, "text/plain")], trace).into_response())
 }
 
-fn told(view: View<'_>, project: &Project, pipeline: &Pipeline) -> Value {
+pub fn told(view: View<'_>, project: &Project, pipeline: &Pipeline) -> Value {
     json!({
         "id": pipeline.id, "iid": pipeline.id, "project_id": project.id, "sha": pipeline.commit, "ref": pipeline.branch,
         "status": pipeline.status, "source": "push", "name": null, "created_at": text(pipeline.created),

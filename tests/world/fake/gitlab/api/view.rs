@@ -5,6 +5,7 @@ use serde_json::Value;
 use serde_json::json;
 
 use crate::fake::bare::Commit;
+use crate::fake::gitlab::api::pipelines;
 use crate::fake::gitlab::state::Access;
 use crate::fake::gitlab::state::Award;
 use crate::fake::gitlab::state::Item;
@@ -146,6 +147,8 @@ impl View<'_> {
         let start = project.git.resolve(&target);
         let head_name = head.clone().unwrap_or_default();
         let base = project.git.merge_base(&target, &head_name);
+        let newest = pipelines::of(project, item).find(|pipeline| pipeline.source == head_name);
+        let pipeline = newest.map(|pipeline| pipelines::told(*self, project, pipeline));
         let is_mergeable = head.is_some() && project.git.merges(&target, &head_name);
         let mut shown = self.item(project, item);
         add(
@@ -153,9 +156,9 @@ impl View<'_> {
             json!({
                 "changes_count": project.git.changed(&target, &head_name).len().to_string(), "subscribed": false,
                 "diff_refs": {"base_sha": base, "head_sha": head, "start_sha": start}, "has_conflicts": !is_mergeable,
-                "user": {"can_merge": project.access(self.viewer) >= Access::Developer}, "merge_error": null,
+                "user": {"can_merge": project.access(self.viewer) >= project.merged_by}, "merge_error": null,
                 "first_contribution": false,
-                "diverged_commits_count": 0, "rebase_in_progress": false, "pipeline": null, "head_pipeline": null,
+                "diverged_commits_count": 0, "rebase_in_progress": false, "pipeline": null, "head_pipeline": pipeline,
             }),
         );
         shown
