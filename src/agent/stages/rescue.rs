@@ -43,8 +43,8 @@ pub(crate) async fn set_work_aside(run: &mut Run) -> Option<SavedWork> {
     tokio::time::timeout(RESCUE_TIME, shown).await.ok().flatten()
 }
 
-/// Saves the workspace to the mirror for the next container. Returns true if there was something to save and it was saved;
-/// on failure the container stays for the process that resumes the run.
+/// Saves the workspace to the mirror for the next container. Returns true if there was something to
+/// save and it was saved; on failure the container stays for the process that resumes the run.
 pub(crate) async fn keep_work(run: &mut Run) -> bool {
     let is_worth_it = match run.claim.state {
         State::Working | State::AwaitingAnswer | State::Verifying => true,
