@@ -21,7 +21,7 @@ use super::sql::Statement;
 use super::{Admission, Lease, Store, StoreError, sqlite, try_exclusive};
 use crate::conversation::Message;
 use crate::task::id::{RunId, TaskId};
-use crate::task::state::{Stage, State};
+use crate::task::state::{Judged, Stage, State};
 
 pub(super) const TTL: Duration = Duration::from_mins(1);
 
@@ -212,6 +212,37 @@ async fn a_lease_dropped_by_a_panic_comes_back_in_the_same_process() {
     });
     assert!(panicked.await.is_err());
     assert_eq!(claim(&store).await.run, run);
+}
+
+#[tokio::test]
+async fn every_state_is_read_back_and_only_those_that_wait_for_people_are_left_alone() {
+    let place = place();
+    let store = place.open().await;
+    let run = admit(&store, 1).await;
+    let stages = [
+        Stage::Planning,
+        Stage::Reviewing(Judged::Plan),
+        Stage::Preparing,
+        Stage::Working,
+        Stage::Verifying,
+        Stage::Reviewing(Judged::Result),
+        Stage::Delivering,
+    ];
+    let mut states = vec![State::AwaitingAnswer];
+    states.extend([Judged::Plan, Judged::Result].map(State::AwaitingApproval));
+    states.extend(stages.map(State::from));
+    states.extend(stages.map(State::Paused));
+    for state in states {
+        let (lease, _) = store.claim_run(run, TTL).await.unwrap().unwrap();
+        store.save(&lease, state, &Value::Null).await.unwrap();
+        store.release(&lease, None).await.unwrap();
+        assert_eq!(store.run(run).await.unwrap().map(|run| run.state), Some(state));
+        let claimed = store.claim(TTL).await.unwrap();
+        assert_eq!(claimed.is_none(), state.is_set_aside(), "{state}");
+        if let Some((lease, _)) = claimed {
+            store.release(&lease, None).await.unwrap();
+        }
+    }
 }
 
 #[tokio::test]
