@@ -10,7 +10,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::config::Config;
 use crate::conversation::excerpt;
-use crate::environment::{Engine, Environment, EnvironmentError, find_executor};
+use crate::environment::{
+    self, EXECUTOR, Engine, EngineAccess, Environment, EnvironmentError, Purpose, StartRequest, find_executor,
+};
 use crate::finding::{Finding, Verdict};
 use crate::llm::config::model_config::OWN;
 use crate::llm::config::role::Role;
@@ -23,11 +25,15 @@ use crate::repository::commit::signing::SigningKey;
 use crate::secret::Redactor;
 use crate::service::forges::Forges;
 use crate::service::{Host, instance};
+use crate::task::id::{RunId, TaskId};
 use crate::tool::mcp::McpServer;
 use crate::tool::{ToolError, ToolServer};
 
 /// Most bytes of the model's reply that are shown.
 const LONGEST_REPLY: usize = 60;
+
+/// Maximum bytes that the executor in a container may answer.
+const LONGEST_VERSION: usize = 1024;
 
 /// How much of the model is examined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,7 +50,7 @@ pub async fn examine(config: &Config, host: &Host, check: ModelCheck) -> Vec<Fin
     findings.push(state_dir(&config.state_dir));
     findings.extend(signing_key(config).await);
     findings.extend(forges(config).await);
-    findings.extend(environments(config, host.docker_host.as_deref()).await);
+    findings.extend(environments(config, &host.engine).await);
     findings.extend(tool_servers(config, &host.program).await);
     findings.extend(models(config, check).await);
     findings
@@ -140,14 +146,16 @@ async fn forges(config: &Config) -> Vec<Finding> {
     }
 }
 
-async fn environments(config: &Config, docker_host: Option<&str>) -> Vec<Finding> {
+async fn environments(config: &Config, access: &EngineAccess) -> Vec<Finding> {
     let section = &config.command_executor;
-    let mut findings = vec![match find_executor(section) {
+    let connected = Engine::connect(section, access, &instance(&config.state_dir)).await;
+    let architecture = connected.as_ref().ok().and_then(Engine::architecture);
+    let mut findings = vec![match find_executor(section, architecture) {
         Ok(path) => Finding::good("executor", path.display()),
         Err(reason) => told_apart("executor", reason, "name it in command_executor.executor_path"),
     }];
-    let engine = match Engine::connect(section, docker_host, &instance(&config.state_dir)).await {
-        Ok(docker) => docker,
+    let engine = match connected {
+        Ok(engine) => engine,
         Err(error) => {
             findings.push(match error {
                 EnvironmentError::EngineUnavailable { address, reason } => Finding::bad(
@@ -160,19 +168,86 @@ async fn environments(config: &Config, docker_host: Option<&str>) -> Vec<Finding
             return findings;
         }
     };
-    findings.push(Finding::good("Docker", engine.describe()));
+    let mut images = Vec::new();
+    for (name, environment) in &section.environments {
+        images.push(image(&engine, name, environment).await);
+    }
+    for (name, service) in &section.services {
+        images.push(service_image(&engine, name, &service.image).await);
+    }
+    findings.extend(container(section, &engine).await);
+    let unkept = engine.unkept_limits();
+    if !unkept.is_empty() {
+        findings.push(Finding::doubtful(
+            "limits",
+            format!("the engine cannot keep {} of command_executor.resources", unkept.join(", ")),
+            "let the engine have these cgroup controllers (rootless: systemd's `Delegate=cpu memory pids` for user@.service)",
+        ));
+    }
     match engine.missing_runtime() {
         Some(error) => findings.push(told_apart("runtime", error, "change command_executor.runtime")),
         None if section.runtime.is_empty() => {}
         None => findings.push(Finding::good("runtime", &section.runtime)),
     }
-    for (name, environment) in &section.environments {
-        findings.push(image(&engine, name, environment).await);
-    }
-    for (name, service) in &section.services {
-        findings.push(service_image(&engine, name, &service.image).await);
-    }
+    findings.extend(images);
     findings
+}
+
+/// Starts a container as a run does, calls the executor in it, and removes it. Without the image of
+/// the default environment, only the engine is named.
+async fn container(section: &environment::Config, engine: &Engine) -> Vec<Finding> {
+    const SUBJECT: &str = "Docker";
+    let named = Finding::good(SUBJECT, engine.describe());
+    let Some(environment) = section.environments.get(&section.default_environment) else {
+        return vec![named];
+    };
+    if !matches!(engine.has_image(&environment.image).await, Ok(true)) {
+        return vec![named];
+    }
+    let begun = Instant::now();
+    match try_container(section, engine, environment).await {
+        Ok(()) => vec![Finding::good(
+            SUBJECT,
+            format!(
+                "{}; a container was started and removed, {:.1} s",
+                engine.describe(),
+                begun.elapsed().as_secs_f64()
+            ),
+        )],
+        Err(error) => vec![named, told_apart("container", error, "look at the Docker engine's log")],
+    }
+}
+
+async fn try_container(
+    section: &environment::Config,
+    engine: &Engine,
+    environment: &Environment,
+) -> Result<(), EnvironmentError> {
+    let (run, executor) = (RunId::new(), engine.find_executor(&environment.image).await?);
+    let start = StartRequest {
+        task: &TaskId::Local {
+            id: uuid::Uuid::now_v7(),
+        },
+        run,
+        purpose: Purpose::Work,
+        environment: &section.default_environment,
+        image: &environment.image,
+        executor: &executor,
+        set_up: None,
+    };
+    let container = engine.start(&start).await?;
+    let called = container.run(&[EXECUTOR, "--version"], tokio::io::empty(), LONGEST_VERSION);
+    let called = called.await;
+    container.remove().await?;
+    let (_, ending) = called?;
+    if ending.exit_code == 0 {
+        return Ok(());
+    }
+    let what = format!("starting the executor in a container of {}", environment.image);
+    Err(EnvironmentError::Unexpected {
+        what,
+        reason: format!("it ended with {}: {}", ending.exit_code, ending.stderr.trim()),
+    })
 }
 
 async fn image(engine: &Engine, name: &str, environment: &Environment) -> Finding {

@@ -13,7 +13,7 @@ use anyhow::Context;
 use async_trait::async_trait;
 use axum::Router;
 use axum::routing::post;
-use coding_agent::environment::{Config, Container, Engine, Environment, Purpose, StartRequest};
+use coding_agent::environment::{Config, Container, Engine, EngineAccess, Environment, Purpose, StartRequest};
 use coding_agent::task::id::RunId;
 use coding_agent::tool::ToolServer;
 use coding_agent::tool::connect::{Connect, Connection};
@@ -54,9 +54,9 @@ impl Floor {
     /// Starts a container such as the program's, and a server that answers at once.
     pub async fn start() -> anyhow::Result<Self> {
         let config = config();
-        let host = std::env::var("DOCKER_HOST").ok();
+        let access = EngineAccess::from_variables(&|name| std::env::var(name).ok());
         let run = RunId::new();
-        let docker = Engine::connect(&config, host.as_deref(), &run.to_string()).await?;
+        let docker = Engine::connect(&config, &access, &run.to_string()).await?;
         let task = "github:acme/floor#1".parse().map_err(anyhow::Error::msg)?;
         let executor = build::executor()?;
         let start = StartRequest {

@@ -11,6 +11,7 @@ use std::time::Duration;
 use super::exit;
 use crate::agent::record::stop::Stop;
 use crate::config::Config;
+use crate::environment::EngineAccess;
 use crate::gateway::upstream::Upstream;
 use crate::journal::fact::{Fact, Subject};
 use crate::journal::{Journal, log_file};
@@ -128,7 +129,7 @@ pub fn host() -> Host {
         // Where the kernel does not tell the path, the bare name has to do: the guard is then
         // looked for on the PATH.
         program: std::env::current_exe().unwrap_or_else(|_| "coding-agent".into()),
-        docker_host: environment("DOCKER_HOST").filter(|host| !host.is_empty()),
+        engine: EngineAccess::from_variables(&environment),
         upstream: Arc::new(Upstream::from_variables(&environment)),
     }
 }

@@ -5,9 +5,8 @@
 //! each sees its own containers only.
 
 use std::collections::{HashMap, HashSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use chrono::Utc;
@@ -20,9 +19,9 @@ use super::container::name::{self, LABEL_INSTANCE, LABEL_NETWORK, LABEL_RUN, LAB
 use super::container::specification::{self, ContainerRequest, Holder};
 use super::container::user::{self, User};
 use super::container::{self, Container};
-use super::docker::{Client, ContainerSpec, EngineInfo, Failure};
+use super::docker::{Client, ContainerSpec, EngineAccess, EngineInfo, Failure, Limit};
 use super::error::EnvironmentError;
-use super::executor::Fingerprints;
+use super::executor::{Architecture, Fingerprints, find_executor};
 use crate::task::id::{RunId, TaskId};
 
 /// A connection to the engine, as one installation uses it. Cheap to clone.
@@ -76,22 +75,22 @@ struct Shared {
     fingerprints: Fingerprints,
     info: EngineInfo,
     instance: String,
-    said_that_disk_is_unlimited: AtomicBool,
+    /// Limits that cannot be kept, as the log was told.
+    told_unlimited: Mutex<HashSet<Limit>>,
 }
 
 impl Engine {
-    /// Connects to `docker_host` (unix socket or tcp) or the default socket (API 1.41 and later).
-    /// `instance` identifies this installation: only containers that carry it are ever found or
+    /// Connects to the engine (API 1.41 and later). `instance` identifies this installation: only containers that carry it are ever found or
     /// swept.
-    pub async fn connect(config: &Config, docker_host: Option<&str>, instance: &str) -> Result<Self, EnvironmentError> {
-        let (client, info) = Client::connect(docker_host).await?;
+    pub async fn connect(config: &Config, access: &EngineAccess, instance: &str) -> Result<Self, EnvironmentError> {
+        let (client, info) = Client::connect(access).await?;
         let shared = Shared {
             config: config.clone(),
             prepared: Mutex::new(Some(HashMap::new())),
             fingerprints: Fingerprints::default(),
             info,
             instance: instance.to_owned(),
-            said_that_disk_is_unlimited: AtomicBool::new(false),
+            told_unlimited: Mutex::default(),
         };
         Ok(Self {
             client,
@@ -119,18 +118,21 @@ impl Engine {
 
     /// Removes all containers of `run`, running or not.
     pub async fn remove(&self, run: RunId) -> Result<(), EnvironmentError> {
-        let found = self.list(false).await?;
-        let of_run = found.iter().filter(|found| found.run == Some(run));
-        container::remove_all(&self.client, of_run.map(|found| &found.id)).await
+        self.remove_those(|found| found.run == Some(run)).await
     }
 
     /// Removes the containers in which an earlier process checked results of `run`.
     pub async fn remove_checks(&self, run: RunId) -> Result<(), EnvironmentError> {
+        self.remove_those(|found| found.run == Some(run) && found.purpose() == Purpose::Checks)
+            .await
+    }
+
+    async fn remove_those(&self, is_one: impl Fn(&ListedContainer) -> bool) -> Result<(), EnvironmentError> {
         let found = self.list(false).await?;
-        let of_checks = found
-            .iter()
-            .filter(|found| found.run == Some(run) && found.purpose() == Purpose::Checks);
-        container::remove_all(&self.client, of_checks.map(|found| &found.id)).await
+        let found = found.iter().filter(|found| is_one(found));
+        let (services, others): (Vec<_>, Vec<_>) = found.partition(|found| found.service.is_some());
+        let ids = |found: Vec<&'_ ListedContainer>| found.into_iter().map(|found| found.id.clone()).collect::<Vec<_>>();
+        container::remove_all(&self.client, ids(services).iter(), ids(others).iter()).await
     }
 
     /// Returns an error if the engine does not have the configured runtime.
@@ -198,13 +200,19 @@ impl Engine {
     /// Removes the containers of `found` whose run is not in `keep` or that are older than
     /// `cleanup.stale_hours`; returns how many. `keep` must be read after the containers were
     /// listed, or a run that starts in between loses its container.
-    pub async fn sweep(&self, found: Vec<ListedContainer>, keep: &HashSet<RunId>) -> Result<usize, EnvironmentError> {
+    pub async fn sweep(
+        &self,
+        mut found: Vec<ListedContainer>,
+        keep: &HashSet<RunId>,
+    ) -> Result<usize, EnvironmentError> {
         let stale_hours = i64::try_from(self.shared.config.cleanup.stale_hours).unwrap_or(i64::MAX);
         let oldest = Utc::now()
             .timestamp()
             .saturating_sub(stale_hours.saturating_mul(60 * 60));
         self.client.forget_leftovers();
         let (mut removed, mut first_error) = (0, None);
+        // Services first, as in [`container::remove_all`].
+        found.sort_by_key(|found| found.service.is_none());
         for found in found {
             if found.is_kept(keep, oldest) {
                 continue;
@@ -216,6 +224,20 @@ impl Engine {
             }
         }
         first_error.map_or(Ok(removed), Err)
+    }
+
+    /// Returns the executor for containers of `image`. It must fit the image's processor, which need
+    /// not be this machine's.
+    pub async fn find_executor(&self, image: &str) -> Result<PathBuf, EnvironmentError> {
+        let found = self.client.image(image).await;
+        let found = found.map_err(|failure| self.image_error("looking at the image", image, failure))?;
+        let architecture = Architecture::named(&found.architecture).or(self.architecture());
+        find_executor(self.config(), architecture).map_err(|reason| EnvironmentError::NoExecutor { reason })
+    }
+
+    /// Returns the architecture of the engine's machine, if it is known.
+    pub fn architecture(&self) -> Option<Architecture> {
+        Architecture::named(&self.shared.info.architecture)
     }
 
     pub(super) async fn base_image(&self, image: &str) -> Result<BaseImage, EnvironmentError> {
@@ -243,30 +265,52 @@ impl Engine {
         image: &str,
         mut spec: ContainerSpec,
     ) -> Result<String, EnvironmentError> {
-        let what = "creating a container";
-        let wants_disk_limit = !self.shared.config.resources.disk_limit.is_empty();
-        if wants_disk_limit && !self.shared.info.can_limit_disk {
-            self.say_that_disk_is_unlimited("its storage driver has no limits");
-        }
-        let created = match self.client.create(name, &spec).await {
-            Err(Failure::Refused { message, .. }) if drop_disk_limit(&mut spec, &message) => {
-                self.say_that_disk_is_unlimited(&message);
-                self.client.create(name, &spec).await
-            }
-            other => other,
-        };
+        let created = self.create_within_limits(name, &mut spec).await;
         created.map_err(|failure| match failure {
             Failure::Refused { message, .. } if is_about_runtime(&message) => self.no_runtime(),
-            failure => self.image_error(what, image, failure),
+            failure => self.image_error("creating a container", image, failure),
         })
     }
 
-    fn say_that_disk_is_unlimited(&self, reason: &str) {
-        if !self.shared.said_that_disk_is_unlimited.swap(true, Ordering::Relaxed) {
-            tracing::warn!("command_executor.resources.disk_limit is ignored, the engine cannot keep it: {reason}");
+    /// Creates a container without the limits that the engine cannot keep.
+    pub(super) async fn create_within_limits(&self, name: &str, spec: &mut ContainerSpec) -> Result<String, Failure> {
+        for limit in self.unlimited() {
+            self.tell_unlimited(limit, "it has no means for it").await;
+        }
+        loop {
+            let failure = match self.client.create(name, spec).await {
+                Ok(id) => return Ok(id),
+                Err(failure) => failure,
+            };
+            let refused = failure.complaint().and_then(Limit::complained_of);
+            // Each limit is removed once, so this ends.
+            let Some(limit) = refused.filter(|limit| spec.limits.remove(*limit)) else {
+                return Err(failure);
+            };
+            self.tell_unlimited(limit, &failure.reason()).await;
         }
     }
 
+    /// Returns the configured limits that the engine says it cannot keep.
+    fn unlimited(&self) -> impl Iterator<Item = Limit> {
+        let wants_disk_limit = !self.shared.config.resources.disk_limit.is_empty();
+        let unlimited = self.shared.info.unlimited.iter().copied();
+        unlimited.filter(move |limit| *limit != Limit::Disk || wants_disk_limit)
+    }
+
+    /// Returns the keys of the configured limits that the engine says it cannot keep.
+    pub fn unkept_limits(&self) -> Vec<&'static str> {
+        self.unlimited().map(Limit::key).collect()
+    }
+
+    async fn tell_unlimited(&self, limit: Limit, reason: &str) {
+        if self.shared.told_unlimited.lock().await.insert(limit) {
+            let key = limit.key();
+            tracing::warn!("command_executor.resources.{key} is ignored, the engine cannot keep it: {reason}");
+        }
+    }
+
+    /// Lists this installation's containers.
     async fn list(&self, only_running: bool) -> Result<Vec<ListedContainer>, EnvironmentError> {
         let ours = format!("{LABEL_INSTANCE}={}", self.shared.instance);
         let listed = self.client.list(ours, only_running).await;
@@ -347,14 +391,6 @@ impl ListedContainer {
 fn is_about_runtime(complaint: &str) -> bool {
     let complaint = complaint.to_ascii_lowercase();
     complaint.contains("unknown") && complaint.contains("runtime")
-}
-
-/// Removes the disk limit if the engine's error is about it; returns true if it did.
-fn drop_disk_limit(spec: &mut ContainerSpec, complaint: &str) -> bool {
-    let is_about_it = ["storage-opt", "pquota", "quota"]
-        .iter()
-        .any(|word| complaint.contains(word));
-    is_about_it && spec.limits.disk.take().is_some()
 }
 
 #[cfg(test)]

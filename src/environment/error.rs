@@ -40,6 +40,9 @@ pub enum EnvironmentError {
         /// The end of the service's log.
         said: String,
     },
+    /// The operator: there is no executor that fits the image.
+    #[error("{reason}")]
+    NoExecutor { reason: String },
     /// Any other error of the engine.
     #[error("{what}: {reason}")]
     Unexpected { what: String, reason: String },

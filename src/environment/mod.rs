@@ -22,9 +22,10 @@ mod services; // service containers
 pub use config::{Build, Config, During, Environment, Network, NetworkMode};
 pub use container::name::Purpose;
 pub use container::{Attached, Container, Ending};
+pub use docker::EngineAccess;
 pub use engine::{Engine, ListedContainer, StartRequest, WantedSetUp};
 pub use error::EnvironmentError;
-pub use executor::{EXECUTOR, find_executor};
+pub use executor::{Architecture, EXECUTOR, find_executor};
 pub use image::KeepResult;
 pub use services::ServiceContainers;
 pub use starting::{StartImages, WarmContainer};

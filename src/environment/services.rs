@@ -90,10 +90,14 @@ impl Engine {
         let base = self.base_image(&service.image).await?;
         let holder = Holder::Run(start.task, start.run);
         let request = self.request(holder, (start.environment, start.image), &base);
-        let spec = specification::service_container(self.config(), self.info(), &request, main.id(), (name, service))?;
+        let mut spec =
+            specification::service_container(self.config(), self.info(), &request, main.id(), (name, service))?;
         let failed = |failure| self.client.error(&format!("starting the service {name}"), failure);
         let container_name = service_container_name(start.run, start.purpose, name);
-        let id = self.client.create(&container_name, &spec).await.map_err(failed)?;
+        let id = self
+            .create_within_limits(&container_name, &mut spec)
+            .await
+            .map_err(failed)?;
         self.client.start(&id).await.map_err(failed)?;
         Ok(Container::new(self.client.clone(), id, ANSWER).of_image(base.digest))
     }

@@ -139,7 +139,7 @@ impl Engine {
             .map(|(name, _)| service_container_name(start.run, start.purpose, name))
             .collect();
         let name = container_name(start.run, start.purpose);
-        container::remove_all(&self.client, [&name].into_iter().chain(&names)).await?;
+        container::remove_all(&self.client, names.iter(), [&name].into_iter()).await?;
         Ok(names)
     }
 

@@ -21,6 +21,7 @@ use crate::agent::record::stop::Stop;
 use crate::agent::record::usage::PriceList;
 use crate::agent::services::{Services, Settings};
 use crate::config::Config;
+use crate::environment::EngineAccess;
 use crate::forge::{ForgeError, Post};
 use crate::gateway::upstream::Upstream;
 use crate::journal::Journal;
@@ -38,8 +39,8 @@ use forges::{Connected, Forges};
 pub struct Host {
     /// Path of this program.
     pub program: PathBuf,
-    /// `DOCKER_HOST`, if it is set.
-    pub docker_host: Option<String>,
+    /// How the engine and registries are reached.
+    pub engine: EngineAccess,
     /// The proxy that the machine is behind, if any.
     pub upstream: Arc<Upstream>,
 }
@@ -75,7 +76,7 @@ impl Service {
         }
         let containers = Containers::new(
             config.command_executor.clone(),
-            host.docker_host,
+            host.engine,
             instance(&config.state_dir),
             host.upstream,
         );

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use tokio::sync::OnceCell;
 
-use crate::environment::{Config, Engine, EnvironmentError};
+use crate::environment::{Config, Engine, EngineAccess, EnvironmentError};
 use crate::gateway::upstream::Upstream;
 use crate::workspace::pool::Pool;
 
@@ -16,7 +16,7 @@ pub struct Containers {
     pub upstream: Arc<Upstream>,
     /// Containers that were started in advance.
     pub pool: Pool,
-    docker_host: Option<String>,
+    access: EngineAccess,
     instance: String,
     engine: OnceCell<Engine>,
 }
@@ -24,12 +24,12 @@ pub struct Containers {
 impl Containers {
     /// Stores the parameters of the connection, without using the engine. `instance` separates this
     /// installation's containers from others on the same engine.
-    pub fn new(config: Config, docker_host: Option<String>, instance: String, upstream: Arc<Upstream>) -> Self {
+    pub fn new(config: Config, access: EngineAccess, instance: String, upstream: Arc<Upstream>) -> Self {
         Self {
             config,
             upstream,
             pool: Pool::default(),
-            docker_host,
+            access,
             instance,
             engine: OnceCell::new(),
         }
@@ -43,7 +43,7 @@ impl Containers {
     /// Returns the connection to the engine, made when first needed. If the engine did not answer,
     /// the next call tries again.
     pub async fn engine(&self) -> Result<&Engine, EnvironmentError> {
-        let connect = || Engine::connect(&self.config, self.docker_host.as_deref(), &self.instance);
+        let connect = || Engine::connect(&self.config, &self.access, &self.instance);
         self.engine.get_or_try_init(connect).await
     }
 }

@@ -7,9 +7,7 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use crate::environment::{
-    Container, Engine, Environment, EnvironmentError, Purpose, StartRequest, WantedSetUp, find_executor,
-};
+use crate::environment::{Container, Engine, Environment, EnvironmentError, Purpose, StartRequest, WantedSetUp};
 use crate::gateway::Gateway;
 use crate::gateway::ledger::Ledger;
 use crate::repository::Config as Author;
@@ -136,9 +134,8 @@ impl Opening {
     /// Takes a container from the pool or starts one, and copies the project in, with saved
     /// unfinished work. The images must be local.
     pub(crate) async fn open(&self) -> Result<OpenedProject, WorkspaceError> {
-        let containers = &self.containers;
         let engine = self.containers.engine().await?;
-        let executor = find_executor(&containers.config).map_err(WorkspaceError::Failed)?;
+        let executor = engine.find_executor(&self.environment.image).await?;
         let place = self.dependencies.as_ref().map(Dependencies::place);
         let start = self.start(&executor, place.as_deref());
         let author = &self.author;
@@ -264,10 +261,9 @@ impl Opening {
 
     /// Returns true if the wanted set-up was saved, so that none of it has to be run.
     pub(crate) async fn is_set_up_kept(&self) -> Result<bool, WorkspaceError> {
-        let executor = find_executor(&self.containers.config);
-        let executor = executor.map_err(WorkspaceError::Failed)?;
-        let place = self.dependencies.as_ref().map(Dependencies::place);
         let engine = self.containers.engine().await?;
+        let executor = engine.find_executor(&self.environment.image).await?;
+        let place = self.dependencies.as_ref().map(Dependencies::place);
         let images = engine.start_images(&self.start(&executor, place.as_deref())).await?;
         Ok(images.has_set_up())
     }

@@ -7,7 +7,7 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::environment::{Container, Environment, EnvironmentError, find_executor};
+use crate::environment::{Container, Environment, EnvironmentError};
 use crate::journal::Journal;
 use crate::journal::fact::{Fact, Subject};
 use crate::tool::ToolServer;
@@ -112,8 +112,7 @@ impl PoolFiller<'_> {
             image = engine.ensure_image(environment, &progress) => image?,
         }
         let begun = Instant::now();
-        let executor = find_executor(config);
-        let executor = executor.map_err(|reason| unexpected("looking for the executor", reason))?;
+        let executor = engine.find_executor(&environment.image).await?;
         let mark = containers.pool.mark();
         let place = (name, environment.image.as_str());
         // Not cancelled, so that no container is created without a record of it.

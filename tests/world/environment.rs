@@ -11,7 +11,9 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use bollard::query_parameters::KillContainerOptions;
-use coding_agent::environment::{Config, Ending, Engine, EnvironmentError, NetworkMode, Purpose, StartRequest};
+use coding_agent::environment::{
+    Config, Ending, Engine, EngineAccess, EnvironmentError, NetworkMode, Purpose, StartRequest,
+};
 use coding_agent::task::id::RunId;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, UnixStream};
@@ -286,7 +288,11 @@ async fn the_engine_is_reached_over_tcp_as_well() {
     });
 
     on_engine(Config::default(), async |site| {
-        let docker = Engine::connect(&Config::default(), Some(&address), &site.instance)
+        let access = EngineAccess {
+            host: Some(address),
+            ..EngineAccess::default()
+        };
+        let docker = Engine::connect(&Config::default(), &access, &site.instance)
             .await
             .unwrap();
         assert!(docker.describe().starts_with("Engine "), "{}", docker.describe());
@@ -316,7 +322,7 @@ fn the_static_executor_is_taken_and_the_dynamic_one_is_not() {
             executor_path: Some(path),
             ..Config::default()
         };
-        coding_agent::environment::find_executor(&config)
+        coding_agent::environment::find_executor(&config, None)
     };
     let executor = program.with_file_name("coding-agent-executor-static");
     assert_eq!(

@@ -127,6 +127,7 @@ impl From<EnvironmentError> for Interruption {
             EnvironmentError::ContainerLost { .. } => Self::WorkspaceLost(error.to_string()),
             EnvironmentError::ImageMissing { .. }
             | EnvironmentError::NoRuntime { .. }
+            | EnvironmentError::NoExecutor { .. }
             | EnvironmentError::ServiceNotReady { .. }
             | EnvironmentError::Unexpected { .. } => Self::failed(error.to_string()),
         }

@@ -30,6 +30,8 @@ const MOST_WARM: usize = 32;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
+    /// Must be true: nothing is ever run outside of a container.
+    pub enabled: bool,
     /// Environments by name, each an image or a section {image, `recommended_for`, libraries,
     /// build}. Replaces the five that ship.
     #[serde(deserialize_with = "notation::environments")]
@@ -153,6 +155,7 @@ impl Environment {
 impl Default for Config {
     fn default() -> Self {
         Self {
+            enabled: true,
             environments: shipped::environments(),
             default_environment: "python".to_owned(),
             resources: Resources::default(),
@@ -180,6 +183,13 @@ impl Config {
     /// Returns a sentence per fault, each beginning with its key. Does no I/O.
     pub fn validate(&self) -> Vec<String> {
         let mut faults = Vec::new();
+        if !self.enabled {
+            faults.push(
+                "enabled: false would leave no place to work in, as nothing is ever run outside of a container; write true, or \
+                 leave it out"
+                    .to_owned(),
+            );
+        }
         if self.environments.is_empty() {
             faults.push(
                 "environments: there is none; name at least one, e.g. python: coding-agent-executor-python:latest"
@@ -334,6 +344,7 @@ mod tests {
     #[test]
     fn every_fault_is_named_with_its_key_and_its_mend() {
         let mut config = Config {
+            enabled: false,
             default_environment: "ruby".to_owned(),
             timeout_seconds: 0,
             ..Config::default()
@@ -344,6 +355,7 @@ mod tests {
         config.network.allow = vec!["pypi.org".to_owned(), "https://pypi.org/".to_owned()];
         config.warm = [("go".to_owned(), 33), ("python".to_owned(), 1)].into();
         insta::assert_snapshot!(config.validate().join("\n"), @r"
+        enabled: false would leave no place to work in, as nothing is ever run outside of a container; write true, or leave it out
         default_environment: 'ruby' is not among the environments; write one of go
         network.allow.1: 'https://pypi.org/' is not a host; write a name such as example.com, *.example.com for all below it, or example.com:8080 for another port than 80 and 443 (no https://, no path)
         warm.go: 33 is more than 32, the maximum; write fewer

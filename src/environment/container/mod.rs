@@ -185,7 +185,7 @@ impl Container {
 
     /// Removes the container and its services, if they still exist, and waits until they are gone.
     pub async fn remove(&self) -> Result<(), EnvironmentError> {
-        remove_all(&self.client, [&self.id].into_iter().chain(&self.services)).await
+        remove_all(&self.client, self.services.iter(), [&self.id].into_iter()).await
     }
 
     /// Copies `input` to the process; it is no error if the process ends before reading all of it.
@@ -327,12 +327,15 @@ fn unexpected(what: &str, reason: &str) -> EnvironmentError {
     }
 }
 
-/// Removes all containers concurrently; a failure does not keep the others.
+/// Removes all containers, each kind concurrently; a failure does not keep the others. Services go
+/// first: podman does not remove a container whose network another one uses.
 pub(super) async fn remove_all(
     client: &Client,
-    containers: impl Iterator<Item = &String>,
+    services: impl Iterator<Item = &String>,
+    others: impl Iterator<Item = &String>,
 ) -> Result<(), EnvironmentError> {
-    let removed = join_all(containers.map(|container| remove(client, container))).await;
+    let mut removed = join_all(services.map(|container| remove(client, container))).await;
+    removed.extend(join_all(others.map(|container| remove(client, container))).await);
     removed.into_iter().collect()
 }
 

@@ -135,17 +135,17 @@ fn runtime(config: &Config) -> Option<String> {
 /// Returns the limits of a container.
 fn limits(config: &Config, engine: &EngineInfo, memory: (&str, &str)) -> Result<Limits, EnvironmentError> {
     let resources = &config.resources;
-    let disk = if resources.disk_limit.is_empty() || !engine.can_limit_disk {
-        None
-    } else {
-        Some(bytes("resources.disk_limit", &resources.disk_limit)?)
-    };
-    Ok(Limits {
+    let disk = Some(&resources.disk_limit).filter(|limit| !limit.is_empty());
+    let mut limits = Limits {
         memory: Some(bytes(memory.0, memory.1)?),
         nano_cpus: Some(nano_processors(resources.cpu_limit, engine.processors)),
         processes: Some(resources.pids_limit),
-        disk,
-    })
+        disk: disk.map(|limit| bytes("resources.disk_limit", limit)).transpose()?,
+    };
+    for limit in &engine.unlimited {
+        limits.remove(*limit);
+    }
+    Ok(limits)
 }
 
 /// Caps the processors at the engine's, which refuses more: the default must work on a machine with
@@ -173,13 +173,14 @@ fn bytes(key: &str, text: &str) -> Result<i64, EnvironmentError> {
 mod tests {
     use super::*;
     use crate::environment::container::user;
-    use crate::environment::docker::create_body;
+    use crate::environment::docker::{Limit, create_body};
 
     fn engine(processors: i64, can_limit_disk: bool) -> EngineInfo {
         EngineInfo {
             description: String::new(),
             processors: Some(processors),
-            can_limit_disk,
+            unlimited: if can_limit_disk { Vec::new() } else { vec![Limit::Disk] },
+            architecture: String::new(),
             runtimes: Vec::new(),
         }
     }

@@ -51,6 +51,70 @@ pub(crate) struct Limits {
     pub(crate) disk: Option<i64>,
 }
 
+/// One of [`Limits`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Limit {
+    Processors,
+    Memory,
+    Processes,
+    Disk,
+}
+
+impl Limit {
+    pub(crate) const ALL: [Self; 4] = [Self::Processors, Self::Memory, Self::Processes, Self::Disk];
+
+    /// Returns its key in the section `command_executor.resources`.
+    pub(crate) fn key(self) -> &'static str {
+        match self {
+            Self::Processors => "cpu_limit",
+            Self::Memory => "memory_limit",
+            Self::Processes => "pids_limit",
+            Self::Disk => "disk_limit",
+        }
+    }
+
+    /// Returns the limit that an engine's complaint is about. Docker leaves out limits of memory and
+    /// processes by itself, and refuses the others; podman hands on what its runtime says.
+    pub(crate) fn complained_of(complaint: &str) -> Option<Self> {
+        const WORDS: [(Limit, &[&str]); 4] = [
+            (
+                Limit::Processors,
+                &["nanocpus", "cpu cfs", "cpu.max", "cpu.cfs", "controller `cpu`"],
+            ),
+            (Limit::Disk, &["storage-opt", "pquota", "quota"]),
+            (Limit::Processes, &["pids limit", "pids.max", "controller `pids`"]),
+            (
+                Limit::Memory,
+                &[
+                    "memory limit",
+                    "swap limit",
+                    "memory.max",
+                    "memory.limit_in_bytes",
+                    "controller `memory`",
+                ],
+            ),
+        ];
+        let complaint = complaint.to_ascii_lowercase();
+        let is_about = |words: &[&str]| words.iter().any(|word| complaint.contains(word));
+        WORDS
+            .into_iter()
+            .find(|(_, words)| is_about(words))
+            .map(|(limit, _)| limit)
+    }
+}
+
+impl Limits {
+    /// Removes one limit; returns false if it was not set.
+    pub(crate) fn remove(&mut self, limit: Limit) -> bool {
+        match limit {
+            Limit::Processors => self.nano_cpus.take().is_some(),
+            Limit::Memory => self.memory.take().is_some(),
+            Limit::Processes => self.processes.take().is_some(),
+            Limit::Disk => self.disk.take().is_some(),
+        }
+    }
+}
+
 /// Sets explicitly whatever an engine or its administrator may have other defaults for.
 pub(crate) fn create_body(spec: &ContainerSpec) -> ContainerCreateBody {
     ContainerCreateBody {
@@ -101,5 +165,45 @@ fn host_config(spec: &ContainerSpec) -> HostConfig {
             .disk
             .map(|size| HashMap::from([("size".to_owned(), size.to_string())])),
         ..HostConfig::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_limit_that_an_engine_refuses_is_known_by_its_words() {
+        for (complaint, limit) in [
+            (
+                "NanoCPUs can not be set, as your kernel does not support CPU CFS scheduler or the cgroup is not mounted",
+                Some(Limit::Processors),
+            ),
+            (
+                "--storage-opt is supported only for overlay over xfs with 'pquota' mount option",
+                Some(Limit::Disk),
+            ),
+            (
+                "crun: opening file `memory.max` for writing: No such file or directory",
+                Some(Limit::Memory),
+            ),
+            (
+                "the requested cgroup controller `cpu` is not available",
+                Some(Limit::Processors),
+            ),
+            ("no such image", None),
+        ] {
+            assert_eq!(Limit::complained_of(complaint), limit, "{complaint}");
+        }
+    }
+
+    #[test]
+    fn a_limit_is_removed_once() {
+        let mut limits = Limits {
+            disk: Some(1),
+            ..Limits::default()
+        };
+        assert!(limits.remove(Limit::Disk));
+        assert!(!limits.remove(Limit::Disk), "there is nothing left to try");
     }
 }

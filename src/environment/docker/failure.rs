@@ -30,6 +30,14 @@ impl Failure {
         matches!(self, Self::Refused { .. })
     }
 
+    /// Returns what the engine said, if it answered with an error.
+    pub(crate) fn complaint(&self) -> Option<&str> {
+        match self {
+            Self::Refused { message, .. } => Some(message),
+            Self::Silent(_) | Self::Other(_) => None,
+        }
+    }
+
     /// Returns the engine's text alone.
     pub(crate) fn reason(self) -> String {
         match self {

@@ -16,6 +16,8 @@ pub(crate) struct ImageInfo {
     pub(crate) user: String,
     /// Its environment variables, as `NAME=value`.
     pub(crate) variables: Vec<String>,
+    /// The architecture of its programs, such as `amd64`.
+    pub(crate) architecture: String,
 }
 
 /// A listed image.
@@ -35,6 +37,7 @@ impl Client {
             digests: inspected.repo_digests.unwrap_or_default(),
             user: config.user.unwrap_or_default(),
             variables: config.env.unwrap_or_default(),
+            architecture: inspected.architecture.unwrap_or_default(),
         })
     }
 
@@ -46,18 +49,20 @@ impl Client {
         pause: bool,
         labels: &[(&str, &str)],
     ) -> Result<String, Failure> {
+        // As an instruction of a Dockerfile: podman does not read labels from the body.
+        let labels: Vec<String> = labels
+            .iter()
+            .map(|(name, value)| format!("{name:?}={value:?}"))
+            .collect();
         let options = CommitContainerOptionsBuilder::default()
             .container(container)
             .pause(pause)
+            .changes(&format!("LABEL {}", labels.join(" ")))
             .build();
-        let labels = labels
-            .iter()
-            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-        let config = ContainerConfig {
-            labels: Some(labels.collect()),
-            ..ContainerConfig::default()
-        };
-        Ok(self.ask(self.docker.commit_container(options, config)).await?.id)
+        let config = ContainerConfig::default();
+        let id = self.ask(self.docker.commit_container(options, config)).await?.id;
+        // Podman leaves out the prefix, and does not take the id without it.
+        Ok(if id.contains(':') { id } else { format!("sha256:{id}") })
     }
 
     /// Lists the images that have all of `labels` (`name`, or `name=value`).

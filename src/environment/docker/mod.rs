@@ -6,6 +6,8 @@
 //! since 1.41.
 
 mod failure; // how a call failed
+mod access; // the engine's address, and Docker's own folder
+mod credentials; // credentials for private images
 mod stream; // stdout and stderr of a process
 mod progress; // progress lines of pulls and builds
 mod create; // describes a container to the engine
@@ -16,24 +18,25 @@ mod pull; // pulls and builds images
 
 use std::fmt;
 use std::future::Future;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bollard::errors::Error;
+use bollard::models::SystemInfo;
 use futures_util::{Stream, StreamExt};
 use tokio::time::timeout;
 
 use super::error::EnvironmentError;
+pub use access::EngineAccess;
 #[cfg(test)]
 pub(crate) use create::create_body;
-pub(crate) use create::{ContainerNetwork, ContainerSpec, Limits};
+pub(crate) use create::{ContainerNetwork, ContainerSpec, Limit, Limits};
 pub(crate) use failure::Failure;
 use failure::why_not_connected;
 pub(crate) use images::ImageSummary;
 pub(crate) use stream::StderrTail;
-
-const DEFAULT_HOST: &str = "unix:///var/run/docker.sock";
 
 /// API version of the oldest supported engine, 20.10.
 const OLDEST_API: (u32, u32) = (1, 41);
@@ -51,6 +54,8 @@ pub(crate) struct Client {
     address: String,
     /// True if the removal of a container failed, so that it may still exist.
     has_leftovers: Arc<AtomicBool>,
+    /// Docker's own folder, with the credentials of registries.
+    config_folder: Option<PathBuf>,
 }
 
 /// Properties of the engine.
@@ -59,7 +64,10 @@ pub(crate) struct EngineInfo {
     /// Engine and API version, for people.
     pub(crate) description: String,
     pub(crate) processors: Option<i64>,
-    pub(crate) can_limit_disk: bool,
+    /// Limits that it cannot keep.
+    pub(crate) unlimited: Vec<Limit>,
+    /// The architecture of its machine, such as `x86_64`.
+    pub(crate) architecture: String,
     /// Names of the installed runtimes.
     pub(crate) runtimes: Vec<String>,
 }
@@ -71,12 +79,8 @@ impl fmt::Debug for Client {
 }
 
 impl Client {
-    pub(crate) async fn connect(docker_host: Option<&str>) -> Result<(Self, EngineInfo), EnvironmentError> {
-        let address = docker_host
-            .map(|host| host.trim().trim_end_matches('/'))
-            .filter(|host| !host.is_empty())
-            .unwrap_or(DEFAULT_HOST)
-            .to_owned();
+    pub(crate) async fn connect(access: &EngineAccess) -> Result<(Self, EngineInfo), EnvironmentError> {
+        let address = access.address();
         let no_docker = |reason: String| EnvironmentError::EngineUnavailable {
             address: address.clone(),
             reason,
@@ -85,7 +89,11 @@ impl Client {
             .map_err(|error| no_docker(why_not_connected(&error)))?
             // [`Client::ask`] bounds each call, body included; bollard's time-out covers the head
             // alone.
-            .with_timeout(Duration::from_hours(24));
+            .with_timeout(Duration::from_hours(24))
+            .with_request_modifier(|mut request| {
+                credentials::encode_for_addresses(request.headers_mut());
+                request
+            });
         let identify = async {
             let client = client.negotiate_version().await?;
             let (version, info) = (client.version().await?, client.info().await?);
@@ -106,16 +114,15 @@ impl Client {
         let info = EngineInfo {
             description: format!("Engine {engine}, API {api}"),
             processors: info.ncpu,
-            can_limit_disk: can_limit_disk(
-                info.driver.as_deref(),
-                info.driver_status.as_deref().unwrap_or_default(),
-            ),
+            unlimited: unlimited(&info),
+            architecture: info.architecture.unwrap_or_default(),
             runtimes: info.runtimes.unwrap_or_default().into_keys().collect(),
         };
         let client = Self {
             docker: client,
             address,
             has_leftovers: Arc::default(),
+            config_folder: access.config_folder.clone(),
         };
         Ok((client, info))
     }
@@ -177,6 +184,20 @@ fn api_number(text: &str) -> Option<(u32, u32)> {
     Some((major.parse().ok()?, minor.parse().ok()?))
 }
 
+/// Returns the limits that the engine says it cannot keep, for lack of a controller for instance.
+fn unlimited(info: &SystemInfo) -> Vec<Limit> {
+    let is_kept = |limit: &Limit| match limit {
+        Limit::Processors => info.cpu_cfs_quota != Some(false) && info.cpu_cfs_period != Some(false),
+        Limit::Memory => info.memory_limit != Some(false),
+        Limit::Processes => info.pids_limit != Some(false),
+        Limit::Disk => can_limit_disk(
+            info.driver.as_deref(),
+            info.driver_status.as_deref().unwrap_or_default(),
+        ),
+    };
+    Limit::ALL.into_iter().filter(|limit| !is_kept(limit)).collect()
+}
+
 /// True if the storage driver can limit a container's writable layer. Whether xfs was mounted with
 /// `pquota` shows only on creating a container.
 fn can_limit_disk(driver: Option<&str>, status: &[Vec<String>]) -> bool {
@@ -212,7 +233,13 @@ mod tests {
 
     #[tokio::test]
     async fn an_engine_that_is_not_there_is_named_with_the_mend() {
-        let error = |host: &'static str| async move { Client::connect(Some(host)).await.unwrap_err().to_string() };
+        let error = |host: &'static str| async move {
+            let access = EngineAccess {
+                host: Some(host.to_owned()),
+                ..EngineAccess::default()
+            };
+            Client::connect(&access).await.unwrap_err().to_string()
+        };
         insta::assert_snapshot!(error("unix:///nowhere/docker.sock").await, @"the Docker engine at unix:///nowhere/docker.sock cannot be used: Socket not found: /nowhere/docker.sock; start it, or set DOCKER_HOST");
         insta::assert_snapshot!(error("tcp://127.0.0.1:1").await, @"the Docker engine at tcp://127.0.0.1:1 cannot be used: Connection refused (os error 111); start it, or set DOCKER_HOST");
         insta::assert_snapshot!(error("ssh://somewhere").await, @"the Docker engine at ssh://somewhere cannot be used: only unix:// and tcp:// addresses are supported; start it, or set DOCKER_HOST");

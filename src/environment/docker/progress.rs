@@ -55,7 +55,9 @@ impl Layers {
 /// Returns the progress line in a part of a build's output, if it begins a step.
 pub(super) fn step_of(output: &str) -> Option<&str> {
     let line = output.lines().next()?.trim();
-    line.starts_with("Step ").then(|| {
+    // Docker's builder, and podman's.
+    let is_step = line.starts_with("Step ") || line.starts_with("STEP ");
+    is_step.then(|| {
         let end = line.char_indices().nth(100).map_or(line.len(), |(end, _)| end);
         &line[..end]
     })

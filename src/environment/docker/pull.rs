@@ -12,6 +12,7 @@ use bollard::body_full;
 use bollard::query_parameters::{BuildImageOptionsBuilder, CreateImageOptionsBuilder};
 use tokio::time::Instant;
 
+use super::credentials::DockerConfig;
 use super::progress::{Layers, step_of};
 use super::{Client, Failure};
 use crate::environment::config::Build;
@@ -34,7 +35,8 @@ impl Client {
         let options = CreateImageOptionsBuilder::default()
             .from_image(&with_tag(image))
             .build();
-        let mut reports = Box::pin(self.docker.create_image(Some(options), None, None));
+        let credentials = DockerConfig::read(self.config_folder.as_deref()).for_image(image).await;
+        let mut reports = Box::pin(self.docker.create_image(Some(options), None, credentials));
         let (mut layers, mut last_line) = (Layers::default(), Instant::now());
         while let Some(report) = self.next(&mut reports, PULL_SILENCE).await? {
             layers.note(&report);
@@ -72,7 +74,12 @@ impl Client {
             .rm(true)
             .forcerm(true)
             .build();
-        let mut reports = Box::pin(self.docker.build_image(options, None, Some(body_full(context.into()))));
+        let credentials = DockerConfig::read(self.config_folder.as_deref()).all().await;
+        let mut reports = Box::pin(self.docker.build_image(
+            options,
+            Some(credentials),
+            Some(body_full(context.into())),
+        ));
         let mut last_lines = VecDeque::new();
         loop {
             match self.next(&mut reports, BUILD_SILENCE).await {

@@ -5,7 +5,7 @@ mod file; // locates the executor's file
 mod fingerprint; // cached file hashes
 
 pub(super) use archive::{EXECUTOR_MODE, base_layer, first_file};
-pub use file::find_executor;
+pub use file::{Architecture, find_executor};
 pub(super) use fingerprint::Fingerprints;
 
 /// Path of the executor in every container.

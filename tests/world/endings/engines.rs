@@ -2,9 +2,10 @@
 //! that is too old, none.
 
 use insta::assert_snapshot;
+use serde_json::json;
 
-use super::{greeting, greets, plan, told};
-use crate::fake::engine::{Engine, Version};
+use super::{greeting, greets, left_on, plan, told};
+use crate::fake::engine::{Engine, Machine, USUAL, Version};
 use crate::fake::github::Item;
 use crate::world::World;
 
@@ -116,6 +117,102 @@ async fn without_an_engine_the_task_is_kept_until_there_is_one() {
     <!-- coding-agent:<run>:progress -->
     ");
     is_worked_on_with_the_usual_engine(world, &issue).await;
+}
+
+/// What an engine says on a machine that does not let it have the controller of processors: a
+/// rootless one under systemd's defaults, and many small servers for homes.
+const NO_PROCESSORS: (&str, &str) = (
+    "NanoCpus",
+    "NanoCPUs can not be set, as your kernel does not support CPU CFS scheduler or the cgroup is not mounted",
+);
+
+#[tokio::test]
+async fn an_engine_without_the_controller_of_processors_is_worked_with_and_says_so() {
+    let machine = Machine {
+        info: json!({ "CpuCfsQuota": false, "CpuCfsPeriod": false }),
+        refuses: vec![NO_PROCESSORS],
+        ..Machine::default()
+    };
+    let doctor = is_worked_with_unlimited(machine, &["cpu_limit"]).await;
+    assert!(
+        doctor.contains("the engine cannot keep cpu_limit of command_executor.resources"),
+        "{doctor}"
+    );
+}
+
+#[tokio::test]
+async fn limits_that_an_engine_refuses_without_a_warning_are_left_out() {
+    let machine = Machine {
+        refuses: vec![
+            NO_PROCESSORS,
+            (
+                "PidsLimit",
+                "crun: the requested cgroup controller `pids` is not available",
+            ),
+            (
+                "Memory",
+                "crun: opening file `memory.max` for writing: No such file or directory",
+            ),
+        ],
+        ..Machine::default()
+    };
+    is_worked_with_unlimited(machine, &["cpu_limit", "pids_limit", "memory_limit"]).await;
+}
+
+/// A whole run on that machine. Each limit that is left out is warned of. Returns what `doctor` says.
+async fn is_worked_with_unlimited(machine: Machine, keys: &[&str]) -> String {
+    let mut world = World::start().await;
+    let engine = Engine::on(machine, USUAL).await;
+    world.sets("DOCKER_HOST", engine.address());
+    greets(world.model.plans(plan()));
+    let issue = greeting(&world);
+
+    let ended = world.run().await;
+    let doctor = world.command(&["doctor"]).await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent done"]);
+    let log = world.story();
+    for key in keys {
+        let warning = format!("command_executor.resources.{key} is ignored");
+        assert!(log.contains(&warning), "{key}: {log}");
+    }
+    assert_eq!(doctor.code, Some(0), "{doctor:?}");
+    world.finish().await;
+    doctor.stdout
+}
+
+#[tokio::test]
+async fn an_engine_on_another_kind_of_processor_needs_an_executor_for_it() {
+    let mut world = World::start().await;
+    let (other, images) = match std::env::consts::ARCH {
+        "aarch64" => ("x86_64", "amd64"),
+        _ => ("aarch64", "arm64"),
+    };
+    let machine = Machine {
+        info: json!({ "Architecture": other }),
+        images: Some(images),
+        refuses: Vec::new(),
+    };
+    let engine = Engine::on(machine, USUAL).await;
+    world.sets("DOCKER_HOST", engine.address());
+    world.model.plans(plan());
+    let issue = greeting(&world);
+
+    let ended = world.run().await;
+    let doctor = world.command(&["doctor"]).await;
+
+    let wanted =
+        format!("the containers are for {other}; build one with `make build TARGET={other}-unknown-linux-musl`");
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    let said = left_on(&issue);
+    assert!(said.contains("coding agent failed") && said.contains(&wanted), "{said}");
+    assert!(doctor.stdout.contains("BAD   executor"), "{doctor:?}");
+    let remedy = wanted.split("; ").nth(1).unwrap_or_default();
+    assert!(doctor.stdout.contains(remedy), "{doctor:?}");
+    let asked = engine.asked();
+    assert!(!asked.contains(&"POST /containers/create".to_owned()), "{asked:?}");
+    world.finish().await;
 }
 
 /// The engine is mended, and a person does not want to wait for the clock.

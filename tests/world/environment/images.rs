@@ -2,11 +2,13 @@
 
 use std::sync::Mutex;
 
-use coding_agent::environment::{Config, Environment, EnvironmentError};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use coding_agent::environment::{Config, Engine, EngineAccess, Environment, EnvironmentError};
 use coding_agent::task::id::RunId;
 
 use super::registry::Registry;
-use super::site::{on_engine, shell};
+use super::site::{access, on_engine, shell};
 
 #[tokio::test]
 async fn a_missing_image_is_named_with_the_mend() {
@@ -150,6 +152,43 @@ async fn an_image_of_roots_is_worked_in_by_somebody_else() {
 
         container.remove().await.unwrap();
         site.remove_image(&environment.image).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_private_image_is_pulled_with_the_credentials_of_dockers_own_file() {
+    on_engine(Config::default(), async |site| {
+        // The last three letters are those that differ between the two alphabets of base64.
+        let credentials = "ann:w~o>?rd~~~???>>>";
+        let registry = Registry::private(credentials, &site.instance).await;
+        let environment = Environment {
+            image: format!("{}/{}", registry.address, site.instance),
+            recommended_for: String::new(),
+            libraries: String::new(),
+            build: None,
+            allow: None,
+            project_files: None,
+        };
+        let refused = site.docker.ensure_image(&environment, &|_| ()).await.unwrap_err();
+        assert!(matches!(refused, EnvironmentError::ImageMissing { .. }), "{refused}");
+
+        let folder = site.folder.path();
+        let auth = STANDARD.encode(credentials);
+        let logged_in = serde_json::json!({ "auths": { registry.address.to_string(): { "auth": auth } } });
+        std::fs::write(folder.join("config.json"), logged_in.to_string()).unwrap();
+        let access = EngineAccess {
+            config_folder: Some(folder.to_owned()),
+            ..access()
+        };
+        let engine = Engine::connect(&Config::default(), &access, &site.instance)
+            .await
+            .unwrap();
+        engine.ensure_image(&environment, &|_| ()).await.unwrap();
+
+        assert!(engine.has_image(&environment.image).await.unwrap());
+        site.remove_image(&environment.image).await;
+        registry.server.abort();
     })
     .await;
 }

@@ -5,9 +5,13 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::Path;
+use axum::extract::{Path, Request};
 use axum::http::StatusCode;
+use axum::middleware::{Next, from_fn};
+use axum::response::IntoResponse;
 use axum::routing::get;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use tokio::net::TcpListener;
 
 /// A registry with one image in it, of one layer with one file. Engines take loopback registries
@@ -21,6 +25,15 @@ pub(super) struct Registry {
 
 impl Registry {
     pub(super) async fn start(content: &str) -> Self {
+        Self::open_to(None, content).await
+    }
+
+    /// Starts a registry that serves only whoever has these credentials, as `user:password`.
+    pub(super) async fn private(credentials: &str, content: &str) -> Self {
+        Self::open_to(Some(format!("Basic {}", STANDARD.encode(credentials))), content).await
+    }
+
+    async fn open_to(authorization: Option<String>, content: &str) -> Self {
         let mut layer = tar::Builder::new(Vec::new());
         let mut header = tar::Header::new_gnu();
         header.set_size(content.len() as u64);
@@ -62,9 +75,23 @@ impl Registry {
             ];
             Ok::<_, StatusCode>((headers, bytes))
         };
+        let authorization = Arc::new(authorization);
+        let admit = move |request: Request, next: Next| {
+            let wanted = Arc::clone(&authorization);
+            async move {
+                let shown = request.headers().get("authorization");
+                let shown = shown.and_then(|shown| shown.to_str().ok()).map(str::to_owned);
+                if wanted.is_some() && *wanted != shown {
+                    let challenge = [("www-authenticate", "Basic realm=\"registry\"")];
+                    return (StatusCode::UNAUTHORIZED, challenge).into_response();
+                }
+                next.run(request).await
+            }
+        };
         let routes = Router::new()
             .route("/v2/", get(async || ()))
-            .route("/v2/{repository}/{kind}/{name}", get(serve));
+            .route("/v2/{repository}/{kind}/{name}", get(serve))
+            .layer(from_fn(admit));
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let server = tokio::spawn(async move { axum::serve(listener, routes).await.unwrap() });

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use bollard::query_parameters::{ListImagesOptionsBuilder, RemoveImageOptions};
 use coding_agent::environment::{
-    Build, Config, Container, Ending, Engine, Environment, EnvironmentError, Purpose, StartRequest,
+    Build, Config, Container, Ending, Engine, EngineAccess, Environment, EnvironmentError, Purpose, StartRequest,
 };
 use coding_agent::task::id::{RunId, TaskId};
 use futures_util::FutureExt;
@@ -28,9 +28,7 @@ impl Site {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("executor"), "#!/bin/sh\necho executor here\n").unwrap();
         Self {
-            docker: Engine::connect(config, docker_host().as_deref(), &instance)
-                .await
-                .unwrap(),
+            docker: Engine::connect(config, &access(), &instance).await.unwrap(),
             engine: bollard::Docker::connect_with_defaults().unwrap(),
             folder,
             instance,
@@ -108,6 +106,14 @@ pub(super) async fn on_engine(config: Config, story: impl AsyncFnOnce(&Site)) {
     site.remove_prepared().await;
     if let Err(panic) = outcome {
         resume_unwind(panic);
+    }
+}
+
+/// Returns how this machine's engine is reached, without anybody's credentials.
+pub(super) fn access() -> EngineAccess {
+    EngineAccess {
+        host: docker_host(),
+        ..EngineAccess::default()
     }
 }
 

@@ -1,8 +1,9 @@
-//! Docker engines of other versions: the real one behind a door of its own, reached over TCP
-//! (`DOCKER_HOST`).
+//! Docker engines of other versions, and on other machines: the real one behind a door of its own,
+//! reached over TCP (`DOCKER_HOST`).
 //!
-//! As an engine does, it refuses a request whose path asks for an API that it does not have, and
-//! its answers lack what its version does not tell any more.
+//! As an engine does, it refuses a request whose path asks for an API that it does not have, or a
+//! setting that its machine has no means for, and its answers lack what its version does not tell
+//! any more.
 
 use std::io;
 use std::sync::{Arc, Mutex};
@@ -22,6 +23,23 @@ pub struct Version {
     pub api: (u32, u32),
 }
 
+/// What an engine's machine is like.
+#[derive(Clone, Default)]
+pub struct Machine {
+    /// Members of `GET /info` that it answers differently.
+    pub info: Value,
+    /// The architecture of each image, where it is not that of this machine.
+    pub images: Option<&'static str>,
+    /// Members of `HostConfig` that it refuses, each with what it says.
+    pub refuses: Vec<(&'static str, &'static str)>,
+}
+
+/// The usual version, for tests that are about something else.
+pub const USUAL: Version = Version {
+    engine: "28.5.2",
+    api: (24, 51),
+};
+
 /// Ends when dropped.
 pub struct Engine {
     address: String,
@@ -31,14 +49,18 @@ pub struct Engine {
 
 impl Engine {
     pub async fn start(version: Version) -> Self {
+        Self::on(Machine::default(), version).await
+    }
+
+    pub async fn on(machine: Machine, version: Version) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let address = format!("tcp://{}", listener.local_addr().unwrap());
         let asked: Arc<Mutex<Vec<String>>> = Arc::default();
-        let noted = Arc::clone(&asked);
+        let (noted, machine) = (Arc::clone(&asked), Arc::new(machine));
         let serving = tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
                 // A client that breaks off is its own business.
-                tokio::spawn(serve(client, version, Arc::clone(&noted)));
+                tokio::spawn(serve(client, version, Arc::clone(&machine), Arc::clone(&noted)));
             }
         });
         Self {
@@ -65,8 +87,13 @@ impl Drop for Engine {
     }
 }
 
-async fn serve(mut client: TcpStream, version: Version, asked: Arc<Mutex<Vec<String>>>) -> io::Result<()> {
-    let (head, begun) = read_head(&mut client).await?;
+async fn serve(
+    mut client: TcpStream,
+    version: Version,
+    machine: Arc<Machine>,
+    asked: Arc<Mutex<Vec<String>>>,
+) -> io::Result<()> {
+    let (head, mut begun) = read_head(&mut client).await?;
     let (first, headers) = head.split_once("\r\n").unwrap_or((&head, ""));
     let mut words = first.split(' ');
     let (method, target) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
@@ -77,6 +104,15 @@ async fn serve(mut client: TcpStream, version: Version, asked: Arc<Mutex<Vec<Str
     let path = target.split('?').next().unwrap_or_default();
     asked.lock().unwrap().push(format!("{method} {path}"));
 
+    if method == "POST" && path == "/containers/create" {
+        let length = content_length(headers);
+        let mut rest = vec![0; length.saturating_sub(begun.len())];
+        client.read_exact(&mut rest).await?;
+        begun.extend(rest);
+        if let Some(words) = refused(&machine, &begun) {
+            return answer(&mut client, "400 Bad Request", &json!({ "message": words })).await;
+        }
+    }
     let mut engine = UnixStream::connect(socket()).await?;
     if method == "GET" && is_told_differently(path) {
         // The older protocol has no chunks: the body is all that comes.
@@ -89,7 +125,7 @@ async fn serve(mut client: TcpStream, version: Version, asked: Arc<Mutex<Vec<Str
         let status = head.lines().next().unwrap_or_default().split_once(' ');
         let body = serde_json::from_str(body).unwrap_or_default();
         let (_, status) = status.unwrap_or_default();
-        return answer(&mut client, status, &told_by(version, path, body)).await;
+        return answer(&mut client, status, &told_by(version, &machine, path, body)).await;
     }
     let is_upgrade = headers.to_ascii_lowercase().contains("upgrade: tcp");
     let is_kept = |line: &&str| {
@@ -130,16 +166,23 @@ fn without_version(target: &str, version: Version) -> Result<String, String> {
 }
 
 fn is_told_differently(path: &str) -> bool {
-    path == "/version" || (path.starts_with("/images/") && path.ends_with("/json"))
+    path == "/version" || path == "/info" || (path.starts_with("/images/") && path.ends_with("/json"))
 }
 
-fn told_by(version: Version, path: &str, mut body: Value) -> Value {
+fn told_by(version: Version, machine: &Machine, path: &str, mut body: Value) -> Value {
     let (oldest, newest) = version.api;
     if path == "/version" {
         body["Version"] = json!(version.engine);
         body["ApiVersion"] = json!(format!("1.{newest}"));
         body["MinAPIVersion"] = json!(format!("1.{oldest}"));
+    } else if path == "/info" {
+        for (name, value) in machine.info.as_object().into_iter().flatten() {
+            body[name] = value.clone();
+        }
     } else if let Some(image) = body.as_object_mut() {
+        if let Some(architecture) = machine.images {
+            image.insert("Architecture".to_owned(), json!(architecture));
+        }
         for (gone_since, name) in [(44, "VirtualSize"), (45, "Container"), (45, "ContainerConfig")] {
             if newest >= gone_since {
                 image.remove(name);
@@ -156,6 +199,26 @@ async fn answer(client: &mut TcpStream, status: &str, body: &Value) -> io::Resul
         "HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}"
     );
     client.write_all(answer.as_bytes()).await
+}
+
+fn content_length(headers: &str) -> usize {
+    let lengths = headers.lines().filter_map(|line| {
+        let (name, value) = line.split_once(':')?;
+        name.eq_ignore_ascii_case("content-length")
+            .then(|| value.trim().parse().ok())?
+    });
+    lengths.last().unwrap_or_default()
+}
+
+/// Returns what the engine says to a container that it has no means for.
+fn refused(machine: &Machine, body: &[u8]) -> Option<&'static str> {
+    let body: Value = serde_json::from_slice(body).unwrap_or_default();
+    let asks_for = |setting: &str| {
+        let value = &body["HostConfig"][setting];
+        !value.is_null() && *value != json!(0)
+    };
+    let refused = machine.refuses.iter().find(|(setting, _)| asks_for(setting));
+    refused.map(|(_, words)| *words)
 }
 
 /// The engine that everybody else speaks to.
