@@ -86,6 +86,46 @@ async fn a_server_that_dies_once_is_started_again() {
     world.finish().await;
 }
 
+/// A server with one tool, whose calls it never answers.
+const SILENT: &str = r#"
+import json, sys
+for line in sys.stdin:
+    asked = json.loads(line)
+    answers = {
+        "initialize": {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "oracle", "version": "1"}},
+        "tools/list": {"tools": [{"name": "ask", "inputSchema": {"type": "object"}}]},
+    }
+    if asked.get("method") in answers:
+        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": answers[asked["method"]]}), flush=True)
+"#;
+
+#[tokio::test]
+async fn a_call_that_a_server_never_answers_ends_after_its_time_and_the_model_goes_on() {
+    let mut world = World::start().await;
+    let mark = "a-server-that-never-answers";
+    world.configure(|config| {
+        config["mcp_servers"] = json!([{
+            "mcp_server_name": "oracle",
+            "command": ["python3", "-c", SILENT, mark],
+            "timeout_seconds": 1,
+        }]);
+    });
+    greets(world.model.plans(plan()).calls("oracle/ask", json!({})));
+    greeting(&world);
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    let result = world.model.requests()[2].last_user_message();
+    assert!(
+        result.contains("oracle/ask did not answer within 1 s and was cancelled"),
+        "{}",
+        world.story()
+    );
+    assert_eq!(with_mark(mark), [0; 0]);
+    world.finish().await;
+}
+
 #[tokio::test]
 async fn a_server_that_does_not_start_fails_the_task_and_says_why() {
     let mut world = World::start().await;
