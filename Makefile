@@ -5,7 +5,7 @@
 TARGET_DIR = $(shell scripts/target-dir)
 # A program of harness/, and the program that it starts.
 BUILD_HARNESS = cargo build --locked --package coding-agent --package coding-agent-harness --bin coding-agent
-.PHONY: help setup demo test test-model lint bench chaos soak fuzz attack deny advisories images build install
+.PHONY: help setup demo test test-engines test-model lint bench chaos soak fuzz attack deny advisories images build install
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -28,6 +28,10 @@ test: ## run all tests, with the real Docker engine
 	  echo scripts/with-docker cargo test --workspace --locked; \
 	  scripts/with-docker cargo test --workspace --locked; \
 	fi
+
+test-engines: ## run the tests of containers on podman, and on Docker 26 and 28 from newer Debian releases (ONLY="podman", SHORT=1)
+	scripts/setup test-engines
+	SHORT=$(SHORT) scripts/with-docker scripts/engines $(ONLY)
 
 test-model: ## work on tasks with a real small model on llama.cpp's server, and with Ollama where OLLAMA_HOST is set (ONLY="task slow")
 	scripts/setup test-model
@@ -74,9 +78,8 @@ advisories: ## check the dependencies against the database of known faults, whic
 images: ## build the images of all five environments
 	scripts/setup images
 
-build: ## build the program and its static executor
-	cargo build --locked
-	scripts/setup executor
+build: ## build the program and its static executor; with TARGET an executor for other processors (TARGET=aarch64-unknown-linux-musl)
+	@if [ -n "$(TARGET)" ]; then TARGET_TRIPLE=$(TARGET) scripts/setup executor; else cargo build --locked && scripts/setup executor; fi
 
 PREFIX ?= /usr/local
 BIN = $(DESTDIR)$(PREFIX)/bin

@@ -8,6 +8,7 @@
 
 mod build_folder;
 mod command_lines;
+mod compatibility;
 mod configurations;
 mod deployment;
 mod paths;
