@@ -457,6 +457,7 @@ fn no_model(subject: &str, error: &LlmError) -> Finding {
         LlmError::NotLocal { .. }
         | LlmError::Unreachable { .. }
         | LlmError::TooLong { .. }
+        | LlmError::SmallWindow { .. }
         | LlmError::ToolsUnsupported(_)
         | LlmError::Cancelled => Finding::bad(subject, error, usual),
     }

@@ -9,6 +9,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::conversation::compaction;
@@ -16,7 +17,7 @@ use crate::conversation::decode::{self, DONE};
 use crate::conversation::{Message, Reply, ToolCall, ToolResult, ToolSpec, Usage, excerpt};
 use crate::llm::calls_as_json;
 use crate::llm::config::role::Role;
-use crate::llm::connection::Connection;
+use crate::llm::connection::{Connection, PromptRequest};
 use crate::llm::error::LlmError;
 use crate::llm::provider::tool_names;
 use crate::llm::provider::{Answer, Prompt};
@@ -42,6 +43,8 @@ pub struct Chat {
     /// Number of messages that have been handed out for storing.
     saved: usize,
     counted: Option<LastCount>,
+    /// How many pieces of a streamed reply have arrived.
+    arrived: watch::Sender<u64>,
 }
 
 impl Chat {
@@ -64,7 +67,14 @@ impl Chat {
             history: Vec::new(),
             saved: 0,
             counted: None,
+            arrived: watch::Sender::new(0),
         }
+    }
+
+    /// Returns how many pieces of the current reply have arrived, each about a token; 0 where it is
+    /// not streamed.
+    pub fn arrived(&self) -> watch::Receiver<u64> {
+        self.arrived.subscribe()
     }
 
     /// Returns a copy that asks another model, if `connection` is to one, in another role.
@@ -176,17 +186,20 @@ impl Chat {
         }
         let is_held = connection.constrains_replies && !self.native;
         let form = self.form.as_deref().filter(|_| is_held);
-        let body = connection.body(&Prompt { messages, tools, form });
         let summary = RequestSummary {
             with_tools: self.native,
             needed,
         };
+        let request = PromptRequest {
+            connection,
+            prompt: Prompt { messages, tools, form },
+            arrived: &self.arrived,
+        };
         let _slot = connection.limit.slot(&self.cancel).await?;
+        connection.check_window().await?;
         let answer = connection
             .transport
-            .call(info, &provider.chat_url(), &body, summary, &self.cancel, |answer| {
-                provider.read(answer)
-            })
+            .call(info, &provider.chat_url(), &request, summary, &self.cancel)
             .await?;
         if let Some(count) = answer.counted {
             if window_estimate::is_cut(messages, counted, count.input) {

@@ -1,19 +1,23 @@
 //! The way to one model: its protocol, its server and the settings that all conversations share.
 
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use reqwest::Url;
 use serde_json::{Map, Value};
+use tokio::sync::watch;
 
 use crate::llm::config::function_calling::FunctionCalling;
 use crate::llm::config::model_config::ModelConfig;
 use crate::llm::config::{Config, ProviderName};
 use crate::llm::error::LlmError;
 use crate::llm::local_only::private_network::PrivateNetworkResolver;
-use crate::llm::provider::{Prompt, Provider, anthropic, ollama, openai};
-use crate::llm::transport::Transport;
+use crate::llm::provider::{Answer, LoadedWindow, Prompt, Provider, anthropic, ollama, openai};
 use crate::llm::transport::concurrency_limit::ConcurrencyLimit;
+use crate::llm::transport::event_stream::Framing;
+use crate::llm::transport::{ReplyRequest, Transport};
 
 /// How long a server that could not be reached is not asked where another model can be.
 const OUT_OF_ORDER: Duration = Duration::from_mins(1);
@@ -32,6 +36,47 @@ pub(super) struct Connection {
     /// Asked while this one cannot be.
     pub(super) fallback: Option<Arc<Self>>,
     failed_at: Arc<Mutex<Option<Instant>>>,
+    is_window_known: Arc<AtomicBool>,
+}
+
+/// A request for a reply to `prompt`.
+pub(super) struct PromptRequest<'chat> {
+    pub(super) connection: &'chat Connection,
+    pub(super) prompt: Prompt<'chat>,
+    /// Counts what has arrived of the reply.
+    pub(super) arrived: &'chat watch::Sender<u64>,
+}
+
+impl ReplyRequest for PromptRequest<'_> {
+    type Reply = Answer;
+
+    fn body(&self) -> Value {
+        // What came of an attempt before does not count.
+        self.arrived.send_replace(0);
+        let mut body = self.connection.provider.body(&self.prompt);
+        merge(&mut body, &self.connection.extra_body);
+        body
+    }
+
+    fn read(&self, answer: &Value) -> Result<Answer, String> {
+        self.connection.provider.read(answer)
+    }
+
+    fn framing(&self) -> Framing {
+        self.connection.provider.framing()
+    }
+
+    fn add(&self, answer: &mut Value, event: Value) -> Result<bool, String> {
+        self.connection.provider.add(answer, event)
+    }
+
+    fn adapt(&self, refusal: &str, body: &Value) -> bool {
+        self.connection.provider.adapt(refusal, body)
+    }
+
+    fn arrived(&self) {
+        self.arrived.send_modify(|count| *count += 1);
+    }
 }
 
 impl Connection {
@@ -61,13 +106,18 @@ impl Connection {
         Ok(Self {
             name: model.name.clone(),
             provider,
-            transport: Transport::new(&url, model.timeout, secrets),
+            transport: Transport::new(
+                &url,
+                (model.timeout, Duration::from_secs(config.reply_seconds)),
+                secrets,
+            ),
             function_calling: config.function_calling,
             constrains_replies: config.constrained_replies,
             limit: ConcurrencyLimit::new(model.parallel_requests),
             extra_body: Arc::new(model.options.extra_body.clone()),
             fallback,
             failed_at: Arc::default(),
+            is_window_known: Arc::default(),
         })
     }
 
@@ -85,14 +135,32 @@ impl Connection {
             limit: self.limit.clone(),
             extra_body: Arc::clone(&self.extra_body),
             failed_at: Arc::clone(&self.failed_at),
+            is_window_known: Arc::clone(&self.is_window_known),
         }
     }
 
-    /// Returns the request for `prompt`.
-    pub(super) fn body(&self, prompt: &Prompt<'_>) -> Value {
-        let mut body = self.provider.body(prompt);
-        merge(&mut body, &self.extra_body);
-        body
+    /// Refuses a model that its server has loaded with a smaller window than the configured one:
+    /// asked until the server tells, which it does when the model is loaded.
+    pub(super) async fn check_window(&self) -> Result<(), LlmError> {
+        if self.is_window_known.load(Relaxed) {
+            return Ok(());
+        }
+        let info = self.provider.info();
+        let loaded = self.provider.loaded_window(&self.transport).await;
+        match loaded {
+            LoadedWindow::Loaded(window) if window < info.window => {
+                return Err(LlmError::Refused {
+                    what: format!(
+                        "{} at {} has loaded {} with a window of {window} tokens, and {} are configured",
+                        info.name, info.address, info.model, info.window
+                    ),
+                    hint: info.window_hint.clone(),
+                });
+            }
+            LoadedWindow::Loaded(_) | LoadedWindow::Unknown => self.is_window_known.store(true, Relaxed),
+            LoadedWindow::NotLoaded => {}
+        }
+        Ok(())
     }
 
     /// Returns the model to ask in the place of this one after `error`.
@@ -106,6 +174,7 @@ impl Connection {
             LlmError::Refused { .. }
             | LlmError::Truncated { .. }
             | LlmError::TooLong { .. }
+            | LlmError::SmallWindow { .. }
             | LlmError::ToolsUnsupported(_)
             | LlmError::NotLocal { .. }
             | LlmError::Cancelled => None,

@@ -17,6 +17,17 @@ pub enum LlmError {
          with a larger window and say so in its context_length"
     )]
     TooLong { needed: u64, window: u64 },
+    /// The operator: the server's window is smaller than the configured one.
+    #[error(
+        "the conversation needs about {needed} tokens, and the server's window has {window} although {configured} are \
+         configured; {hint}"
+    )]
+    SmallWindow {
+        needed: u64,
+        window: u64,
+        configured: u64,
+        hint: String,
+    },
     /// The program: the model or server does not take native tool calls; start again with JSON.
     #[error("the model does not take native tool calls: {0}")]
     ToolsUnsupported(String),

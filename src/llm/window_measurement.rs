@@ -140,7 +140,7 @@ impl Model {
                 counted: chat.counted(),
             }),
             Err(LlmError::Truncated { counted, .. }) => Ok(MarkerReply::Cut { counted }),
-            Err(LlmError::TooLong { .. }) => Ok(MarkerReply::Refused),
+            Err(LlmError::TooLong { .. } | LlmError::SmallWindow { .. }) => Ok(MarkerReply::Refused),
             Err(error) => Err(error),
         }
     }

@@ -22,6 +22,7 @@ mod fake {
 mod failures;
 mod fake_model;
 mod protocols;
+mod streaming;
 mod windows;
 
 use std::sync::Arc;

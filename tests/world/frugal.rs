@@ -125,7 +125,7 @@ async fn nothing_changes_between_the_requests_of_a_run_but_what_was_said() {
             body.to_string()
         })
         .collect();
-    insta::assert_snapshot!(settings.into_iter().collect::<Vec<_>>().join("\n"), @r#"{"keep_alive":-1,"model":"scripted","options":{"num_ctx":16384},"shift":false,"stream":false,"truncate":false}"#);
+    insta::assert_snapshot!(settings.into_iter().collect::<Vec<_>>().join("\n"), @r#"{"keep_alive":-1,"model":"scripted","options":{"num_ctx":16384},"shift":false,"stream":true,"truncate":false}"#);
     let tools: BTreeSet<String> = requests[1..]
         .iter()
         .map(|request| request.body["tools"].to_string())

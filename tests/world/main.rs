@@ -72,6 +72,7 @@ mod signing;
 mod sources;
 mod steering;
 mod stopping;
+mod streaming;
 mod together;
 mod unseen_pushes;
 mod vouched;

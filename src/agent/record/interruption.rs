@@ -111,9 +111,10 @@ impl From<LlmError> for Interruption {
             LlmError::Unreachable { .. } => Self::postponed(2, error.to_string()),
             LlmError::ToolsUnsupported(reason) => Self::NoNativeCalls(reason),
             LlmError::NotLocal { .. } => Self::refused_by_policy(error.to_string()),
-            LlmError::Refused { .. } | LlmError::Truncated { .. } | LlmError::TooLong { .. } => {
-                Self::failed(error.to_string())
-            }
+            LlmError::Refused { .. }
+            | LlmError::Truncated { .. }
+            | LlmError::TooLong { .. }
+            | LlmError::SmallWindow { .. } => Self::failed(error.to_string()),
         }
     }
 }

@@ -46,6 +46,7 @@ pub(super) fn check(config: &Config, faults: &mut Faults) {
         }
     }
     check_positive("llm.timeout_seconds", llm.timeout_seconds, faults);
+    check_positive("llm.reply_seconds", llm.reply_seconds, faults);
     check_positive("max_llm_process_num", config.max_llm_process_num.into(), faults);
     check_budget(config, faults);
     if config.planning.max_subtasks == 0 {

@@ -25,8 +25,10 @@ pub struct Config {
     pub function_calling: FunctionCalling,
     /// Makes the server hold replies in JSON text to their schema.
     pub constrained_replies: bool,
-    /// How long one reply may take.
+    /// How long a server may be silent; how long one reply may take where it is not streamed.
     pub timeout_seconds: u64,
+    /// How long one streamed reply may take.
+    pub reply_seconds: u64,
     /// Only models on this machine or in a private network are used, for everything.
     pub local_only: bool,
     /// Repositories with local models only: `owner/repo`, `owner/*`, `group/*` with all below it.
@@ -151,8 +153,10 @@ pub struct NamedModel {
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ModelOptions {
-    /// How long one reply may take; `llm.timeout_seconds` when empty.
+    /// In the place of `llm.timeout_seconds`.
     pub timeout_seconds: Option<u64>,
+    /// Whether replies are sent as they are made; true when empty.
+    pub stream: Option<bool>,
     /// Randomness of the replies; the server's own when empty.
     pub temperature: Option<f64>,
     /// Makes a server that can do so give the same reply to the same request.
@@ -248,6 +252,7 @@ impl Default for Config {
             function_calling: FunctionCalling::Auto,
             constrained_replies: false,
             timeout_seconds: 600,
+            reply_seconds: 3_600,
             local_only: false,
             local_only_repositories: Vec::new(),
             local_only_label: None,

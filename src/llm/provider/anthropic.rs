@@ -12,8 +12,9 @@ use crate::llm::error::LlmError;
 use crate::llm::provider::{
     Answer, NO_TEXT, NativeCall, Prompt, Provider, SamplingOptions, TokenCount, arguments, set, tokens,
 };
-use crate::llm::provider::{endpoint, tool_names};
+use crate::llm::provider::{chunks, endpoint, tool_names};
 use crate::llm::transport::Transport;
+use crate::llm::transport::event_stream::Framing;
 use crate::llm::transport::server_info::ServerInfo;
 
 const VERSION: &str = "2023-06-01";
@@ -84,6 +85,9 @@ impl Provider for AnthropicServer {
             mark(&mut block);
             body["system"] = json!([block]);
         }
+        if self.options.stream {
+            body["stream"] = json!(true);
+        }
         let functions = prompt.functions();
         if !functions.is_empty() {
             let listed = functions
@@ -129,6 +133,51 @@ impl Provider for AnthropicServer {
         })
     }
 
+    fn framing(&self) -> Framing {
+        Framing::ServerSentEvents
+    }
+
+    fn add(&self, answer: &mut Value, mut event: Value) -> Result<bool, String> {
+        match event["type"].as_str().unwrap_or_default() {
+            "message_start" => *answer = event["message"].take(),
+            "content_block_start" => {
+                let block = event["content_block"].take();
+                match answer["content"].as_array_mut() {
+                    Some(blocks) => blocks.push(json!({ "index": event["index"], "block": block })),
+                    None => answer["content"] = json!([{ "index": event["index"], "block": block }]),
+                }
+            }
+            "content_block_delta" => {
+                let blocks = answer["content"].as_array_mut();
+                let is_it = |entry: &&mut Value| entry["index"] == event["index"];
+                let entry = blocks.and_then(|blocks| blocks.iter_mut().rev().find(is_it));
+                let entry = entry.ok_or("a piece of a block that was not begun")?;
+                add_piece(&mut entry["block"], &event["delta"]);
+            }
+            "message_delta" => {
+                if let Value::Object(delta) = event["delta"].take() {
+                    for (key, value) in delta {
+                        answer[&key] = value;
+                    }
+                }
+                if let Value::Object(usage) = event["usage"].take() {
+                    for (key, value) in usage.into_iter().filter(|(_, value)| !value.is_null()) {
+                        answer["usage"][&key] = value;
+                    }
+                }
+            }
+            "message_stop" => {
+                for entry in answer["content"].as_array_mut().into_iter().flatten() {
+                    *entry = entry["block"].take();
+                }
+                return Ok(true);
+            }
+            // Signs of life, and events of later versions.
+            _ => {}
+        }
+        Ok(false)
+    }
+
     async fn takes_native_calls(&self, _transport: &Transport) -> bool {
         true
     }
@@ -142,6 +191,17 @@ impl Provider for AnthropicServer {
             "anthropic at {} has {name} ({}), window {} as configured",
             info.address, info.model, info.window
         ))
+    }
+}
+
+/// Adds a piece to a block. The arguments of a call come as pieces of a text; one without any has
+/// them in its beginning.
+fn add_piece(block: &mut Value, delta: &Value) {
+    if let Some(text) = delta["text"].as_str() {
+        chunks::append(&mut block["text"], text);
+    }
+    if let Some(json) = delta["partial_json"].as_str().filter(|json| !json.is_empty()) {
+        chunks::append(&mut block["input"], json);
     }
 }
 

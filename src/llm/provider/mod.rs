@@ -4,6 +4,7 @@
 //! requests go through [`Transport`]. So every rule about retries, refusals and limits exists once.
 
 mod endpoint; // address, model name and key as configured
+mod chunks; // puts the chunks of a streamed chat completion together
 mod role_messages; // the list of messages that OpenAI's and Ollama's protocols share
 pub(crate) mod tool_names; // `server/tool` in the form of providers
 pub(crate) mod openai;
@@ -21,6 +22,7 @@ use crate::conversation::{Message, ToolSpec};
 use crate::llm::config::model_config::ModelConfig;
 use crate::llm::error::LlmError;
 use crate::llm::transport::Transport;
+use crate::llm::transport::event_stream::Framing;
 use crate::llm::transport::server_info::ServerInfo;
 
 /// A protocol of talking to a model.
@@ -33,10 +35,33 @@ pub(crate) trait Provider: Send + Sync {
     fn body(&self, prompt: &Prompt<'_>) -> Value;
     /// Reads the server's answer; the error says what is missing.
     fn read(&self, answer: &Value) -> Result<Answer, String>;
+    /// Returns how the events of a streamed reply are told apart.
+    fn framing(&self) -> Framing;
+    /// Adds an event of a streamed reply to the answer, which `read` then reads like a whole one;
+    /// returns whether the reply is finished. The error says why no reply consists of it.
+    fn add(&self, answer: &mut Value, event: Value) -> Result<bool, String>;
+    /// Has later requests do without what the server refused in `body`; returns whether there is
+    /// something that can be left out or written otherwise.
+    fn adapt(&self, _refusal: &str, _body: &Value) -> bool {
+        false
+    }
     /// Asks whether the model takes native tool calls. If the server does not tell, they are tried.
     async fn takes_native_calls(&self, transport: &Transport) -> bool;
+    /// Asks for the window that the model is loaded with, where only the server knows it.
+    async fn loaded_window(&self, _transport: &Transport) -> LoadedWindow {
+        LoadedWindow::Unknown
+    }
     /// Asks the server what it is and whether it has the model.
     async fn examine(&self, transport: &Transport) -> Result<String, LlmError>;
+}
+
+/// The window of a model that its server loaded as somebody else told it to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LoadedWindow {
+    Loaded(u64),
+    /// It is loaded by the first request.
+    NotLoaded,
+    Unknown,
 }
 
 /// A conversation to be sent.
@@ -122,6 +147,8 @@ pub(crate) struct SamplingOptions {
     pub(crate) temperature: Option<f64>,
     pub(crate) seed: Option<u64>,
     pub(crate) reasoning_effort: Option<String>,
+    /// Whether replies are streamed.
+    pub(crate) stream: bool,
 }
 
 impl SamplingOptions {
@@ -130,6 +157,7 @@ impl SamplingOptions {
             temperature: config.options.temperature,
             seed: config.options.seed,
             reasoning_effort: config.options.reasoning_effort.clone(),
+            stream: config.options.stream.unwrap_or(true),
         }
     }
 }

@@ -8,8 +8,9 @@ use crate::conversation::{ToolCall, ToolResult};
 use crate::llm::config::model_config::ModelConfig;
 use crate::llm::error::LlmError;
 use crate::llm::provider::{Answer, NativeCall, Prompt, Provider, SamplingOptions, TokenCount, arguments, set, tokens};
-use crate::llm::provider::{endpoint, role_messages, tool_names};
+use crate::llm::provider::{chunks, endpoint, role_messages, tool_names};
 use crate::llm::transport::Transport;
+use crate::llm::transport::event_stream::Framing;
 use crate::llm::transport::server_info::ServerInfo;
 
 /// An Ollama server.
@@ -77,7 +78,7 @@ impl Provider for OllamaServer {
         let mut body = json!({
             "model": self.info.model,
             "messages": role_messages::messages(prompt, call, result),
-            "stream": false,
+            "stream": self.options.stream,
             "keep_alive": self.keep_alive,
             "options": { "num_ctx": self.info.window },
             // Newer servers then report that the prompt does not fit, instead of cutting it; older
@@ -119,6 +120,32 @@ impl Provider for OllamaServer {
                 cached: tokens(&answer["prompt_eval_cached_count"]).unwrap_or_default(),
             }),
         })
+    }
+
+    fn framing(&self) -> Framing {
+        Framing::Lines
+    }
+
+    fn add(&self, answer: &mut Value, event: Value) -> Result<bool, String> {
+        let Value::Object(mut event) = event else {
+            return Err("a line of the reply is not an object".to_owned());
+        };
+        let mut message = event.remove("message").unwrap_or_default();
+        let gathered = &mut answer["message"];
+        if let Some(text) = message["content"].as_str() {
+            chunks::append(&mut gathered["content"], text);
+        }
+        if let Value::Array(calls) = message["tool_calls"].take() {
+            match &mut gathered["tool_calls"] {
+                Value::Array(gathered) => gathered.extend(calls),
+                place => *place = Value::Array(calls),
+            }
+        }
+        // The counts stand in the last line.
+        for (key, value) in event {
+            answer[&key] = value;
+        }
+        Ok(answer["done"] == true)
     }
 
     async fn takes_native_calls(&self, transport: &Transport) -> bool {

@@ -1,5 +1,8 @@
 //! OpenAI's chat completions API, which LM Studio and most other servers offer as well.
 
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+
 use async_trait::async_trait;
 use reqwest::Url;
 use reqwest::header::AUTHORIZATION;
@@ -8,9 +11,12 @@ use serde_json::{Value, json};
 use crate::conversation::{ToolCall, ToolResult};
 use crate::llm::config::model_config::ModelConfig;
 use crate::llm::error::LlmError;
-use crate::llm::provider::{Answer, NativeCall, Prompt, Provider, SamplingOptions, TokenCount, arguments, set, tokens};
-use crate::llm::provider::{endpoint, role_messages, tool_names};
+use crate::llm::provider::{
+    Answer, LoadedWindow, NativeCall, Prompt, Provider, SamplingOptions, TokenCount, arguments, set, tokens,
+};
+use crate::llm::provider::{chunks, endpoint, role_messages, tool_names};
 use crate::llm::transport::Transport;
+use crate::llm::transport::event_stream::Framing;
 use crate::llm::transport::server_info::ServerInfo;
 
 /// A server of this protocol.
@@ -18,15 +24,38 @@ pub(crate) struct OpenAiServer {
     info: ServerInfo,
     max_tokens: Option<u64>,
     options: SamplingOptions,
-    /// OpenAI's own newer models refuse `max_tokens`; other servers know only that.
-    is_openai: bool,
-    is_lmstudio: bool,
+    kind: Kind,
+    adaptations: Adaptations,
+}
+
+/// Whose server it is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    OpenAi,
+    /// It lists models by other names than those under which they are deployed.
+    Azure,
+    LmStudio,
+    Other,
+}
+
+/// What a server's refusals have taught, for all later requests.
+#[derive(Default)]
+struct Adaptations {
+    no_stream: AtomicBool,
+    no_stream_options: AtomicBool,
+    /// Newer models refuse `max_tokens`, older servers know nothing else.
+    max_completion_tokens: AtomicBool,
 }
 
 /// Returns OpenAI, or a server that speaks its protocol.
 pub(crate) fn openai(config: &ModelConfig) -> Result<(Url, OpenAiServer), LlmError> {
     let section = &config.section;
     let (url, address) = endpoint::parse(config)?;
+    let kind = match url.host_str().unwrap_or_default() {
+        host if host == "api.openai.com" || host.ends_with(".api.openai.com") => Kind::OpenAi,
+        host if host.ends_with(".azure.com") => Kind::Azure,
+        _ => Kind::Other,
+    };
     let mut headers = endpoint::key_header(AUTHORIZATION, "Bearer ", config)?;
     headers.extend(endpoint::headers(config)?);
     let server = OpenAiServer {
@@ -46,8 +75,11 @@ pub(crate) fn openai(config: &ModelConfig) -> Result<(Url, OpenAiServer), LlmErr
         },
         max_tokens: config.max_tokens,
         options: SamplingOptions::of(config),
-        is_openai: url.host_str().is_some_and(|host| host == "api.openai.com"),
-        is_lmstudio: false,
+        kind,
+        adaptations: Adaptations {
+            max_completion_tokens: AtomicBool::new(matches!(kind, Kind::OpenAi | Kind::Azure)),
+            ..Adaptations::default()
+        },
     };
     Ok((url, server))
 }
@@ -78,8 +110,8 @@ pub(crate) fn lmstudio(config: &ModelConfig) -> Result<(Url, OpenAiServer), LlmE
         },
         max_tokens: None,
         options: SamplingOptions::of(config),
-        is_openai: false,
-        is_lmstudio: true,
+        kind: Kind::LmStudio,
+        adaptations: Adaptations::default(),
     };
     Ok((url, server))
 }
@@ -106,7 +138,11 @@ impl Provider for OpenAiServer {
         let result =
             |result: &ToolResult| json!({ "role": "tool", "tool_call_id": result.call.id, "content": result.output });
         let messages = role_messages::messages(prompt, call, result);
-        let mut body = json!({ "model": self.info.model, "messages": messages, "stream": false });
+        let stream = self.options.stream && !self.adaptations.no_stream.load(Relaxed);
+        let mut body = json!({ "model": self.info.model, "messages": messages, "stream": stream });
+        if stream && !self.adaptations.no_stream_options.load(Relaxed) {
+            body["stream_options"] = json!({ "include_usage": true });
+        }
         if let Some(tools) = role_messages::functions(prompt) {
             body["tools"] = tools;
         }
@@ -115,7 +151,7 @@ impl Provider for OpenAiServer {
                 json!({ "type": "json_schema", "json_schema": { "name": "reply", "schema": form } });
         }
         if let Some(max_tokens) = self.max_tokens {
-            let key = if self.is_openai {
+            let key = if self.adaptations.max_completion_tokens.load(Relaxed) {
                 "max_completion_tokens"
             } else {
                 "max_tokens"
@@ -126,6 +162,7 @@ impl Provider for OpenAiServer {
             temperature,
             seed,
             reasoning_effort,
+            stream: _,
         } = &self.options;
         set(&mut body, "temperature", temperature.as_ref());
         set(&mut body, "seed", seed.as_ref());
@@ -164,8 +201,41 @@ impl Provider for OpenAiServer {
         })
     }
 
+    fn framing(&self) -> Framing {
+        Framing::ServerSentEvents
+    }
+
+    fn add(&self, answer: &mut Value, event: Value) -> Result<bool, String> {
+        chunks::add(answer, event)
+    }
+
+    fn adapt(&self, refusal: &str, body: &Value) -> bool {
+        let learned = &self.adaptations;
+        let words = refusal.to_lowercase();
+        let is_unknown = |field: &str| body.get(field).is_some() && words.contains(field);
+        if is_unknown("stream_options") {
+            return !learned.no_stream_options.swap(true, Relaxed);
+        }
+        if is_unknown("max_completion_tokens") {
+            return learned.max_completion_tokens.swap(false, Relaxed);
+        }
+        if words.contains("max_completion_tokens") && body.get("max_tokens").is_some() {
+            return !learned.max_completion_tokens.swap(true, Relaxed);
+        }
+        let refuses_stream =
+            words.contains("stream") && (words.contains("not support") || words.contains("unsupported"));
+        body["stream"] == true && refuses_stream && !learned.no_stream.swap(true, Relaxed)
+    }
+
     async fn takes_native_calls(&self, _transport: &Transport) -> bool {
         true
+    }
+
+    async fn loaded_window(&self, transport: &Transport) -> LoadedWindow {
+        match self.kind {
+            Kind::LmStudio => self.window_of_lm_studio(transport).await,
+            Kind::OpenAi | Kind::Azure | Kind::Other => LoadedWindow::Unknown,
+        }
     }
 
     async fn examine(&self, transport: &Transport) -> Result<String, LlmError> {
@@ -178,8 +248,11 @@ impl Provider for OpenAiServer {
             None => self.without_the_model(&models)?,
         };
         let window = match self.loaded_window(transport).await {
-            Some(window) => Some(window),
-            None => told_window(found),
+            LoadedWindow::Loaded(window) => Some(window),
+            LoadedWindow::NotLoaded => {
+                return Ok(format!("{has}, not loaded; how large its window is shows when it is"));
+            }
+            LoadedWindow::Unknown => told_window(found),
         };
         match window {
             Some(window) if window < info.window => Err(LlmError::Refused {
@@ -212,8 +285,11 @@ impl OpenAiServer {
             ids.join(", ")
         );
         match models {
-            [only] if !self.is_openai && !self.is_lmstudio => {
+            [only] if self.kind == Kind::Other => {
                 Ok((*only, format!("{what}; servers of a single model take any name")))
+            }
+            [first, ..] if self.kind == Kind::Azure => {
+                Ok((*first, format!("{what}; a deployment has a name of its own")))
             }
             _ => Err(LlmError::Refused {
                 what,
@@ -222,15 +298,47 @@ impl OpenAiServer {
         }
     }
 
-    /// Asks LM Studio's own interface for the window the model is loaded with.
-    async fn loaded_window(&self, transport: &Transport) -> Option<u64> {
-        if !self.is_lmstudio {
-            return None;
+    /// Asks LM Studio's own interface, the newer or the older one, for the window that the model is
+    /// loaded with.
+    async fn window_of_lm_studio(&self, transport: &Transport) -> LoadedWindow {
+        let root = self.info.address.strip_suffix("/v1").unwrap_or(&self.info.address);
+        for version in ["v1", "v0"] {
+            let url = format!("{root}/api/{version}/models");
+            let Ok(list) = transport.ask(&self.info, &url, None).await else {
+                continue;
+            };
+            let models = list["models"].as_array().or_else(|| list["data"].as_array());
+            let is_it = |entry: &&Value| {
+                let instances = entry["loaded_instances"].as_array().into_iter().flatten();
+                let ids = instances.map(|instance| &instance["id"]);
+                ids.chain([&entry["key"], &entry["id"]])
+                    .any(|id| *id == self.info.model.as_str())
+            };
+            if let Some(entry) = models.into_iter().flatten().find(is_it) {
+                return window_of_entry(entry, &self.info.model);
+            }
         }
-        let root = self.info.address.strip_suffix("/v1")?;
-        let url = format!("{root}/api/v0/models/{}", self.info.model);
-        let model = transport.ask(&self.info, &url, None).await.ok()?;
-        model["loaded_context_length"].as_u64()
+        LoadedWindow::Unknown
+    }
+}
+
+/// Reads the window out of an entry of LM Studio's lists. A model that is not loaded is loaded by
+/// the first request, with a window that nobody can tell before.
+fn window_of_entry(entry: &Value, model: &str) -> LoadedWindow {
+    if let Some(instances) = entry["loaded_instances"].as_array() {
+        let named = instances.iter().find(|instance| instance["id"] == model);
+        let length = |instance: &Value| instance["config"]["context_length"].as_u64();
+        let least = instances.iter().filter_map(length).min();
+        return match named.and_then(length).or(least) {
+            Some(window) => LoadedWindow::Loaded(window),
+            None if instances.is_empty() => LoadedWindow::NotLoaded,
+            None => LoadedWindow::Unknown,
+        };
+    }
+    match (entry["loaded_context_length"].as_u64(), entry["state"].as_str()) {
+        (Some(window), _) => LoadedWindow::Loaded(window),
+        (None, Some("not-loaded")) => LoadedWindow::NotLoaded,
+        (None, _) => LoadedWindow::Unknown,
     }
 }
 

@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use crate::http::LONGEST_WAIT;
 use crate::llm::error::LlmError;
+use crate::llm::transport::overflow;
 use crate::llm::transport::server_info::ServerInfo;
 
 /// An answer that is not a success.
@@ -62,12 +63,9 @@ impl ErrorResponse {
         };
         let words = self.body.to_lowercase();
         let may_be_about_content = matches!(self.status.as_u16(), 400 | 413 | 422) || self.status.is_server_error();
-        if may_be_about_content && is_overflow(&words) {
-            let (needed, window) = self.sizes();
-            return NextStep::Final(LlmError::TooLong {
-                needed: needed.unwrap_or(summary.needed),
-                window: window.unwrap_or(info.window),
-            });
+        let is_too_large = self.status.as_u16() == 429 && words.contains("request too large");
+        if (may_be_about_content && overflow::is_overflow(&words)) || is_too_large {
+            return NextStep::Final(self.too_long(info, summary, &words));
         }
         if summary.with_tools && may_be_about_content && names_tools(&words) {
             return NextStep::Final(LlmError::ToolsUnsupported(message));
@@ -82,6 +80,15 @@ impl ErrorResponse {
             404 | 405 | 300..=399 => refused(&info.address_hint),
             429 if words.contains("insufficient_quota") => refused("add credit to the account or choose another model"),
             429 => self.rate_limited(now),
+            504 | 524 => NextStep::Final(LlmError::Unreachable {
+                address: info.address.clone(),
+                reason: format!(
+                    "a proxy in front of it answered {} because the reply took longer than the proxy waits; the reply is not asked \
+                     for again at once, since it would be made and paid again. Raise the proxy's time-out, or let replies be \
+                     streamed ({}.stream)",
+                    self.status, info.section
+                ),
+            }),
             408 | 409 | 425 | 500..=599 => NextStep::Again {
                 after: self.retry_after.unwrap_or_default().min(LONGEST_WAIT),
                 reason: format!("it answered {}: {message}", self.status),
@@ -122,33 +129,29 @@ impl ErrorResponse {
         line
     }
 
-    /// Returns the sizes of prompt and window, where the server names them.
-    fn sizes(&self) -> (Option<u64>, Option<u64>) {
+    /// Tells whether the server may have refused a single field of the request.
+    pub(crate) fn is_about_a_field(&self) -> bool {
+        matches!(self.status.as_u16(), 400 | 422)
+    }
+
+    fn too_long(&self, info: &ServerInfo, summary: RequestSummary, words: &str) -> LlmError {
         let json: Value = serde_json::from_str(&self.body).unwrap_or_default();
         let size = |key: &str| json["error"][key].as_u64();
-        (size("n_prompt_tokens"), size("n_ctx"))
+        let told = overflow::sizes(words);
+        let needed = size("n_prompt_tokens").or(told.needed).unwrap_or(summary.needed);
+        match size("n_ctx").or(told.window) {
+            Some(window) if window < info.window => LlmError::SmallWindow {
+                needed,
+                window,
+                configured: info.window,
+                hint: info.window_hint.clone(),
+            },
+            window => LlmError::TooLong {
+                needed,
+                window: window.unwrap_or(info.window),
+            },
+        }
     }
-}
-
-fn is_overflow(words: &str) -> bool {
-    [
-        "context_length_exceeded",
-        "exceed_context_size",
-        "prompt is too long",
-        "prompt too long",
-        "maximum context length",
-        "exceeds the context",
-        "exceeds the available context",
-        "exceeds context",
-        "exceed context",
-        "context length exceeded",
-        "context window",
-        "longer than the context",
-        "greater than the context length",
-        "model_context_window_exceeded",
-    ]
-    .into_iter()
-    .any(|phrase| words.contains(phrase))
 }
 
 fn names_tools(words: &str) -> bool {

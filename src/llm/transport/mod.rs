@@ -3,16 +3,22 @@
 //!
 //! A call to a model changes nothing on the server, so every transient failure may be tried again:
 //! lost connections, cut bodies, 5xx and 429, three times. A reply that did not come within its
-//! time is not asked for again: it would cost the same time once more.
+//! time is not asked for again, nor one that a gateway gave up waiting for: it would cost the same
+//! once more.
 
 pub(crate) mod server_info; // what is known of a server before anything is sent
 mod schema_order; // writes the fields of a schema in the order they are required in
-pub(crate) mod error_response; // what an HTTP error means
 pub(crate) mod concurrency_limit; // how many requests are at a server at once
+mod overflow; // how servers say that a prompt does not fit
+pub(crate) mod error_response; // what an HTTP error means
+mod attempt; // how an attempt failed, and whether another is made
+pub(crate) mod event_stream; // the events of a streamed reply
+mod streaming; // reads streamed answers as they come
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use chrono::Utc;
 use reqwest::{Client, Method, Url};
 use secrecy::{ExposeSecret, SecretString};
@@ -23,7 +29,9 @@ use tokio_util::sync::CancellationToken;
 use crate::http::{AttemptError, Backoff, BodyError, client, read_body, retry, retry_after};
 use crate::llm::error::LlmError;
 use crate::llm::local_only::private_network::{self, PrivateNetworkResolver, PublicAddress};
+use crate::llm::transport::attempt::{AttemptFailure, after, not_local, reason, unreachable};
 use crate::llm::transport::error_response::{ErrorResponse, NextStep, RequestSummary};
+use crate::llm::transport::event_stream::Framing;
 use crate::llm::transport::schema_order::OrderedSchemas;
 use crate::llm::transport::server_info::ServerInfo;
 
@@ -32,8 +40,8 @@ const BACKOFF: Backoff = Backoff::thrice(Duration::from_millis(300), 4.0);
 const QUESTION_TIMEOUT: Duration = Duration::from_secs(10);
 /// No reply of a model is near this; what is, comes from something else.
 const MAX_BODY_BYTES: usize = 64 << 20;
-/// How long a rate limit without a known reset parks the run after the retries.
-const UNKNOWN_RESET: Duration = Duration::from_mins(1);
+/// Most fields of a request that one call learns to leave out.
+const MOST_ADAPTATIONS: usize = 4;
 
 /// The way to one model server.
 #[derive(Debug)]
@@ -42,29 +50,44 @@ pub(crate) struct Transport {
     /// nothing to ask a model.
     client: OnceCell<Client>,
     is_loopback: bool,
+    /// For the whole of a reply; of a streamed one, for each silence.
     reply_timeout: Duration,
+    /// For the whole of a streamed reply.
+    whole_timeout: Duration,
     /// Taken out of error texts, should the server repeat them.
     secrets: Vec<SecretString>,
     /// Restricts the servers that anything is sent to.
     private_network: Option<Arc<PrivateNetworkResolver>>,
 }
 
-/// How one attempt failed.
-enum AttemptFailure {
-    NotLocal(LlmError),
-    Answered(ErrorResponse),
-    Broken(String),
-    TooSlow(Duration),
+/// A request for a reply, and how its answer is read.
+pub(crate) trait ReplyRequest {
+    type Reply;
+
+    fn body(&self) -> Value;
+    fn read(&self, answer: &Value) -> Result<Self::Reply, String>;
+    fn framing(&self) -> Framing;
+    /// Adds an event of a stream to the answer; returns whether the reply is finished.
+    fn add(&self, answer: &mut Value, event: Value) -> Result<bool, String>;
+    /// Has later bodies do without what was refused in this one; false if nothing can be done.
+    fn adapt(&self, refusal: &str, body: &Value) -> bool;
+    /// Is called for each event of a stream.
+    fn arrived(&self);
 }
 
 impl Transport {
     /// Returns the way to the server at `address`. Proxies of the environment are used, but not for
     /// this machine.
-    pub(crate) fn new(address: &Url, reply_timeout: Duration, secrets: Vec<SecretString>) -> Self {
+    pub(crate) fn new(
+        address: &Url,
+        (reply_timeout, whole_timeout): (Duration, Duration),
+        secrets: Vec<SecretString>,
+    ) -> Self {
         Self {
             client: OnceCell::new(),
             is_loopback: is_loopback(address),
             reply_timeout,
+            whole_timeout,
             secrets,
             private_network: None,
         }
@@ -76,6 +99,7 @@ impl Transport {
             client: OnceCell::new(),
             is_loopback: self.is_loopback,
             reply_timeout: self.reply_timeout,
+            whole_timeout: self.whole_timeout,
             secrets: self.secrets.clone(),
             private_network: Some(Arc::new(resolver)),
         }
@@ -100,39 +124,65 @@ impl Transport {
         })
     }
 
-    /// Sends `body` and returns what `read` makes of the answer.
-    pub(crate) async fn call<T>(
+    /// Sends the request and returns what it makes of the answer.
+    pub(crate) async fn call<R: ReplyRequest>(
         &self,
         info: &ServerInfo,
         url: &str,
-        body: &Value,
+        request: &R,
         summary: RequestSummary,
         cancel: &CancellationToken,
-        read: impl Fn(&Value) -> Result<T, String>,
-    ) -> Result<T, LlmError> {
+    ) -> Result<R::Reply, LlmError> {
         tokio::select! {
             biased;
+            // What is not waited for any more is dropped, and the connection with it.
             () = cancel.cancelled() => Err(LlmError::Cancelled),
-            result = self.call_with_retries(info, url, body, summary, read) => result,
+            result = self.call_with_retries(info, url, request, summary) => result,
         }
     }
 
-    async fn call_with_retries<T>(
+    async fn call_with_retries<R: ReplyRequest>(
         &self,
         info: &ServerInfo,
         url: &str,
-        body: &Value,
+        request: &R,
         summary: RequestSummary,
-        read: impl Fn(&Value) -> Result<T, String>,
-    ) -> Result<T, LlmError> {
+    ) -> Result<R::Reply, LlmError> {
         let client = self.client().await?;
         let once = || async {
-            let request = client.request(Method::POST, url).json(&OrderedSchemas(body));
-            let answer = self.attempt(info, client, request, self.reply_timeout).await;
-            let reply = answer.and_then(|answer| read(&answer).map_err(AttemptFailure::Broken));
-            reply.map_err(|failure| after(failure, info, summary))
+            for _ in 0..MOST_ADAPTATIONS {
+                let body = request.body();
+                match self.attempt_reply(info, client, url, request, &body).await {
+                    Err(AttemptFailure::Answered(response)) if response.is_about_a_field() => {
+                        if !request.adapt(&response.body, &body) {
+                            return Err(after(AttemptFailure::Answered(response), info, summary));
+                        }
+                        tracing::debug!("the server refused a field of the request, which is sent without it");
+                    }
+                    reply => return reply.map_err(|failure| after(failure, info, summary)),
+                }
+            }
+            let reason = "it refused one field of the request after the other".to_owned();
+            Err(AttemptError::Final(unreachable(info, reason)))
         };
         retry(BACKOFF, "a call to the model", once).await
+    }
+
+    async fn attempt_reply<R: ReplyRequest>(
+        &self,
+        info: &ServerInfo,
+        client: &Client,
+        url: &str,
+        request: &R,
+        body: &Value,
+    ) -> Result<R::Reply, AttemptFailure> {
+        let sent = client.request(Method::POST, url).json(&OrderedSchemas(body));
+        let answer = if body["stream"] == true {
+            self.attempt_stream(info, client, sent, request).await?
+        } else {
+            self.attempt(info, client, sent, self.reply_timeout).await?
+        };
+        request.read(&answer).map_err(AttemptFailure::Broken)
     }
 
     /// Asks the server something about itself, once: whoever asks wants to know what is true now.
@@ -146,10 +196,12 @@ impl Transport {
             Ok(answer) => Ok(answer),
             Err(AttemptFailure::NotLocal(error)) => Err(error),
             Err(AttemptFailure::Broken(reason)) => Err(unreachable(info, reason)),
-            Err(AttemptFailure::TooSlow(limit)) => Err(unreachable(
-                info,
-                format!("it did not answer within {} s", limit.as_secs()),
-            )),
+            Err(AttemptFailure::TooSlow(limit) | AttemptFailure::Silent(limit) | AttemptFailure::Endless(limit)) => {
+                Err(unreachable(
+                    info,
+                    format!("it did not answer within {} s", limit.as_secs()),
+                ))
+            }
             Err(AttemptFailure::Answered(response)) => {
                 match response.next_step(info, RequestSummary::default(), Utc::now()) {
                     NextStep::Final(error) => Err(error),
@@ -169,38 +221,63 @@ impl Transport {
         request: reqwest::RequestBuilder,
         limit: Duration,
     ) -> Result<Value, AttemptFailure> {
-        let failure = |error: reqwest::Error| {
-            if let (Some(network), Some(found)) = (&self.private_network, private_network::refusal_in(&error)) {
-                return AttemptFailure::NotLocal(not_local(info, network, found));
-            }
-            if error.is_timeout() && !error.is_connect() {
-                return AttemptFailure::TooSlow(limit);
-            }
-            AttemptFailure::Broken(reason(&error))
-        };
+        let mut response = self.send(info, client, request, limit).await?;
+        let body = self.body(info, &mut response, limit).await?;
+        serde_json::from_slice(&body)
+            .map_err(|error| AttemptFailure::Broken(format!("the answer is not JSON: {error}")))
+    }
+
+    /// Sends a request, and returns the answer as soon as its head is there. All of the answer has
+    /// to be there within `limit`.
+    async fn send(
+        &self,
+        info: &ServerInfo,
+        client: &Client,
+        request: reqwest::RequestBuilder,
+        limit: Duration,
+    ) -> Result<reqwest::Response, AttemptFailure> {
+        let failure = |error: reqwest::Error| self.failure(info, &error, limit);
         let request = request.headers(info.headers.clone()).timeout(limit);
         let request = request.build().map_err(failure)?;
         if let Some(network) = &self.private_network {
             let refused = |found: PublicAddress| AttemptFailure::NotLocal(not_local(info, network, &found));
             network.check(request.url()).map_err(refused)?;
         }
-        let mut response = client.execute(request).await.map_err(failure)?;
+        client.execute(request).await.map_err(failure)
+    }
+
+    /// Reads the whole of an answer; one that is no success is a failure.
+    async fn body(
+        &self,
+        info: &ServerInfo,
+        response: &mut reqwest::Response,
+        limit: Duration,
+    ) -> Result<Bytes, AttemptFailure> {
         let status = response.status();
         let retry_after = retry_after(response.headers(), Utc::now());
-        let body = read_body(&mut response, MAX_BODY_BYTES).await;
+        let body = read_body(response, MAX_BODY_BYTES).await;
         let body = body.map_err(|error| match error {
             BodyError::TooLong => AttemptFailure::Broken(format!("the answer has more than {MAX_BODY_BYTES} bytes")),
-            BodyError::Broken(error) => failure(error),
+            BodyError::Broken(error) => self.failure(info, &error, limit),
         })?;
-        if !status.is_success() {
-            return Err(AttemptFailure::Answered(ErrorResponse {
-                status,
-                retry_after,
-                body: self.without_secrets(&String::from_utf8_lossy(&body)),
-            }));
+        if status.is_success() {
+            return Ok(body);
         }
-        serde_json::from_slice(&body)
-            .map_err(|error| AttemptFailure::Broken(format!("the answer is not JSON: {error}")))
+        Err(AttemptFailure::Answered(ErrorResponse {
+            status,
+            retry_after,
+            body: self.without_secrets(&String::from_utf8_lossy(&body)),
+        }))
+    }
+
+    fn failure(&self, info: &ServerInfo, error: &reqwest::Error, limit: Duration) -> AttemptFailure {
+        if let (Some(network), Some(found)) = (&self.private_network, private_network::refusal_in(error)) {
+            return AttemptFailure::NotLocal(not_local(info, network, found));
+        }
+        if error.is_timeout() && !error.is_connect() {
+            return AttemptFailure::TooSlow(limit);
+        }
+        AttemptFailure::Broken(reason(error))
     }
 
     fn without_secrets(&self, text: &str) -> String {
@@ -208,62 +285,6 @@ impl Transport {
         let secrets = secrets.filter(|secret| !secret.is_empty());
         secrets.fold(text.to_owned(), |text, secret| text.replace(secret, "***"))
     }
-}
-
-/// Decides whether a call that failed is made again, and when.
-fn after(failure: AttemptFailure, info: &ServerInfo, summary: RequestSummary) -> AttemptError<LlmError> {
-    let step = match failure {
-        AttemptFailure::Answered(response) => response.next_step(info, summary, Utc::now()),
-        AttemptFailure::NotLocal(error) => NextStep::Final(error),
-        AttemptFailure::Broken(reason) => NextStep::Again {
-            after: Duration::ZERO,
-            reason,
-        },
-        AttemptFailure::TooSlow(limit) => NextStep::Final(unreachable(
-            info,
-            format!("no reply within {} s; raise llm.timeout_seconds", limit.as_secs()),
-        )),
-    };
-    match step {
-        NextStep::Final(error) => AttemptError::Final(error),
-        NextStep::Slower { after } => AttemptError::Transient {
-            error: LlmError::RateLimited {
-                until: Utc::now() + after.max(UNKNOWN_RESET),
-            },
-            wait: after,
-        },
-        NextStep::Again { after, reason } => AttemptError::Transient {
-            error: unreachable(info, format!("{reason} (tried four times)")),
-            wait: after,
-        },
-    }
-}
-
-fn not_local(info: &ServerInfo, network: &PrivateNetworkResolver, found: &PublicAddress) -> LlmError {
-    LlmError::NotLocal {
-        address: info.address.clone(),
-        rule: network.rule.clone(),
-        reason: found.to_string(),
-    }
-}
-
-fn unreachable(info: &ServerInfo, reason: String) -> LlmError {
-    LlmError::Unreachable {
-        address: info.address.clone(),
-        reason,
-    }
-}
-
-/// Returns the error with its causes: the outermost one of reqwest says only that something went
-/// wrong.
-fn reason(error: &reqwest::Error) -> String {
-    let mut causes = Vec::new();
-    let mut cause: Option<&dyn std::error::Error> = std::error::Error::source(error);
-    while let Some(error) = cause {
-        causes.push(error.to_string());
-        cause = error.source();
-    }
-    causes.pop().unwrap_or_else(|| error.to_string())
 }
 
 fn is_loopback(address: &Url) -> bool {

@@ -10,11 +10,13 @@
 //! A call is rendered as a native tool call when the request offers tools, else as JSON text. Every
 //! request is kept and checked (see `check`); [`Model::finish`] panics with all that was wrong, and
 //! on a script that was not used up. The wire types are its own: a wrong idea of a protocol must
-//! not stand on both sides. It deliberately knows nothing of streaming, embeddings and pictures.
+//! not stand on both sides. Replies are streamed to whom
+//! asks for it. It deliberately knows nothing of embeddings and pictures.
 
 mod check;
 mod conversation;
 mod script;
+mod streaming;
 mod trouble;
 mod wire;
 
@@ -108,6 +110,12 @@ struct Inner {
     /// Whether it is the only model of its server, under another name, and with this window.
     alone_with: Option<u64>,
     key: Option<String>,
+    /// Fields that are refused, each with the words of the refusal.
+    refused_fields: Vec<(String, String)>,
+    /// Answers as a whole whoever asks for a stream.
+    streams_nothing: bool,
+    /// What LM Studio says of the scripted model, by the version of its interface.
+    of_lm_studio: Vec<(String, Value)>,
 }
 
 impl Model {
@@ -226,6 +234,22 @@ impl Model {
         self.lock().key = Some(key.to_owned());
     }
 
+    /// Refuses requests that hold a field, in these words.
+    pub fn refuses_field(&self, field: &str, words: &str) {
+        let mut inner = self.lock();
+        inner.refused_fields.push((field.to_owned(), words.to_owned()));
+    }
+
+    /// From now on replies come as a whole, as if nobody had asked for a stream.
+    pub fn streams_nothing(&self) {
+        self.lock().streams_nothing = true;
+    }
+
+    /// Answers `/api/VERSION/models` with this entry of LM Studio's list.
+    pub fn is_lm_studios(&self, version: &str, entry: Value) {
+        self.lock().of_lm_studio.push((version.to_owned(), entry));
+    }
+
     /// Lets one held answer go, now or when it comes.
     pub fn release(&self) {
         self.shared.released.send_modify(|count| *count += 1);
@@ -325,6 +349,18 @@ impl Shared {
         self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
+    /// Waits until the answers that were held before, and then this one, were let go.
+    async fn hold(&self) {
+        let turn = {
+            let mut inner = self.lock();
+            inner.held += 1;
+            inner.held
+        };
+        self.ring();
+        let mut released = self.released.subscribe();
+        let _ = released.wait_for(|count| *count >= turn).await;
+    }
+
     fn ring(&self) {
         self.bell.send_modify(|count| *count += 1);
     }
@@ -353,10 +389,16 @@ async fn serve(State(shared): State<Arc<Shared>>, request: HttpRequest<Body>) ->
     }
     let json: Value = serde_json::from_slice(&body).unwrap_or_default();
     let Some(protocol) = Protocol::of(&path) else {
-        let (takes_tools, alone_with) = {
+        let (takes_tools, alone_with, of_lm_studio) = {
             let inner = shared.lock();
-            (!inner.takes_no_tools, inner.alone_with)
+            (!inner.takes_no_tools, inner.alone_with, inner.of_lm_studio.clone())
         };
+        for (version, entry) in of_lm_studio {
+            if path == format!("/api/{version}/models") {
+                let list = if version == "v0" { "data" } else { "models" };
+                return Json(serde_json::json!({ list: [entry] })).into_response();
+            }
+        }
         if let Some(window) = alone_with.filter(|_| path == "/v1/models") {
             return wire::only_model(window);
         }
@@ -373,7 +415,7 @@ async fn serve(State(shared): State<Arc<Shared>>, request: HttpRequest<Body>) ->
     answer
 }
 
-async fn reply(shared: &Shared, path: &str, request: Request) -> Response {
+async fn reply(shared: &Arc<Shared>, path: &str, request: Request) -> Response {
     if request.model.starts_with("missing") {
         let error = format!("model '{}' not found", request.model);
         return wire::error(path, StatusCode::NOT_FOUND, "model_not_found", &error);
@@ -393,6 +435,15 @@ async fn reply(shared: &Shared, path: &str, request: Request) -> Response {
             drop(inner);
             shared.ring();
             return wire::error(path, StatusCode::BAD_REQUEST, "invalid_request_error", &error);
+        }
+        let refused = inner
+            .refused_fields
+            .iter()
+            .find(|(field, _)| request.body.get(field).is_some());
+        if let Some((_, words)) = refused.cloned() {
+            drop(inner);
+            shared.ring();
+            return wire::error(path, StatusCode::BAD_REQUEST, "invalid_request_error", &words);
         }
         let trouble = inner.troubles.pop_front();
         match &shared.responder {
@@ -414,18 +465,12 @@ async fn reply(shared: &Shared, path: &str, request: Request) -> Response {
         return wire::error(path, StatusCode::INTERNAL_SERVER_ERROR, "server_error", &error);
     };
     if step.is_held {
-        let turn = {
-            let mut inner = shared.lock();
-            inner.held += 1;
-            inner.held
-        };
-        shared.ring();
-        let mut released = shared.released.subscribe();
-        let _ = released.wait_for(|count| *count >= turn).await;
+        shared.hold().await;
     }
     if let Some(duration) = step.delay {
         tokio::time::sleep(duration).await;
     }
+    let is_streamed = streaming::is_wanted(&request) && !shared.lock().streams_nothing;
     match step.fault {
         None => {
             if let Some(unknown) = step.answer.calls.iter().find(|call| !request.can_call(&call.0)) {
@@ -436,7 +481,14 @@ async fn reply(shared: &Shared, path: &str, request: Request) -> Response {
             if shared.lock().counts_nothing {
                 wire::take_counts_out(&mut body);
             }
+            if is_streamed {
+                return streaming::respond(shared, &request, &body, step.middle);
+            }
             Json(body).into_response()
+        }
+        Some(Fault::BreaksOff) if is_streamed => {
+            let whole = wire::reply_body(&request, &step.answer);
+            streaming::respond(shared, &request, &whole, Some(streaming::Middle::BreaksOff))
         }
         Some(Fault::Status(status)) => wire::error(path, status, "server_error", "The script fails here"),
         Some(Fault::RateLimited(seconds)) => {

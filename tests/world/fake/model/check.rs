@@ -80,8 +80,8 @@ fn form(request: &Request, faults: &mut Vec<String>) {
     if request.model.is_empty() {
         faults.push("a request names no model".to_owned());
     }
-    if body["stream"] == Value::Bool(true) {
-        faults.push("a request wants a stream, which this model does not speak".to_owned());
+    if body["stream"] != Value::Bool(true) && !body["stream_options"].is_null() {
+        faults.push("a request without a stream has options for one".to_owned());
     }
     if !matches!(request.messages.first(), Some(Said::System(_))) {
         faults.push("a conversation does not begin with the system prompt".to_owned());

@@ -9,6 +9,7 @@ use serde_json::json;
 
 use super::Model;
 use super::conversation::Request;
+use super::streaming::Middle;
 
 /// One answer of the model.
 #[derive(Clone, Debug, Default)]
@@ -135,6 +136,8 @@ pub(super) struct Step {
     pub(super) fault: Option<Fault>,
     pub(super) delay: Option<Duration>,
     pub(super) is_held: bool,
+    /// What happens in the middle of its stream.
+    pub(super) middle: Option<Middle>,
 }
 
 impl Step {
@@ -265,6 +268,16 @@ impl<'model> Script<'model> {
     /// Makes the step before wait for [`Model::release`].
     pub fn holds(self) -> Self {
         self.last(|step| step.is_held = true)
+    }
+
+    /// Makes the step before wait for [`Model::release`] in the middle of its stream.
+    pub fn halts(self) -> Self {
+        self.last(|step| step.middle = Some(Middle::Waits))
+    }
+
+    /// Makes an error take the place of the second half of the step before.
+    pub fn fails_midway(self, error: Value) -> Self {
+        self.last(|step| step.middle = Some(Middle::Fails(error)))
     }
 
     /// Makes the server count this many tokens for the prompt of the step before.

@@ -1,0 +1,206 @@
+//! Puts the chunks of a streamed chat completion together, so that they are read as a whole one is.
+
+use serde_json::{Map, Value, json};
+
+/// Most calls of one reply that are gathered: looking for one among them takes time.
+const MOST_CALLS: usize = 1_024;
+
+/// Adds a chunk to the answer, and returns whether the reply is finished.
+///
+/// # Errors
+/// If no reply consists of such chunks.
+pub(super) fn add(answer: &mut Value, chunk: Value) -> Result<bool, String> {
+    let Value::Object(mut chunk) = chunk else {
+        return Err("a chunk of the reply is not an object".to_owned());
+    };
+    // The last one counts: some servers count from chunk to chunk, others once, behind the reply.
+    if let Some(usage) = chunk.remove("usage").filter(Value::is_object) {
+        answer["usage"] = usage;
+    }
+    let choices = chunk.remove("choices").unwrap_or_default();
+    let Value::Array(choices) = choices else {
+        return Ok(is_finished(answer));
+    };
+    let is_first = |choice: &Value| choice["index"].as_u64().unwrap_or_default() == 0;
+    for mut choice in choices.into_iter().filter(is_first) {
+        if answer["choices"].is_null() {
+            answer["choices"] = json!([{ "message": { "content": "" } }]);
+        }
+        let gathered = &mut answer["choices"][0];
+        let reason = choice["finish_reason"].take();
+        // A reply that was cut stays cut, whatever is said after.
+        if reason.is_string() && gathered["finish_reason"] != "length" {
+            gathered["finish_reason"] = reason;
+        }
+        let mut delta = choice["delta"].take();
+        if delta.is_null() {
+            // Some servers send the last chunk, or all, in the form of a whole message.
+            delta = choice["message"].take();
+        }
+        if let Value::Object(delta) = delta {
+            add_delta(&mut gathered["message"], delta)?;
+        }
+    }
+    Ok(is_finished(answer))
+}
+
+fn is_finished(answer: &Value) -> bool {
+    answer["choices"][0]["finish_reason"].is_string()
+}
+
+fn add_delta(message: &mut Value, mut delta: Map<String, Value>) -> Result<(), String> {
+    for key in ["content", "refusal"] {
+        if let Some(Value::String(text)) = delta.remove(key) {
+            append(&mut message[key], &text);
+        }
+    }
+    let Some(Value::Array(calls)) = delta.remove("tool_calls") else {
+        return Ok(());
+    };
+    if !message["tool_calls"].is_array() {
+        message["tool_calls"] = json!([]);
+    }
+    let gathered = message["tool_calls"].as_array_mut().ok_or("no list of calls")?;
+    for call in calls {
+        add_call(gathered, call)?;
+    }
+    Ok(())
+}
+
+/// Adds a piece of a call. It belongs to the call with its index; where a server sends no index, or
+/// the same for all, an id that is new begins another call.
+fn add_call(gathered: &mut Vec<Value>, mut piece: Value) -> Result<(), String> {
+    let index = piece["index"].take();
+    let id = piece["id"].as_str().unwrap_or_default().to_owned();
+    let is_same = |call: &&mut Value| {
+        let is_other = !id.is_empty()
+            && call["id"]
+                .as_str()
+                .is_some_and(|known| !known.is_empty() && known != id);
+        !is_other && (index.is_null() || call["index"] == index)
+    };
+    let has_name = piece["function"]["name"].as_str().is_some_and(|name| !name.is_empty());
+    let begins = |call: &&mut Value| index.is_null() && has_name && (id.is_empty() || call["id"] != id.as_str());
+    let known = gathered.iter_mut().rev().find(is_same).filter(|call| !begins(call));
+    let function = piece["function"].take();
+    let Some(call) = known else {
+        if gathered.len() == MOST_CALLS {
+            return Err(format!("the reply holds more than {MOST_CALLS} calls"));
+        }
+        gathered.push(json!({ "index": index, "id": id, "function": function }));
+        return Ok(());
+    };
+    if !id.is_empty() {
+        call["id"] = json!(id);
+    }
+    let gathered = &mut call["function"];
+    if let Some(name) = function["name"].as_str() {
+        // Repeated by some servers in each piece.
+        if gathered["name"].as_str().is_none_or(str::is_empty) {
+            gathered["name"] = json!(name);
+        }
+    }
+    match &function["arguments"] {
+        Value::String(text) => append(&mut gathered["arguments"], text),
+        Value::Null => {}
+        whole => whole.clone_into(&mut gathered["arguments"]),
+    }
+    Ok(())
+}
+
+/// Adds `text` to a text, or begins one.
+pub(super) fn append(place: &mut Value, text: &str) {
+    match place {
+        Value::String(gathered) => gathered.push_str(text),
+        place => *place = json!(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn whole(chunks: &[Value]) -> (Value, bool) {
+        let mut answer = json!({});
+        let mut is_finished = false;
+        for chunk in chunks {
+            is_finished = add(&mut answer, chunk.clone()).unwrap();
+        }
+        (answer, is_finished)
+    }
+
+    fn delta(delta: &Value) -> Value {
+        json!({ "choices": [{ "index": 0, "delta": delta, "finish_reason": null }] })
+    }
+
+    fn piece(index: Value, id: Value, name: Value, arguments: &str) -> Value {
+        delta(
+            &json!({ "tool_calls": [{ "index": index, "id": id, "function": { "name": name, "arguments": arguments } }] }),
+        )
+    }
+
+    fn calls(chunks: &[Value]) -> Vec<[String; 3]> {
+        let (answer, _) = whole(chunks);
+        let calls = answer["choices"][0]["message"]["tool_calls"].as_array().cloned();
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        calls
+            .unwrap_or_default()
+            .iter()
+            .map(|call| [&call["id"], &call["function"]["name"], &call["function"]["arguments"]].map(text))
+            .collect()
+    }
+
+    #[test]
+    fn pieces_of_several_calls_are_told_apart_as_each_server_sends_them() {
+        let two = [["a", "f", "{\"x\":1}"], ["b", "g", "{}"]].map(|call| call.map(str::to_owned));
+        let null = || Value::Null;
+        for chunks in [
+            // By index, mixed.
+            vec![
+                piece(json!(0), json!("a"), json!("f"), ""),
+                piece(json!(1), json!("b"), json!("g"), ""),
+                piece(json!(0), null(), null(), "{\"x\""),
+                piece(json!(1), null(), null(), "{}"),
+                piece(json!(0), null(), null(), ":1}"),
+            ],
+            // The same index for all.
+            vec![
+                piece(json!(0), json!("a"), json!("f"), "{\"x\":1}"),
+                piece(json!(0), json!("b"), json!("g"), "{}"),
+            ],
+            // Without an index, id and name repeated with each piece or not.
+            vec![
+                piece(null(), json!("a"), json!("f"), "{\"x\":"),
+                piece(null(), null(), null(), "1}"),
+                piece(null(), json!("b"), json!("g"), "{}"),
+            ],
+            vec![
+                piece(json!(0), json!("a"), json!("f"), "{\"x\":"),
+                piece(json!(0), json!("a"), json!("f"), "1}"),
+                piece(json!(1), json!("b"), json!("g"), "{}"),
+            ],
+        ] {
+            assert_eq!(calls(&chunks), two, "{chunks:?}");
+        }
+    }
+
+    #[test]
+    fn a_reply_that_was_cut_stays_cut_and_the_last_count_holds() {
+        let end = |reason: &str| json!({ "choices": [{ "delta": {}, "finish_reason": reason }] });
+        let (answer, is_finished) = whole(&[
+            json!({ "choices": [], "usage": { "prompt_tokens": 1 } }),
+            delta(&json!({ "role": "assistant", "content": "He" })),
+            delta(&json!({ "content": "llo", "reasoning_content": "Hm." })),
+            end("length"),
+            end("stop"),
+            json!({ "choices": [{ "index": 1, "delta": { "content": "another" } }] }),
+            json!({ "choices": [], "usage": { "prompt_tokens": 7, "completion_tokens": 2 } }),
+        ]);
+        assert!(is_finished);
+        assert_eq!(answer["choices"][0]["message"]["content"], "Hello");
+        assert_eq!(answer["choices"][0]["finish_reason"], "length");
+        assert_eq!(answer["usage"]["prompt_tokens"], 7);
+        assert!(!whole(&[delta(&json!({ "content": "He" }))]).1);
+        assert!(add(&mut json!({}), json!([])).is_err());
+    }
+}

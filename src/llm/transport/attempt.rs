@@ -1,0 +1,96 @@
+//! How an attempt to get a reply failed, and whether another is made.
+
+use std::time::Duration;
+
+use chrono::Utc;
+
+use crate::http::AttemptError;
+use crate::llm::error::LlmError;
+use crate::llm::local_only::private_network::{PrivateNetworkResolver, PublicAddress};
+use crate::llm::transport::error_response::{ErrorResponse, NextStep, RequestSummary};
+use crate::llm::transport::server_info::ServerInfo;
+
+/// How long a rate limit without a known reset parks the run after the retries.
+const UNKNOWN_RESET: Duration = Duration::from_mins(1);
+
+/// How one attempt failed.
+pub(super) enum AttemptFailure {
+    NotLocal(LlmError),
+    Answered(ErrorResponse),
+    Broken(String),
+    TooSlow(Duration),
+    /// A stream that had begun stopped.
+    Silent(Duration),
+    /// A stream did not end.
+    Endless(Duration),
+}
+
+/// Decides whether a call that failed is made again, and when.
+pub(super) fn after(failure: AttemptFailure, info: &ServerInfo, summary: RequestSummary) -> AttemptError<LlmError> {
+    let step = match failure {
+        AttemptFailure::Answered(response) => response.next_step(info, summary, Utc::now()),
+        AttemptFailure::NotLocal(error) => NextStep::Final(error),
+        AttemptFailure::Broken(reason) => NextStep::Again {
+            after: Duration::ZERO,
+            reason,
+        },
+        AttemptFailure::TooSlow(limit) => NextStep::Final(unreachable(
+            info,
+            format!("no reply within {} s; raise llm.timeout_seconds", limit.as_secs()),
+        )),
+        AttemptFailure::Silent(limit) => NextStep::Final(unreachable(
+            info,
+            format!(
+                "in the middle of a reply it said nothing for {} s; raise llm.timeout_seconds",
+                limit.as_secs()
+            ),
+        )),
+        AttemptFailure::Endless(limit) => NextStep::Final(unreachable(
+            info,
+            format!(
+                "a reply took longer than {} s; raise llm.reply_seconds",
+                limit.as_secs()
+            ),
+        )),
+    };
+    match step {
+        NextStep::Final(error) => AttemptError::Final(error),
+        NextStep::Slower { after } => AttemptError::Transient {
+            error: LlmError::RateLimited {
+                until: Utc::now() + after.max(UNKNOWN_RESET),
+            },
+            wait: after,
+        },
+        NextStep::Again { after, reason } => AttemptError::Transient {
+            error: unreachable(info, format!("{reason} (tried four times)")),
+            wait: after,
+        },
+    }
+}
+
+pub(super) fn not_local(info: &ServerInfo, network: &PrivateNetworkResolver, found: &PublicAddress) -> LlmError {
+    LlmError::NotLocal {
+        address: info.address.clone(),
+        rule: network.rule.clone(),
+        reason: found.to_string(),
+    }
+}
+
+pub(super) fn unreachable(info: &ServerInfo, reason: String) -> LlmError {
+    LlmError::Unreachable {
+        address: info.address.clone(),
+        reason,
+    }
+}
+
+/// Returns the error with its causes: the outermost one of reqwest says only that something went
+/// wrong.
+pub(super) fn reason(error: &reqwest::Error) -> String {
+    let mut causes = Vec::new();
+    let mut cause: Option<&dyn std::error::Error> = std::error::Error::source(error);
+    while let Some(error) = cause {
+        causes.push(error.to_string());
+        cause = error.source();
+    }
+    causes.pop().unwrap_or_else(|| error.to_string())
+}

@@ -1,0 +1,153 @@
+//! Reads streamed answers as they come.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::StatusCode;
+use http::header::CONTENT_TYPE;
+use reqwest::Client;
+use serde_json::Value;
+
+use crate::llm::transport::attempt::AttemptFailure;
+use crate::llm::transport::error_response::ErrorResponse;
+use crate::llm::transport::event_stream::{EventStream, Framing, StreamEvent};
+use crate::llm::transport::server_info::ServerInfo;
+use crate::llm::transport::{MAX_BODY_BYTES, ReplyRequest, Transport};
+
+/// How long the rest of a stream is waited for when the reply is finished.
+const PATIENCE_AFTER_THE_END: Duration = Duration::from_secs(2);
+
+impl Transport {
+    /// Reads a streamed answer as it comes. Between two pieces of it no more than the time-out may
+    /// pass; comments that only keep the connection alive are pieces, too.
+    pub(super) async fn attempt_stream<R: ReplyRequest>(
+        &self,
+        info: &ServerInfo,
+        client: &Client,
+        sent: reqwest::RequestBuilder,
+        request: &R,
+    ) -> Result<Value, AttemptFailure> {
+        let silence = self.reply_timeout;
+        let longest = self.whole_timeout.max(silence);
+        let too_silent = |_| AttemptFailure::TooSlow(silence);
+        let sending = self.send(info, client, sent, longest);
+        let mut response = tokio::time::timeout(silence, sending).await.map_err(too_silent)??;
+        if !response.status().is_success() || !is_stream(&response) {
+            // A server that does not stream, or refuses.
+            return self.whole_answer(info, response, longest, request).await;
+        }
+        let mut stream = EventStream::new(request.framing());
+        let mut answer = Value::Null;
+        let (mut is_finished, mut has_come, mut bytes) = (false, false, 0);
+        loop {
+            let patience = if is_finished { PATIENCE_AFTER_THE_END } else { silence };
+            let piece = match tokio::time::timeout(patience, response.chunk()).await {
+                // What comes behind the end, such as the count of tokens, may also not come.
+                Err(_) | Ok(Err(_)) if is_finished => return Ok(answer),
+                Err(_) => return Err(AttemptFailure::Silent(silence)),
+                Ok(Err(error)) if error.is_timeout() => return Err(AttemptFailure::Endless(longest)),
+                Ok(Err(error)) => return Err(self.failure(info, &error, longest)),
+                Ok(Ok(piece)) => piece,
+            };
+            bytes += piece.as_ref().map_or(0, Bytes::len);
+            if bytes > MAX_BODY_BYTES {
+                return Err(AttemptFailure::Broken(format!(
+                    "the answer has more than {MAX_BODY_BYTES} bytes"
+                )));
+            }
+            let events = match &piece {
+                Some(piece) => stream.push(piece),
+                None => stream.finish(),
+            };
+            for event in events.map_err(AttemptFailure::Broken)? {
+                let StreamEvent::Json(event) = event else {
+                    // Some servers do not say why a reply ends.
+                    is_finished |= has_come;
+                    continue;
+                };
+                if let Some(response) = self.error_in(&event) {
+                    return Err(AttemptFailure::Answered(response));
+                }
+                has_come = true;
+                request.arrived();
+                is_finished |= request.add(&mut answer, event).map_err(AttemptFailure::Broken)?;
+            }
+            if piece.is_none() {
+                return if is_finished {
+                    Ok(answer)
+                } else {
+                    Err(AttemptFailure::Broken("the reply broke off in the middle".to_owned()))
+                };
+            }
+        }
+    }
+
+    /// Reads an answer that is not streamed although that was asked for: a refusal, one document,
+    /// or events under a wrong name.
+    async fn whole_answer<R: ReplyRequest>(
+        &self,
+        info: &ServerInfo,
+        mut response: reqwest::Response,
+        limit: Duration,
+        request: &R,
+    ) -> Result<Value, AttemptFailure> {
+        let body = self.body(info, &mut response, limit).await?;
+        let mut values = if request.framing() == Framing::ServerSentEvents && !body.trim_ascii_start().starts_with(b"{")
+        {
+            let mut stream = EventStream::new(Framing::ServerSentEvents);
+            let mut events = stream.push(&body).map_err(AttemptFailure::Broken)?;
+            events.extend(stream.finish().map_err(AttemptFailure::Broken)?);
+            let json = events.into_iter().filter_map(|event| match event {
+                StreamEvent::Json(event) => Some(event),
+                StreamEvent::Done => None,
+            });
+            json.collect()
+        } else {
+            let values: Result<Vec<Value>, _> = serde_json::Deserializer::from_slice(&body).into_iter().collect();
+            values.map_err(|error| AttemptFailure::Broken(format!("the answer is not JSON: {error}")))?
+        };
+        if values.is_empty() {
+            return Err(AttemptFailure::Broken("the answer is not JSON".to_owned()));
+        }
+        if values.len() == 1 {
+            return Ok(values.remove(0));
+        }
+        let mut answer = Value::Null;
+        let mut is_finished = false;
+        for value in values {
+            is_finished |= request.add(&mut answer, value).map_err(AttemptFailure::Broken)?;
+        }
+        is_finished
+            .then_some(answer)
+            .ok_or_else(|| AttemptFailure::Broken("the reply broke off in the middle".to_owned()))
+    }
+
+    /// Returns the error that an event of a stream reports, as the answer it would have been if it
+    /// had come before the first token.
+    fn error_in(&self, event: &Value) -> Option<ErrorResponse> {
+        let error = event.get("error").filter(|error| !error.is_null())?;
+        let code = error["code"].as_u64().and_then(|code| u16::try_from(code).ok());
+        let status = match (code, error["type"].as_str().unwrap_or_default()) {
+            (Some(code @ 400..=599), _) => code,
+            (_, "rate_limit_error") => 429,
+            (_, "authentication_error" | "permission_error") => 401,
+            (_, "invalid_request_error") => 400,
+            _ => 500,
+        };
+        Some(ErrorResponse {
+            status: StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR),
+            retry_after: None,
+            body: self.without_secrets(&event.to_string()),
+        })
+    }
+}
+
+/// Tells whether an answer calls itself a stream of events.
+fn is_stream(response: &reqwest::Response) -> bool {
+    let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+    kind.is_some_and(|kind| {
+        ["event-stream", "ndjson", "jsonl"]
+            .iter()
+            .any(|name| kind.contains(name))
+    })
+}

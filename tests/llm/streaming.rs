@@ -1,0 +1,246 @@
+//! Replies that come piece by piece, and what breaks them.
+
+use std::time::{Duration, Instant};
+
+use coding_agent::conversation::decode;
+use coding_agent::llm::config::ProviderName;
+use coding_agent::llm::error::LlmError;
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use crate::fake::model::Model;
+use crate::{PROVIDERS, chat, clean, config, llm, model_of};
+
+/// More than any piece holds, with characters of several bytes.
+fn long_text() -> String {
+    "Grüße, 世界 🙂. ".repeat(400)
+}
+
+#[tokio::test]
+async fn a_streamed_reply_is_the_same_as_a_whole_one_with_every_provider() {
+    for provider in PROVIDERS {
+        let mut said = Vec::new();
+        for is_streamed in [true, false] {
+            let model = Model::start().await;
+            let args = json!({ "path": "README.md", "content": long_text() });
+            model
+                .calls("workspace/write_file", args.clone())
+                .calls_all([("workspace/write_file", args), ("odd.server/a tool", json!({}))])
+                .says(&long_text())
+                .cut();
+            if !is_streamed {
+                model.streams_nothing();
+            }
+            let mut chat = chat(&llm(&model, provider), true);
+            for _ in 0..3 {
+                let reply = chat.get_response().await.unwrap();
+                said.push((reply.text, reply.calls, reply.cut, reply.usage));
+                chat.send_user_message(&clean("Go on."));
+            }
+            let arrived = *chat.arrived().borrow();
+            assert_eq!(arrived > 10, is_streamed, "{provider:?}: {arrived}");
+            assert_eq!(model.requests().len(), 3);
+            model.finish();
+        }
+        let whole = said.split_off(3);
+        assert_eq!(said, whole, "{provider:?}");
+        assert_eq!(said[1].1.len(), 2, "{provider:?}");
+        assert!(said[2].2 && said[2].0.contains("世界"), "{provider:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_stream_that_breaks_off_or_fails_is_asked_for_again() {
+    for provider in PROVIDERS {
+        let model = Model::start().await;
+        let error = json!({ "type": "error", "error": { "type": "overloaded_error", "message": "Overloaded" } });
+        model
+            .breaks_off()
+            .says(&long_text())
+            .fails_midway(error)
+            .done("Greeted.");
+        let mut chat = chat(&llm(&model, provider), true);
+        let reply = chat.get_response().await.unwrap();
+        assert!(decode::turn(&reply).unwrap().done, "{provider:?}");
+        assert_eq!(model.requests().len(), 3, "{provider:?}");
+        model.finish();
+    }
+}
+
+#[tokio::test]
+async fn an_error_in_a_stream_means_what_it_means_before_one() {
+    for provider in PROVIDERS {
+        let model = Model::start().await;
+        let message = "Trying to keep the first 10247 tokens when context the overflows. However, the model is loaded with context \
+                       length of only 4096 tokens, which is not enough.";
+        model
+            .says(&long_text())
+            .fails_midway(json!({ "error": { "message": message } }));
+        let error = chat(&llm(&model, provider), false).get_response().await.unwrap_err();
+        assert!(
+            matches!(
+                error,
+                LlmError::SmallWindow {
+                    needed: 10_247,
+                    window: 4_096,
+                    ..
+                }
+            ),
+            "{provider:?}: {error}"
+        );
+        assert!(error.to_string().contains("has 4096 although"), "{error}");
+        assert_eq!(model.requests().len(), 1);
+        model.finish();
+    }
+}
+
+#[tokio::test]
+async fn a_stop_ends_a_reply_that_is_being_made() {
+    for provider in PROVIDERS {
+        let model = Model::start().await;
+        model.says(&long_text()).halts();
+        let cancel = CancellationToken::new();
+        let mut chat = llm(&model, provider).chat([].into(), false, cancel.clone());
+        chat.send_system_prompt(&clean("You are a coding agent."));
+        chat.send_user_message(&clean("Greet the reader."));
+        let mut arrived = chat.arrived();
+        let asking = tokio::spawn(async move { chat.get_response().await });
+        arrived.wait_for(|count| *count > 5).await.unwrap();
+        let stopped = Instant::now();
+        cancel.cancel();
+        assert!(matches!(asking.await.unwrap(), Err(LlmError::Cancelled)));
+        assert!(stopped.elapsed() < Duration::from_secs(1));
+        model.finish();
+    }
+}
+
+#[tokio::test]
+async fn only_silence_counts_against_the_time_out_and_a_bound_holds_for_the_whole() {
+    let model = Model::start().await;
+    model.says(&long_text()).halts();
+    let mut silent = config(&model, ProviderName::Openai);
+    silent.timeout_seconds = 1;
+    let error = chat(&model_of(&silent).unwrap(), false)
+        .get_response()
+        .await
+        .unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .ends_with("said nothing for 1 s; raise llm.timeout_seconds"),
+        "{error}"
+    );
+    assert_eq!(model.requests().len(), 1);
+    model.finish();
+}
+
+#[tokio::test]
+async fn a_gateway_that_gives_up_waiting_is_named_and_nothing_is_paid_for_again() {
+    for status in [504, 524] {
+        let model = Model::start().await;
+        model.fails(status, 1);
+        let mut chat = chat(&llm(&model, ProviderName::Openai), false);
+        let error = chat.get_response().await.unwrap_err();
+        assert!(matches!(error, LlmError::Unreachable { .. }), "{error}");
+        assert!(
+            error.to_string().contains("a proxy in front of it") && error.to_string().contains("llm.openai.stream"),
+            "{error}"
+        );
+        assert_eq!(model.requests().len(), 1);
+        model.finish();
+    }
+}
+
+#[tokio::test]
+async fn a_field_that_a_server_refuses_is_left_out_or_named_otherwise_from_then_on() {
+    let openai = |model: &Model| {
+        let mut config = config(model, ProviderName::Openai);
+        config.openai.max_tokens = Some(500);
+        model_of(&config).unwrap()
+    };
+    for (field, words, has) in [
+        (
+            "stream_options",
+            "Extra inputs are not permitted: stream_options",
+            ("max_tokens", "stream_options"),
+        ),
+        (
+            "max_tokens",
+            "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
+            ("max_completion_tokens", "max_tokens"),
+        ),
+    ] {
+        let model = Model::start().await;
+        model.refuses_field(field, words);
+        model.done("Greeted.").done("Greeted again.");
+        let mut chat = chat(&openai(&model), false);
+        chat.get_response().await.unwrap();
+        chat.send_user_message(&clean("Again."));
+        chat.get_response().await.unwrap();
+        // Refused once, and remembered.
+        assert_eq!(model.requests().len(), 3, "{field}");
+        let last = model.requests().pop().unwrap().body;
+        assert!(
+            last.get(has.0).is_some() && last.get(has.1).is_none(),
+            "{field}: {last}"
+        );
+        model.finish();
+    }
+}
+
+#[tokio::test]
+async fn a_stream_without_counts_is_estimated() {
+    for provider in PROVIDERS {
+        let model = Model::start().await;
+        model.counts_nothing();
+        model.says("Hello, reader, this is a reply.");
+        let reply = chat(&llm(&model, provider), false).get_response().await.unwrap();
+        assert!(reply.usage.input > 0 && reply.usage.output > 0, "{provider:?}");
+        model.finish();
+    }
+}
+
+#[tokio::test]
+async fn lm_studio_is_asked_for_its_window_before_it_gets_work() {
+    let loaded = |length: u64| {
+        [
+            (
+                "v1",
+                json!({ "key": "scripted", "type": "llm", "max_context_length": 131_072,
+                    "loaded_instances": [{ "id": "scripted", "config": { "context_length": length } }] }),
+            ),
+            (
+                "v0",
+                json!({ "id": "scripted", "state": "loaded", "max_context_length": 131_072, "loaded_context_length": length }),
+            ),
+        ]
+    };
+    for (version, entry) in loaded(4_096) {
+        let model = Model::start().await;
+        model.is_lm_studios(version, entry);
+        let error = chat(&llm(&model, ProviderName::Lmstudio), false)
+            .get_response()
+            .await
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error
+                .contains("has loaded scripted with a window of 4096 tokens, and 32768 are configured; load the model"),
+            "{error}"
+        );
+        assert_eq!(model.requests().len(), 0);
+    }
+    for (version, entry) in loaded(32_768).into_iter().chain([
+        ("v1", json!({ "key": "scripted", "loaded_instances": [] })),
+        ("v0", json!({ "id": "scripted", "state": "not-loaded" })),
+    ]) {
+        let model = Model::start().await;
+        model.is_lm_studios(version, entry);
+        model.done("Greeted.");
+        chat(&llm(&model, ProviderName::Lmstudio), false)
+            .get_response()
+            .await
+            .unwrap();
+        model.finish();
+    }
+}

@@ -1,0 +1,183 @@
+//! Replies piece by piece, as servers of each protocol stream them.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::response::{IntoResponse, Response};
+use futures_util::stream;
+use serde_json::{Value, json};
+
+use super::Shared;
+use super::conversation::{Protocol, Request};
+
+/// What happens in the middle of a stream.
+#[derive(Clone, Debug)]
+pub(super) enum Middle {
+    /// It goes on when it is let go.
+    Waits,
+    BreaksOff,
+    /// An error takes the place of the rest.
+    Fails(Value),
+}
+
+/// Tells whether the client wants its reply as a stream.
+pub(super) fn is_wanted(request: &Request) -> bool {
+    match request.protocol {
+        Protocol::ChatCompletions | Protocol::Messages => request.body["stream"] == true,
+        Protocol::Ollama => request.body["stream"] != false,
+    }
+}
+
+/// Sends a whole reply, as [`super::wire`] makes it, as a stream.
+pub(super) fn respond(shared: &Arc<Shared>, request: &Request, whole: &Value, middle: Option<Middle>) -> Response {
+    let (mut events, kind) = match request.protocol {
+        Protocol::ChatCompletions => (chat_completion(request, whole), "text/event-stream"),
+        Protocol::Ollama => (ollama(whole), "application/x-ndjson"),
+        Protocol::Messages => (message(whole), "text/event-stream"),
+    };
+    let half = events.len() / 2;
+    if let Some(Middle::Fails(error)) = &middle {
+        events.truncate(half);
+        events.push(match request.protocol {
+            Protocol::Ollama => format!("{error}\n"),
+            Protocol::ChatCompletions | Protocol::Messages => format!("event: error\ndata: {error}\n\n"),
+        });
+    }
+    let before: usize = events[..half.min(events.len())].iter().map(String::len).sum();
+    let bytes = events.concat().into_bytes();
+    // Cut where it comes, in the middle of a character too.
+    let size = if bytes.len() < 8_192 { 61 } else { 4_093 };
+    let pieces: Vec<Vec<u8>> = bytes.chunks(size).map(<[u8]>::to_vec).collect();
+    let shared = Arc::clone(shared);
+    let state = (pieces.into_iter(), 0, middle);
+    let body = stream::unfold(state, move |(mut pieces, sent, mut middle)| {
+        let shared = Arc::clone(&shared);
+        async move {
+            if sent >= before {
+                match middle.take() {
+                    Some(Middle::Waits) => shared.hold().await,
+                    Some(Middle::BreaksOff) => {
+                        let broken = std::io::Error::from(std::io::ErrorKind::ConnectionReset);
+                        return Some((Err(broken), (Vec::new().into_iter(), sent, None)));
+                    }
+                    Some(Middle::Fails(_)) | None => {}
+                }
+            }
+            let piece = pieces.next()?;
+            let sent = sent + piece.len();
+            Some((Ok(piece), (pieces, sent, middle)))
+        }
+    });
+    ([("content-type", kind)], Body::from_stream(body)).into_response()
+}
+
+/// Returns a text in about the pieces in which a model makes it.
+fn pieces(text: &str) -> Vec<String> {
+    let characters: Vec<char> = text.chars().collect();
+    let size = (characters.len() / 64).max(4);
+    characters.chunks(size).map(|piece| piece.iter().collect()).collect()
+}
+
+fn chat_completion(request: &Request, whole: &Value) -> Vec<String> {
+    let choice = &whole["choices"][0];
+    let chunk = |choices: Value| json!({ "id": whole["id"], "object": "chat.completion.chunk", "created": 1, "model": whole["model"], "choices": choices });
+    let delta = |delta: Value| chunk(json!([{ "index": 0, "delta": delta, "finish_reason": null, "logprobs": null }]));
+    let mut chunks = vec![delta(json!({ "role": "assistant", "content": "" }))];
+    let text = choice["message"]["content"].as_str().unwrap_or_default();
+    chunks.extend(pieces(text).iter().map(|piece| delta(json!({ "content": piece }))));
+    let calls = choice["message"]["tool_calls"].as_array().into_iter().flatten();
+    for (index, call) in calls.enumerate() {
+        let function = json!({ "name": call["function"]["name"], "arguments": "" });
+        let begin = json!({ "index": index, "id": call["id"], "type": "function", "function": function });
+        chunks.push(delta(json!({ "tool_calls": [begin] })));
+        let arguments = call["function"]["arguments"].as_str().unwrap_or_default();
+        for piece in pieces(arguments) {
+            let more = json!({ "index": index, "function": { "arguments": piece } });
+            chunks.push(delta(json!({ "tool_calls": [more] })));
+        }
+    }
+    chunks.push(chunk(
+        json!([{ "index": 0, "delta": {}, "finish_reason": choice["finish_reason"] }]),
+    ));
+    if request.body["stream_options"]["include_usage"] == true && whole.get("usage").is_some() {
+        let mut last = chunk(json!([]));
+        last["usage"] = whole["usage"].clone();
+        chunks.push(last);
+    }
+    let mut events: Vec<String> = chunks.iter().map(|chunk| format!("data: {chunk}\n\n")).collect();
+    // As gateways keep a connection alive while nothing is made.
+    events.insert(0, ": PROCESSING\n\n".to_owned());
+    events.push("data: [DONE]\n\n".to_owned());
+    events
+}
+
+fn ollama(whole: &Value) -> Vec<String> {
+    let line = |message: Value| {
+        let line =
+            json!({ "model": whole["model"], "created_at": whole["created_at"], "message": message, "done": false });
+        format!("{line}\n")
+    };
+    let text = whole["message"]["content"].as_str().unwrap_or_default();
+    let said = pieces(text)
+        .into_iter()
+        .map(|piece| line(json!({ "role": "assistant", "content": piece })));
+    let mut lines: Vec<String> = said.collect();
+    for call in whole["message"]["tool_calls"].as_array().into_iter().flatten() {
+        lines.push(line(
+            json!({ "role": "assistant", "content": "", "tool_calls": [call] }),
+        ));
+    }
+    let mut last = whole.clone();
+    last["message"] = json!({ "role": "assistant", "content": "" });
+    lines.push(format!("{last}\n"));
+    lines
+}
+
+fn message(whole: &Value) -> Vec<String> {
+    let mut begin = whole.clone();
+    begin["content"] = json!([]);
+    begin["stop_reason"] = Value::Null;
+    if begin["usage"].is_object() {
+        begin["usage"]["output_tokens"] = json!(1);
+    }
+    let mut events = vec![
+        json!({ "type": "message_start", "message": begin }),
+        json!({ "type": "ping" }),
+    ];
+    for (index, block) in whole["content"].as_array().into_iter().flatten().enumerate() {
+        let is_call = block["type"] == "tool_use";
+        let mut empty = block.clone();
+        let (key, kind, text) = if is_call {
+            empty["input"] = json!({});
+            let text = match &block["input"] {
+                Value::Object(input) if input.is_empty() => String::new(),
+                input => input.to_string(),
+            };
+            ("partial_json", "input_json_delta", text)
+        } else {
+            empty["text"] = json!("");
+            let text = block["text"].as_str().unwrap_or_default().to_owned();
+            ("text", "text_delta", text)
+        };
+        events.push(json!({ "type": "content_block_start", "index": index, "content_block": empty }));
+        let deltas = [String::new()].into_iter().chain(pieces(&text));
+        events.extend(deltas.map(
+            |piece| json!({ "type": "content_block_delta", "index": index, "delta": { "type": kind, key: piece } }),
+        ));
+        events.push(json!({ "type": "content_block_stop", "index": index }));
+    }
+    let delta = json!({ "stop_reason": whole["stop_reason"], "stop_sequence": null });
+    let mut end = json!({ "type": "message_delta", "delta": delta });
+    if whole["usage"].is_object() {
+        end["usage"] = json!({ "output_tokens": whole["usage"]["output_tokens"] });
+    }
+    events.push(end);
+    events.push(json!({ "type": "message_stop" }));
+    let named = |event: &Value| {
+        format!(
+            "event: {}\ndata: {event}\n\n",
+            event["type"].as_str().unwrap_or_default()
+        )
+    };
+    events.iter().map(named).collect()
+}
