@@ -14,6 +14,7 @@ pub mod reading; // files, differences and searches of a commit
 pub mod commit; // how delivered commits are written: message, signature
 pub mod incoming; // commits out of a container: received, judged, accepted
 mod outgoing; // history into a container
+pub mod unfinished; // work of a suspended run, for a mirror that does not have it
 pub mod remote; // fetches and pushes, forks
 mod local; // tasks on a plain folder
 pub mod retention; // what mirrors no longer keep

@@ -20,12 +20,22 @@ impl Mirror {
     /// --stdin` on the other side. It ends with an error if git fails. Without tips the pack is
     /// empty.
     pub async fn pack(&self, tips: &[CommitId]) -> Result<Box<dyn AsyncRead + Send + Unpin>, RepositoryError> {
-        let wanted = tips.iter().map(CommitId::as_str).collect::<Vec<_>>().join("\n");
+        self.pack_without(tips, &[]).await
+    }
+
+    /// Packs like [`Self::pack`], without what is reachable from `known`.
+    pub(in crate::repository) async fn pack_without(
+        &self,
+        tips: &[CommitId],
+        known: &[CommitId],
+    ) -> Result<Box<dyn AsyncRead + Send + Unpin>, RepositoryError> {
+        let known = known.iter().map(|commit| format!("^{commit}"));
+        let wanted: Vec<String> = tips.iter().map(CommitId::to_string).chain(known).collect();
         let (mut child, group, input) = self
             .git("packing the history")
             .with(Effort::Transfer, self.config())
             .args(["pack-objects", "--stdout", "--revs", "--delta-base-offset", "--quiet"])
-            .input(wanted)
+            .input(wanted.join("\n"))
             .start()?;
         let idle = Duration::from_secs(self.config().timeout_seconds);
         // Git reads the whole list before it writes a byte, so this cannot deadlock. If git dies,

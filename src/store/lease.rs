@@ -11,6 +11,7 @@ use super::followed::origin;
 use super::holding::Holding;
 use super::runs::{select_runs, set_aside};
 use super::sql::{Statement, micros};
+use super::unfinished_work::delete_work;
 use super::{Run, Store, StoreError};
 use crate::conversation::Message;
 use crate::task::id::{RunId, TaskId};
@@ -134,7 +135,8 @@ impl Store {
         still_held(lease, updated)
     }
 
-    /// Saves where the run stands. A final state ends the lease as well.
+    /// Saves where the run stands. A final state ends the lease as well, and takes the unfinished
+    /// work with it.
     pub async fn save(&self, lease: &Lease, state: State, record: &Value) -> Result<(), StoreError> {
         let now = Utc::now();
         let update = Statement::new(
@@ -147,7 +149,12 @@ impl Store {
             .with(record.to_string())
             .with(now)
             .with(state.is_final().then_some(now));
-        still_held(lease, self.execute(update).await?)
+        let mut transaction = self.begin().await?;
+        still_held(lease, transaction.execute(update).await?)?;
+        if state.is_final() {
+            delete_work(&mut *transaction, lease.run).await?;
+        }
+        transaction.commit().await
     }
 
     /// Gives the run back, unfinished, to be claimed again not before `not_before`. A finished run
@@ -247,7 +254,7 @@ impl Store {
 impl Statement {
     /// Adds the run and the token of its lease, which every statement that writes with the right to
     /// asks for.
-    fn held_by(self, lease: &Lease) -> Self {
+    pub(super) fn held_by(self, lease: &Lease) -> Self {
         self.with(lease.run).with(lease.holding.token)
     }
 }
@@ -261,7 +268,7 @@ async fn free(transaction: &mut dyn Transaction, token: Uuid) -> Result<(), Stor
     Ok(())
 }
 
-fn still_held(lease: &Lease, rows: u64) -> Result<(), StoreError> {
+pub(super) fn still_held(lease: &Lease, rows: u64) -> Result<(), StoreError> {
     if rows == 0 {
         return Err(StoreError::LeaseLost(lease.run));
     }

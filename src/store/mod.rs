@@ -28,6 +28,7 @@ mod runs;
 mod sql;
 mod sqlite;
 mod switches;
+mod unfinished_work;
 #[cfg(test)]
 mod tests;
 
@@ -42,6 +43,7 @@ pub use followed::Followed;
 pub use lease::Lease;
 pub use requests::Request;
 pub use runs::{Admission, Run};
+pub use unfinished_work::StoredWork;
 
 use crate::task::id::RunId;
 use engine::{Alive, Engine, Purpose, Transaction};

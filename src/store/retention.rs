@@ -11,6 +11,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::sql::Statement;
+use super::unfinished_work::delete_work;
 use super::{Store, StoreError, run_ids};
 use crate::task::id::{RunId, TaskId};
 
@@ -108,6 +109,7 @@ impl Store {
             ] {
                 transaction.execute(Statement::new(belongings).with(*run)).await?;
             }
+            delete_work(&mut *transaction, *run).await?;
             let delete = Statement::new("DELETE FROM runs WHERE id = $1 AND finished_at IS NOT NULL");
             erased += transaction.execute(delete.with(*run)).await?;
         }

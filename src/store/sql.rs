@@ -142,6 +142,14 @@ impl Row {
         }
     }
 
+    /// Returns the bytes in a column.
+    pub(super) fn bytes(mut self, column: usize) -> Result<Vec<u8>, StoreError> {
+        match self.cells.get_mut(column) {
+            Some(Cell::Bytes(bytes)) => Ok(std::mem::take(bytes)),
+            _ => Err(self.unreadable(&format!("no bytes in column {column}"))),
+        }
+    }
+
     /// Returns the number in a column.
     pub(super) fn number(&self, column: usize) -> Result<i64, StoreError> {
         self.number_if_any(column)?

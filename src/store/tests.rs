@@ -9,6 +9,7 @@ mod records;
 pub(super) mod retention;
 mod switches;
 mod turns;
+mod unfinished_work;
 
 use std::time::Duration;
 

@@ -2,6 +2,7 @@
 //! Their other reasons have files of their own.
 
 mod budgets;
+mod other_machines;
 mod plans;
 mod questions;
 

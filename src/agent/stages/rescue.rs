@@ -16,6 +16,7 @@ use crate::agent::workspace::confidentiality;
 use crate::agent::workspace::open;
 use crate::agent::workspace::snapshots;
 use crate::agent::workspace::source;
+use crate::agent::workspace::unfinished_work::WorkCopy;
 use crate::journal::fact::Fact;
 use crate::repository::git::address::Login;
 use crate::repository::mirror::Mirror;
@@ -38,6 +39,7 @@ pub(crate) async fn set_work_aside(run: &mut Run) -> Option<SavedWork> {
     }
     let shown = async {
         let head = take_out(run, UNFINISHED).await?;
+        copy_work(run).await;
         show_work(run, &head).await
     };
     tokio::time::timeout(RESCUE_TIME, shown).await.ok().flatten()
@@ -56,7 +58,10 @@ pub(crate) async fn keep_work(run: &mut Run) -> bool {
     };
     opened.keeping.finish().await;
     match tokio::time::timeout(RESCUE_TIME, opened.project.keep()).await {
-        Ok(Ok(_)) => return true,
+        Ok(Ok(_)) => {
+            copy_work(run).await;
+            return true;
+        }
         Ok(Err(interruption)) => {
             tracing::warn!(task = %run.claim.lease.task, "the work could not be kept: {interruption:?}");
         }
@@ -65,6 +70,14 @@ pub(crate) async fn keep_work(run: &mut Run) -> bool {
     // The work exists only in the container, which stays for the process that resumes the run.
     open::leave_container(run).await;
     false
+}
+
+/// Copies what the mirror keeps of the run into the store.
+async fn copy_work(run: &Run) {
+    if let (Some(opened), Some(copy)) = (&run.workspace.open, WorkCopy::of(&run.claim)) {
+        // Too late is no loss on this machine, which has the work in the mirror.
+        let _ = tokio::time::timeout(RESCUE_TIME, copy.write(opened.project.mirror())).await;
+    }
 }
 
 /// Pushes the work so far to a branch of the program's own, so that an end before delivery loses

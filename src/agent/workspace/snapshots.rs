@@ -10,6 +10,7 @@ use std::time::Duration;
 use crate::agent::record::interruption::Interruption;
 use crate::agent::run::Run;
 use crate::agent::workspace::confidentiality;
+use crate::agent::workspace::unfinished_work::WorkCopy;
 use crate::repository::CommitId;
 use crate::workspace::project::Project;
 
@@ -29,9 +30,10 @@ pub(crate) fn snapshot_if_due(run: &mut Run) {
     }
     opened.keeping.turns = 0;
     let workspace = Arc::clone(&opened.project);
+    let copy = WorkCopy::of(&run.claim);
     opened.keeping.running = Some(tokio::spawn(async move {
         // A lost container is noticed by the next tool call as well.
-        if let Err(interruption) = keep(&workspace).await {
+        if let Err(interruption) = keep(&workspace, copy).await {
             tracing::warn!(%task, "the work could not be kept: {interruption:?}");
         }
     }));
@@ -58,26 +60,34 @@ pub(crate) async fn commit_result(run: &mut Run) -> Result<CommitId, Interruptio
     let head = confidentiality::shown_as(&run.claim, workspace.mirror(), accepted).await?;
     run.claim.record.delivered.head = Some(head.clone());
     run.claim.save().await?;
+    if let Some(copy) = WorkCopy::of(&run.claim) {
+        copy.write(workspace.mirror()).await;
+    }
     Ok(head)
 }
 
 /// Saves the work. A failure is only logged, unless the container is lost.
 pub(crate) async fn snapshot_before_checks(run: &mut Run) -> Result<(), Interruption> {
     let task = run.claim.lease.task.clone();
+    let copy = WorkCopy::of(&run.claim);
     let opened = run.workspace.opened()?;
     opened.keeping.finish().await;
-    match keep(&opened.project).await {
+    match keep(&opened.project, copy).await {
         Err(lost @ Interruption::WorkspaceLost(_)) => Err(lost),
         Err(interruption) => {
             tracing::warn!(%task, "the work could not be kept: {interruption:?}");
             Ok(())
         }
-        Ok(_) => Ok(()),
+        Ok(()) => Ok(()),
     }
 }
 
-async fn keep(workspace: &Project) -> Result<CommitId, Interruption> {
+async fn keep(workspace: &Project, copy: Option<WorkCopy>) -> Result<(), Interruption> {
     let too_late = || Interruption::failed(format!("the snapshot took longer than {} s", PATIENCE.as_secs()));
     let kept = tokio::time::timeout(PATIENCE, workspace.keep()).await;
-    Ok(kept.map_err(|_| too_late())??)
+    kept.map_err(|_| too_late())??;
+    if let Some(copy) = copy {
+        copy.write(workspace.mirror()).await;
+    }
+    Ok(())
 }

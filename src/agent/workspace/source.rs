@@ -9,6 +9,7 @@ use crate::agent::reporter::Reporter;
 use crate::agent::reporter::destination::ReportTarget;
 use crate::agent::run::Run;
 use crate::agent::workspace::confidentiality;
+use crate::agent::workspace::unfinished_work;
 use crate::forge::{Item, PushRight};
 use crate::repository::RepositoryError;
 use crate::repository::git::address::{Login, Remote};
@@ -51,6 +52,9 @@ pub(crate) async fn source(run: &mut Run, item: Option<&Item>) -> Result<Source,
             .await?
         }
     };
+    if run.workspace.mirror.is_none() && remote.is_some() {
+        unfinished_work::restore(&run.claim, &mirror).await?;
+    }
     run.workspace.mirror = Some(mirror.clone());
     Ok(Source { mirror, remote })
 }

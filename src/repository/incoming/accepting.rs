@@ -80,6 +80,27 @@ impl Incoming {
         Ok(acceptance.head.clone())
     }
 
+    /// Judges like [`Self::accept`] what another mirror has accepted and kept of a run, and keeps it
+    /// unchanged.
+    pub(in crate::repository) async fn restore(
+        self,
+        accepted: Option<&Acceptance>,
+        wip: Option<&Acceptance>,
+    ) -> Result<(), RepositoryError> {
+        for acceptance in accepted.into_iter().chain(wip) {
+            self.judged(acceptance).await?;
+        }
+        let lock = self.mirror.lock().await?;
+        for (acceptance, name) in [(accepted, accepted_ref as fn(&str) -> _), (wip, wip_ref)] {
+            let Some(Acceptance { base, head, run }) = acceptance else {
+                continue;
+            };
+            self.take_in(base.as_ref(), head).await?;
+            self.mirror.point(&lock, &name(run)?, head).await?;
+        }
+        Ok(())
+    }
+
     /// Judges all new commits. Returns them, parents first, or `None` if they must be squashed; and
     /// the number of files that differ in all.
     async fn judged(&self, acceptance: &Acceptance) -> Result<(Option<Vec<NewCommit>>, usize), RepositoryError> {

@@ -7,6 +7,7 @@ mod forks;
 mod hostile;
 mod mirroring;
 mod pruning;
+mod unfinished;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

@@ -1,0 +1,175 @@
+//! Copies a run's unfinished work into the store, so that any worker resumes any run.
+//!
+//! The mirror of this machine stays the fast way: the copy is read only where the mirror was made
+//! anew, or another machine has worked on the run since.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use futures_util::stream::{Stream, try_unfold};
+use serde::{Deserialize, Serialize};
+use tokio::io::AsyncReadExt;
+use tokio_util::io::StreamReader;
+use uuid::Uuid;
+
+use crate::agent::claim::Claim;
+use crate::agent::record::interruption::Interruption;
+use crate::approval::digest::{Digest, Hashing};
+use crate::repository::mirror::Mirror;
+use crate::repository::unfinished::UnfinishedWork;
+use crate::repository::{CommitId, RepositoryError};
+use crate::store::{Lease, Store, StoreError, StoredWork};
+
+/// Bytes that are read or written in one statement.
+const PART: u64 = 1024 * 1024;
+
+/// What the store knows of the copy.
+#[derive(Debug, Serialize, Deserialize)]
+struct Label {
+    work: UnfinishedWork,
+    digest: Digest,
+}
+
+/// Writes copies of one run's work.
+#[derive(Clone)]
+pub(crate) struct WorkCopy {
+    store: Store,
+    lease: Arc<Lease>,
+    base: CommitId,
+    max_bytes: u64,
+}
+
+#[derive(Debug, thiserror::Error)]
+enum CopyError {
+    #[error(transparent)]
+    Repository(#[from] RepositoryError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("packing it failed: {0}")]
+    Packing(#[from] io::Error),
+    #[error("it has more than {0} bytes (`max_incoming_bytes`)")]
+    TooLarge(u64),
+    #[error("its label cannot be written: {0}")]
+    Label(#[from] serde_json::Error),
+}
+
+impl WorkCopy {
+    /// Returns the writer for a run; `None` for a local task, which only its own machine can
+    /// resume, and before the run has a base.
+    pub(crate) fn of(claim: &Claim) -> Option<Self> {
+        let base = claim.record.planned.base.as_ref();
+        let base = base.filter(|_| claim.record.request.local.is_none())?;
+        Some(Self {
+            store: claim.services.store.clone(),
+            lease: Arc::clone(&claim.lease),
+            base: base.commit.clone(),
+            max_bytes: claim.services.settings.repository.max_incoming_bytes,
+        })
+    }
+
+    /// Copies what the mirror keeps of the run, unless the store has that already. A failure is
+    /// only logged: the work is in the mirror of this machine.
+    pub(crate) async fn write(&self, mirror: &Mirror) {
+        if let Err(error) = self.copy(mirror).await {
+            tracing::warn!(task = %self.lease.task, "the work is kept on this machine and not in the store: {error}");
+        }
+    }
+
+    async fn copy(&self, mirror: &Mirror) -> Result<(), CopyError> {
+        let Some(work) = mirror.unfinished(&self.lease.run.to_string()).await? else {
+            return Ok(());
+        };
+        let stored = self.store.work_of(self.lease.run).await?;
+        if stored.is_some_and(|stored| label(&stored).is_ok_and(|label| label.work.has_commits_of(&work))) {
+            return Ok(());
+        }
+        let mut pack = mirror.pack_unfinished(&self.base, &work).await?;
+        let (upload, mut hashing, mut bytes) = (Uuid::now_v7(), Hashing::default(), 0);
+        for position in 0.. {
+            let mut part = Vec::new();
+            (&mut pack).take(PART).read_to_end(&mut part).await?;
+            if part.is_empty() {
+                break;
+            }
+            bytes += part.len() as u64;
+            if bytes > self.max_bytes {
+                return Err(CopyError::TooLarge(self.max_bytes));
+            }
+            hashing.add(&part);
+            self.store.add_work_part(&self.lease, upload, position, part).await?;
+        }
+        let label = serde_json::to_value(Label {
+            work,
+            digest: hashing.finish(),
+        })?;
+        Ok(self.store.complete_work(&self.lease, upload, &label).await?)
+    }
+}
+
+/// Takes the run's work back from the store where the mirror does not have it.
+pub(crate) async fn restore(claim: &Claim, mirror: &Mirror) -> Result<(), Interruption> {
+    let Some(base) = &claim.record.planned.base else {
+        return Ok(());
+    };
+    let store = &claim.services.store;
+    let Some(stored) = store.work_of(claim.lease.run).await? else {
+        return Ok(());
+    };
+    let run = claim.lease.run.to_string();
+    let lost = |reason: String| {
+        Interruption::failed(format!(
+            "the work so far could not be taken back from the store: {reason}; set the label again to begin anew"
+        ))
+    };
+    let Label { work, digest } = label(&stored).map_err(|error| lost(error.to_string()))?;
+    let own = mirror.unfinished(&run).await?;
+    // Whoever kept the copy has the same or newer work: the mirror is written first.
+    if own.is_some_and(|own| own.mirror == work.mirror || own.has_commits_of(&work)) {
+        return Ok(());
+    }
+    let is_damaged = Arc::new(AtomicBool::new(false));
+    let parts = parts(store.clone(), stored, digest, Arc::clone(&is_damaged));
+    let pack = StreamReader::new(Box::pin(parts));
+    let restoring = claim.unless_stopped(async {
+        match mirror.restore(&run, &base.commit, &work, pack).await {
+            Ok(()) => Ok(()),
+            Err(_) if is_damaged.load(Ordering::Relaxed) => Err(lost("the copy is damaged".to_owned())),
+            Err(error @ RepositoryError::Unavailable { .. }) => Err(error.into()),
+            Err(error) => Err(lost(error.to_string())),
+        }
+    });
+    restoring.await?;
+    tracing::info!(task = %claim.lease.task, "the work so far was taken from the store");
+    Ok(())
+}
+
+/// Streams the parts of a copy. It ends with an error, and says so in `is_damaged`, unless all
+/// together have the digest.
+fn parts(
+    store: Store,
+    stored: StoredWork,
+    digest: Digest,
+    is_damaged: Arc<AtomicBool>,
+) -> impl Stream<Item = io::Result<io::Cursor<Vec<u8>>>> + Send {
+    try_unfold((0, Hashing::default()), move |(position, mut hashing)| {
+        let (store, stored, digest) = (store.clone(), stored.clone(), digest.clone());
+        let is_damaged = Arc::clone(&is_damaged);
+        async move {
+            let part = store.work_part(&stored, position).await.map_err(io::Error::other)?;
+            let Some(part) = part else {
+                if hashing.finish() == digest {
+                    return Ok(None);
+                }
+                is_damaged.store(true, Ordering::Relaxed);
+                return Err(io::ErrorKind::InvalidData.into());
+            };
+            hashing.add(&part);
+            Ok(Some((io::Cursor::new(part), (position + 1, hashing))))
+        }
+    })
+}
+
+fn label(stored: &StoredWork) -> Result<Label, serde_json::Error> {
+    serde_json::from_value(stored.about.clone())
+}

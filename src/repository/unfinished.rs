@@ -1,0 +1,93 @@
+//! The unfinished work of a run, for a mirror that does not have it: of another machine, or made
+//! anew.
+
+use std::io;
+
+use serde::{Deserialize, Serialize};
+use tokio::io::AsyncRead;
+
+use crate::repository::git::lock;
+use crate::repository::incoming::accepting::Acceptance;
+use crate::repository::mirror::Mirror;
+use crate::repository::{CommitId, RepositoryError};
+
+/// The commits that a mirror keeps of an unfinished run, and which mirror that is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UnfinishedWork {
+    /// The last accepted result.
+    pub accepted: Option<CommitId>,
+    /// The work in progress, as it came out of the container.
+    pub wip: Option<CommitId>,
+    /// The id of the mirror. One mirror knows of its own runs at least what it gave away.
+    pub mirror: String,
+}
+
+impl UnfinishedWork {
+    fn tips(&self) -> Vec<CommitId> {
+        self.accepted.iter().chain(&self.wip).cloned().collect()
+    }
+
+    /// Tells whether both name the same commits, whichever mirror they are in.
+    pub fn has_commits_of(&self, other: &Self) -> bool {
+        (&self.accepted, &self.wip) == (&other.accepted, &other.wip)
+    }
+}
+
+impl Mirror {
+    /// Returns what the mirror keeps of a run; `None` if that is nothing.
+    pub async fn unfinished(&self, run: &str) -> Result<Option<UnfinishedWork>, RepositoryError> {
+        let (accepted, wip) = (self.kept(run).await?, self.kept_wip(run).await?);
+        if accepted.is_none() && wip.is_none() {
+            return Ok(None);
+        }
+        let mirror = self.id().await?;
+        Ok(Some(UnfinishedWork { accepted, wip, mirror }))
+    }
+
+    /// Returns a reader of a pack with the work, for [`Self::restore`]. The mirrors have `base` in
+    /// common.
+    pub async fn pack_unfinished(
+        &self,
+        base: &CommitId,
+        work: &UnfinishedWork,
+    ) -> Result<Box<dyn AsyncRead + Send + Unpin>, RepositoryError> {
+        self.pack_without(&work.tips(), std::slice::from_ref(base)).await
+    }
+
+    /// Takes in the work of `run` from a pack, with the checks that commits from a container get.
+    pub async fn restore(
+        &self,
+        run: &str,
+        base: &CommitId,
+        work: &UnfinishedWork,
+        pack: impl AsyncRead + Send + Unpin,
+    ) -> Result<(), RepositoryError> {
+        let acceptance = |head: &CommitId| Acceptance {
+            base: Some(base.clone()),
+            head: head.clone(),
+            run: run.to_owned(),
+        };
+        let incoming = self.receive(pack).await?;
+        let (accepted, wip) = (
+            work.accepted.as_ref().map(acceptance),
+            work.wip.as_ref().map(acceptance),
+        );
+        incoming.restore(accepted.as_ref(), wip.as_ref()).await
+    }
+
+    /// Returns the name that tells this mirror from others of the same repository, made at the
+    /// first call.
+    async fn id(&self) -> Result<String, RepositoryError> {
+        let file = self.path().join("info").join("id");
+        let _lock = self.lock().await?;
+        match tokio::fs::read_to_string(&file).await {
+            Ok(id) if !id.is_empty() => return Ok(id),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(lock::at(&file, &error)),
+            Ok(_) | Err(_) => {}
+        }
+        let id = uuid::Uuid::now_v7().to_string();
+        let written = tokio::fs::write(&file, &id).await;
+        written.map_err(|error| lock::at(&file, &error))?;
+        Ok(id)
+    }
+}
