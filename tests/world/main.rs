@@ -50,6 +50,7 @@ mod marks;
 mod memory;
 mod model_roles;
 mod modes;
+mod old_histories;
 mod old_store;
 mod orphans;
 mod parking;

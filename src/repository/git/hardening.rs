@@ -43,7 +43,7 @@ pub(super) const ENVIRONMENT: [(&str, &str); 16] = [
 
 /// Settings that override the configuration of any repository. Redirects are not followed, because
 /// git would send the authorization header to the new host.
-pub(super) const SETTINGS: [&str; 41] = [
+pub(super) const SETTINGS: [&str; 32] = [
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
     "core.untrackedCache=false",
@@ -67,16 +67,6 @@ pub(super) const SETTINGS: [&str; 41] = [
     "transfer.fsckObjects=true",
     "fetch.fsckObjects=true",
     "receive.fsckObjects=true",
-    // Old honest histories have these faults, which do no harm without a checkout.
-    "fetch.fsck.badTimezone=ignore",
-    "fetch.fsck.missingSpaceBeforeDate=ignore",
-    "fetch.fsck.missingSpaceBeforeEmail=ignore",
-    "fetch.fsck.missingNameBeforeEmail=ignore",
-    "fetch.fsck.missingTaggerEntry=ignore",
-    "fetch.fsck.zeroPaddedFilemode=ignore",
-    "fetch.fsck.zeroPaddedDate=ignore",
-    "fetch.fsck.gitignoreSymlink=ignore",
-    "fetch.fsck.gitattributesSymlink=ignore",
     "submodule.recurse=false",
     "fetch.recurseSubmodules=false",
     "push.recurseSubmodules=no",
@@ -87,4 +77,53 @@ pub(super) const SETTINGS: [&str; 41] = [
     "http.lowSpeedTime=60",
     "diff.external=",
     "color.ui=false",
+];
+
+/// Faults, as `git fsck` names them, that old honest histories have and every forge serves. What
+/// the forge gives may have them: names and authors of the past do no harm without a checkout, and
+/// the container's git checks out no path that leads out. Faults by which an object cannot be read
+/// are in nobody's history, and refused; what comes out of a container may have none of all these.
+pub(in crate::repository) const TOLERATED: [&str; 42] = [
+    "badDate",
+    "badDateOverflow",
+    "badEmail",
+    "badFilemode",
+    "badGpgsig",
+    "badHeaderContinuation",
+    "badName",
+    "badTagName",
+    "badTimezone",
+    "duplicateEntries",
+    "emptyName",
+    "extraHeaderEntry",
+    "fullPathname",
+    "gitattributesLarge",
+    "gitattributesLineLength",
+    "gitattributesSymlink",
+    "gitignoreSymlink",
+    "gitmodulesBlob",
+    "gitmodulesLarge",
+    "gitmodulesName",
+    "gitmodulesParse",
+    "gitmodulesPath",
+    "gitmodulesSymlink",
+    "gitmodulesUpdate",
+    "gitmodulesUrl",
+    "hasDot",
+    "hasDotdot",
+    "hasDotgit",
+    "largePathname",
+    "mailmapSymlink",
+    "missingAuthor",
+    "missingCommitter",
+    "missingEmail",
+    "missingNameBeforeEmail",
+    "missingSpaceBeforeDate",
+    "missingSpaceBeforeEmail",
+    "missingTaggerEntry",
+    "multipleAuthors",
+    "nulInCommit",
+    "treeNotSorted",
+    "zeroPaddedDate",
+    "zeroPaddedFilemode",
 ];

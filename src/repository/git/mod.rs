@@ -3,7 +3,7 @@
 pub(in crate::repository) mod error; // who must act
 pub(in crate::repository) mod names; // commit ids and branch names
 pub(in crate::repository) mod failure; // reads git's messages
-mod hardening; // environment and settings of every git process
+pub(in crate::repository) mod hardening; // environment and settings of every git process
 pub(in crate::repository) mod limits; // time, processor time and memory
 pub(in crate::repository) mod process_group; // ends git with its children
 pub mod command; // a git process

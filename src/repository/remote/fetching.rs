@@ -4,6 +4,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use crate::repository::git::address::{Address, Login, Remote};
+use crate::repository::git::hardening::TOLERATED;
 use crate::repository::git::limits::Effort;
 use crate::repository::git::lock;
 use crate::repository::mirror::Mirror;
@@ -65,8 +66,10 @@ impl Mirror {
             let git = address.reach(git, login);
             // A git that outlives this process keeps the lock as its standard input, so nobody else
             // writes meanwhile.
+            let tolerated = TOLERATED.map(|fault| format!("fetch.fsck.{fault}=ignore"));
             Ok(git
                 .holding(held)
+                .args(tolerated.iter().flat_map(|setting| ["-c", setting]))
                 .args([
                     "fetch",
                     "--quiet",

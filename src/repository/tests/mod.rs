@@ -6,6 +6,7 @@ mod folder;
 mod forks;
 mod hostile;
 mod mirroring;
+mod old_histories;
 mod pruning;
 mod unfinished;
 
@@ -90,7 +91,7 @@ impl World {
         let mut stream = mirror.pack(base.map_or(&[][..], std::slice::from_ref)).await.unwrap();
         stream.read_to_end(&mut pack).await.unwrap();
         git(self.folder.path(), &["init", "-q", "-b", "main", "container"]);
-        try_git(&path, &["index-pack", "--stdin", "--strict"], &pack).unwrap();
+        try_git(&path, &["index-pack", "--stdin"], &pack).unwrap();
         if let Some(base) = base {
             git(&path, &["reset", "-q", "--hard", base.as_str()]);
         }

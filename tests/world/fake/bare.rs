@@ -112,11 +112,24 @@ impl Bare {
             .expect("the branch was just written")
     }
 
+    /// Writes an object as it is, with faults that no git would write today; returns its id.
+    pub fn object(&self, kind: &str, content: &[u8]) -> String {
+        let arguments = ["hash-object", "-t", kind, "-w", "--literally", "--stdin"];
+        self.git_fed(&arguments, content).trim().to_owned()
+    }
+
     /// Returns the commit that a name stands for.
     pub fn resolve(&self, name: &str) -> Option<String> {
         let name = format!("{name}^{{commit}}");
         self.try_git(&["rev-parse", "--verify", "--quiet", "--end-of-options", &name])
             .map(|id| id.trim().to_owned())
+    }
+
+    /// Returns the tree of a commit.
+    pub fn tree(&self, commit: &str) -> String {
+        self.git(&["rev-parse", &format!("{commit}^{{tree}}")])
+            .trim()
+            .to_owned()
     }
 
     /// Returns the branches with their commits, sorted by name.
