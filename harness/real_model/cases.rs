@@ -37,6 +37,7 @@ pub fn all() -> Vec<Case> {
         case("work", |server| work(server).boxed()),
         case("native", |server| native(server).boxed()),
         of_llama("window", |server| window(server).boxed()),
+        case("doctor", |server| doctor(server).boxed()),
         of_llama("overflow", |server| overflow(server).boxed()),
         case("cut", |server| cut(server).boxed()),
         case("slow", |server| slow(server).boxed()),
@@ -125,6 +126,27 @@ async fn window(server: &Server) -> anyhow::Result<String> {
     looked_at(site, told)
 }
 
+/// `doctor --model` gets a reply, and says how much of a long prompt arrives.
+async fn doctor(server: &Server) -> anyhow::Result<String> {
+    let site = Site::behind(Trouble::None, server, WINDOW).await?;
+    let told = async {
+        let ended = site.command(&["doctor", "--model"]).await?;
+        let line = |subject: &str| ended.stdout.lines().find(|line| line.contains(subject));
+        let (reply, window) = (line("  model's reply"), line("  model's window"));
+        ensure!(
+            reply.is_some_and(|reply| reply.starts_with("ok") && reply.contains(" tokens in, ")),
+            "doctor got no reply: {ended:?}"
+        );
+        ensure!(
+            window.is_some_and(|window| !window.starts_with("BAD")),
+            "doctor finds the window too small: {ended:?}"
+        );
+        Ok(format!("doctor --model: {}", window.unwrap_or_default().trim()))
+    };
+    let told = told.await;
+    looked_at(site, told)
+}
+
 /// A prompt longer than the window is refused by the server, and the refusal ends the task with
 /// both numbers.
 async fn overflow(server: &Server) -> anyhow::Result<String> {
@@ -140,7 +162,10 @@ async fn overflow(server: &Server) -> anyhow::Result<String> {
         );
         let counted = &refused[0].answer["error"]["n_prompt_tokens"];
         let comment = issue.comments_of(site.github.bot()).pop().unwrap_or_default();
-        let wanted = format!("needs about {counted} tokens and the model's window has {WINDOW}");
+        let wanted = format!(
+            "needs about {counted} tokens, and the server's window has {WINDOW} although {} are configured",
+            8 * WINDOW
+        );
         ensure!(comment.contains(&wanted), "the comment does not tell it: {comment}");
         Ok(format!("failed, once: the conversation {wanted}"))
     };

@@ -8,9 +8,10 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::to_bytes;
 use axum::extract::{Request, State};
-use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::fake::server::Server;
 
@@ -88,26 +89,50 @@ async fn pass(State(passing): State<Arc<Passing>>, request: Request) -> Response
     let sent = sent.header("content-type", "application/json").body(body).send().await;
     let answered = async {
         let answer = sent?;
-        Ok::<_, reqwest::Error>((answer.status(), answer.bytes().await?))
+        let kind = answer.headers().get(CONTENT_TYPE).cloned();
+        Ok::<_, reqwest::Error>((answer.status(), kind, answer.bytes().await?))
     };
     let answered = answered.await;
     if let Trouble::Slow(by) = passing.trouble {
         tokio::time::sleep(by).await;
     }
     match answered {
-        Ok((status, bytes)) => {
+        Ok((status, kind, bytes)) => {
             if asked["messages"].is_array() {
                 let mut exchanges = passing.exchanges.lock().unwrap_or_else(PoisonError::into_inner);
                 exchanges.push(Exchange {
                     request: asked,
                     status: status.as_u16(),
-                    answer: serde_json::from_slice(&bytes).unwrap_or_default(),
+                    answer: whole(&bytes),
                 });
             }
-            (status, bytes).into_response()
+            let kind = kind.unwrap_or_else(|| HeaderValue::from_static("application/json"));
+            (status, [(CONTENT_TYPE, kind)], bytes).into_response()
         }
         Err(error) => (StatusCode::BAD_GATEWAY, error.to_string()).into_response(),
     }
+}
+
+/// Returns an answer that came as one document, or the ending and the counts of a streamed one.
+fn whole(bytes: &[u8]) -> Value {
+    if let Ok(answer) = serde_json::from_slice(bytes) {
+        return answer;
+    }
+    let text = String::from_utf8_lossy(bytes);
+    let events = text.lines().map(|line| line.strip_prefix("data:").unwrap_or(line));
+    let mut answer = json!({});
+    for event in events.filter_map(|event| serde_json::from_str::<Value>(event).ok()) {
+        let reason = &event["choices"][0]["finish_reason"];
+        if reason.is_string() {
+            answer["choices"] = json!([{ "finish_reason": reason }]);
+        }
+        for (key, value) in event.as_object().into_iter().flatten() {
+            if key != "choices" && !value.is_null() {
+                answer[key] = value.clone();
+            }
+        }
+    }
+    answer
 }
 
 /// Leaves the last `most` characters of the messages' texts; says whether anything went.

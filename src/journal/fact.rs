@@ -148,6 +148,10 @@ pub enum Fact {
     Compacted {
         messages: usize,
     },
+    /// A long reply is being made; about so many tokens of it have arrived.
+    ReplyArriving {
+        tokens: u64,
+    },
     ReplyUnreadable {
         attempt: u32,
         reason: String,

@@ -196,7 +196,11 @@ impl Chat {
             arrived: &self.arrived,
         };
         let _slot = connection.limit.slot(&self.cancel).await?;
-        connection.check_window().await?;
+        tokio::select! {
+            biased;
+            () = self.cancel.cancelled() => return Err(LlmError::Cancelled),
+            checked = connection.check_window() => checked?,
+        }
         let answer = connection
             .transport
             .call(info, &provider.chat_url(), &request, summary, &self.cancel)

@@ -1,6 +1,6 @@
 //! A request to the model that is repeated until the reply can be parsed.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use chrono::{Days, NaiveTime, Utc};
 
@@ -13,8 +13,13 @@ use crate::conversation::decode::{self, Unreadable};
 use crate::conversation::{Reply, Turn, Usage};
 use crate::journal::fact::Fact;
 use crate::llm::chat::Chat;
+use crate::llm::error::LlmError;
 use crate::workspace::containers::milliseconds_since;
 
+/// Time after which a reply is long.
+const FIRST_SIGN: Duration = Duration::from_secs(10);
+/// Longest time between two notes on the same reply; each pause is twice as long as the one before.
+const RAREST_SIGN: Duration = Duration::from_mins(5);
 /// Maximum number of repetitions after a reply that cannot be parsed.
 const RE_ASKS: u32 = 5;
 
@@ -97,7 +102,7 @@ async fn call(claim: &mut Claim, chat: &mut Chat) -> Result<(Reply, Fact), Inter
     }
     check_limits(claim).await?;
     let begun = Instant::now();
-    let reply = chat.get_response().await?;
+    let reply = long_reply(claim, chat).await?;
     claim.record.worked.turns += 1;
     claim.record.worked.usage += reply.usage;
     usage::add(
@@ -119,6 +124,27 @@ async fn call(claim: &mut Claim, chat: &mut Chat) -> Result<(Reply, Fact), Inter
         role: chat.role().as_str().to_owned(),
     };
     Ok((reply, called))
+}
+
+/// Gets a reply, and notes now and then how much of a long one has arrived.
+async fn long_reply(claim: &Claim, chat: &mut Chat) -> Result<Reply, LlmError> {
+    let arrived = chat.arrived();
+    let asking = chat.get_response();
+    tokio::pin!(asking);
+    let (mut pause, mut noted) = (FIRST_SIGN, 0);
+    loop {
+        tokio::select! {
+            biased;
+            reply = &mut asking => return reply,
+            () = tokio::time::sleep(pause) => {}
+        }
+        let tokens = *arrived.borrow();
+        if tokens > 0 && tokens != noted {
+            noted = tokens;
+            claim.note(Fact::ReplyArriving { tokens });
+            pause = (pause * 2).min(RAREST_SIGN);
+        }
+    }
 }
 
 /// # Errors

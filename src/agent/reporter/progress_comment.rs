@@ -16,12 +16,15 @@ use crate::task::state::State;
 const PROGRESS: &str = "progress";
 
 impl Reporter {
-    /// Has the progress comment edited from now on, until the end of the work is shown.
+    /// Has the progress comment edited from now on, until the end of the work is shown; on a
+    /// terminal shows that long replies arrive.
     pub(crate) async fn follow_progress(&mut self, claim: &Claim) {
-        if let ReportTarget::Item { forge, labels } = &self.destination {
-            let editor = ProgressEditor::start(claim, Arc::clone(forge), labels.clone(), PROGRESS);
-            self.editor = Some(editor.await);
-        }
+        self.editor = Some(match &self.destination {
+            ReportTarget::Item { forge, labels } => {
+                ProgressEditor::start(claim, Arc::clone(forge), labels.clone(), PROGRESS).await
+            }
+            ReportTarget::Terminal { show } => ProgressEditor::on_terminal(claim, Arc::clone(show)).await,
+        });
     }
 
     /// Posts the progress comment. A follow-up round has one only if it had to wait: otherwise the

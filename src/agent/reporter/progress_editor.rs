@@ -19,6 +19,7 @@ use crate::agent::text::comments;
 use crate::forge::{Forge, ForgeError, Post};
 use crate::journal::fact::Fact;
 use crate::journal::subscription::Subscription;
+use crate::secret::Clean;
 use crate::store::FactFilter;
 use crate::task::id::{RunId, TaskId};
 use crate::task::labels::Labels;
@@ -38,15 +39,7 @@ pub(crate) struct ProgressEditor {
 impl ProgressEditor {
     /// Starts the task. A comment that an earlier process posted is edited at once.
     pub(crate) async fn start(claim: &Claim, forge: Arc<dyn Forge>, labels: Labels, what: &str) -> Self {
-        let store = &claim.services.store;
-        let newest = store.newest_fact().await.unwrap_or_else(|error| {
-            tracing::warn!(task = %claim.lease.task, "earlier facts are read again: {error}");
-            0
-        });
-        let facts = claim
-            .services
-            .journal
-            .subscribe(store, FactFilter::OfRun(claim.lease.run), newest);
+        let facts = facts_of(claim).await;
         let posted_before = claim.comment(what).map(|_| Instant::now());
         let comment = Comment {
             services: Arc::clone(&claim.services),
@@ -57,11 +50,37 @@ impl ProgressEditor {
             begun: claim.begun,
             shown_at: posted_before,
             due: posted_before,
+            arriving: None,
             marker: claim.marker(what),
         };
         let stop = CancellationToken::new();
         Self {
             editing: AbortOnDropHandle::new(tokio::spawn(comment.follow(facts, stop.clone()))),
+            stop,
+        }
+    }
+
+    /// Starts a task that shows on a terminal how much of a long reply has arrived.
+    pub(crate) async fn on_terminal(claim: &Claim, show: Arc<dyn Fn(&Clean) + Send + Sync>) -> Self {
+        let mut facts = facts_of(claim).await;
+        let redactor = Arc::clone(&claim.services.redactor);
+        let stop = CancellationToken::new();
+        let told = stop.clone();
+        let telling = tokio::spawn(async move {
+            loop {
+                tokio::select! {
+                    biased;
+                    () = told.cancelled() => return,
+                    fact = facts.next() => {
+                        if let Fact::ReplyArriving { tokens } = fact.entry.fact {
+                            show(&redactor.clean(&comments::arriving(tokens)));
+                        }
+                    }
+                }
+            }
+        });
+        Self {
+            editing: AbortOnDropHandle::new(telling),
             stop,
         }
     }
@@ -73,6 +92,17 @@ impl ProgressEditor {
         // If that takes longer, the drop aborts it.
         let _ = tokio::time::timeout(PATIENCE, self.editing).await;
     }
+}
+
+/// Subscribes to the facts of the run from now on.
+async fn facts_of(claim: &Claim) -> Subscription {
+    let store = &claim.services.store;
+    let newest = store.newest_fact().await.unwrap_or_else(|error| {
+        tracing::warn!(task = %claim.lease.task, "earlier facts are read again: {error}");
+        0
+    });
+    let of_run = FactFilter::OfRun(claim.lease.run);
+    claim.services.journal.subscribe(store, of_run, newest)
 }
 
 /// The comment of one run, and when it is edited next.
@@ -89,6 +119,8 @@ struct Comment {
     shown_at: Option<Instant>,
     /// Time of the next edit, if there is something new to show.
     due: Option<Instant>,
+    /// What has arrived of the reply that is being made.
+    arriving: Option<u64>,
 }
 
 impl Comment {
@@ -116,8 +148,13 @@ impl Comment {
 
     /// Decides when a fact is to be shown.
     fn take(&mut self, fact: &Fact) {
+        match fact {
+            Fact::ReplyArriving { tokens } => self.arriving = Some(*tokens),
+            Fact::ModelCalled { .. } | Fact::StageChanged { .. } => self.arriving = None,
+            _ => {}
+        }
         let pause = |shown_at: Instant| match fact {
-            Fact::StageChanged { .. } | Fact::PlanMade { .. } => Some(SHORTEST_PAUSE),
+            Fact::StageChanged { .. } | Fact::PlanMade { .. } | Fact::ReplyArriving { .. } => Some(SHORTEST_PAUSE),
             // A quarter of the time from the claim to the next edit.
             Fact::ModelCalled { .. } => Some(SHORTEST_PAUSE.max(shown_at.duration_since(self.begun) / 3)),
             _ => None,
@@ -141,7 +178,10 @@ impl Comment {
         if stored.state.stage().is_none() || stored.state == State::Delivering {
             return Ok(());
         }
-        let record = Record::read(&stored)?;
+        let mut record = Record::read(&stored)?;
+        if let Some(tokens) = self.arriving {
+            record.worked.doing = comments::arriving(tokens);
+        }
         let Some(Some(comment)) = record.thread.comments.get(&self.marker).copied() else {
             return Ok(());
         };

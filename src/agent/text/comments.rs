@@ -11,7 +11,7 @@ use crate::agent::record::follow_up::Kind;
 use crate::agent::record::{Failure, KeptWork, Parked, Record, SavedWork};
 use crate::agent::services::Settings;
 use crate::agent::text::refused_hosts;
-use crate::agent::text::usage::{counted, spent};
+use crate::agent::text::usage::{counted, grouped, spent};
 use crate::agent::text::verification::{has_something_to_say, to_look_at, verification, what_is_wrong};
 use crate::markdown::compose::{Line, Page};
 use crate::markdown::visible;
@@ -59,6 +59,11 @@ pub fn confidential(trigger: &str) -> Page {
     page
 }
 
+/// Tells that a long reply of the model arrives.
+pub(crate) fn arriving(tokens: u64) -> String {
+    format!("the model is replying; about {} tokens have arrived", grouped(tokens))
+}
+
 /// Returns the progress comment. At the end of the run it is collapsed: the final comment below it
 /// has the result.
 pub fn progress(run: RunId, state: State, record: &Record, settings: &Settings, labels: &Labels) -> Page {
@@ -74,7 +79,7 @@ pub fn progress(run: RunId, state: State, record: &Record, settings: &Settings, 
         None => page.heading(Line::from("🛠️ ").and(headline(state))),
     }
     plans(&mut page, state, record);
-    if state == State::Working && !record.worked.doing.is_empty() {
+    if matches!(state, State::Planning | State::Working) && !record.worked.doing.is_empty() {
         let first = record.worked.doing.trim().lines().next().unwrap_or_default();
         page.paragraph(Line::from("**Now:** ").and(Line::said(first, LONGEST_DOING)));
     }

@@ -304,8 +304,12 @@ impl OpenAiServer {
         let root = self.info.address.strip_suffix("/v1").unwrap_or(&self.info.address);
         for version in ["v1", "v0"] {
             let url = format!("{root}/api/{version}/models");
-            let Ok(list) = transport.ask(&self.info, &url, None).await else {
-                continue;
+            let list = match transport.ask(&self.info, &url, None).await {
+                Ok(list) => list,
+                // An older version does not have it.
+                Err(LlmError::Refused { .. }) => continue,
+                // It may tell when it can be reached again.
+                Err(_) => return LoadedWindow::NotLoaded,
             };
             let models = list["models"].as_array().or_else(|| list["data"].as_array());
             let is_it = |entry: &&Value| {

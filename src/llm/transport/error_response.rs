@@ -270,7 +270,7 @@ mod tests {
                     r#"{"error":{"type":"exceed_context_size_error","n_prompt_tokens":5000,"n_ctx":4096}}"#,
                     false,
                 ),
-                too_long(5000, 4096),
+                "the conversation needs about 5000 tokens, and the server's window has 4096 although 8192 are configured; enlarge the window".to_owned(),
             ),
             (
                 (

@@ -243,7 +243,7 @@ async fn a_prompt_that_the_server_finds_too_long_fails_the_task() {
     -----
     ### ❌ This could not be done
 
-    The conversation needs about <n> tokens and the model's window has 128000; split the task, or use a model with a larger window and say so in its context_length.
+    The conversation needs about <n> tokens, and the server's window has 4096 although 128000 are configured; start the server with a larger window, or lower llm.openai.context_length to the one it has.
 
     To start a new run, set the label `coding agent` again.
 

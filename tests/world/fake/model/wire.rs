@@ -265,18 +265,16 @@ pub(super) fn about_the_server(path: &str, body: &Value, takes_tools: bool) -> R
             let info = json!({ "general.architecture": "fake", "fake.context_length": 131_072 });
             Json(json!({ "capabilities": capabilities, "model_info": info })).into_response()
         }
+        "/api/v0/models" => {
+            let loaded = |name: &str| {
+                json!({ "id": name, "object": "model", "type": "llm", "state": "loaded", "max_context_length": 131_072,
+                    "loaded_context_length": 65_536 })
+            };
+            Json(json!({ "object": "list", "data": LISTED.map(loaded) })).into_response()
+        }
         "/v1/models" => Json(json!({ "object": "list", "data": LISTED.map(listed) })).into_response(),
-        _ => match path
-            .strip_prefix("/v1/models/")
-            .or_else(|| path.strip_prefix("/api/v0/models/"))
-        {
-            Some(name) if !name.starts_with("missing") => {
-                let mut model = listed(name);
-                if path.starts_with("/api/v0/") {
-                    model["loaded_context_length"] = json!(65_536);
-                }
-                Json(model).into_response()
-            }
+        _ => match path.strip_prefix("/v1/models/") {
+            Some(name) if !name.starts_with("missing") => Json(listed(name)).into_response(),
             Some(name) => not_found(name),
             None => error(path, StatusCode::NOT_FOUND, "not_found_error", "no such path"),
         },
