@@ -29,7 +29,7 @@ test: ## run all tests, with the real Docker engine
 	  scripts/with-docker cargo test --workspace --locked; \
 	fi
 
-test-engines: ## run the tests of containers on podman, and on Docker 26 and 28 from newer Debian releases (ONLY="podman", SHORT=1)
+test-engines: ## run the tests of containers on podman, and on Docker 26, 28 and rootless from newer Debian releases (ONLY="podman", SHORT=1)
 	scripts/setup test-engines
 	SHORT=$(SHORT) scripts/with-docker scripts/engines $(ONLY)
 

@@ -30,7 +30,7 @@ async fn a_running_container_is_as_confined_as_it_is_promised() {
     let look = "id; grep -E '^(Cap|NoNewPrivs|Seccomp:)' /proc/self/status; \
         touch /usr/local/bin/x /etc/x /x 2>&1; ls -d /var/run/docker.sock /run/docker.sock 2>&1; \
         cat /proc/1/environ /proc/self/environ | tr '\\0' '\\n' | grep -ci -e secret -e token; \
-        ls -x -w 200 /dev; cat /etc/resolv.conf; \
+        ls -x -w 200 /dev; grep ^nameserver /etc/resolv.conf; \
         for forbidden in 'unshare -Ur true' 'mount -t tmpfs x /mnt' 'dmesg' 'cat /proc/kcore' 'ip link add x type dummy'; do \
           timeout 5 $forbidden >/dev/null 2>&1 && echo \"$forbidden: done\"; done; echo tried";
     world
