@@ -66,7 +66,7 @@ fn the_trigger_does_not_share_its_scope_with_the_label_that_takes_its_place() {
         let text = format!("task_sources: [gitlab]\ngitlab: {{token: x, projects: [a/b], {labels}}}\n");
         Given::file(&text)
     };
-    insta::assert_snapshot!(gitlab("agent::at work").faults(), @"config.yaml:2:78: gitlab.labels.processing: is in the scope `agent::` as the trigger is: GitLab would take the trigger off before the run is stored; give one of them another scope");
+    insta::assert_snapshot!(gitlab("agent::at work").faults(), @"config.yaml:2:72: gitlab.labels.processing: is in the scope `agent::` as the trigger is: GitLab would take the trigger off before the run is stored; give one of them another scope");
     assert!(gitlab("work::begun").load().is_ok());
 }
 
