@@ -1,29 +1,284 @@
-//! The certificate authorities that this machine trusts, read once for all HTTP clients.
+//! Whom TLS connections trust, in HTTP clients and in git alike: the certificates of this machine
+//! (`SSL_CERT_FILE` and `SSL_CERT_DIR` name others in their place), and those of files that the
+//! configuration adds.
 //!
-//! Reading them takes longer than anything else at a start, and each client by itself would read
-//! all of them again.
+//! A trusted certificate that is not only an authority's but the server's own, as one `openssl`
+//! command makes it, is accepted for the names that stand in it. rustls alone refuses it
+//! (`CaUsedAsEndEntity`), while git and browsers take it.
 
-use std::sync::LazyLock;
+use std::error::Error;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, LazyLock, OnceLock};
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use chrono::DateTime;
 use reqwest::ClientBuilder;
-use rustls::ClientConfig;
-use rustls_platform_verifier::ConfigVerifierExt;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{WebPkiServerVerifier, verify_server_name};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::server::ParsedCertificate;
+use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, OtherError, RootCertStore, SignatureScheme};
+use sha2::{Digest, Sha256};
 
-static SHARED: LazyLock<Option<ClientConfig>> = LazyLock::new(|| {
-    let mut config = ClientConfig::with_platform_verifier()
-        .inspect_err(|error| tracing::warn!("the certificates of this machine cannot be read: {error}"))
-        .ok()?;
-    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-    Some(config)
-});
+/// Shared by all connections without certificates of their own: reading those of the machine takes
+/// longer than anything else at a start.
+static OF_THE_MACHINE: LazyLock<Trust> = LazyLock::new(|| Trust::new(Vec::new(), None));
 
-/// Returns a builder of a client that trusts the authorities of this machine. Needs a default
-/// provider of rustls.
-pub fn client() -> ClientBuilder {
-    let builder = reqwest::Client::builder();
-    match &*SHARED {
-        Some(config) => builder.tls_backend_preconfigured(config.clone()),
-        // The client then tries it itself, and its error says why it failed.
-        None => builder,
+/// Characters in a line of PEM.
+const PEM_LINE: usize = 64;
+
+/// Whom the connections to one server trust. The default is whom this machine trusts. Cheap to
+/// clone; clones share what was read.
+#[derive(Debug, Clone)]
+pub struct Trust(Arc<Trusted>);
+
+#[derive(Debug)]
+struct Trusted {
+    added: Vec<CertificateDer<'static>>,
+    folder: Option<PathBuf>,
+    tls: OnceLock<Option<ClientConfig>>,
+    bundle: OnceLock<PathBuf>,
+}
+
+impl Default for Trust {
+    fn default() -> Self {
+        OF_THE_MACHINE.clone()
     }
+}
+
+impl Trust {
+    /// Returns trust in the machine's certificates and in `added`. With a `folder`, git is given a
+    /// file in it that holds all of them; without one, git reads the machine's by itself.
+    pub fn new(added: Vec<CertificateDer<'static>>, folder: Option<PathBuf>) -> Self {
+        Self(Arc::new(Trusted {
+            added,
+            folder,
+            tls: OnceLock::new(),
+            bundle: OnceLock::new(),
+        }))
+    }
+
+    /// Returns a builder of a client that trusts these certificates. Needs a default provider of
+    /// rustls.
+    pub fn client(&self) -> ClientBuilder {
+        let builder = reqwest::Client::builder();
+        match self.0.tls.get_or_init(|| self.tls()) {
+            Some(config) => builder.tls_backend_preconfigured(config.clone()),
+            // The client then tries it itself, and its error says why it failed.
+            None => builder,
+        }
+    }
+
+    fn tls(&self) -> Option<ClientConfig> {
+        let mut roots = RootCertStore::empty();
+        roots.add_parsable_certificates(self.certificates());
+        let chains = WebPkiServerVerifier::builder(Arc::new(roots))
+            .build()
+            .inspect_err(|error| tracing::warn!("the certificates of this machine cannot be used: {error}"))
+            .ok()?;
+        let verifier = Verifier {
+            chains,
+            trust: self.0.added.clone(),
+            trusted: OnceLock::new(),
+        };
+        let mut config = ClientConfig::builder()
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(verifier))
+            .with_no_client_auth();
+        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        Some(config)
+    }
+
+    fn certificates(&self) -> Vec<CertificateDer<'static>> {
+        all_with(&self.0.added)
+    }
+
+    /// Returns the file with all certificates that git is to trust in the place of the machine's;
+    /// `None` where git finds the right ones by itself. Written once in the life of the process.
+    pub fn bundle(&self) -> io::Result<Option<&Path>> {
+        let Some(folder) = &self.0.folder else { return Ok(None) };
+        if self.0.bundle.get().is_none_or(|file| !file.is_file()) {
+            let text = pem(&self.certificates());
+            let digest = format!("{:x}", Sha256::digest(&text));
+            let file = folder.join(format!("{digest:.16}.pem"));
+            std::fs::create_dir_all(folder)?;
+            // Renamed into place: a git of another process may be reading it.
+            let unfinished = folder.join(format!(".{}", std::process::id()));
+            std::fs::write(&unfinished, text)?;
+            std::fs::rename(&unfinished, &file)?;
+            let _ = self.0.bundle.set(file);
+        }
+        Ok(self.0.bundle.get().map(PathBuf::as_path))
+    }
+}
+
+/// Reads a file of certificates in PEM; the error is a predicate for the file's name.
+pub fn read(file: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
+    let text = std::fs::read(file).map_err(|error| format!("cannot be read: {error}"))?;
+    let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();
+    let certificates = certificates.map_err(|error| format!("is not PEM: {error}"))?;
+    if certificates.is_empty() {
+        return Err("holds no certificate; write it in PEM, from `-----BEGIN CERTIFICATE-----` on".to_owned());
+    }
+    let mut roots = RootCertStore::empty();
+    for certificate in &certificates {
+        let added = roots.add(certificate.clone());
+        added.map_err(|error| format!("holds a certificate that cannot be used: {error}"))?;
+    }
+    Ok(certificates)
+}
+
+/// Says in a sentence what is wrong with the server's certificate and, after a semicolon, how to
+/// mend it, if that is why a connection failed.
+pub fn complaint(error: &(dyn Error + 'static)) -> Option<String> {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if let Some(rustls::Error::InvalidCertificate(fault)) = error.downcast_ref() {
+            return Some(sentence(fault));
+        }
+        next = match error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
+            // An I/O error names the causes of what is inside it, and leaves out that itself.
+            Some(inside) => Some(inside),
+            None => error.source(),
+        };
+    }
+    None
+}
+
+fn sentence(fault: &CertificateError) -> String {
+    match fault {
+        CertificateError::UnknownIssuer => {
+            "the server's certificate comes from an authority that is not trusted here; name that authority's certificate in \
+             ca_file"
+                .to_owned()
+        }
+        CertificateError::NotValidForNameContext { presented, .. } => {
+            // Each is written as `DnsName("host")`.
+            let names = presented.iter().map(|name| {
+                let name = name.split_once('(').map_or(name.as_str(), |(_, name)| name);
+                name.trim_matches(['"', ')'])
+            });
+            let names = names.collect::<Vec<_>>().join(", ");
+            let is_for = if names.is_empty() { "no address (it has no subjectAltName)" } else { &names };
+            format!(
+                "the server's certificate is for {is_for}, and not for the configured address; use an address that stands in \
+                 it, or give the server a certificate for this one"
+            )
+        }
+        CertificateError::ExpiredContext { not_after, .. } => {
+            let day = day(*not_after);
+            format!("the server's certificate ended on {day}; renew it, or set this machine's clock")
+        }
+        CertificateError::NotValidYetContext { not_before, .. } => {
+            let day = day(*not_before);
+            format!("the server's certificate begins on {day}; set this machine's clock, or wait")
+        }
+        fault if is_of_an_authority(fault) => {
+            "the server's certificate signs itself and is not trusted here; name this very certificate in ca_file".to_owned()
+        }
+        _ => format!("the server's certificate cannot be used ({fault}); give the server another"),
+    }
+}
+
+fn day(moment: UnixTime) -> String {
+    let moment = i64::try_from(moment.as_secs())
+        .ok()
+        .and_then(|seconds| DateTime::from_timestamp(seconds, 0));
+    moment.map_or_else(|| "another day".to_owned(), |moment| moment.date_naive().to_string())
+}
+
+fn is_of_an_authority(fault: &CertificateError) -> bool {
+    matches!(fault, CertificateError::Other(OtherError(cause))
+        if matches!(cause.downcast_ref(), Some(webpki::Error::CaUsedAsEndEntity)))
+}
+
+/// Judges chains as rustls does, and besides accepts a trusted certificate as the server's own.
+#[derive(Debug)]
+struct Verifier {
+    chains: Arc<WebPkiServerVerifier>,
+    trust: Vec<CertificateDer<'static>>,
+    /// Read again when the first server shows an authority's certificate: few do, and all that
+    /// others need of the trusted certificates are names and keys.
+    trusted: OnceLock<Vec<CertificateDer<'static>>>,
+}
+
+impl ServerCertVerifier for Verifier {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        let judged = self
+            .chains
+            .verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
+        match judged {
+            // This is found out after the time of validity was checked and before anything else.
+            Err(rustls::Error::InvalidCertificate(fault))
+                if is_of_an_authority(&fault) && self.trusted().iter().any(|trusted| trusted == end_entity) =>
+            {
+                verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;
+                Ok(ServerCertVerified::assertion())
+            }
+            judged => judged,
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.chains.verify_tls12_signature(message, certificate, signature)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.chains.verify_tls13_signature(message, certificate, signature)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.chains.supported_verify_schemes()
+    }
+}
+
+impl Verifier {
+    fn trusted(&self) -> &[CertificateDer<'static>] {
+        self.trusted.get_or_init(|| all_with(&self.trust))
+    }
+}
+
+/// Returns the machine's certificates and `added`.
+fn all_with(added: &[CertificateDer<'static>]) -> Vec<CertificateDer<'static>> {
+    let found = rustls_native_certs::load_native_certs();
+    for error in &found.errors {
+        tracing::warn!("certificates of this machine cannot be read: {error}");
+    }
+    let mut certificates = found.certs;
+    certificates.extend_from_slice(added);
+    certificates
+}
+
+fn pem(certificates: &[CertificateDer<'_>]) -> String {
+    let mut text = String::new();
+    for certificate in certificates {
+        let encoded = STANDARD.encode(certificate);
+        text.push_str("-----BEGIN CERTIFICATE-----\n");
+        for line in encoded.as_bytes().chunks(PEM_LINE) {
+            text.push_str(&String::from_utf8_lossy(line));
+            text.push('\n');
+        }
+        text.push_str("-----END CERTIFICATE-----\n");
+    }
+    text
 }

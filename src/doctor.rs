@@ -8,12 +8,14 @@ use std::time::Instant;
 
 use tokio_util::sync::CancellationToken;
 
+use crate::agent::workspace::source;
 use crate::config::Config;
 use crate::conversation::excerpt;
 use crate::environment::{
     self, EXECUTOR, Engine, EngineAccess, Environment, EnvironmentError, Purpose, StartRequest, find_executor,
 };
 use crate::finding::{Finding, Verdict};
+use crate::forge::GitRemote;
 use crate::llm::config::model_config::OWN;
 use crate::llm::config::role::Role;
 use crate::llm::error::LlmError;
@@ -22,6 +24,7 @@ use crate::llm::models::Models;
 use crate::llm::window_measurement::WindowMeasurement;
 use crate::repository;
 use crate::repository::commit::signing::SigningKey;
+use crate::repository::git::address::Remote;
 use crate::secret::Redactor;
 use crate::service::forges::Forges;
 use crate::service::{Host, instance};
@@ -134,7 +137,13 @@ async fn forges(config: &Config) -> Vec<Finding> {
         Ok(forges) => {
             let mut findings = Vec::new();
             for connected in forges.all() {
-                findings.extend(connected.forge.examine().await);
+                let found = connected.forge.examine().await;
+                // Without a good token every other answer would only repeat that.
+                let is_known = found.first().is_some_and(|proof| !proof.is_bad());
+                findings.extend(found);
+                if is_known {
+                    findings.extend(git(config, connected.forge.git_remotes().await).await);
+                }
             }
             findings
         }
@@ -144,6 +153,32 @@ async fn forges(config: &Config) -> Vec<Finding> {
             "fix the section github or gitlab of the configuration",
         )],
     }
+}
+
+/// Has git reach each repository as a run does: the API may answer where git does not, for instance
+/// behind a proxy of its own or with a certificate that git alone does not know.
+async fn git(config: &Config, remotes: Vec<GitRemote>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for GitRemote {
+        subject,
+        url,
+        credentials,
+    } in remotes
+    {
+        let remote = Remote {
+            url,
+            login: Some(source::login(credentials)),
+        };
+        findings.push(match repository::remote::fetching::look(&config.git, &remote).await {
+            Ok(()) => Finding::good(subject, "can be fetched"),
+            Err(error) => told_apart(
+                subject,
+                error,
+                "see that git on this machine reaches the address, as `git ls-remote` does",
+            ),
+        });
+    }
+    findings
 }
 
 async fn environments(config: &Config, access: &EngineAccess) -> Vec<Finding> {
@@ -459,7 +494,7 @@ fn no_model(subject: &str, error: &LlmError) -> Finding {
         | LlmError::TooLong { .. }
         | LlmError::SmallWindow { .. }
         | LlmError::ToolsUnsupported(_)
-        | LlmError::Cancelled => Finding::bad(subject, error, usual),
+        | LlmError::Cancelled => told_apart(subject, error, usual),
     }
 }
 

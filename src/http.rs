@@ -1,6 +1,7 @@
 //! What the clients of forges and of models share: how a client is built, how long an answer may
 //! be, what `Retry-After` says, and when a request is sent again.
 
+use std::error::Error;
 use std::fmt::Display;
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use http::HeaderMap;
 use reqwest::ClientBuilder;
 use reqwest::redirect::Policy;
 
-use crate::certificates;
+use crate::certificates::{self, Trust};
 
 /// Time to open a connection.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -21,10 +22,11 @@ pub const LONGEST_WAIT: Duration = Duration::from_mins(1);
 /// The longest wait that is read out of a header; a larger number would not fit into a date.
 const LONGEST_ASKED_SECONDS: f64 = 31_536_000.0;
 
-/// Returns a client to be completed: it trusts whom this machine trusts, says who it is and follows
-/// no redirect, because a redirect would carry the key to wherever it points.
-pub fn client() -> ClientBuilder {
-    certificates::client()
+/// Returns a client to be completed: it says who it is and follows no redirect, because a redirect
+/// would carry the key to wherever it points.
+pub fn client(trust: &Trust) -> ClientBuilder {
+    trust
+        .client()
         .user_agent(concat!("coding-agent/", env!("CARGO_PKG_VERSION")))
         .connect_timeout(CONNECT_TIMEOUT)
         .redirect(Policy::none())
@@ -37,6 +39,18 @@ pub enum BodyError {
     TooLong,
     /// The connection ended before the body did.
     Broken(reqwest::Error),
+}
+
+/// Returns why no connection came about or why it broke off, in the words of the innermost cause.
+/// The outer ones say only that something went wrong, and reqwest's may hold the address.
+pub fn reason(error: &(dyn Error + 'static)) -> String {
+    certificates::complaint(error).unwrap_or_else(|| {
+        let mut innermost = error;
+        while let Some(cause) = innermost.source() {
+            innermost = cause;
+        }
+        innermost.to_string()
+    })
 }
 
 /// Reads the body of an answer, of which no more than `most` bytes are kept in memory.

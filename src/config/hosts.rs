@@ -20,14 +20,23 @@ pub struct Hosts<T> {
 impl<T> Hosts<T> {
     /// Returns each entry with its key, such as `github` or `github.1`.
     pub(super) fn with_keys(&self, section: &str) -> impl Iterator<Item = (String, &T)> {
-        self.entries.iter().enumerate().map(move |(index, entry)| {
-            let key = if self.is_list {
-                format!("{section}.{index}")
-            } else {
-                section.to_owned()
-            };
-            (key, entry)
-        })
+        let entries = self.entries.iter().enumerate();
+        entries.map(move |(index, entry)| (key(section, self.is_list, index), entry))
+    }
+
+    /// Returns each entry, to be changed, with its key.
+    pub(super) fn with_keys_mut(&mut self, section: &str) -> impl Iterator<Item = (String, &mut T)> {
+        let is_list = self.is_list;
+        let entries = self.entries.iter_mut().enumerate();
+        entries.map(move |(index, entry)| (key(section, is_list, index), entry))
+    }
+}
+
+fn key(section: &str, is_list: bool, index: usize) -> String {
+    if is_list {
+        format!("{section}.{index}")
+    } else {
+        section.to_owned()
     }
 }
 

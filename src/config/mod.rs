@@ -12,6 +12,7 @@ mod position;
 mod rules;
 mod schema;
 mod secret_file;
+mod trust;
 mod typing;
 mod usual_variable;
 mod variable;
@@ -91,6 +92,9 @@ pub struct Config {
     pub secret_files: Vec<PathBuf>,
     /// How long finished work is kept.
     pub retention: Retention,
+    /// File with certificates (PEM) that connections to forges and models trust beside the
+    /// machine's, for instance the one of a company's own authority.
+    pub ca_file: Option<PathBuf>,
 }
 
 /// A platform that tasks come from.
@@ -151,7 +155,13 @@ impl Config {
         let mut faults = Faults::new(&Origin::Environment);
         let value = usual_variable::as_file(environment);
         // Nothing was replaced in it: it is not YAML, so a `${` in a key is meant literally.
-        let config = Self::from_value(value, Path::new(""), &variable::Replaced::default(), &mut faults);
+        let config = Self::from_value(
+            value,
+            Path::new(""),
+            &variable::Replaced::default(),
+            environment,
+            &mut faults,
+        );
         faults.into_result(config)
     }
 
@@ -169,13 +179,19 @@ impl Config {
         // Docker Compose reads variables from there.
         secret_files.extend([folder.join(".env")].into_iter().filter(|file| file.is_file()));
         let replaced = variable::replace(&mut value, environment, &mut faults);
-        let config = Self::from_value(value, folder, &replaced, &mut faults);
+        let config = Self::from_value(value, folder, &replaced, environment, &mut faults);
         let config = config.map(|config| Self { secret_files, ..config });
         faults.locate(|path| position::locate(text, path));
         faults.into_result(config)
     }
 
-    fn from_value(mut value: Value, folder: &Path, replaced: &variable::Replaced, faults: &mut Faults) -> Option<Self> {
+    fn from_value(
+        mut value: Value,
+        folder: &Path,
+        replaced: &variable::Replaced,
+        environment: Variables<'_>,
+        faults: &mut Faults,
+    ) -> Option<Self> {
         secret_file::read_all(&mut value, folder, faults);
         typing::check(&Self::schema(), &mut value, replaced, faults);
         let mut config: Self = match serde_path_to_error::deserialize(value) {
@@ -189,6 +205,7 @@ impl Config {
         };
         rules::check(&config, folder, faults);
         config.resolve_paths(folder);
+        trust::read(&mut config, folder, environment, faults);
         Some(config)
     }
 
@@ -289,6 +306,7 @@ impl Default for Config {
             logs: LogConfig::default(),
             secret_files: Vec::new(),
             retention: Retention::default(),
+            ca_file: None,
         }
     }
 }

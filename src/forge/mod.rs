@@ -34,7 +34,7 @@ use item::change::OpenChange;
 use item::checks::Checks;
 pub use item::{
     Change, ChangeHead, Comment, CommentId, CommentKey, CommentKind, Discretion, Edit, EditedPart, GitCredentials,
-    Item, ItemEvent, NewChange, Place, Post, PushRight, Reaction, Search, TriggeredItem,
+    GitRemote, Item, ItemEvent, NewChange, Place, Post, PushRight, Reaction, Search, TriggeredItem,
 };
 
 /// Where tasks come from, and where people are told of them: items, comments and labels.
@@ -132,6 +132,10 @@ pub trait CodeHost: Send + Sync {
 pub trait Diagnostics: Send + Sync {
     /// Checks the token, its rights on each configured repository and the labels.
     async fn examine(&self) -> Vec<Finding>;
+
+    /// Returns what git needs for each configured repository that can be read, with a subject for
+    /// what is found out. Of all repositories of an owner, it is one with a labelled item.
+    async fn git_remotes(&self) -> Vec<GitRemote>;
 
     /// Returns how many HTTP requests were sent so far, repeats included.
     fn requests(&self) -> u64;

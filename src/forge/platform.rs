@@ -144,6 +144,9 @@ pub trait SearchApi {
     /// Returns the name that a repository has now: one that was renamed still answers to its old
     /// name.
     async fn full_name(&self, repository: &str) -> Result<String, Failure>;
+
+    /// Returns the address that git fetches a repository from.
+    async fn clone_url(&self, repository: &str) -> Result<String, Failure>;
 }
 
 /// What `doctor` says about a platform.

@@ -110,6 +110,7 @@ impl Connection {
                 &url,
                 (model.timeout, Duration::from_secs(config.reply_seconds)),
                 secrets,
+                model.options.trust.clone(),
             ),
             function_calling: config.function_calling,
             constrains_replies: config.constrained_replies,

@@ -12,6 +12,7 @@ mod approvals;
 mod authority;
 mod big;
 mod book;
+mod certificates;
 mod changes;
 mod command_line;
 mod commands;

@@ -19,6 +19,7 @@ use tokio::process::{Child, Command};
 use crate::fake::github::GitHub;
 use crate::fake::gitlab::GitLab;
 use crate::fake::model::Model;
+use crate::fake::tls::{Front, Tls};
 
 /// The image that tests run in unless they say otherwise.
 pub const IMAGE: &str = "coding-agent-executor-python:latest";
@@ -35,6 +36,8 @@ pub struct World {
     folder: TempDir,
     config: Value,
     variables: Vec<(&'static str, String)>,
+    /// Before the model.
+    front: Option<Front>,
 }
 
 /// How a command of the program ended.
@@ -70,8 +73,23 @@ impl World {
 
     /// Starts the same world with another model.
     pub async fn with(model: Model) -> Self {
+        Self::of(GitHub::start().await, GitLab::start().await, model)
+    }
+
+    /// Starts the same world with forges and model behind TLS. The program is not told yet whom it
+    /// trusts.
+    pub async fn behind(tls: &Tls) -> Self {
+        let model = Model::start().await;
+        let front = Front::start(tls, model.socket());
+        let base_url = format!("{}/v1", front.origin());
+        let mut world = Self::of(GitHub::start_behind(tls).await, GitLab::start_behind(tls).await, model);
+        world.configure(|config| config["llm"]["openai"]["base_url"] = json!(base_url));
+        world.front = Some(front);
+        world
+    }
+
+    fn of(github: GitHub, gitlab: GitLab, model: Model) -> Self {
         let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
-        let (github, gitlab) = (GitHub::start().await, GitLab::start().await);
         let folder = tempfile::Builder::new()
             .prefix("coding-agent-world-")
             .tempdir()
@@ -112,6 +130,7 @@ impl World {
             folder,
             config,
             variables: Vec::new(),
+            front: None,
         }
     }
 
@@ -131,6 +150,14 @@ impl World {
     /// Changes the configuration.
     pub fn configure(&mut self, change: impl FnOnce(&mut Value)) {
         change(&mut self.config);
+    }
+
+    /// Writes a file into the world's folder, and returns its path.
+    pub fn keeps(&self, name: &str, content: &str) -> String {
+        let file = self.folder().join(name);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(&file, content).unwrap();
+        file.to_str().unwrap().to_owned()
     }
 
     /// Sets an environment variable of the program.

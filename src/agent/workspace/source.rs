@@ -10,7 +10,7 @@ use crate::agent::reporter::destination::ReportTarget;
 use crate::agent::run::Run;
 use crate::agent::workspace::confidentiality;
 use crate::agent::workspace::unfinished_work;
-use crate::forge::{Item, PushRight};
+use crate::forge::{GitCredentials, Item, PushRight};
 use crate::repository::RepositoryError;
 use crate::repository::git::address::{Login, Remote};
 use crate::repository::mirror::Mirror;
@@ -169,12 +169,18 @@ async fn remote_at(reporter: &Reporter, url: &str, item: &Item) -> Result<Remote
     let credentials = forge.git_credentials(&item.task).await?;
     Ok(Remote {
         url: url.to_owned(),
-        login: Some(Login {
-            user: credentials.username,
-            password: credentials.password,
-            is_new: credentials.is_new,
-        }),
+        login: Some(login(credentials)),
     })
+}
+
+/// Returns a forge's credentials as git's login.
+pub(crate) fn login(credentials: GitCredentials) -> Login {
+    Login {
+        user: credentials.username,
+        password: credentials.password,
+        is_new: credentials.is_new,
+        trust: credentials.trust,
+    }
 }
 
 /// Creates the snapshot of a local task's folder and returns its base.

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use secrecy::SecretString;
 use serde::Deserialize;
 
+use crate::certificates::Trust;
 use crate::task::labels::Labels;
 
 /// GitHub or GitHub Enterprise.
@@ -34,6 +35,12 @@ pub struct Config {
     pub allowed_users: Vec<String>,
     /// Names of the labels.
     pub labels: Labels,
+    /// File with certificates (PEM) that connections to this host trust besides the machine's and
+    /// those of the top-level `ca_file`.
+    pub ca_file: Option<PathBuf>,
+    /// Whom connections to this host trust, when `ca_file` was read.
+    #[serde(skip)]
+    pub trust: Trust,
 }
 
 /// A GitHub App.
@@ -58,6 +65,8 @@ impl Default for Config {
             query: None,
             allowed_users: Vec::new(),
             labels: Labels::default(),
+            ca_file: None,
+            trust: Trust::default(),
         }
     }
 }

@@ -36,6 +36,12 @@ impl SearchApi for Api {
     async fn full_name(&self, repository: &str) -> Result<String, Failure> {
         Ok(self.repository(repository).await?.full_name.clone())
     }
+
+    async fn clone_url(&self, repository: &str) -> Result<String, Failure> {
+        let url = self.repository(repository).await?.clone_url.clone();
+        self.client.admit(&url)?;
+        Ok(url)
+    }
 }
 
 impl Api {

@@ -1,9 +1,12 @@
 //! How GitLab is configured.
 
+use std::path::PathBuf;
+
 use schemars::JsonSchema;
 use secrecy::SecretString;
 use serde::Deserialize;
 
+use crate::certificates::Trust;
 use crate::task::labels::Labels;
 
 /// gitlab.com or an own GitLab.
@@ -32,6 +35,12 @@ pub struct Config {
     pub confidential_issues: ConfidentialIssues,
     /// Names of the labels.
     pub labels: Labels,
+    /// File with certificates (PEM) that connections to this host trust besides the machine's and
+    /// those of the top-level `ca_file`.
+    pub ca_file: Option<PathBuf>,
+    /// Whom connections to this host trust, when `ca_file` was read.
+    #[serde(skip)]
+    pub trust: Trust,
 }
 
 /// What happens to a confidential issue in a project that more people can read.
@@ -54,6 +63,8 @@ impl Default for Config {
             allowed_users: Vec::new(),
             confidential_issues: ConfidentialIssues::default(),
             labels: Labels::default(),
+            ca_file: None,
+            trust: Trust::default(),
         }
     }
 }

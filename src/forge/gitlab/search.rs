@@ -57,6 +57,12 @@ impl SearchApi for Api {
     async fn full_name(&self, repository: &str) -> Result<String, Failure> {
         Ok(self.project(repository).await?.path_with_namespace.clone())
     }
+
+    async fn clone_url(&self, repository: &str) -> Result<String, Failure> {
+        let url = self.project(repository).await?.http_url_to_repo.clone();
+        self.client.admit(&url)?;
+        Ok(url)
+    }
 }
 
 impl Api {

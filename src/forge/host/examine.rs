@@ -1,6 +1,7 @@
 //! What `doctor` says about a host: what proves who the program is, each repository, its labels.
 
 use crate::finding::{Finding, Verdict};
+use crate::forge::GitRemote;
 use crate::forge::host::Host;
 use crate::forge::http::failure::Failure;
 use crate::forge::platform::{Platform, Right};
@@ -33,6 +34,35 @@ impl<P: Platform> Host<P> {
             }
         }
         findings
+    }
+
+    /// Returns what git needs for the repositories that can be read: what cannot be was told of
+    /// already.
+    pub(super) async fn remotes(&self) -> Vec<GitRemote> {
+        let mut remotes = Vec::new();
+        for source in &self.platform.settings().sources {
+            let name = match source {
+                Source::Repository(name) => Some(name.clone()),
+                Source::All(_) => {
+                    let items = self.items_of(source).await.unwrap_or_default();
+                    items
+                        .first()
+                        .and_then(|found| Some(found.task.item()?.repository.clone()))
+                }
+            };
+            if let Some(name) = name
+                && let Ok(url) = self.platform.clone_url(&name).await
+                && let Ok(credentials) = self.platform.credentials(&name).await
+            {
+                let subject = format!("{} git of {name}", self.platform.settings().title);
+                remotes.push(GitRemote {
+                    subject,
+                    url,
+                    credentials,
+                });
+            }
+        }
+        remotes
     }
 
     /// Examines one repository, and its labels if it can be worked with.
@@ -88,7 +118,11 @@ fn bad<P: Platform>(what: &str, failure: &Failure) -> Verdict {
         Failure::Answered { status, .. } if status.as_u16() == 401 => words.renew.to_owned(),
         Failure::Answered { .. } => P::remedy(Right::ReadIssues, what),
         Failure::Limited { .. } => "wait until then".to_owned(),
-        Failure::Down { .. } => format!("check {}.api_url and the network", words.section),
+        // Some reasons say what to do themselves.
+        Failure::Down { reason } => match reason.split_once("; ") {
+            Some((what, remedy)) => return Verdict::bad(what, remedy),
+            None => format!("check {}.api_url and the network", words.section),
+        },
         Failure::Unreadable { .. } => {
             format!("check that {}.api_url is the address of {}", words.section, words.api)
         }

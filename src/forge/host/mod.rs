@@ -21,7 +21,8 @@ use crate::forge::item::checks::Checks;
 use crate::forge::platform::{Platform, Right};
 use crate::forge::{
     AnswerMemory, Change, CodeHost, Comment, CommentId, CommentKey, CommentKind, Diagnostics, Edit, Forge, ForgeError,
-    GitCredentials, Item, ItemEvent, KnownAnswer, NewChange, Permissions, Post, Reaction, Search, TaskSource,
+    GitCredentials, GitRemote, Item, ItemEvent, KnownAnswer, NewChange, Permissions, Post, Reaction, Search,
+    TaskSource,
 };
 use crate::task::id::{HostName, ItemId, ItemKind, TaskId};
 use crate::task::labels::Labels;
@@ -278,6 +279,10 @@ impl<P: Platform> CodeHost for Host<P> {
 impl<P: Platform> Diagnostics for Host<P> {
     async fn examine(&self) -> Vec<Finding> {
         self.examine_all().await
+    }
+
+    async fn git_remotes(&self) -> Vec<GitRemote> {
+        self.remotes().await
     }
 
     fn requests(&self) -> u64 {

@@ -11,9 +11,11 @@ use std::time::Duration;
 use bytes::Bytes;
 use chrono::{DateTime, TimeDelta, Utc};
 use http::{HeaderMap, StatusCode};
+use url::Url;
 
-use crate::forge::http::failure::{Failure, causes, one_line};
-use crate::http::{AttemptError, Backoff, BodyError, LONGEST_WAIT, read_body, retry, retry_after};
+use crate::certificates;
+use crate::forge::http::failure::{Failure, one_line};
+use crate::http::{AttemptError, Backoff, BodyError, LONGEST_WAIT, read_body, reason, retry, retry_after};
 
 /// Time for one attempt, from the first byte sent to the last one received.
 pub(crate) const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(30);
@@ -46,7 +48,7 @@ impl Answer {
         let body = read_body(&mut response, LONGEST_ANSWER).await;
         let body = body.map_err(|error| match error {
             BodyError::TooLong => Failure::unreadable("it is too long"),
-            BodyError::Broken(error) => no_answer(error),
+            BodyError::Broken(error) => no_answer(&error),
         })?;
         Ok(Self {
             status: response.status(),
@@ -56,13 +58,19 @@ impl Answer {
     }
 }
 
-/// Returns what it means that no answer came, or not the whole of it. The address may hold what is
-/// not to be shown.
-pub(crate) fn no_answer(error: reqwest::Error) -> Failure {
-    let reason = if error.is_timeout() {
+/// Returns what it means that no answer came, or not the whole of it. Of the address only the host
+/// is told: the rest may hold what is not to be shown.
+pub(crate) fn no_answer(error: &reqwest::Error) -> Failure {
+    let host = error.url().and_then(Url::host_str).unwrap_or("the server");
+    let why = reason(error);
+    let reason = if let Some(complaint) = certificates::complaint(error) {
+        complaint
+    } else if error.is_timeout() {
         format!("no complete answer within {} seconds", ATTEMPT_TIMEOUT.as_secs())
+    } else if error.is_connect() {
+        format!("{host} cannot be reached: {why}")
     } else {
-        causes(&error.without_url())
+        format!("the connection to {host} broke off: {why}")
     };
     Failure::Down { reason }
 }

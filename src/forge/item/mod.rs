@@ -13,6 +13,7 @@ use chrono::{DateTime, Utc};
 use secrecy::SecretString;
 
 use super::ForgeError;
+use crate::certificates::Trust;
 use crate::task::id::TaskId;
 pub use change::{Change, ChangeHead, NewChange, PushRight};
 pub use comment::{Comment, CommentId, Place, Post, Reaction};
@@ -91,6 +92,15 @@ impl Item {
     }
 }
 
+/// What git needs to reach a repository.
+#[derive(Debug, Clone)]
+pub struct GitRemote {
+    /// The repository with its platform, for people.
+    pub subject: String,
+    pub url: String,
+    pub credentials: GitCredentials,
+}
+
 /// User name and password for git over HTTP. Given to one git process through its environment,
 /// never by URL or argument.
 #[derive(Debug, Clone)]
@@ -99,4 +109,6 @@ pub struct GitCredentials {
     pub password: SecretString,
     /// Made a moment ago: not all of the forge may know it yet.
     pub is_new: bool,
+    /// Whom git's connections to the forge trust.
+    pub trust: Trust,
 }

@@ -5,12 +5,14 @@ pub mod role; // what a model is asked for
 pub mod model_config; // each model with all of its settings
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use schemars::JsonSchema;
 use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::certificates::Trust;
 use crate::conversation::Usage;
 use crate::llm::config::function_calling::FunctionCalling;
 use crate::llm::config::role::Role;
@@ -168,6 +170,12 @@ pub struct ModelOptions {
     pub headers: BTreeMap<String, SecretString>,
     /// Further fields of each request for a reply; they replace those of the program.
     pub extra_body: Map<String, Value>,
+    /// File with certificates (PEM) that connections to the server trust besides the machine's and
+    /// those of the top-level `ca_file`.
+    pub ca_file: Option<PathBuf>,
+    /// Whom connections to the server trust, when `ca_file` was read.
+    #[serde(skip)]
+    pub trust: Trust,
     /// Name of a model that is asked while this one cannot be reached or has reached its limit.
     pub fallback: Option<String>,
     /// For the cost of its replies.

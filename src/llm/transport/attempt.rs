@@ -82,15 +82,3 @@ pub(super) fn unreachable(info: &ServerInfo, reason: String) -> LlmError {
         reason,
     }
 }
-
-/// Returns the error with its causes: the outermost one of reqwest says only that something went
-/// wrong.
-pub(super) fn reason(error: &reqwest::Error) -> String {
-    let mut causes = Vec::new();
-    let mut cause: Option<&dyn std::error::Error> = std::error::Error::source(error);
-    while let Some(error) = cause {
-        causes.push(error.to_string());
-        cause = error.source();
-    }
-    causes.pop().unwrap_or_else(|| error.to_string())
-}

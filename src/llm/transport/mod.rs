@@ -26,10 +26,11 @@ use serde_json::Value;
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
-use crate::http::{AttemptError, Backoff, BodyError, client, read_body, retry, retry_after};
+use crate::certificates::Trust;
+use crate::http::{AttemptError, Backoff, BodyError, client, read_body, reason, retry, retry_after};
 use crate::llm::error::LlmError;
 use crate::llm::local_only::private_network::{self, PrivateNetworkResolver, PublicAddress};
-use crate::llm::transport::attempt::{AttemptFailure, after, not_local, reason, unreachable};
+use crate::llm::transport::attempt::{AttemptFailure, after, not_local, unreachable};
 use crate::llm::transport::error_response::{ErrorResponse, NextStep, RequestSummary};
 use crate::llm::transport::event_stream::Framing;
 use crate::llm::transport::schema_order::OrderedSchemas;
@@ -56,6 +57,7 @@ pub(crate) struct Transport {
     whole_timeout: Duration,
     /// Taken out of error texts, should the server repeat them.
     secrets: Vec<SecretString>,
+    trust: Trust,
     /// Restricts the servers that anything is sent to.
     private_network: Option<Arc<PrivateNetworkResolver>>,
 }
@@ -82,6 +84,7 @@ impl Transport {
         address: &Url,
         (reply_timeout, whole_timeout): (Duration, Duration),
         secrets: Vec<SecretString>,
+        trust: Trust,
     ) -> Self {
         Self {
             client: OnceCell::new(),
@@ -89,6 +92,7 @@ impl Transport {
             reply_timeout,
             whole_timeout,
             secrets,
+            trust,
             private_network: None,
         }
     }
@@ -101,6 +105,7 @@ impl Transport {
             reply_timeout: self.reply_timeout,
             whole_timeout: self.whole_timeout,
             secrets: self.secrets.clone(),
+            trust: self.trust.clone(),
             private_network: Some(Arc::new(resolver)),
         }
     }
@@ -110,7 +115,7 @@ impl Transport {
     }
 
     fn new_client(&self) -> Result<Client, LlmError> {
-        let mut builder = client();
+        let mut builder = client(&self.trust);
         if self.is_loopback {
             builder = builder.no_proxy();
         }

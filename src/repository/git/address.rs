@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use secrecy::SecretString;
 use url::Url;
 
+use crate::certificates::Trust;
 use crate::repository::RepositoryError;
 use crate::repository::git::command::Git;
 
@@ -15,6 +16,8 @@ pub struct Login {
     pub password: SecretString,
     /// True if it was just created: a refusal may mean that it has not propagated yet.
     pub is_new: bool,
+    /// Whom connections to the forge trust.
+    pub trust: Trust,
 }
 
 /// A remote and the login for it; a local path has none.
@@ -92,12 +95,16 @@ impl Address {
     }
 
     /// Gives `git` access to this address.
-    pub(in crate::repository) fn reach<'a>(&self, git: Git<'a>, login: Option<&Login>) -> Git<'a> {
-        match (&self.origin, login) {
-            (Some(origin), Some(login)) => git.login(origin, &login.user, &login.password),
+    pub(in crate::repository) fn reach<'a>(
+        &self,
+        git: Git<'a>,
+        login: Option<&Login>,
+    ) -> Result<Git<'a>, RepositoryError> {
+        Ok(match (&self.origin, login) {
+            (Some(origin), Some(login)) => git.trusting(&login.trust)?.login(origin, &login.user, &login.password),
             (Some(_), None) => git,
             (None, _) => git.env("GIT_ALLOW_PROTOCOL", "file"),
-        }
+        })
     }
 }
 

@@ -28,6 +28,15 @@ const REFUSED: [&str; 8] = [
     "does not appear to be a git repository",
 ];
 
+/// The server's certificate is not trusted, or not for this address, in the words of GnuTLS and of
+/// OpenSSL.
+const UNTRUSTED: [&str; 4] = [
+    "certificate verification failed",
+    "certificate problem",
+    "certificate subject name",
+    "certificate verify failed",
+];
+
 const UNAVAILABLE: [&str; 19] = [
     "could not resolve host",
     "failed to connect",
@@ -86,6 +95,10 @@ pub(in crate::repository) fn classify(what: &str, complaint: &str) -> Repository
     }
     let remedies = [
         (&UNKNOWN[..], "make a new token, and see that the configuration has it"),
+        (
+            &UNTRUSTED,
+            "name the certificate of the authority that issued the server's in ca_file, and use an address that stands in it",
+        ),
         (
             &WORKFLOW,
             "give the token the right to change workflows (the scope `workflow`, or the permission Workflows: write), or \
@@ -193,6 +206,14 @@ mod tests {
             (
                 "!\tabc:refs/heads/x\t[remote rejected] (refusing to allow a Personal Access Token to create or update workflow \
                  `.github/workflows/ci.yml` without `workflow` scope)",
+                "refused",
+            ),
+            (
+                "fatal: unable to access 'https://forge.example/': server certificate verification failed. CAfile: none CRLfile: none",
+                "refused",
+            ),
+            (
+                "fatal: unable to access 'https://forge.example/': SSL certificate problem: self-signed certificate",
                 "refused",
             ),
             ("fatal: bad object HEAD", "unexpected"),

@@ -4,7 +4,7 @@
 //! ever run.
 
 /// Variables that are inherited from our own environment: search path, proxies and certificates.
-pub(super) const PASSED_ON: [&str; 13] = [
+pub(super) const PASSED_ON: [&str; 14] = [
     "PATH",
     "http_proxy",
     "https_proxy",
@@ -17,6 +17,7 @@ pub(super) const PASSED_ON: [&str; 13] = [
     "SSL_CERT_FILE",
     "SSL_CERT_DIR",
     "GIT_SSL_CAINFO",
+    "GIT_SSL_CAPATH",
     "CURL_CA_BUNDLE",
 ];
 

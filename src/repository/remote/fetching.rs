@@ -4,6 +4,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use crate::repository::git::address::{Address, Login, Remote};
+use crate::repository::git::command::Git;
 use crate::repository::git::hardening::TOLERATED;
 use crate::repository::git::limits::Effort;
 use crate::repository::git::lock;
@@ -12,6 +13,17 @@ use crate::repository::{Config, RepositoryError};
 
 /// File in the folder `info` that marks a mirror as not only a fork's.
 const OWN: &str = "not-only-a-fork";
+
+/// Asks a remote for its default branch, with the settings and the login that every fetch has.
+pub async fn look(config: &Config, remote: &Remote) -> Result<(), RepositoryError> {
+    let address = Address::read(&remote.url)?;
+    let git = Git::new(config, format!("asking {}", address.url()));
+    let git = address.reach(git, remote.login.as_ref())?;
+    git.args(["ls-remote", "--quiet", "--", address.url(), "HEAD"])
+        .bytes()
+        .await
+        .map(drop)
+}
 
 impl Mirror {
     /// Opens the mirror of `remote`, creates it if missing, and fetches all branches and tags,
@@ -63,7 +75,7 @@ impl Mirror {
             let git = self
                 .git(format!("fetching {}", address.url()))
                 .with(Effort::Transfer, self.config());
-            let git = address.reach(git, login);
+            let git = address.reach(git, login)?;
             // A git that outlives this process keeps the lock as its standard input, so nobody else
             // writes meanwhile.
             let tolerated = TOLERATED.map(|fault| format!("fetch.fsck.{fault}=ignore"));

@@ -1,6 +1,6 @@
 //! What passes between a mirror and the forge.
 
 mod retrying; // which commands are repeated
-mod fetching; // brings a mirror up to date
+pub mod fetching; // brings a mirror up to date
 pub mod pushing; // accepted commits only, each to its own repository
 mod forks; // mirrors that leave with the last run on them

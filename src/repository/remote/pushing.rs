@@ -39,7 +39,7 @@ impl Mirror {
         let push = || {
             self.retried(login, || {
                 let intention = format!("pushing to {branch} of {}", address.url());
-                let git = address.reach(self.git(intention).with(Effort::Transfer, self.config()), login);
+                let git = address.reach(self.git(intention).with(Effort::Transfer, self.config()), login)?;
                 Ok(git
                     .args([
                         "push",

@@ -5,6 +5,7 @@ use std::net::TcpListener;
 use std::sync::mpsc::{Receiver, channel};
 
 use super::*;
+use crate::certificates::Trust;
 use crate::repository::git::address::Login;
 use crate::repository::reading::search::Pattern;
 
@@ -273,6 +274,7 @@ fn host(answer: &'static str) -> (u16, Receiver<String>) {
 
 fn login() -> Login {
     Login {
+        trust: Trust::default(),
         user: "agent".to_owned(),
         password: "top-secret-token".to_owned().into(),
         is_new: false,

@@ -38,6 +38,7 @@ pub mod request; // reading queries, pages and bodies
 pub mod server; // a listener whose connections can be cut
 pub mod ear; // keeps what it is sent
 pub mod site; // somewhere in the world
+pub mod tls; // encryption in front of the others
 pub mod traffic; // what was asked, and what is to go wrong
 
 // The forges.

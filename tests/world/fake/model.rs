@@ -163,6 +163,11 @@ impl Model {
         }
     }
 
+    /// Returns where it listens.
+    pub fn socket(&self) -> SocketAddr {
+        self.address
+    }
+
     /// Returns `http://127.0.0.1:4711`: for Ollama and Anthropic, and for LM Studio, whose client
     /// adds `/v1`.
     pub fn address(&self) -> String {

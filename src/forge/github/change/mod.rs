@@ -87,6 +87,7 @@ impl ChangeApi for Api {
             username: "x-access-token".to_owned(),
             password,
             is_new,
+            trust: self.client.trust().clone(),
         })
     }
 }

@@ -28,6 +28,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use url::Url;
 
+use crate::certificates::Trust;
 use crate::forge::ForgeError;
 use crate::forge::github::Config;
 use crate::forge::github::http::app_tokens::{Token, TokenScope, Tokens, until_known};
@@ -56,6 +57,7 @@ pub(crate) struct Client {
     graph: Octocrab,
     /// The API's address, whose host alone gets the token.
     home: Url,
+    trust: Trust,
     /// The token; `None` for an App.
     token: Option<SecretString>,
     tokens: Tokens,
@@ -71,10 +73,11 @@ impl Client {
             .as_ref()
             .map(|token| SecretString::from(token.expose_secret().trim()));
         // One for both: each would read the list of certificate authorities anew.
-        let http = http_client()?;
+        let http = http_client(&config.trust)?;
         Ok(Self {
             root: octocrab(config, token.as_ref(), &base, http.clone()).await?,
             graph: octocrab(config, token.as_ref(), base.strip_suffix("/v3").unwrap_or(&base), http).await?,
+            trust: config.trust.clone(),
             home: Url::parse(&base).map_err(|error| unusable(causes(&error)))?,
             token,
             tokens: Tokens::default(),
@@ -89,6 +92,11 @@ impl Client {
 
     pub(crate) fn tokens(&self) -> &Tokens {
         &self.tokens
+    }
+
+    /// Returns whom connections to this host trust.
+    pub(crate) fn trust(&self) -> &Trust {
+        &self.trust
     }
 
     /// Refuses the address of a repository that the token must not be sent to.
@@ -201,7 +209,9 @@ impl Client {
         };
         let answer = until_known(bearer.token.as_ref(), once).await?;
         let answer = match redirect::target(&self.home, &answer) {
-            Some(Target::OtherHost(url)) => send(Repeat::Always, || redirect::fetch(&self.home, url.clone())).await?,
+            Some(Target::OtherHost(url)) => {
+                send(Repeat::Always, || redirect::fetch(&self.home, &self.trust, url.clone())).await?
+            }
             Some(Target::SameHost(_)) | None => answer,
         };
         let answer = succeeded(answer);

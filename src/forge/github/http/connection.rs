@@ -1,16 +1,20 @@
 //! The connection of the client: octocrab over a connection of our own, authorised for one address,
 //! and what its errors mean.
 
+use std::error::Error;
+
 use http::StatusCode;
 use octocrab::Octocrab;
 use octocrab::service::middleware::retry::RetryConfig;
 use secrecy::SecretString;
 use url::Url;
 
+use crate::certificates::Trust;
 use crate::forge::ForgeError;
 use crate::forge::github::Config;
 use crate::forge::github::http::app_tokens;
 use crate::forge::http::failure::{Failure, causes};
+use crate::forge::http::retry;
 use crate::http::client;
 
 /// Returns octocrab for the API at `base`, authorised by the token or as the App.
@@ -40,9 +44,9 @@ pub(crate) async fn octocrab(
 
 /// Returns the connection under octocrab. Not octocrab's own, which knows nothing of `HTTPS_PROXY`
 /// and `NO_PROXY`.
-pub(crate) fn http_client() -> Result<reqwest::Client, ForgeError> {
+pub(crate) fn http_client(trust: &Trust) -> Result<reqwest::Client, ForgeError> {
     // Redirects are followed by `exchange`.
-    client()
+    client(trust)
         .build()
         .map_err(|error| unusable(format!("the HTTP client cannot be set up: {}", causes(&error))))
 }
@@ -69,10 +73,10 @@ pub(crate) fn unusable(reason: String) -> ForgeError {
 /// octocrab's own text is often just a word, and its `Debug` a page with headers: the causes say
 /// what happened.
 pub(crate) fn no_answer(error: octocrab::Error) -> Failure {
+    if let Some(cause) = connection_error(&error) {
+        return retry::no_answer(cause);
+    }
     match error {
-        octocrab::Error::Reqwest { source, .. } => Failure::Down {
-            reason: causes(&source.without_url()),
-        },
         octocrab::Error::Service { .. } | octocrab::Error::Hyper { .. } => Failure::Down { reason: causes(&error) },
         octocrab::Error::JWT { .. } => Failure::Unprepared {
             status: StatusCode::UNAUTHORIZED,
@@ -85,6 +89,18 @@ pub(crate) fn no_answer(error: octocrab::Error) -> Failure {
         },
         _ => Failure::unreadable(causes(&error)),
     }
+}
+
+/// Returns the error of the connection under octocrab, which comes inside one or two of octocrab's.
+fn connection_error(error: &octocrab::Error) -> Option<&reqwest::Error> {
+    let mut next: Option<&(dyn Error + 'static)> = Some(error);
+    while let Some(error) = next {
+        if error.is::<reqwest::Error>() {
+            return error.downcast_ref();
+        }
+        next = error.source();
+    }
+    None
 }
 
 #[cfg(test)]

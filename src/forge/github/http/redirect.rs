@@ -14,6 +14,7 @@ use http::header::LOCATION;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use url::{Host, Url};
 
+use crate::certificates::Trust;
 use crate::egress::address::{Range, range};
 use crate::forge::http::failure::Failure;
 use crate::forge::http::retry::{ATTEMPT_TIMEOUT, Answer, no_answer};
@@ -40,7 +41,7 @@ pub(crate) fn target(base: &Url, answer: &Answer) -> Option<Target> {
 }
 
 /// Fetches a file from another server to which the GitHub at `base` sent.
-pub(crate) async fn fetch(base: &Url, url: Url) -> Result<Answer, Failure> {
+pub(crate) async fn fetch(base: &Url, trust: &Trust, url: Url) -> Result<Answer, Failure> {
     if url.scheme() != "https" && url.scheme() != base.scheme() {
         return Err(Failure::unreadable(
             "it lies behind an address that is not encrypted, though the API's is",
@@ -55,12 +56,12 @@ pub(crate) async fn fetch(base: &Url, url: Url) -> Result<Answer, Failure> {
         // A name is judged when it is looked up.
         Some(Host::Domain(_)) | None => {}
     }
-    let http = client()
+    let http = client(trust)
         .timeout(ATTEMPT_TIMEOUT)
         .dns_resolver(Arc::new(judge))
         .build()
         .map_err(Failure::unreadable)?;
-    let response = http.get(url).send().await.map_err(no_answer)?;
+    let response = http.get(url).send().await.map_err(|error| no_answer(&error))?;
     Answer::read(response).await
 }
 
@@ -156,7 +157,7 @@ mod tests {
     #[tokio::test]
     async fn files_are_fetched_neither_from_metadata_nor_from_a_network_that_the_api_is_not_in() {
         let fetched = async |base: &str, url: &str| {
-            let outcome = fetch(&base.parse().unwrap(), url.parse().unwrap()).await;
+            let outcome = fetch(&base.parse().unwrap(), &Trust::default(), url.parse().unwrap()).await;
             outcome.unwrap_err().to_string()
         };
         let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();

@@ -83,6 +83,7 @@ impl ChangeApi for Api {
             username: "oauth2".to_owned(),
             password: self.client.token().clone(),
             is_new: false,
+            trust: self.client.trust().clone(),
         })
     }
 }

@@ -21,6 +21,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use url::Url;
 
+use crate::certificates::Trust;
 use crate::forge::ForgeError;
 use crate::forge::gitlab::{Config, schema};
 use crate::forge::http::clone_address::require_encrypted;
@@ -35,6 +36,7 @@ pub(crate) struct Client {
     http: reqwest::Client,
     /// Ends in `/api/v4/`.
     base: Url,
+    trust: Trust,
     token: SecretString,
     /// The header that carries the token.
     proof: HeaderValue,
@@ -51,7 +53,7 @@ impl Client {
         let mut proof = HeaderValue::from_str(token.expose_secret())
             .map_err(|_| unusable("gitlab.token has characters that no token has; copy it anew".to_owned()))?;
         proof.set_sensitive(true);
-        let http = client()
+        let http = client(&config.trust)
             .timeout(ATTEMPT_TIMEOUT)
             .redirect(at_home())
             .build()
@@ -59,6 +61,7 @@ impl Client {
         Ok(Self {
             http,
             base: base(&config.api_url)?,
+            trust: config.trust.clone(),
             token,
             proof,
             validators: Validators::default(),
@@ -68,6 +71,11 @@ impl Client {
 
     pub(crate) fn requests(&self) -> u64 {
         self.requests.load(Ordering::Relaxed)
+    }
+
+    /// Returns whom connections to this host trust.
+    pub(crate) fn trust(&self) -> &Trust {
+        &self.trust
     }
 
     /// Refuses the address of a repository that the token must not be sent to.
@@ -221,7 +229,7 @@ impl Client {
         if !request.body.is_empty() {
             sent = sent.body(request.body.clone());
         }
-        let response = sent.send().await.map_err(no_answer)?;
+        let response = sent.send().await.map_err(|error| no_answer(&error))?;
         if response.status().is_redirection() && response.headers().contains_key(LOCATION) {
             return Err(Failure::unreadable(
                 "it sends to another host, where the token is not sent",

@@ -33,6 +33,8 @@ use crate::fake::github::tokens::Narrow;
 use crate::fake::github::tokens::Token;
 use crate::fake::server;
 use crate::fake::server::Server;
+use crate::fake::tls::Front;
+use crate::fake::tls::Tls;
 use crate::fake::traffic::Traffic;
 
 pub use crate::fake::github::item::Item;
@@ -55,6 +57,7 @@ const HUMAN: &str = "alice";
 pub struct GitHub {
     forge: Arc<Forge<State>>,
     _server: Server,
+    _front: Option<Front>,
     _folder: TempDir,
 }
 
@@ -75,16 +78,26 @@ impl GitHub {
 
     /// Starts on a listener that is already bound.
     pub fn start_on(listener: TcpListener) -> Self {
+        let address = listener.local_addr().expect("a bound listener has an address");
+        Self::start_as(format!("http://{address}"), listener, None)
+    }
+
+    /// Starts behind TLS, which all its addresses then show.
+    pub async fn start_behind(tls: &Tls) -> Self {
+        let listener = server::loopback().await;
+        let address = listener.local_addr().expect("a bound listener has an address");
+        let front = Front::start(tls, address);
+        Self::start_as(front.origin(), listener, Some(front))
+    }
+
+    fn start_as(origin: String, listener: TcpListener, front: Option<Front>) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder can be made");
-        let origin = format!(
-            "http://{}",
-            listener.local_addr().expect("a bound listener has an address")
-        );
         let forge = Arc::new(Forge::new(origin, folder.path().to_owned(), new_state(&folder)));
         let server = Server::start(listener, api::router(&forge));
         let github = Self {
             forge,
             _server: server,
+            _front: front,
             _folder: folder,
         };
         github.repository(DEFAULT_REPOSITORY);

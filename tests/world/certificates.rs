@@ -1,0 +1,202 @@
+//! Certificates that are not of public authorities: forge, git and model behind TLS with a
+//! company's own, and with one that signs itself.
+
+use serde_json::json;
+
+use crate::doctor::said;
+use crate::fake::tls::Tls;
+use crate::world::World;
+use crate::world::scripts::{greets, plan};
+
+/// Has an issue of GitLab worked on, and looks whether a merge request came of it.
+async fn delivers_on_gitlab(mut world: World) {
+    world.configure(|config| config["task_sources"] = json!(["gitlab"]));
+    let doctor = world.command(&["doctor"]).await;
+    assert_eq!(doctor.code, Some(0), "{}", doctor.stdout);
+    greets(world.model.plans(plan()));
+    world
+        .gitlab
+        .open_issue("Greet the reader")
+        .body("Say hello.")
+        .label("coding agent");
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.stdout, "gitlab:acme/widgets#1: done\n", "{}", world.story());
+    assert_eq!(world.gitlab.merge_requests().len(), 1);
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_private_authority_is_trusted_for_api_git_and_model_once_it_is_named() {
+    let tls = Tls::by_an_authority();
+    let mut world = World::behind(&tls).await;
+    world.keeps("acme.pem", tls.trusted());
+    world.configure(|config| config["ca_file"] = json!("acme.pem"));
+    delivers_on_gitlab(world).await;
+}
+
+#[tokio::test]
+async fn the_usual_variable_means_the_same_for_api_git_and_model() {
+    let tls = Tls::by_an_authority();
+    let mut world = World::behind(&tls).await;
+    let file = world.keeps("acme.pem", tls.trusted());
+    world.sets("SSL_CERT_FILE", &file);
+    delivers_on_gitlab(world).await;
+}
+
+#[tokio::test]
+async fn a_certificate_that_signs_itself_is_trusted_for_its_own_connections() {
+    let tls = Tls::self_signed();
+    let mut world = World::behind(&tls).await;
+    world.keeps("acme.pem", tls.trusted());
+    world.configure(|config| {
+        config["github"]["ca_file"] = json!("acme.pem");
+        config["llm"]["openai"]["ca_file"] = json!("acme.pem");
+    });
+    let doctor = world.command(&["doctor"]).await;
+    assert_eq!(doctor.code, Some(0), "{}", doctor.stdout);
+    greets(world.model.plans(plan()));
+    world
+        .github
+        .open_issue("Greet the reader")
+        .body("Say hello.")
+        .label("coding agent");
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.stdout, "github:acme/widgets#1: done\n", "{}", world.story());
+    assert_eq!(world.github.pulls().len(), 1);
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_folder_of_certificates_does_as_well() {
+    let tls = Tls::self_signed();
+    let mut world = World::behind(&tls).await;
+    let file = world.keeps("certificates/acme.pem", tls.trusted());
+    world.sets("SSL_CERT_DIR", file.strip_suffix("/acme.pem").unwrap());
+
+    let doctor = world.command(&["doctor"]).await;
+
+    assert_eq!(doctor.code, Some(0), "{}", doctor.stdout);
+    assert!(
+        doctor.stdout.contains("GitHub git of acme/widgets"),
+        "{}",
+        doctor.stdout
+    );
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn what_is_trusted_for_one_connection_is_not_trusted_for_others() {
+    let tls = Tls::by_an_authority();
+    let mut world = World::behind(&tls).await;
+    world.keeps("acme.pem", tls.trusted());
+    world.configure(|config| {
+        config["task_sources"] = json!(["github", "gitlab"]);
+        config["github"]["ca_file"] = json!("acme.pem");
+    });
+
+    let ended = world.command(&["doctor"]).await;
+
+    insta::assert_snapshot!(said(&world, &ended), @"
+    ok    state directory                 FOLDER/state
+    ok    GitHub token                    works, as coding-agent-bot
+    ok    GitHub repository acme/widgets  can be read and pushed to
+    ok    GitHub labels in acme/widgets   will be made when they are needed
+    ok    GitHub git of acme/widgets      can be fetched
+    BAD   GitLab token                    the server's certificate comes from an authority that is not trusted here
+                                          -> name that authority's certificate in ca_file
+    ok    executor                        EXECUTOR
+    ok    Docker                          ENGINE
+    ok    environment python              coding-agent-executor-python:latest
+    BAD   model                           the model at https://ADDRESS/v1 cannot be reached: the server's certificate comes from an authority that is not trusted here
+                                          -> name that authority's certificate in ca_file
+
+    2 to fix.
+    ");
+    world.finish().await;
+}
+
+/// Returns what `doctor` says about GitHub where the program trusts what `named` needs.
+async fn told_of(tls: &Tls, named: &Tls) -> String {
+    let mut world = World::behind(tls).await;
+    world.keeps("acme.pem", named.trusted());
+    world.configure(|config| config["ca_file"] = json!("acme.pem"));
+    let ended = world.command(&["doctor"]).await;
+    let told = said(&world, &ended);
+    world.finish().await;
+    let lines = told.lines().skip_while(|line| !line.contains("GitHub token"));
+    lines.take(2).map(|line| format!("{line}\n")).collect()
+}
+
+#[tokio::test]
+async fn what_is_wrong_with_a_certificate_is_told_with_what_to_do() {
+    let (other, expired) = (Tls::for_another_name(), Tls::expired());
+    // Two with the same name and different keys.
+    let (own, others) = (Tls::self_signed(), Tls::self_signed());
+    let told = tokio::join!(
+        told_of(&other, &other),
+        told_of(&expired, &expired),
+        told_of(&own, &others)
+    );
+    insta::assert_snapshot!([told.0, told.1, told.2].concat(), @"
+    BAD   GitHub token        the server's certificate is for gitlab.example.com, and not for the configured address
+                              -> use an address that stands in it, or give the server a certificate for this one
+    BAD   GitHub token        the server's certificate ended on 2002-01-01
+                              -> renew it, or set this machine's clock
+    BAD   GitHub token        the server's certificate signs itself and is not trusted here
+                              -> name this very certificate in ca_file
+    ");
+}
+
+#[tokio::test]
+async fn a_file_that_holds_no_certificate_is_refused() {
+    let mut world = World::start().await;
+    world.keeps(
+        "key.pem",
+        "-----BEGIN PRIVATE KEY-----\nMAA=\n-----END PRIVATE KEY-----\n",
+    );
+    world.configure(|config| {
+        config["ca_file"] = json!("key.pem");
+        config["github"]["ca_file"] = json!("nowhere.pem");
+    });
+
+    let ended = world.command(&["doctor"]).await;
+
+    assert_eq!(ended.code, Some(78));
+    insta::assert_snapshot!(world.settled(&ended.stderr), @"
+    coding-agent: FOLDER/config.yaml:2:3: ca_file: the file FOLDER/key.pem holds no certificate; write it in PEM, from `-----BEGIN CERTIFICATE-----` on
+    coding-agent: FOLDER/config.yaml:14:5: github.ca_file: the file FOLDER/nowhere.pem cannot be read: No such file or directory (os error 2)
+    ");
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_forge_that_cannot_be_reached_is_told_in_a_sentence() {
+    let mut world = World::start().await;
+    world.configure(|config| {
+        config["task_sources"] = json!(["github", "gitlab"]);
+        // Nothing listens there.
+        config["github"]["api_url"] = json!("http://127.0.0.1:1/api/v3");
+        config["gitlab"]["api_url"] = json!("http://127.0.0.1:1/api/v4");
+    });
+
+    let ended = world.command(&["doctor"]).await;
+
+    insta::assert_snapshot!(said(&world, &ended), @"
+    ok    state directory     FOLDER/state
+    BAD   GitHub token        127.0.0.1 cannot be reached: Connection refused (os error 111)
+                              -> check github.api_url and the network
+    BAD   GitLab token        127.0.0.1 cannot be reached: Connection refused (os error 111)
+                              -> check gitlab.api_url and the network
+    ok    executor            EXECUTOR
+    ok    Docker              ENGINE
+    ok    environment python  coding-agent-executor-python:latest
+    ok    model               openai at MODEL/v1 has scripted, window 128000 as configured (the server does not tell)
+
+    2 to fix.
+    ");
+    world.finish().await;
+}
