@@ -28,6 +28,7 @@ use crate::repository::git::address::Remote;
 use crate::secret::Redactor;
 use crate::service::forges::Forges;
 use crate::service::{Host, instance};
+use crate::store::file_system;
 use crate::task::id::{RunId, TaskId};
 use crate::tool::mcp::McpServer;
 use crate::tool::{ToolError, ToolServer};
@@ -75,7 +76,13 @@ fn state_dir(path: &Path) -> Finding {
         .and_then(|()| std::fs::write(&probe, b""))
         .and_then(|()| std::fs::remove_file(&probe));
     match written {
-        Ok(()) => Finding::good("state directory", shown.display()),
+        Ok(()) => match file_system::doubt(path) {
+            None => Finding::good("state directory", shown.display()),
+            Some(doubt) => {
+                let (what, remedy) = doubt.split_once("; ").unwrap_or((&doubt, "look at it"));
+                Finding::doubtful("state directory", format!("{}: {what}", shown.display()), remedy)
+            }
+        },
         Err(error) => Finding::bad(
             "state directory",
             format!("{} cannot be written to: {error}", shown.display()),

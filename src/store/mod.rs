@@ -17,6 +17,7 @@
 mod engine;
 mod exclusive;
 mod facts;
+pub mod file_system;
 mod followed;
 mod holding;
 mod lease;

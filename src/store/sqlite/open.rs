@@ -13,6 +13,7 @@ use super::explained::{at_migrating, failed};
 use super::worker::{Worker, sweep};
 use crate::store::StoreError;
 use crate::store::exclusive::try_lock_file;
+use crate::store::file_system;
 
 static MIGRATIONS: Migrator = sqlx::migrate!("src/store/sqlite/migrations");
 
@@ -29,6 +30,9 @@ pub(in crate::store) async fn open(state_dir: &Path) -> Result<Sqlite, StoreErro
     let workers = state_dir.join("workers");
     let at_workers = |error| StoreError::unwritable(&workers, &error);
     std::fs::create_dir_all(&workers).map_err(at_workers)?;
+    if let Some(doubt) = file_system::doubt(state_dir) {
+        tracing::warn!("the state directory {}: {doubt}", state_dir.display());
+    }
 
     // `sqlx` locks nothing while it migrates SQLite, so two first starts at once would both make
     // the tables.
