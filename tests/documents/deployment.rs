@@ -131,14 +131,18 @@ fn the_profile_builds_the_image_of_each_environment() {
 
 #[test]
 fn compose_itself_reads_the_file() {
-    if !is_here("docker-compose") {
-        return;
-    }
+    let has_plugin = Command::new("docker").args(["compose", "version"]).output();
+    let compose: &[&str] = if has_plugin.is_ok_and(|output| output.status.success()) {
+        &["docker", "compose"]
+    } else {
+        &["docker-compose"]
+    };
     for arguments in [
         &["config", "--quiet"][..],
         &["--profile", "executor-build", "config", "--quiet"],
     ] {
-        succeeds(Command::new("docker-compose").args(arguments).current_dir(root()));
+        let mut command = Command::new(compose[0]);
+        succeeds(command.args(&compose[1..]).args(arguments).current_dir(root()));
     }
 }
 

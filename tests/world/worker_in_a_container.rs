@@ -63,7 +63,7 @@ sys.exit(subprocess.call(['coding-agent', '--config', 'config.yaml', 'run']))
 
 /// Returns the address of this machine on the engine's usual network, as a container there sees it:
 /// the engine itself does not always name it, at its first start for one.
-async fn gateway() -> String {
+pub async fn gateway() -> String {
     let mut command = Command::new("docker");
     command.args([
         "run",
@@ -96,7 +96,7 @@ fn port_of(url: &str) -> u16 {
     reqwest::Url::parse(url).unwrap().port().unwrap()
 }
 
-fn built(name: &str) -> PathBuf {
+pub fn built(name: &str) -> PathBuf {
     Path::new(env!("CARGO_BIN_EXE_coding-agent")).with_file_name(name)
 }
 

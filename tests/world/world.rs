@@ -76,6 +76,16 @@ impl World {
         Self::of(GitHub::start().await, GitLab::start().await, model)
     }
 
+    /// Starts the same world at another address of this machine.
+    pub fn at(address: &str) -> Self {
+        let listener = || std::net::TcpListener::bind((address, 0)).unwrap();
+        Self::of(
+            GitHub::start_on(listener()),
+            GitLab::start_on(listener()),
+            Model::start_on(listener()),
+        )
+    }
+
     /// Starts the same world with forges and model behind TLS. The program is not told yet whom it
     /// trusts.
     pub async fn behind(tls: &Tls) -> Self {

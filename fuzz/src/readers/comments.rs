@@ -136,6 +136,7 @@ fn settings() -> Settings {
         outputs_dir: "/outputs".into(),
         program: "/program".into(),
         max_turns: 1,
+        prices: coding_agent::agent::record::usage::PriceList::default(),
         budget: coding_agent::agent::record::budget::Budget::default(),
         planning: Planning::default(),
         steering: Steering::default(),
