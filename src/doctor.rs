@@ -217,7 +217,8 @@ async fn environments(config: &Config, access: &EngineAccess) -> Vec<Finding> {
     for (name, service) in &section.services {
         images.push(service_image(&engine, name, &service.image).await);
     }
-    findings.extend(container(section, &engine).await);
+    let can_start = find_executor(section, architecture).is_ok() && engine.missing_runtime().is_none();
+    findings.extend(container(section, &engine, can_start).await);
     let unkept = engine.unkept_limits();
     if !unkept.is_empty() {
         findings.push(Finding::doubtful(
@@ -235,15 +236,16 @@ async fn environments(config: &Config, access: &EngineAccess) -> Vec<Finding> {
     findings
 }
 
-/// Starts a container as a run does, calls the executor in it, and removes it. Without the image of
-/// the default environment, only the engine is named.
-async fn container(section: &environment::Config, engine: &Engine) -> Vec<Finding> {
+/// Starts a container as a run does, calls the executor in it, and removes it. Only names the engine
+/// without the image of the default environment, or where something else that is reported keeps a
+/// container from starting.
+async fn container(section: &environment::Config, engine: &Engine, can_start: bool) -> Vec<Finding> {
     const SUBJECT: &str = "Docker";
     let named = Finding::good(SUBJECT, engine.describe());
     let Some(environment) = section.environments.get(&section.default_environment) else {
         return vec![named];
     };
-    if !matches!(engine.has_image(&environment.image).await, Ok(true)) {
+    if !can_start || !matches!(engine.has_image(&environment.image).await, Ok(true)) {
         return vec![named];
     }
     let begun = Instant::now();

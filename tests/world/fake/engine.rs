@@ -202,12 +202,12 @@ async fn answer(client: &mut TcpStream, status: &str, body: &Value) -> io::Resul
 }
 
 fn content_length(headers: &str) -> usize {
-    let lengths = headers.lines().filter_map(|line| {
+    let length = headers.lines().find_map(|line| {
         let (name, value) = line.split_once(':')?;
-        name.eq_ignore_ascii_case("content-length")
-            .then(|| value.trim().parse().ok())?
+        let is_it = name.eq_ignore_ascii_case("content-length");
+        value.trim().parse().ok().filter(|_| is_it)
     });
-    lengths.last().unwrap_or_default()
+    length.unwrap_or_default()
 }
 
 /// Returns what the engine says to a container that it has no means for.
