@@ -8,6 +8,7 @@ use crate::agent::record::usage::PriceList;
 use crate::agent::settings::Planning;
 use crate::agent::settings::Steering;
 use crate::journal::Journal;
+use crate::llm::config::Edits;
 use crate::llm::models::Models;
 use crate::repository;
 use crate::secret::Redactor;
@@ -41,4 +42,7 @@ pub struct Settings {
     pub repository: repository::Config,
     pub mcp_servers: Vec<McpServerConfig>,
     pub mcp_schema_bytes: usize,
+    pub edits: Edits,
+    /// Template of the working prompt, which was checked.
+    pub system_prompt: Arc<str>,
 }

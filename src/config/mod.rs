@@ -90,6 +90,9 @@ pub struct Config {
     /// Files that hold secrets, the configuration file among them if it does.
     #[serde(skip)]
     pub secret_files: Vec<PathBuf>,
+    /// The template of `llm.system_prompt_file`, read and checked.
+    #[serde(skip)]
+    pub system_prompt: Option<String>,
     /// How long finished work is kept.
     pub retention: Retention,
     /// File with certificates (PEM) that connections to forges and models trust beside the
@@ -204,6 +207,7 @@ impl Config {
             }
         };
         rules::check(&config, folder, faults);
+        config.system_prompt = rules::system_prompt(&config, folder, faults);
         config.resolve_paths(folder);
         trust::read(&mut config, folder, environment, faults);
         Some(config)
@@ -305,6 +309,7 @@ impl Default for Config {
             state_dir: PathBuf::from("./state"),
             logs: LogConfig::default(),
             secret_files: Vec::new(),
+            system_prompt: None,
             retention: Retention::default(),
             ca_file: None,
         }

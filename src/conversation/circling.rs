@@ -65,16 +65,14 @@ impl Stuck {
         }
     }
 
-    /// Returns what the model is told.
-    pub fn advice(self) -> &'static str {
+    /// Returns what the model is told, where words are enough.
+    pub fn advice(self) -> Option<&'static str> {
         match self {
-            Self::Repeating => {
-                "You repeat the same calls with the same results. Try another way, or finish and say what is open."
-            }
-            Self::Idle => {
+            Self::Repeating => None,
+            Self::Idle => Some(
                 "You have looked around for a long time, and nothing was changed. Begin with the work, or finish and say what \
-                 is open."
-            }
+                 is open.",
+            ),
         }
     }
 }

@@ -12,6 +12,7 @@ use std::io::{self, Read, Write};
 use std::path::{Component, Path, PathBuf};
 
 use super::fault::Fault;
+use super::suggestion;
 
 /// The project folder.
 pub(super) struct Root {
@@ -57,7 +58,9 @@ impl Root {
 
     pub(super) fn open_folder(&self, path: &str) -> Result<Dir, Fault> {
         let relative = self.relative(path)?;
-        self.folder.open_dir(relative).map_err(|error| Fault::at(path, &error))
+        self.folder
+            .open_dir(&relative)
+            .map_err(|error| self.fault(path, &relative, &error))
     }
 
     /// Returns the path of a folder in which a process is to start.
@@ -65,14 +68,14 @@ impl Root {
         let relative = self.relative(path)?;
         let real = self
             .folder
-            .canonicalize(relative)
-            .map_err(|error| Fault::at(path, &error))?;
+            .canonicalize(&relative)
+            .map_err(|error| self.fault(path, &relative, &error))?;
         Ok(self.names[1].join(real))
     }
 
     pub(super) fn read(&self, path: &str) -> Result<String, Fault> {
         let relative = self.relative(path)?;
-        let file = open_to_read(&self.folder, &relative).map_err(|error| Fault::at(path, &error))?;
+        let file = open_to_read(&self.folder, &relative).map_err(|error| self.fault(path, &relative, &error))?;
         Ok(self.text_of(path, file)?.text)
     }
 
@@ -99,7 +102,7 @@ impl Root {
                 let made = self.folder.create_dir_all(&parent);
                 made.and_then(|()| self.folder.open_dir(&parent)).map_err(at_path)?
             }
-            opened => opened.map_err(at_path)?,
+            opened => opened.map_err(|error| self.fault(path, &relative, &error))?,
         };
         let real = self.folder.canonicalize(&parent).map_err(at_path)?.join(name);
         refuse_git(path, &real)?;
@@ -140,12 +143,40 @@ impl Root {
     fn relative(&self, path: &str) -> Result<PathBuf, Fault> {
         let wanted = Path::new(if path.is_empty() { "." } else { path });
         if wanted.is_relative() {
-            return Ok(wanted.to_owned());
+            return Ok(self.without_repeated_root(wanted).unwrap_or(wanted).to_owned());
         }
         let beneath = self.names.iter().find_map(|root| wanted.strip_prefix(root).ok());
         beneath
             .map(|relative| Path::new(".").join(relative))
             .ok_or_else(|| Fault::escape(path))
+    }
+
+    /// Returns what is left of a path that begins with the project's own, such as
+    /// `workspace/project/a.py`, if the project has no such folder.
+    fn without_repeated_root<'path>(&self, wanted: &'path Path) -> Option<&'path Path> {
+        let wanted = wanted.strip_prefix(".").unwrap_or(wanted);
+        let first = wanted.components().next()?;
+        if self.folder.symlink_metadata(first).is_ok() {
+            return None;
+        }
+        self.names.iter().find_map(|root| {
+            let parent = root.parent()?.file_name()?;
+            let rest = wanted.strip_prefix(parent).ok()?.strip_prefix(root.file_name()?).ok()?;
+            Some(if rest.as_os_str().is_empty() {
+                Path::new(".")
+            } else {
+                rest
+            })
+        })
+    }
+
+    /// Returns the fault behind an error at `path`; if there is nothing, it names what there is.
+    fn fault(&self, path: &str, relative: &Path, error: &io::Error) -> Fault {
+        if error.kind() != io::ErrorKind::NotFound {
+            return Fault::at(path, error);
+        }
+        let instead = suggestion::instead_of(&self.folder, relative);
+        Fault::NotFound(format!("{path} does not exist; {instead}"))
     }
 
     fn text_of(&self, path: &str, file: File) -> Result<Existing, Fault> {

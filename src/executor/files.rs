@@ -1,13 +1,18 @@
 //! The six file tools: their effects on the project folder, and their answers.
 
 use serde::Deserialize;
-use std::sync::{Mutex, PoisonError};
+use serde_json::Value;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::Options;
 use super::beneath::{Existing, Parents, Root, Target};
+use super::changes::Look;
 use super::fault::Fault;
 use super::history::{Edit, History};
-use super::listing::{self, Depth};
+use super::listing::{self, Listing};
+use super::meant;
 use super::text::{self, Replaced};
 
 const ITEMS: usize = 500;
@@ -20,6 +25,12 @@ pub(super) struct Files {
     /// Held for a whole edit: of two concurrent edits of a file, the second one sees the result of
     /// the first.
     history: Mutex<History>,
+    /// The project's folder, for looks at all its files.
+    folder: PathBuf,
+    /// The last look; `None` if a file tool has changed something since.
+    last_look: Mutex<Option<Arc<Look>>>,
+    /// Set once a look found too many files, so that no other is tried.
+    has_too_many: AtomicBool,
 }
 
 #[derive(Debug, Deserialize)]
@@ -28,7 +39,9 @@ pub(super) struct ListFiles {
     path: String,
     #[serde(default)]
     recursive: bool,
-    max_items: Option<usize>,
+    #[serde(default)]
+    extensions: Vec<String>,
+    max_items: Option<i64>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -68,7 +81,7 @@ pub(super) struct StrReplace {
 #[serde(deny_unknown_fields)]
 pub(super) struct Insert {
     path: String,
-    line: usize,
+    line: i64,
     text: String,
 }
 
@@ -98,18 +111,52 @@ impl Files {
             root: Root::open(&options.root, options.max_file_bytes, &options.allowed_extensions)?,
             max_shown_bytes: options.max_output_bytes,
             history: Mutex::default(),
+            folder: options.root.clone(),
+            last_look: Mutex::default(),
+            has_too_many: AtomicBool::default(),
         })
     }
 
+    /// Looks at the project's files before a command; `None` if there are too many.
+    pub(super) async fn look(self: &Arc<Self>) -> Option<Arc<Look>> {
+        let last = self.last_look.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        match last {
+            Some(last) => Some(last),
+            None => self.look_anew(None).await,
+        }
+    }
+
+    /// Returns what has changed since `before`; null if that cannot be told.
+    pub(super) async fn changes_since(self: &Arc<Self>, before: Arc<Look>) -> Value {
+        let now = self.look_anew(Some(Arc::clone(&before))).await;
+        now.map_or(Value::Null, |now| now.since(&before))
+    }
+
+    async fn look_anew(self: &Arc<Self>, before: Option<Arc<Look>>) -> Option<Arc<Look>> {
+        if self.has_too_many.load(Ordering::Relaxed) {
+            return None;
+        }
+        let files = Arc::clone(self);
+        let look = tokio::task::spawn_blocking(move || Look::take(&files.folder, before.as_deref()));
+        let look = look.await.ok().flatten().map(Arc::new);
+        self.has_too_many.store(look.is_none(), Ordering::Relaxed);
+        self.last_look
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone_from(&look);
+        look
+    }
+
     pub(super) fn list(&self, wanted: &ListFiles) -> Result<Answer, Fault> {
-        let depth = if wanted.recursive {
-            Depth::EveryFolder
-        } else {
-            Depth::ThisFolder
-        };
         let folder = self.root.open_folder(&wanted.path)?;
-        let max_items = wanted.max_items.unwrap_or(ITEMS).clamp(1, MOST_ITEMS);
-        let text = listing::list(folder, depth, max_items).map_err(|error| Fault::at(&wanted.path, &error))?;
+        // Models write 0 or -1 where they want no limit.
+        let max_items = wanted.max_items.and_then(|most| usize::try_from(most).ok());
+        let listing = Listing {
+            is_recursive: wanted.recursive,
+            endings: listing::endings(&wanted.extensions),
+            max_items: max_items.filter(|most| *most > 0).unwrap_or(ITEMS).min(MOST_ITEMS),
+        };
+        let text = listing.of(folder).map_err(|error| Fault::at(&wanted.path, &error))?;
         Ok(Answer { text, size: None })
     }
 
@@ -121,8 +168,11 @@ impl Files {
             return Ok(Answer::on(0, "[empty file]".to_owned()));
         }
         let (first, last) = wanted.view_range.unwrap_or((1, -1));
-        let first = usize::try_from(first).unwrap_or_default();
-        let last = usize::try_from(last).unwrap_or(usize::MAX);
+        let first = usize::try_from(first).unwrap_or_default().max(1);
+        let last = usize::try_from(last)
+            .ok()
+            .filter(|last| *last > 0)
+            .unwrap_or(usize::MAX);
         let Some(view) = text::view(&text, first, last, self.max_shown_bytes) else {
             let lines = text.lines().count();
             return Err(Fault::NotFound(format!(
@@ -168,11 +218,9 @@ impl Files {
         }
         self.edit(path, Parents::MustExist, |existing| {
             let before = existing.ok_or_else(|| missing(path))?;
-            match text::replace_once(before, &wanted.old, &wanted.new) {
+            match meant::replace(before, &wanted.old, &wanted.new) {
                 Replaced::Once { text, line } => Ok((text, format!("replaced at line {line} of {path}"))),
-                Replaced::Nowhere => Err(Fault::NotFound(format!(
-                    "old does not occur in {path}; read the file and copy the text exactly, with its white space"
-                ))),
+                Replaced::Nowhere => Err(nowhere(path, before, wanted)),
                 Replaced::Several(lines) => Err(Fault::Exists(format!(
                     "old occurs {} times in {path}, at the lines {}; add lines around it until it is unique",
                     lines.len(),
@@ -186,11 +234,12 @@ impl Files {
         let path = &wanted.path;
         self.edit(path, Parents::MustExist, |existing| {
             let before = existing.ok_or_else(|| missing(path))?;
-            let text = text::insert_after(before, wanted.line, &wanted.text).ok_or_else(|| {
-                let lines = before.lines().count();
-                Fault::NotFound(format!("{path} has {lines} lines; insert after line 0 to {lines}"))
-            })?;
-            Ok((text, format!("inserted after line {} of {path}", wanted.line)))
+            let lines = before.lines().count();
+            // As in a view_range, -1 is the end.
+            let line = usize::try_from(wanted.line).unwrap_or(lines);
+            let text = text::insert_after(before, line, &wanted.text)
+                .ok_or_else(|| Fault::NotFound(format!("{path} has {lines} lines; insert after line 0 to {lines}")))?;
+            Ok((text, format!("inserted after line {line} of {path}")))
         })
     }
 
@@ -215,7 +264,12 @@ impl Files {
             Answer::on(0, format!("took back the last edit of {path}: it is gone again"))
         };
         history.forget_last(&target.path);
+        self.forget_look();
         Ok(answer)
+    }
+
+    fn forget_look(&self) {
+        *self.last_look.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
     /// Edits a file: `change` turns its text (or nothing) into the new text and the answer.
@@ -230,6 +284,7 @@ impl Files {
         let existing: Option<Existing> = self.root.existing(path, &target)?;
         let (text, answer) = change(existing.as_ref().map(|existing| existing.text.as_str()))?;
         self.root.put(path, &target, existing.as_ref(), &text)?;
+        self.forget_look();
         let answer = Answer::on(text.len(), answer);
         history.push(Edit {
             path: target.path,
@@ -238,6 +293,17 @@ impl Files {
         });
         Ok(answer)
     }
+}
+
+/// Returns the refusal of a text that does not occur, with what there is instead.
+fn nowhere(path: &str, whole: &str, wanted: &StrReplace) -> Fault {
+    let shown = text::shown(whole);
+    Fault::NotFound(match meant::closest(&shown, &wanted.old) {
+        Some(closest) => {
+            format!("old does not occur in {path}; copy it exactly. The closest lines, with their numbers:{closest}")
+        }
+        None => format!("old does not occur in {path}, nor anything like it; read the file and copy the text exactly"),
+    })
 }
 
 fn missing(path: &str) -> Fault {

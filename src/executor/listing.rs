@@ -1,70 +1,108 @@
 //! Lists the names in a folder, sorted and bounded: level by level, so that one deep folder does
 //! not hide its neighbours.
 
-use cap_std::fs::Dir;
+use cap_std::fs::{Dir, FileType};
 use std::collections::VecDeque;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Most names of one folder that are read, whatever is asked for: reading more takes memory.
 const MOST_NAMES: usize = 50_000;
+/// Most names of all folders that are read where only some files are listed.
+const MOST_NAMES_IN_ALL: usize = 200_000;
 
-/// How deep a listing goes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Depth {
-    ThisFolder,
-    EveryFolder,
+/// What is to be listed of a folder.
+pub(super) struct Listing {
+    pub(super) is_recursive: bool,
+    /// Ends of the names of files, in lower case; empty for all files.
+    pub(super) endings: Vec<String>,
+    pub(super) max_items: usize,
 }
 
-/// Returns the paths beneath `folder`, folders with a slash and symlinks with `@` at the end, at
-/// most `max_items`, and says if any are missing. Leaves out `.git`, and follows no symlink.
-pub(super) fn list(folder: Dir, depth: Depth, max_items: usize) -> io::Result<String> {
-    let mut items = Vec::new();
-    let mut is_cut = false;
-    let mut waiting = VecDeque::from([(PathBuf::new(), folder)]);
-    while let Some((path, folder)) = waiting.pop_front() {
-        let mut entries = Vec::new();
-        for entry in folder.entries()?.take(MOST_NAMES) {
-            entries.push(entry?);
-        }
-        is_cut |= entries.len() == MOST_NAMES;
-        entries.retain(|entry| entry.file_name() != ".git");
-        entries.sort_by_key(cap_std::fs::DirEntry::file_name);
-        for entry in entries {
-            let path = path.join(entry.file_name());
-            let kind = entry.file_type()?;
-            if items.len() == max_items {
-                is_cut = true;
+/// Returns extensions as ends of names: `py`, `.PY` and `*.py` all mean `.py`.
+pub(super) fn endings(extensions: &[String]) -> Vec<String> {
+    let ending = |extension: &String| {
+        let extension = extension.trim_start_matches('*').trim_start_matches('.');
+        format!(".{}", extension.to_lowercase())
+    };
+    extensions.iter().map(ending).collect()
+}
+
+impl Listing {
+    /// Returns the paths beneath `folder`: files with a tab and their size, folders with a slash
+    /// and symlinks with `@` at the end; and says if any are missing. Leaves out `.git`, and
+    /// follows no symlink.
+    pub(super) fn of(&self, folder: Dir) -> io::Result<String> {
+        let mut items = Vec::new();
+        let mut is_cut = false;
+        let mut names = 0;
+        let mut waiting = VecDeque::from([(PathBuf::new(), folder)]);
+        while let Some((path, folder)) = waiting.pop_front() {
+            let mut entries = Vec::new();
+            for entry in folder.entries()?.take(MOST_NAMES) {
+                entries.push(entry?);
+            }
+            names += entries.len();
+            is_cut |= entries.len() == MOST_NAMES || names > MOST_NAMES_IN_ALL;
+            entries.retain(|entry| entry.file_name() != ".git");
+            entries.sort_by_key(cap_std::fs::DirEntry::file_name);
+            for entry in entries {
+                let path = path.join(entry.file_name());
+                let kind = entry.file_type()?;
+                if self.shows(&path, kind) {
+                    if items.len() == self.max_items {
+                        is_cut = true;
+                        break;
+                    }
+                    let size = kind.is_file().then(|| entry.metadata().ok()).flatten();
+                    items.push(shown(&path, kind, size.map(|metadata| metadata.len())));
+                }
+                if kind.is_dir() && self.is_recursive {
+                    // A folder that has just gone, or may not be read, is still listed.
+                    waiting.extend(entry.open_dir().ok().map(|folder| (path, folder)));
+                }
+            }
+            if is_cut {
                 break;
             }
-            items.push(shown(&path, kind));
-            if kind.is_dir() && depth == Depth::EveryFolder {
-                // A folder that has just gone, or may not be read, is still listed.
-                waiting.extend(entry.open_dir().ok().map(|folder| (path, folder)));
-            }
         }
+        items.sort();
         if is_cut {
-            break;
+            items.push(format!(
+                "[cut after {} items; list a folder of these, or raise max_items]",
+                items.len()
+            ));
         }
+        if items.is_empty() {
+            let nothing = if self.endings.is_empty() {
+                "[empty folder]"
+            } else {
+                "[no such files]"
+            };
+            items.push(nothing.to_owned());
+        }
+        Ok(items.join("\n"))
     }
-    items.sort();
-    if is_cut {
-        items.push(format!(
-            "[cut after {} items; list a folder of these, or raise max_items]",
-            items.len()
-        ));
+
+    /// Folders are shown without their files where all files are wanted, or where they can be
+    /// listed next.
+    fn shows(&self, path: &Path, kind: FileType) -> bool {
+        if self.endings.is_empty() {
+            return true;
+        }
+        if kind.is_dir() {
+            return !self.is_recursive;
+        }
+        let name = path.to_string_lossy().to_lowercase();
+        self.endings.iter().any(|ending| name.ends_with(ending.as_str()))
     }
-    if items.is_empty() {
-        items.push("[empty folder]".to_owned());
-    }
-    Ok(items.join("\n"))
 }
 
-fn shown(path: &std::path::Path, kind: cap_std::fs::FileType) -> String {
+fn shown(path: &Path, kind: FileType, size: Option<u64>) -> String {
     let mark = match kind {
-        kind if kind.is_dir() => "/",
-        kind if kind.is_symlink() => "@",
-        _ => "",
+        kind if kind.is_dir() => "/".to_owned(),
+        kind if kind.is_symlink() => "@".to_owned(),
+        _ => size.map_or_else(String::new, |size| format!("\t{size}")),
     };
     // One line for each: a name may hold anything but a slash.
     let name = path.to_string_lossy().replace(char::is_control, "\u{fffd}");

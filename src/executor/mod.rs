@@ -8,14 +8,17 @@
 
 mod beneath;
 mod capture;
+mod changes;
 mod command;
 mod fault;
 mod files;
 mod history;
 mod listing;
+mod meant;
 mod memory;
 mod outcome;
 mod server;
+mod suggestion;
 mod supervisor;
 mod text;
 mod tools;

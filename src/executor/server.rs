@@ -39,7 +39,7 @@ pub(super) struct Workspace {
 struct ExecuteCommand {
     command: String,
     working_directory: Option<String>,
-    timeout_seconds: Option<u64>,
+    timeout_seconds: Option<i64>,
 }
 
 impl Workspace {
@@ -97,14 +97,21 @@ impl Workspace {
             Ok(folder) => folder,
             Err(fault) => return refusal(fault.to_string()),
         };
-        let timeout = wanted
-            .timeout_seconds
+        // Models write 0 or -1 where they want no limit.
+        let timeout = wanted.timeout_seconds.and_then(|seconds| u64::try_from(seconds).ok());
+        let timeout = timeout
+            .filter(|seconds| *seconds > 0)
             .map_or(self.options.default_timeout, Duration::from_secs);
         let timeout = timeout.clamp(Duration::from_secs(1), self.options.max_timeout);
+        let before = self.files.look().await;
         match command::run(&self.options, &wanted.command, &folder, timeout, cancelled).await {
             Ok(outcome) => {
                 let mut result = CallToolResult::success(vec![ContentBlock::text(outcome.text())]);
-                result.structured_content = Some(outcome.fields());
+                let mut fields = outcome.fields();
+                if let Some(before) = before {
+                    fields["changed"] = self.files.changes_since(before).await;
+                }
+                result.structured_content = Some(fields);
                 result.is_error = Some(outcome.is_error());
                 result
             }

@@ -19,7 +19,10 @@ pub(super) fn tools() -> Vec<Tool> {
         tool(
             "list_files",
             "List a folder; \".\" is the project.",
-            json!({"path": path(), "recursive": {"type": "boolean"}, "max_items": number()}),
+            json!({
+                "path": path(), "recursive": {"type": "boolean"}, "extensions": {"type": "array", "items": text()},
+                "max_items": number()
+            }),
             &["path"],
         ),
         tool(

@@ -152,6 +152,10 @@ pub enum Fact {
     ReplyArriving {
         tokens: u64,
     },
+    /// The model went round in circles: so many messages gave way to the facts.
+    ConversationRestarted {
+        messages: usize,
+    },
     ReplyUnreadable {
         attempt: u32,
         reason: String,

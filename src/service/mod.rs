@@ -16,6 +16,7 @@ pub mod shutdown;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::agent::prompt::system_prompt;
 use crate::agent::record::saved;
 use crate::agent::record::stop::Stop;
 use crate::agent::record::usage::PriceList;
@@ -138,6 +139,8 @@ fn settings(config: &Config, program: PathBuf) -> Settings {
         repository: config.git.clone(),
         mcp_servers: config.mcp_servers.clone(),
         mcp_schema_bytes: config.mcp_schema_bytes,
+        edits: config.llm.edits,
+        system_prompt: Arc::from(config.system_prompt.as_deref().unwrap_or(system_prompt::SHIPPED)),
     }
 }
 

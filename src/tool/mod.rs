@@ -8,6 +8,7 @@ mod compact;
 pub mod connect;
 pub mod guard;
 pub mod mcp;
+mod slips;
 mod stdio;
 pub mod toolbox;
 

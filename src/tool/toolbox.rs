@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tokio::sync::OnceCell;
 
 use super::catalogue::Catalogue;
+use super::slips;
 use super::{ToolError, ToolOutput, ToolServer};
 use crate::conversation::{ToolCall, ToolSpec};
 use crate::rules::Tools;
@@ -58,6 +59,17 @@ impl Toolbox {
         listed.await
     }
 
+    /// Returns a call as it is meant, with the tool's full name and the names of its arguments.
+    pub async fn meant(&self, call: &ToolCall) -> Result<ToolCall, ToolError> {
+        let listed = &self.catalogue().await?.listed;
+        Ok(slips::meant(call, listed, |name| self.is_own(name)))
+    }
+
+    fn is_own(&self, tool: &str) -> bool {
+        let server = tool.split('/').next();
+        self.servers[..self.own].iter().any(|own| Some(own.name()) == server)
+    }
+
     /// Tells whether a call changes nothing, so that others like it may run beside it.
     pub fn only_reads(&self, call: &ToolCall) -> bool {
         let server = self.server_of(call);
@@ -93,7 +105,7 @@ impl Toolbox {
             }
             _ => {
                 let known: Vec<&str> = specs.iter().map(|spec| spec.name.as_str()).collect();
-                Err(no_such_tool(&call.tool, &known.join(", ")))
+                Err(no_such_tool(&call.tool, &known))
             }
         }
     }
@@ -102,7 +114,7 @@ impl Toolbox {
     pub async fn call_unbound(&self, call: &ToolCall) -> Result<ToolOutput, ToolError> {
         match self.server_of(call) {
             Some((server, tool)) => server.call(tool, &call.args).await,
-            None => Err(no_such_tool(&call.tool, "others")),
+            None => Err(no_such_tool(&call.tool, &[])),
         }
     }
 
@@ -118,6 +130,11 @@ impl Toolbox {
     }
 }
 
-fn no_such_tool(wanted: &str, known: &str) -> ToolError {
-    ToolError::TellModel(format!("there is no tool {wanted}; there are {known}"))
+fn no_such_tool(wanted: &str, known: &[&str]) -> ToolError {
+    let nearest =
+        slips::nearest(wanted, known).map_or_else(String::new, |nearest| format!("; did you mean {nearest}?"));
+    ToolError::TellModel(format!(
+        "there is no tool {wanted}{nearest}; there are {}",
+        known.join(", ")
+    ))
 }

@@ -164,3 +164,39 @@ budget: {cost_usd: 1}
             .any(|secret| secret.expose_secret() == "sk-secret")
     );
 }
+
+#[test]
+fn a_template_of_the_system_prompt_is_read_and_checked_at_the_start() {
+    let named = || with_github("llm: {system_prompt_file: mine.txt}\n");
+    let config = named().and("mine.txt", "Work on {{ environment }}.\n").loads();
+    assert_eq!(config.system_prompt.as_deref(), Some("Work on {{ environment }}.\n"));
+    for (text, expected) in [
+        (
+            "{{ enviroment }}",
+            "there is no variable `enviroment`; did you mean `environment`?",
+        ),
+        ("one\n{% if native %}", "line 2: "),
+    ] {
+        let faults = named().and("mine.txt", text).faults();
+        assert!(
+            faults.starts_with("config.yaml:")
+                && faults.contains("llm.system_prompt_file: ")
+                && faults.contains(&format!("mine.txt: {expected}")),
+            "{faults}"
+        );
+    }
+    assert!(
+        named().faults().contains("llm.system_prompt_file: the file "),
+        "{}",
+        named().faults()
+    );
+    assert_eq!(with_github("").loads().system_prompt, None);
+}
+
+#[test]
+fn every_variable_of_the_system_prompt_is_documented() {
+    let documented = include_str!("../../docs/configuration.md");
+    for variable in coding_agent::agent::prompt::system_prompt::VARIABLES {
+        assert!(documented.contains(&format!("`{variable}`")), "{variable}");
+    }
+}

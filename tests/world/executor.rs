@@ -554,29 +554,157 @@ async fn a_folder_is_listed_level_by_level() {
         )
         .await;
     let text = workspace.succeeds("list_files", json!({"path": "."})).await;
-    assert_eq!(text, "a\nb\ndeep/\nempty/\nnew\u{fffd}line\nout@\nsrc/");
+    assert_eq!(text, "a\t0\nb\t0\ndeep/\nempty/\nnew\u{fffd}line\t0\nout@\nsrc/");
     let all = json!({"path": "", "recursive": true});
     let text = workspace.succeeds("list_files", all).await;
     assert_eq!(
         text,
-        "a\nb\ndeep/\ndeep/er/\ndeep/er/1\ndeep/er/2\nempty/\nnew\u{fffd}line\nout@\nsrc/\nsrc/x"
+        "a\t0\nb\t0\ndeep/\ndeep/er/\ndeep/er/1\t0\ndeep/er/2\t0\nempty/\nnew\u{fffd}line\t0\nout@\nsrc/\nsrc/x\t0"
     );
     let some = json!({"path": ".", "recursive": true, "max_items": 9});
     let text = workspace.succeeds("list_files", some).await;
     assert!(
-        text.contains("src/x\n[cut after 9 items; ") && !text.contains("er/1"),
+        text.contains("src/x\t0\n[cut after 9 items; ") && !text.contains("er/1"),
         "{text}"
     );
     assert_eq!(
         workspace.succeeds("list_files", json!({"path": "empty"})).await,
         "[empty folder]"
     );
+    workspace
+        .run("printf 12345 > src/B.PY; touch src/c.pyc deep/d.py")
+        .await;
+    for (asked, expected) in [
+        (
+            json!({"path": ".", "recursive": true, "extensions": [".py"]}),
+            "deep/d.py\t0\nsrc/B.PY\t5",
+        ),
+        (
+            json!({"path": "src", "extensions": ["py", "*.pyc"], "max_items": -1}),
+            "B.PY\t5\nc.pyc\t0",
+        ),
+        (json!({"path": ".", "extensions": ["py"]}), "deep/\nempty/\nsrc/"),
+        (
+            json!({"path": "empty", "recursive": true, "extensions": ["py"], "max_items": 0}),
+            "[no such files]",
+        ),
+    ] {
+        assert_eq!(
+            workspace.succeeds("list_files", asked.clone()).await,
+            expected,
+            "{asked}"
+        );
+    }
     assert!(
         workspace
             .fails("list_files", json!({"path": "a"}))
             .await
             .starts_with("not_found 404: ")
     );
+    workspace.finish().await;
+}
+
+#[tokio::test]
+async fn a_command_says_what_it_changed_in_the_project() {
+    let workspace = Workspace::open();
+    let changed = |fields: &Value| fields["changed"].clone();
+    let (_, fields) = workspace
+        .run("printf 'one\\ntwo\\n' > a.txt; mkdir -p node_modules && touch node_modules/x")
+        .await;
+    let new = json!({"path": "a.txt", "how": "new", "added": 2, "removed": 0});
+    assert_eq!(changed(&fields), json!({"changes": [new], "more": 0}));
+
+    let (_, fields) = workspace.run("sed -i s/three/3/ a.txt").await;
+    assert_eq!(changed(&fields), json!({"changes": [], "more": 0}));
+    // What a file tool changes is not the command's.
+    workspace
+        .succeeds("str_replace", json!({"path": "a.txt", "old": "two", "new": "2"}))
+        .await;
+    let (_, fields) = workspace.run("sed -i s/one/1/ a.txt; chmod +x a.txt").await;
+    let edited = json!({"path": "a.txt", "how": "changed", "added": 1, "removed": 1});
+    assert_eq!(changed(&fields), json!({"changes": [edited], "more": 0}));
+    let (_, fields) = workspace.run("chmod -x a.txt; ln -s a.txt b").await;
+    assert_eq!(
+        changed(&fields)["changes"],
+        json!([{"path": "a.txt", "how": "mode"}, {"path": "b", "how": "new"}])
+    );
+    workspace.finish().await;
+}
+
+#[tokio::test]
+async fn a_text_that_does_not_occur_is_answered_with_the_closest_lines() {
+    let workspace = Workspace::open();
+    let text: String = (1..=30)
+        .map(|line| format!("    total_{line} = add({line})\n"))
+        .collect();
+    workspace
+        .succeeds("write_file", json!({"path": "a.py", "content": text}))
+        .await;
+    let misses = json!({"path": "a.py", "old": "total_7 = plus(7)", "new": "x"});
+    assert_eq!(
+        workspace.fails("str_replace", misses).await,
+        "not_found 404: old does not occur in a.py; copy it exactly. The closest lines, with their numbers:\n6:     total_6 = add(6)\n\
+         7:     total_7 = add(7)\n8:     total_8 = add(8)"
+    );
+    // With the numbers, as they were shown.
+    let numbered = json!({"path": "a.py", "old": "7:     total_7 = add(7)", "new": "7:     total_7 = 7"});
+    workspace.succeeds("str_replace", numbered).await;
+    let trailing = json!({"path": "a.py", "old": "    total_7 = 7  \n    total_8 = add(8) ", "new": "    pass"});
+    workspace.succeeds("str_replace", trailing).await;
+    let range = json!({"path": "a.py", "view_range": [0, 8]});
+    assert!(
+        workspace
+            .succeeds("read_file", range)
+            .await
+            .contains("total_6 = add(6)\n    pass\n    total_9"),
+    );
+    workspace.finish().await;
+}
+
+#[tokio::test]
+async fn harmless_slips_are_taken_as_meant_and_others_are_told_what_there_is() {
+    let workspace = Workspace::open();
+    workspace
+        .run("mkdir -p src/app && printf 'a\\n' > src/app/views.py")
+        .await;
+    let mut root = workspace.folder.path().components().rev();
+    let (name, parent) = (root.next().unwrap(), root.next().unwrap());
+    let repeated = Path::new(&parent).join(name).join("src/app/views.py");
+    let repeated = repeated.to_str().unwrap();
+    assert_eq!(workspace.succeeds("read_file", json!({"path": repeated})).await, "a\n");
+    let folder = Path::new(&parent).join(name);
+    let here = json!({"command": "ls", "working_directory": folder, "timeout_seconds": -1});
+    assert!(workspace.succeeds("execute_command", here).await.starts_with("src\n"));
+    workspace
+        .succeeds("insert", json!({"path": "src/app/views.py", "line": -1, "text": "b"}))
+        .await;
+    let all = json!({"path": "src/app/views.py", "view_range": [0, 0]});
+    assert_eq!(workspace.succeeds("read_file", all).await, "a\nb\n");
+
+    for (tool, args, expected) in [
+        (
+            "read_file",
+            json!({"path": "views.py"}),
+            "views.py does not exist; there is src/app/views.py",
+        ),
+        (
+            "list_files",
+            json!({"path": "src/apps"}),
+            "src/apps does not exist; did you mean src/app?",
+        ),
+        (
+            "execute_command",
+            json!({"command": "ls", "working_directory": "lib/deep"}),
+            "lib/deep does not exist; the project has src/",
+        ),
+        (
+            "str_replace",
+            json!({"path": "src/model/a.rs", "old": "x", "new": "y"}),
+            "src/model/a.rs does not exist; src has app/",
+        ),
+    ] {
+        assert_eq!(workspace.fails(tool, args).await, format!("not_found 404: {expected}"));
+    }
     workspace.finish().await;
 }
 

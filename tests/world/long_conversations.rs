@@ -102,6 +102,7 @@ async fn a_summary_that_does_not_come_destroys_nothing() {
 async fn a_model_that_goes_round_in_circles_is_told_and_then_stopped() {
     let mut world = World::start().await;
     world.configure(|config| config["planning"] = json!({ "replanning": { "max_revisions": 0 } }));
+    world.model.allows_restarts();
     world.model.plans(Plan::of(&["try"]));
     for _ in 0..6 {
         world
@@ -116,7 +117,7 @@ async fn a_model_that_goes_round_in_circles_is_told_and_then_stopped() {
     let requests = world.model.requests();
     let told: Vec<_> = requests
         .iter()
-        .map(|request| request.text().contains("You repeat the same calls"))
+        .map(|request| request.text().contains("You repeated the same calls"))
         .collect();
     assert_eq!(told, [false, false, false, false, true, true, true]);
     let last = issue.comments_of(world.github.bot()).pop().unwrap();

@@ -109,9 +109,9 @@ async fn each_guard_of_the_file_tools_answers_with_its_number_and_each_call_is_i
     replaced at line 2 of notes.md
     inserted after line 0 of notes.md
     took back the last edit of notes.md
-    Makefile
+    Makefile	5
     exists 409: notes.md is there already; use mode overwrite or append, or str_replace
-    not_found 404: missing.md does not exist; look with list_files
+    not_found 404: missing.md does not exist; the project has README.md, docs/, large.md, latin.md, link.md, notes.md, tool.sh
     path_escape 400: ../../etc/passwd leads out of the project; use a path inside it
     path_escape 400: ../outside.md leads out of the project; use a path inside it
     path_escape 400: .git/config.txt belongs to git; use git commands instead

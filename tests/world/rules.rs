@@ -212,6 +212,8 @@ async fn files_that_are_left_out_are_neither_shown_nor_read_nor_written() {
                 json!({"path": "/workspace/project/infra/main.tf"}),
             ),
             ("workspace/write_file", json!({"path": "new.pem", "content": "x"})),
+            // Meant beneath the root, and by a name of other tools.
+            ("read_file", json!({"file_path": "workspace/project/infra/main.tf"})),
         ]);
     writes(script, "README.md").done("Greeted.");
     world.github.open_issue("Greet the reader").label("coding agent");
@@ -232,9 +234,14 @@ async fn files_that_are_left_out_are_neither_shown_nor_read_nor_written() {
         .iter()
         .map(|result| result["output"].as_str().unwrap())
         .collect();
-    assert_eq!(outputs[0], ".coding-agent-rules.yaml\nREADME.md");
+    let listed: Vec<&str> = outputs[0]
+        .lines()
+        .map(|line| line.split('\t').next().unwrap())
+        .collect();
+    assert_eq!(listed, [".coding-agent-rules.yaml", "README.md"]);
     assert_eq!(outputs[1], format!("left_out 403: 'infra/main.tf' {left_out}"));
     assert_eq!(outputs[2], format!("left_out 403: 'new.pem' {left_out}"));
+    assert_eq!(outputs[3], format!("left_out 403: 'infra/main.tf' {left_out}"));
     world.finish().await;
 }
 

@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::fake::model::Plan;
 use crate::reading::{count, last_on_github};
 use crate::world::World;
-use crate::world::scripts::{COMMAND, greets, plan};
+use crate::world::scripts::{COMMAND, executes, greets, plan, writes};
 
 const READ: &str = "workspace/read_file";
 
@@ -127,5 +127,189 @@ async fn refusals_of_the_network_end_no_run_and_say_what_there_is_instead() {
     );
     let often = requests.last().unwrap().text().matches("Installed are:").count();
     assert_eq!(often, 1, "it is said once");
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_loop_is_broken_by_a_fresh_start_from_the_facts() {
+    let mut world = World::start().await;
+    world.configure(|config| config["planning"] = json!({ "replanning": { "max_revisions": 0 } }));
+    world.model.allows_restarts();
+    let mut script = executes(world.model.plans(plan()), "echo new > draft.txt");
+    for _ in 0..3 {
+        script = executes(script, "sed -i s/nobody/reader/ README.md");
+    }
+    greets(script);
+    world.github.open_issue("Greet the reader").label("coding agent");
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    assert_eq!(count(&world, "conversation_restarted"), 1);
+    let requests = world.model.requests();
+    let told = requests[2].last_user_message();
+    assert!(told.contains("[changed: new draft.txt +1]\\n[exit code 0, "), "{told}");
+    let told = requests[3].last_user_message();
+    assert!(
+        told.contains("\"output\":\"[no file changed]\\n[exit code 0, "),
+        "{told}"
+    );
+    let anew = &requests[5];
+    assert!(!anew.text().contains("previous_output\":["), "{}", anew.text());
+    let facts = anew.last_user_message();
+    assert!(
+        facts.contains(
+            "- execute_command sed -i s/nobody/reader/ README.md (3 times): [no file changed] [exit code 0]\n"
+        ) && facts.contains("- execute_command echo new > draft.txt: [changed: new draft.txt +1] [exit code 0]\n")
+            && facts.contains("?? draft.txt"),
+        "{facts}"
+    );
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn after_two_misses_the_whole_file_is_proposed() {
+    let world = World::start().await;
+    let misses = |old: &str| json!({ "path": "README.md", "old": old, "new": "Hello" });
+    let script = world
+        .model
+        .plans(plan())
+        .calls("workspace/str_replace", misses("# Gadgets"))
+        .calls("workspace/str_replace", misses("Gadgets"));
+    greets(script);
+    world.github.open_issue("Greet the reader").label("coding agent");
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    let requests = world.model.requests();
+    let told = requests[2].last_user_message();
+    assert!(
+        told.contains("The closest lines, with their numbers:\\n1: # widgets"),
+        "{told}"
+    );
+    let told = requests[3].last_user_message();
+    assert!(
+        told.contains(
+            "Write the whole file with workspace/write_file, mode overwrite, instead. It is now:\\n# widgets"
+        ),
+        "{told}"
+    );
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_model_that_only_writes_whole_files_has_fewer_tools() {
+    let mut world = World::start().await;
+    world.configure(|config| config["llm"]["edits"] = json!("whole"));
+    world
+        .model
+        .plans(plan())
+        .calls(
+            "workspace/write_file",
+            json!({ "path": "README.md", "content": "Hello\n" }),
+        )
+        .calls(
+            "workspace/str_replace",
+            json!({ "path": "README.md", "old": "Hello", "new": "Bye" }),
+        )
+        .calls("write_file", json!({ "path": "new.md", "content": "New\n" }))
+        .done("Greeted.");
+    world.github.open_issue("Greet the reader").label("coding agent");
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    let requests = world.model.requests();
+    let system = requests[1].system();
+    assert!(
+        system.contains(
+            "- workspace/write_file {content: string, path: string}: Write a whole text file, in place of what it held."
+        ) && !system.contains("str_replace")
+            && !system.contains("undo_edit"),
+        "{system}"
+    );
+    let told = requests[3].last_user_message();
+    assert!(told.contains("there is no tool workspace/str_replace"), "{told}");
+    let pull = &world.github.pulls()[0];
+    assert_eq!(pull.file("README.md").as_deref(), Some("Hello\n"));
+    assert_eq!(pull.file("new.md").as_deref(), Some("New\n"));
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn the_file_that_the_task_names_is_in_the_first_requests() {
+    let world = World::start().await;
+    let long = "x".repeat(100_000);
+    world.github.default_repository().commit(
+        "main",
+        "Code",
+        &[
+            ("src/shapes.py", "def area(side):\n    return side + side\n"),
+            ("src/data.txt", &long),
+            ("src/other.py", "unrelated = 1\n"),
+        ],
+    );
+    let script = world.model.plans(plan());
+    writes(script, "src/shapes.py", "def area(side):\n    return side * side\n").done("Mended.");
+    let issue = world
+        .github
+        .open_issue("The area in shapes.py is wrong; see src/data.txt");
+    issue.label("coding agent");
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    for request in &world.model.requests()[..2] {
+        let task = request.first_user_message();
+        assert!(
+            task.contains("\nsrc/shapes.py:\n<data-") && task.contains("    return side + side\n</data-"),
+            "{task}"
+        );
+        assert!(!task.contains("unrelated = 1") && !task.contains("xxxx"), "{task}");
+    }
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn the_operators_own_system_prompt_is_used() {
+    let mut world = World::start().await;
+    let file = world.folder().join("prompt.txt");
+    std::fs::write(
+        &file,
+        "Work in {{ environment }}, reply in JSON.{% for tool in tools %} {{ tool.name }}{% endfor %}\n",
+    )
+    .unwrap();
+    world.configure(|config| config["llm"]["system_prompt_file"] = json!(file));
+    greets(world.model.plans(plan()));
+    world.github.open_issue("Greet the reader").label("coding agent");
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    let system = world.model.requests()[1].system();
+    assert!(
+        system.starts_with("Work in python, reply in JSON. workspace/execute_command "),
+        "{system}"
+    );
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_system_prompt_that_cannot_be_filled_in_ends_the_program_at_the_start() {
+    let mut world = World::start().await;
+    let file = world.folder().join("prompt.txt");
+    std::fs::write(&file, "{{ rulez }}").unwrap();
+    world.configure(|config| config["llm"]["system_prompt_file"] = json!(file));
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(78), "{ended:?}");
+    assert!(
+        ended
+            .stderr
+            .contains("there is no variable `rulez`; did you mean `rules`?"),
+        "{ended:?}"
+    );
     world.finish().await;
 }

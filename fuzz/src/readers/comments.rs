@@ -143,6 +143,8 @@ fn settings() -> Settings {
         repository: coding_agent::repository::Config::default(),
         mcp_servers: Vec::new(),
         mcp_schema_bytes: 0,
+        edits: coding_agent::llm::config::Edits::Auto,
+        system_prompt: coding_agent::agent::prompt::system_prompt::SHIPPED.into(),
     }
 }
 

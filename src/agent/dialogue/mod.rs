@@ -3,10 +3,12 @@
 pub(crate) mod ask; // a request that is repeated until the reply can be parsed
 pub(crate) mod control_tools; // tools that control the run itself
 pub(crate) mod policy; // tool calls that rules refuse
+pub(crate) mod changes; // what a command changed in the project
 pub(crate) mod network_refusals; // hosts that the container was refused
 pub(crate) mod tool_calls; // the tool calls of one reply
 pub(crate) mod compaction; // replaces the older part by a summary
 pub(crate) mod replanning; // revision of the plan
+pub(crate) mod attempts; // what the model tried lately
 pub(crate) mod stuck; // a model that repeats itself, or whose calls all fail
 
 use crate::agent::claim::Claim;

@@ -108,6 +108,11 @@ pub(crate) fn path(call: &ToolCall) -> Option<&str> {
     path.filter(|_| is_about_a_file(call))
 }
 
+/// Returns true if `call` runs a command in the container.
+pub(crate) fn is_own_command(call: &ToolCall) -> bool {
+    is_own(call) && !is_about_a_file(call)
+}
+
 fn is_own(call: &ToolCall) -> bool {
     let server = call.tool.split('/').next();
     [Some(WORKSPACE), Some(REPOSITORY)].contains(&server)

@@ -42,8 +42,11 @@ pub(crate) async fn help(
     }
     match verdict {
         Verdict::GoOn => Ok(()),
+        // A model that repeats itself is told with the facts from which it begins anew.
         Verdict::Warn(stuck) => {
-            dialogue::tell(claim, chat, stuck.advice());
+            if let Some(advice) = stuck.advice() {
+                dialogue::tell(claim, chat, advice);
+            }
             replanning::revise_plan(claim, chat, stuck.reason()).await
         }
         Verdict::Enough => Err(Interruption::failed(

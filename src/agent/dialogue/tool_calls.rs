@@ -7,6 +7,7 @@ use futures_util::{FutureExt, StreamExt, stream};
 use serde_json::Value;
 
 use crate::agent::claim::Claim;
+use crate::agent::dialogue::changes;
 use crate::agent::dialogue::network_refusals;
 use crate::agent::dialogue::policy::{self, Outcome, Refusal};
 use crate::agent::record::interruption::Interruption;
@@ -81,7 +82,12 @@ pub(crate) async fn call_all(
     };
     // The total is bounded as well, so that many calls in a reply cannot fill the window.
     let most = most_bytes(claim, calls.len());
-    for together in calls.chunk_by(|one, next| toolbox.only_reads(one) && toolbox.only_reads(next)) {
+    let mut meant = Vec::with_capacity(calls.len());
+    for call in &calls {
+        meant.push(toolbox.meant(call).await?);
+    }
+    let mut as_written = calls.into_iter();
+    for together in meant.chunk_by(|one, next| toolbox.only_reads(one) && toolbox.only_reads(next)) {
         // Earlier refusals must not be attributed to these calls.
         let _ = network_refusals::refused_just_now(claim, ledger);
         let ended = side_by_side(claim, toolbox, together).await?;
@@ -91,13 +97,13 @@ pub(crate) async fn call_all(
         for (place, (call, ended)) in together.iter().zip(ended).enumerate() {
             let news = refused.take_if(|_| place + 1 == together.len());
             let may_be_its = !toolbox.only_reads(call);
-            let (output, refusal) = weighed(claim, ended, most, news, may_be_its).await;
+            let (output, refusal) = weighed(claim, call, ended, most, news, may_be_its).await;
             called.refused.extend(refusal);
             called
                 .carried_out
                 .push(!output.is_error || policy::ran_a_command(&output));
             called.results.push(ToolResult {
-                call: call.clone(),
+                call: as_written.next().unwrap_or_else(|| call.clone()),
                 output: output.text,
                 is_error: output.is_error,
             });
@@ -142,12 +148,20 @@ async fn call_unless_stopped(
 /// doing.
 async fn weighed(
     claim: &Claim,
+    call: &ToolCall,
     (output, mut refusal): Ended,
     most: usize,
     refused: Option<String>,
     may_be_its: bool,
 ) -> Ended {
+    let changed = policy::is_own_command(call)
+        .then(|| changes::line(call, &output))
+        .flatten();
+    let changed = changed.map(|line| claim.services.redactor.clean(&line).into_string());
     let mut text = cut_for_window(claim, output.text, most).await;
+    if let Some(line) = changed {
+        text = changes::above_ending(&text, &line);
+    }
     if let Some(refused) = refused {
         // Many programs report only that a connection failed.
         text = format!("{text}\n{refused}");

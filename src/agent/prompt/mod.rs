@@ -1,15 +1,18 @@
 //! Everything the model reads: the two system prompts, the task, and the messages in between.
 
 pub(crate) mod file_overview; // overview of the project's files
+pub(crate) mod named_files; // the files that the task names
+pub mod system_prompt; // the template of the working prompt
+mod tool_lines; // tools as lines
 
 use std::fmt::Write as _;
 
 use chrono::{DateTime, Utc};
+use minijinja::context;
 use minijinja::value::Serde;
-use minijinja::{Environment, UndefinedBehavior, context};
 use serde::Serialize;
-use serde_json::Value;
 
+use crate::agent::prompt::tool_lines::tool_lines;
 use crate::agent::record::message::UserMessage;
 use crate::conversation::{ToolSpec, excerpt};
 use crate::egress::Policy;
@@ -19,8 +22,7 @@ use crate::markdown::visible;
 use crate::plan::Plan;
 use crate::task::id::RunId;
 
-const WORK: &str = include_str!("templates/work.txt");
-const PLANNING: &str = include_str!("templates/planning.txt");
+const PLANNING: &str = include_str!("planning.txt");
 
 /// Maximum bytes of one comment that arrives while the model works.
 const LONGEST_WORDS: usize = 16 * 1024;
@@ -60,22 +62,15 @@ pub struct PlanningPrompt<'a> {
     pub is_closed_after_set_up: bool,
 }
 
-#[derive(Serialize)]
-struct ToolLine {
-    name: String,
-    arguments: String,
-    description: String,
-}
-
-/// Returns the system prompt of the working conversation.
-pub fn work(prompt: &WorkPrompt<'_>) -> anyhow::Result<String> {
+/// Returns the system prompt of the working conversation, made from `template`.
+pub fn work(template: &str, prompt: &WorkPrompt<'_>) -> anyhow::Result<String> {
     let tools = if prompt.native {
         Vec::new()
     } else {
         tool_lines(prompt.tools)
     };
-    render(
-        WORK,
+    system_prompt::render(
+        template,
         context! {
             native => prompt.native,
             fence => prompt.fence,
@@ -119,7 +114,7 @@ pub fn network(config: &environment::Config, environment: &environment::Environm
 
 /// Returns the system prompt of the planning conversation.
 pub fn planning(prompt: &PlanningPrompt<'_>) -> anyhow::Result<String> {
-    render(
+    system_prompt::render(
         PLANNING,
         context! {
             fence => prompt.fence,
@@ -131,67 +126,6 @@ pub fn planning(prompt: &PlanningPrompt<'_>) -> anyhow::Result<String> {
             is_closed_after_set_up => prompt.is_closed_after_set_up,
         },
     )
-}
-
-fn render(template: &str, values: minijinja::Value) -> anyhow::Result<String> {
-    let mut environment = Environment::new();
-    environment.set_undefined_behavior(UndefinedBehavior::Strict);
-    Ok(environment.render_str(template, values)?.trim_end().to_owned())
-}
-
-fn tool_lines(specs: &[ToolSpec]) -> Vec<ToolLine> {
-    specs
-        .iter()
-        .map(|spec| ToolLine {
-            name: spec.name.clone(),
-            arguments: signature(&spec.schema),
-            description: spec.description.split_whitespace().collect::<Vec<_>>().join(" "),
-        })
-        .collect()
-}
-
-/// Returns the arguments of a JSON Schema in one short line: `{path: string, mode?:
-/// create|overwrite}`.
-fn signature(schema: &Value) -> String {
-    let required: Vec<&str> = schema["required"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_str)
-        .collect();
-    let Some(properties) = schema["properties"].as_object() else {
-        let is_open = schema["additionalProperties"] == true;
-        return if is_open { "{...}" } else { "{}" }.to_owned();
-    };
-    let arguments: Vec<String> = properties
-        .iter()
-        .map(|(name, property)| {
-            let mark = if required.contains(&name.as_str()) { "" } else { "?" };
-            format!("{name}{mark}: {}", type_of(property))
-        })
-        .collect();
-    format!("{{{}}}", arguments.join(", "))
-}
-
-fn type_of(property: &Value) -> String {
-    if let Some(values) = property["enum"].as_array() {
-        return values
-            .iter()
-            .map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned))
-            .collect::<Vec<_>>()
-            .join("|");
-    }
-    match &property["type"] {
-        Value::String(kind) if kind == "array" => format!("[{}]", type_of(&property["items"])),
-        Value::String(kind) => kind.clone(),
-        Value::Array(kinds) => kinds
-            .iter()
-            .filter_map(Value::as_str)
-            .filter(|kind| *kind != "null")
-            .collect::<Vec<_>>()
-            .join("|"),
-        _ => "any".to_owned(),
-    }
 }
 
 /// Returns the tag that encloses text from outside. It depends on the run's id, which no stranger
@@ -366,6 +300,35 @@ pub fn calls_fail(count: u32, tools: &[ToolSpec]) -> String {
     )
 }
 
+/// The facts from which a conversation begins anew.
+pub struct FreshStart<'a> {
+    /// What was tried, one attempt per line.
+    pub attempts: &'a str,
+    /// What the work has changed so far.
+    pub tree: &'a str,
+    /// The plan, if it is another than the one in the first message.
+    pub new_plan: Option<&'a Plan>,
+}
+
+/// Returns the message from which a conversation goes on that went round in circles.
+pub fn fresh_start(facts: &FreshStart<'_>) -> String {
+    let mut text = format!(
+        "You repeated the same calls with the same results, so everything behind the task was taken out, and you begin anew. Tried \
+         so far, with what came of it:\n{}\nThe work so far (git log, git status, git diff --stat):\n{}\n",
+        facts.attempts,
+        facts.tree.trim()
+    );
+    if let Some(plan) = facts.new_plan {
+        let _ = write!(text, "\nThe plan is now:\n{}", subtasks(plan));
+        checks(&mut text, plan);
+    }
+    text.push_str(
+        "\nDo something else than what was tried: read the file that is to change, then write it whole with workspace/write_file, \
+         mode overwrite; or finish and say what is open.",
+    );
+    text
+}
+
 /// Returns the message for a model that wants from the network what it cannot get. `installed`
 /// lists what the container has.
 pub fn offline(installed: &str, test_command: Option<&str>, max_bytes: usize) -> String {
@@ -419,29 +382,21 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_becomes_one_short_line() {
-        assert_eq!(
-            signature(&tool().schema),
-            "{mode: create|overwrite|append, path: string, range?: array}"
-        );
-        assert_eq!(signature(&json!({"type": "object"})), "{}");
-        let anything = json!({"type": "object", "additionalProperties": true});
-        assert_eq!(signature(&anything), "{...}");
-    }
-
-    #[test]
     fn the_working_prompt_lists_tools_only_where_they_are_not_native() {
         let prompt = |native| {
-            work(&WorkPrompt {
-                native,
-                fence: "data-1234",
-                environment: "python",
-                libraries: "`pip install <package>`",
-                network: "",
-                rules: "",
-                tools: &[tool()],
-                server_prompts: &["Use the clock."],
-            })
+            work(
+                system_prompt::SHIPPED,
+                &WorkPrompt {
+                    native,
+                    fence: "data-1234",
+                    environment: "python",
+                    libraries: "`pip install <package>`",
+                    network: "",
+                    rules: "",
+                    tools: &[tool()],
+                    server_prompts: &["Use the clock."],
+                },
+            )
             .unwrap()
         };
         insta::assert_snapshot!(prompt(false));

@@ -8,6 +8,7 @@ use crate::agent::claim::Claim;
 use crate::agent::commands;
 use crate::agent::dialogue;
 use crate::agent::dialogue::ask;
+use crate::agent::dialogue::attempts::Attempts;
 use crate::agent::dialogue::compaction;
 use crate::agent::dialogue::control_tools::ControlRequests;
 use crate::agent::dialogue::network_refusals;
@@ -20,13 +21,14 @@ use crate::agent::prompt::{self, WorkPrompt};
 use crate::agent::record::interruption::Interruption;
 use crate::agent::record::{Paused, PausedBy};
 use crate::agent::run::Run;
+use crate::agent::stages::fresh_start;
 use crate::agent::stages::offline;
 use crate::agent::stages::project_rules;
 use crate::agent::stages::rescue;
 use crate::agent::workspace::open;
 use crate::agent::workspace::snapshots;
 use crate::conversation::breaker::Breaker;
-use crate::conversation::circling::Watch;
+use crate::conversation::circling::{Stuck, Verdict, Watch};
 use crate::conversation::{Message, Reply, ToolCall, ToolResult, decode, form};
 use crate::llm::chat::Chat;
 use crate::llm::config::role::Role;
@@ -79,6 +81,7 @@ async fn converse(run: &mut Run, chat: &mut Chat) -> Result<Signal, Interruption
     let mut watch = Watch::default();
     let mut breaker = Breaker::new(run.claim.services.settings.planning.circuit_breaker.tool_failures);
     let mut is_advised = false;
+    let mut attempts = Attempts::default();
     loop {
         commands::hear(run, chat).await?;
         compaction::compact_if_needed(&mut run.claim, chat).await?;
@@ -87,6 +90,7 @@ async fn converse(run: &mut Run, chat: &mut Chat) -> Result<Signal, Interruption
         let (called, requested) = carry_out(run, &toolbox, turn.calls).await?;
         let (has_failures, was_cut_off) = (called.has_failures(), called.was_cut_off());
         let noticed = (watch.judge(&called.results), breaker.judge(&called.carried_out));
+        attempts.note(&called.results);
         give_results(run, chat, called)?;
         if turn.done && has_failures {
             dialogue::tell(&run.claim, chat, DONE_TOO_EARLY);
@@ -114,6 +118,9 @@ async fn converse(run: &mut Run, chat: &mut Chat) -> Result<Signal, Interruption
             offline::advise(run, chat).await?;
         }
         stuck::help(&mut run.claim, chat, noticed, &specs).await?;
+        if noticed.0 == Verdict::Warn(Stuck::Repeating) {
+            fresh_start::begin_anew(run, chat, &attempts).await?;
+        }
         dialogue::save(&mut run.claim, chat).await?;
     }
 }
@@ -207,16 +214,19 @@ fn work_prompt(run: &Run, native: bool) -> Result<String, Interruption> {
     let Some(opened) = &run.workspace.open else {
         return Err(Interruption::failed("the workspace is not open"));
     };
-    prompt::work(&WorkPrompt {
-        native,
-        fence: &prompt::fence(run.claim.lease.run),
-        environment: &name,
-        libraries: &environment.libraries,
-        network: &prompt::network(&run.claim.services.containers.config, &environment),
-        rules: &project_rules::rules_prompt(&run.claim),
-        tools: &opened.specs,
-        server_prompts: &opened.toolbox.system_prompts(),
-    })
+    prompt::work(
+        &run.claim.services.settings.system_prompt,
+        &WorkPrompt {
+            native,
+            fence: &prompt::fence(run.claim.lease.run),
+            environment: &name,
+            libraries: &environment.libraries,
+            network: &prompt::network(&run.claim.services.containers.config, &environment),
+            rules: &project_rules::rules_prompt(&run.claim),
+            tools: &opened.specs,
+            server_prompts: &opened.toolbox.system_prompts(),
+        },
+    )
     .map_err(|error| Interruption::failed(format!("the system prompt: {error:#}")))
 }
 

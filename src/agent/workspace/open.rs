@@ -21,6 +21,7 @@ use crate::tool::toolbox::Toolbox;
 use crate::tool::{ToolOutput, ToolServer};
 use crate::workspace::opening::{OpenedProject, Opening, SetUp};
 use crate::workspace::prefetch::Prefetch;
+use crate::workspace::tools::edit_form::EditForm;
 use crate::workspace::tools::path_filter::PathFilter;
 use crate::workspace::tools::redaction_guard::RedactionGuard;
 
@@ -53,11 +54,13 @@ async fn open(run: &mut Run) -> Result<(), Interruption> {
     let is_replacement = is_new && is_prepared(&run.claim);
     let server = RedactionGuard::new(opened.tools, Arc::clone(&run.claim.services.redactor));
     let rules = &run.claim.record.planned.rules;
-    let mut servers: Vec<Arc<dyn ToolServer>> = vec![if rules.files.leave_something_out() {
-        Arc::new(PathFilter::new(Box::new(server), rules.files.clone()))
+    let server: Box<dyn ToolServer> = if rules.files.leave_something_out() {
+        Box::new(PathFilter::new(Box::new(server), rules.files.clone()))
     } else {
-        Arc::new(server)
-    }];
+        Box::new(server)
+    };
+    let server = EditForm::new(server, run.claim.services.settings.edits);
+    let mut servers: Vec<Arc<dyn ToolServer>> = vec![Arc::new(server)];
     // Nobody answers during a local task: the person waits for the command to end.
     let control_tools = Arc::new(ControlTools::new(
         run.claim.record.request.local.is_none(),

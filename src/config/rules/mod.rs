@@ -11,12 +11,37 @@ use url::Url;
 
 use super::Config;
 use super::fault::Faults;
+use crate::agent::prompt::system_prompt;
 use crate::private;
 
 pub(super) fn check(config: &Config, folder: &Path, faults: &mut Faults) {
     source::check(config, folder, faults);
     model::check(config, faults);
     machine::check(config, folder, faults);
+}
+
+/// Reads and checks the operator's template of the system prompt.
+pub(super) fn system_prompt(config: &Config, folder: &Path, faults: &mut Faults) -> Option<String> {
+    let file = folder.join(config.llm.system_prompt_file.as_ref()?);
+    let read = std::fs::metadata(&file)
+        .and_then(|metadata| Ok((metadata.len(), std::fs::read_to_string(&file)?)))
+        .map_err(|error| format!("the file {} cannot be read: {error}", file.display()));
+    let checked = read.and_then(|(size, text)| {
+        if size > system_prompt::LARGEST {
+            return Err(format!(
+                "{} is larger than {} KiB",
+                file.display(),
+                system_prompt::LARGEST / 1024
+            ));
+        }
+        match system_prompt::check(&text) {
+            Ok(()) => Ok(text),
+            Err(reason) => Err(format!("{}: {reason}", file.display())),
+        }
+    });
+    checked
+        .map_err(|reason| faults.at("llm.system_prompt_file", reason))
+        .ok()
 }
 
 /// Returns what works but should be looked at.

@@ -27,6 +27,10 @@ pub struct Config {
     pub function_calling: FunctionCalling,
     /// Makes the server hold replies in JSON text to their schema.
     pub constrained_replies: bool,
+    /// The form in which the model changes files.
+    pub edits: Edits,
+    /// A template that replaces the shipped `system_prompt.txt`.
+    pub system_prompt_file: Option<PathBuf>,
     /// How long a server may be silent; how long one reply may take where it is not streamed.
     pub timeout_seconds: u64,
     /// How long one streamed reply may take.
@@ -56,6 +60,19 @@ pub enum ProviderName {
     Lmstudio,
     Openai,
     Anthropic,
+}
+
+/// The form in which the model changes files.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Edits {
+    /// Exact edits; after two in a row that found nothing to edit, whole files are proposed.
+    #[default]
+    Auto,
+    /// Exact edits.
+    Exact,
+    /// Whole files only, with fewer tools: for models that cannot copy a text word for word.
+    Whole,
 }
 
 /// Ollama, through its native API.
@@ -259,6 +276,8 @@ impl Default for Config {
             provider: ProviderName::Ollama,
             function_calling: FunctionCalling::Auto,
             constrained_replies: false,
+            edits: Edits::Auto,
+            system_prompt_file: None,
             timeout_seconds: 600,
             reply_seconds: 3_600,
             local_only: false,

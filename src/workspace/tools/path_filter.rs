@@ -2,6 +2,10 @@
 //!
 //! Guarantees that no file tool reads, lists or changes an excluded file. A command still may,
 //! which its arguments cannot tell; so the result is checked again before delivery.
+//!
+//! The executor takes a path that repeats the project's own (`workspace/project/a.py`) as meant
+//! beneath it, unless there is such a folder. Which of the two is not known here: a path must be
+//! allowed in both readings.
 
 use async_trait::async_trait;
 use serde_json::{Map, Value};
@@ -10,6 +14,9 @@ use crate::conversation::ToolSpec;
 use crate::rules::{Files, Filter};
 use crate::tool::{ToolError, ToolOutput, ToolServer};
 use crate::workspace::scripts::PROJECT;
+
+/// What the executor answers where there is nothing to list.
+const NOTHING: [&str; 2] = ["[empty folder]", "[no such files]"];
 
 /// A tool server whose file tools have no access to excluded files.
 pub(crate) struct PathFilter {
@@ -45,20 +52,22 @@ impl ToolServer for PathFilter {
             // The executor refuses a path that leads out of the project.
             return self.server.call(tool, args).await;
         };
-        if tool == "list_files" {
-            if !path.is_empty() && !self.filter.takes_folder(&path) {
-                return Err(left_out(&path, &self.files));
+        let readings: Vec<&str> = without_root(&path).into_iter().chain([path.as_str()]).collect();
+        let is_folder = tool == "list_files";
+        let is_allowed = |path: &&str| match is_folder {
+            true => path.is_empty() || self.filter.takes_folder(path),
+            false => self.filter.takes(path),
+        };
+        if let Some(path) = readings.iter().find(|path| !is_allowed(path)) {
+            return Err(left_out(path, &self.files));
+        }
+        let mut output = self.server.call(tool, args).await?;
+        if is_folder {
+            for folder in readings {
+                output.text = shown(&output.text, folder, &self.filter);
             }
-            let output = self.server.call(tool, args).await?;
-            return Ok(ToolOutput {
-                text: shown(&output.text, &path, &self.filter),
-                ..output
-            });
         }
-        if !self.filter.takes(&path) {
-            return Err(left_out(&path, &self.files));
-        }
-        self.server.call(tool, args).await
+        Ok(output)
     }
 
     fn only_reads(&self, tool: &str) -> bool {
@@ -94,15 +103,25 @@ pub(crate) fn within_project(path: &str) -> Option<String> {
     Some(parts.join("/"))
 }
 
+/// Returns what is left of a path that begins with the project's own.
+fn without_root(path: &str) -> Option<&str> {
+    let rest = path.strip_prefix(PROJECT.trim_start_matches('/'))?;
+    if rest.is_empty() {
+        return Some(rest);
+    }
+    rest.strip_prefix('/')
+}
+
 /// Returns the lines of a listing that pass the filter. Folders end with a slash, links with an at
-/// sign.
+/// sign, and a file's size stands behind a tab.
 fn shown(listing: &str, folder: &str, filter: &Filter) -> String {
     let is_shown = |line: &&str| {
-        if line.starts_with("[cut after ") || *line == "[empty folder]" {
+        if line.starts_with("[cut after ") || NOTHING.contains(line) {
             return true;
         }
+        let line = line.split('\t').next().unwrap_or_default();
         let path = if folder.is_empty() {
-            (*line).to_owned()
+            line.to_owned()
         } else {
             format!("{folder}/{line}")
         };
@@ -113,7 +132,7 @@ fn shown(listing: &str, folder: &str, filter: &Filter) -> String {
     };
     let lines: Vec<&str> = listing.lines().filter(is_shown).collect();
     if lines.is_empty() {
-        return "[empty folder]".to_owned();
+        return NOTHING[0].to_owned();
     }
     lines.join("\n")
 }
@@ -137,15 +156,24 @@ mod tests {
     }
 
     #[test]
+    fn a_path_that_repeats_the_root_is_read_in_both_ways() {
+        assert_eq!(without_root("workspace/project"), Some(""));
+        assert_eq!(without_root("workspace/project/a/b"), Some("a/b"));
+        assert_eq!(without_root("workspace/projects/a"), None);
+        assert_eq!(without_root("a/workspace/project/b"), None);
+    }
+
+    #[test]
     fn a_listing_shows_only_what_is_left() {
         let files = Files {
             exclude: vec!["infra/**".to_owned(), "*.pem".to_owned()],
             ..Files::default()
         };
-        let listing = "README.md\nkey.pem\ninfra/\ninfra/a.tf\nlink.pem@\nsrc/\n[cut after 6 items; list a folder]";
+        let listing =
+            "README.md\t12\nkey.pem\t1\ninfra/\ninfra/a.tf\nlink.pem@\nsrc/\n[cut after 6 items; list a folder]";
         assert_eq!(
             shown(listing, "", &files.filter()),
-            "README.md\nsrc/\n[cut after 6 items; list a folder]"
+            "README.md\t12\nsrc/\n[cut after 6 items; list a folder]"
         );
         assert_eq!(shown("a.tf", "infra", &files.filter()), "[empty folder]");
     }

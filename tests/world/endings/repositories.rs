@@ -96,7 +96,7 @@ async fn names_and_contents_that_are_no_text_do_not_stand_in_the_way() {
     {"previous_output":[{"args":{},"output":"README.md (10 bytes)\ncaf�.txt (5 bytes)\nlogo.png (11 bytes)\nwith \"quotes\" and\ttab (1 bytes)\n日本語/読んで.md (16 bytes)","tool":"repository/list_files"}]}
     {"previous_output":[{"args":{"path":"logo.png"},"is_error":true,"output":"not_utf8 415: 'logo.png' is not a text file","tool":"repository/read_file"}]}
     {"previous_output":[{"args":{"pattern":"こんにちは"},"output":"日本語/読んで.md:1:こんにちは","tool":"repository/search"}]}
-    {"previous_output":[{"args":{"path":"."},"output":"README.md\ncaf�.txt\nlogo.png\nwith \"quotes\" and�tab\n日本語/","tool":"workspace/list_files"}]}
+    {"previous_output":[{"args":{"path":"."},"output":"README.md\t10\ncaf�.txt\t5\nlogo.png\t11\nwith \"quotes\" and�tab\t1\n日本語/","tool":"workspace/list_files"}]}
     {"previous_output":[{"args":{"path":"日本語/読んで.md"},"output":"こんにちは\n","tool":"workspace/read_file"}]}
     "#);
     let mut files = world.github.pulls()[0].files();

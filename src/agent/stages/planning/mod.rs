@@ -14,6 +14,7 @@ use crate::agent::dialogue::ask;
 use crate::agent::dialogue::policy;
 use crate::agent::dialogue::tool_calls;
 use crate::agent::prompt::file_overview;
+use crate::agent::prompt::named_files;
 use crate::agent::prompt::{self, EnvironmentRow, PlanningPrompt, Remarks};
 use crate::agent::record::interruption::Interruption;
 use crate::agent::record::redaction;
@@ -34,9 +35,9 @@ use crate::forge::Item;
 use crate::journal::fact::Fact;
 use crate::llm::config::role::Role;
 use crate::plan::{self, Plan};
-use crate::repository::CommitId;
 use crate::repository::mirror::Mirror;
 use crate::repository::reading::files::TreeEntry;
+use crate::repository::{CommitId, RepositoryError};
 use crate::task::state::{Signal, State};
 use crate::tool::toolbox::Toolbox;
 use crate::workspace::base::Base;
@@ -47,6 +48,12 @@ use crate::workspace::tools::repository_tools::RepositoryTools;
 /// Maximum share of the window, in percent, and maximum bytes for the list of the project's files.
 const FILES_SHARE: u64 = 4;
 const MOST_FILES_BYTES: usize = 16 * 1024;
+
+/// Maximum share of the window, in percent, and maximum bytes for the texts of the files that the
+/// task names, and maximum size of such a file.
+const NAMED_SHARE: u64 = 8;
+const MOST_NAMED_BYTES: usize = 12 * 1024;
+const LARGEST_NAMED: u64 = 64 * 1024;
 
 /// Maximum number of dependency lists that are searched for references to other files.
 const MOST_POINTERS: usize = 16;
@@ -128,7 +135,9 @@ async fn read_item(run: &mut Run, item: &Item) -> Result<Source, Interruption> {
         .await?
         .then(|| item.clone_url.clone());
     let files = files(&mut run.claim, &source.mirror, &base.commit, place).await?;
+    let named = named_files(&run.claim, &text, &files, &source.mirror, &base.commit).await?;
     text.push_str(&files_at_a_glance(&run.claim, &files));
+    text.push_str(&named);
     run.claim.record.planned.task_text = text;
     run.claim.record.planned.base = Some(base);
     open::open_early(run, &files, &source.mirror);
@@ -166,7 +175,9 @@ async fn read_folder(run: &mut Run) -> Result<Source, Interruption> {
         .dependencies
         .take()
         .map(Dependencies::by_whole_tree);
+    let named = named_files(&run.claim, &text, &files, &source.mirror, &base.commit).await?;
     text.push_str(&files_at_a_glance(&run.claim, &files));
+    text.push_str(&named);
     run.claim.record.planned.task_text = text;
     run.claim.record.planned.base = Some(base);
     open::open_early(run, &files, &source.mirror);
@@ -234,6 +245,30 @@ fn files_at_a_glance(claim: &Claim, files: &[String]) -> String {
         tool_calls::bytes_of_window(claim, FILES_SHARE).min(MOST_FILES_BYTES),
     );
     file_overview::block(&prompt::fence(claim.lease.run), &overview)
+}
+
+/// Returns the texts of the files that the task names, limited to their share of the window. A file
+/// that is too large, or no text, is left out.
+async fn named_files(
+    claim: &Claim,
+    task: &str,
+    files: &[String],
+    mirror: &Mirror,
+    commit: &CommitId,
+) -> Result<String, Interruption> {
+    let mut texts = Vec::new();
+    for path in named_files::named(task, files) {
+        let bytes = match mirror.file(commit, path, LARGEST_NAMED).await {
+            Ok(bytes) => bytes.unwrap_or_default(),
+            Err(RepositoryError::Unexpected { .. }) => continue,
+            Err(error) => return Err(error.into()),
+        };
+        if let Ok(text) = String::from_utf8(bytes) {
+            texts.push((path, text));
+        }
+    }
+    let most = tool_calls::bytes_of_window(claim, NAMED_SHARE).min(MOST_NAMED_BYTES);
+    Ok(named_files::block(&prompt::fence(claim.lease.run), &texts, most))
 }
 
 /// The action that the planner's reply requests.

@@ -1,0 +1,47 @@
+//! A conversation that goes round in circles begins anew, from the facts: what was tried, and what
+//! the project looks like now.
+//!
+//! Words alone do not break a loop: a small model goes on with the pattern that it reads, and each
+//! repetition makes the pattern stronger. As with a summary, nothing that is stored is rewritten.
+
+use crate::agent::dialogue;
+use crate::agent::dialogue::attempts::Attempts;
+use crate::agent::prompt::{self, FreshStart};
+use crate::agent::record::interruption::Interruption;
+use crate::agent::run::Run;
+use crate::agent::workspace::open;
+use crate::conversation::Message;
+use crate::conversation::compaction::HEAD;
+use crate::journal::fact::Fact;
+use crate::llm::chat::Chat;
+
+/// Shows what the work has changed so far.
+const TREE: &str =
+    "git --no-pager log --oneline -3; git status --short | head -n 30; git --no-pager diff HEAD --stat | tail -n 15";
+
+/// Replaces everything behind the task by the facts.
+pub(crate) async fn begin_anew(run: &mut Run, chat: &mut Chat, attempts: &Attempts) -> Result<(), Interruption> {
+    dialogue::save(&mut run.claim, chat).await?;
+    let Some(replaces) = chat.messages().len().checked_sub(HEAD).filter(|replaces| *replaces > 0) else {
+        return Ok(());
+    };
+    let output = open::execute(run, TREE).await?;
+    // The last line says how the command ended.
+    let tree = output.text.rsplit_once('\n').map_or("", |(tree, _)| tree);
+    let planned = &run.claim.record.planned;
+    let text = prompt::fresh_start(&FreshStart {
+        attempts: &attempts.list(),
+        tree,
+        new_plan: planned.plan.as_ref().filter(|_| !planned.former_plans.is_empty()),
+    });
+    let text = run.claim.services.redactor.clean(&text).into_string();
+    let facts = Message::Summary { replaces, text };
+    let record = run.claim.written_record()?;
+    let store = &run.claim.services.store;
+    store
+        .append(&run.claim.lease, &record, std::slice::from_ref(&facts))
+        .await?;
+    chat.compact(facts);
+    run.claim.note(Fact::ConversationRestarted { messages: replaces });
+    Ok(())
+}

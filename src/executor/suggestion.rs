@@ -1,0 +1,138 @@
+//! What there is instead of a path that does not exist: a file of the same name elsewhere, one that
+//! is spelled alike, or the content of the folder that exists.
+
+use cap_std::fs::Dir;
+use std::collections::VecDeque;
+use std::path::{Component, Path, PathBuf};
+
+/// Most entries that are looked at.
+const MOST_LOOKED_AT: usize = 5_000;
+/// Most paths that are named.
+const MOST_NAMED: usize = 3;
+/// Most names of a folder that are listed.
+const MOST_LISTED: usize = 20;
+/// Least likeness of a name that may have been meant.
+const LIKENESS: f64 = 0.75;
+
+/// Returns what there is beneath `root` instead of `path`, as the end of a sentence.
+pub(super) fn instead_of(root: &Dir, path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
+    let mut same = Vec::new();
+    let mut alike: Option<(f64, String)> = None;
+    visit(root, |entry| {
+        let other = entry.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
+        if other == name {
+            same.push(shown(entry));
+        } else {
+            let likeness = strsim::normalized_damerau_levenshtein(&name, &other);
+            let best = alike.as_ref().map_or(LIKENESS, |(most, _)| *most);
+            if likeness > best {
+                alike = Some((likeness, shown(entry)));
+            }
+        }
+    });
+    if !same.is_empty() {
+        same.truncate(MOST_NAMED);
+        return format!("there is {}", same.join(", "));
+    }
+    if let Some((_, alike)) = alike {
+        return format!("did you mean {alike}?");
+    }
+    existing_folder(root, path)
+}
+
+/// Lists the deepest folder of `path` that exists.
+fn existing_folder(root: &Dir, path: &Path) -> String {
+    let mut folder = PathBuf::from(".");
+    for part in path.components().filter(|part| matches!(part, Component::Normal(_))) {
+        let next = folder.join(part);
+        if !root.metadata(&next).is_ok_and(|metadata| metadata.is_dir()) {
+            break;
+        }
+        folder = next;
+    }
+    let Ok(entries) = root.read_dir(&folder) else {
+        return "look with list_files".to_owned();
+    };
+    let mut names: Vec<String> = entries
+        .flatten()
+        .filter(|entry| entry.file_name() != ".git")
+        .map(|entry| {
+            let mark = if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                "/"
+            } else {
+                ""
+            };
+            format!("{}{mark}", shown(Path::new(&entry.file_name())))
+        })
+        .collect();
+    names.sort();
+    if names.len() > MOST_LISTED {
+        names.truncate(MOST_LISTED);
+        names.push("...".to_owned());
+    }
+    let whose = match folder.strip_prefix(".") {
+        Ok(folder) if !folder.as_os_str().is_empty() => shown(folder),
+        _ => "the project".to_owned(),
+    };
+    if names.is_empty() {
+        return format!("{whose} is empty");
+    }
+    format!("{whose} has {}", names.join(", "))
+}
+
+/// Calls `look` with each path beneath `root`, level by level, up to a number of them.
+fn visit(root: &Dir, mut look: impl FnMut(&Path)) {
+    let Ok(top) = root.try_clone() else { return };
+    let mut waiting = VecDeque::from([(PathBuf::new(), top)]);
+    let mut seen = 0;
+    while let Some((path, folder)) = waiting.pop_front() {
+        let Ok(entries) = folder.entries() else { continue };
+        for entry in entries.flatten() {
+            seen += 1;
+            if seen > MOST_LOOKED_AT {
+                return;
+            }
+            let name = entry.file_name();
+            if name == ".git" || name == "node_modules" || name == ".venv" {
+                continue;
+            }
+            let path = path.join(&name);
+            look(&path);
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                waiting.extend(entry.open_dir().ok().map(|folder| (path, folder)));
+            }
+        }
+    }
+}
+
+fn shown(path: &Path) -> String {
+    path.to_string_lossy().replace(char::is_control, "\u{fffd}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cap_std::ambient_authority;
+    use std::fs;
+
+    #[test]
+    fn something_that_exists_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        for path in ["README.md", "src/app/views.py", "tests/test_views.py"] {
+            let path = folder.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "").unwrap();
+        }
+        let root = Dir::open_ambient_dir(folder.path(), ambient_authority()).unwrap();
+        for (path, expected) in [
+            ("app/views.py", "there is src/app/views.py"),
+            ("src/app/view.py", "did you mean src/app/views.py?"),
+            ("src/models.rs", "src has app/"),
+            ("nowhere/else", "the project has README.md, src/, tests/"),
+            ("src/apps", "did you mean src/app?"),
+        ] {
+            assert_eq!(instead_of(&root, Path::new(path)), expected, "{path}");
+        }
+    }
+}
