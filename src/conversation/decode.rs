@@ -1,7 +1,8 @@
 //! Reads the JSON in a model's reply, whatever the model wrote around it.
 //!
 //! A working reply is one JSON object, `{"comment", "command": {"tool", "args"}}` or `{"comment",
-//! "done": true}`, or native calls. What is returned was said by the model, and is no echo of the
+//! "done": true}`, or native calls. Models that were trained on it may write the form of Hermes:
+//! `{"thought", "tool_calls": [{"name", "parameters"}], "final_answer"}`. What is returned was said by the model, and is no echo of the
 //! prompt's example, which names its tool `server/tool` and comments `why`.
 //!
 //! Two *different* answers in one reply are refused, not chosen from. The last one would be wrong
@@ -27,6 +28,11 @@ pub const DONE: &str = "done";
 const EXAMPLE_TOOL: &str = "server/tool";
 /// The comments of the prompt's examples.
 const EXAMPLE_COMMENTS: [&str; 2] = ["why", "..."];
+
+/// Keys of which one tells a working reply from other objects.
+const OWN_KEYS: [&str; 3] = ["command", "commands", "done"];
+/// The same of a reply in the form of Hermes.
+const HERMES_KEYS: [&str; 2] = ["tool_calls", "final_answer"];
 
 const FORM: &str = "Reply with exactly one JSON object: \
     {\"comment\":\"why\",\"command\":{\"tool\":\"server/tool\",\"args\":{}}} to run a tool \
@@ -164,13 +170,14 @@ fn written_turn(reply: &Reply) -> Result<Turn, String> {
             problem = Some((None, what.to_owned()));
             break;
         }
-        if !["command", "commands", "done"]
-            .iter()
-            .any(|key| object.contains_key(*key))
-        {
-            continue;
-        }
-        match turn_of(object) {
+        let has = |keys: &[&str]| keys.iter().any(|key| object.contains_key(*key));
+        let turn = match (has(&OWN_KEYS), has(&HERMES_KEYS)) {
+            (false, false) => continue,
+            (true, false) => turn_of(object),
+            (false, true) => hermes_turn_of(object),
+            (true, true) => Err("two forms of reply are mixed".to_owned()),
+        };
+        match turn {
             Ok(turn) if is_example(&turn) => {
                 problem = Some((None, "The reply repeats the example of the prompt".to_owned()));
             }
@@ -242,15 +249,60 @@ fn turn_of(object: &Map<String, Value>) -> Result<Turn, String> {
     })
 }
 
-fn call_of(command: &Map<String, Value>) -> Result<ToolCall, String> {
-    let tool = text_of(command, "tool")?;
-    if tool.is_empty() {
-        return Err("a command has no `tool`".to_owned());
+/// Reads the form of Hermes. A final answer beside calls is, like `done`, one that counts if they
+/// succeed.
+fn hermes_turn_of(object: &Map<String, Value>) -> Result<Turn, String> {
+    let listed = match object.get("tool_calls") {
+        None | Some(Value::Null) => &[],
+        Some(Value::Array(list)) => list.as_slice(),
+        Some(other) => return Err(format!("`tool_calls` must be a list, not {}", kind(other))),
+    };
+    let mut calls = Vec::with_capacity(listed.len());
+    for call in listed {
+        let Value::Object(call) = call else {
+            return Err(format!(
+                "`tool_calls` must hold {{\"name\": ..., \"parameters\": ...}}, not {}",
+                kind(call)
+            ));
+        };
+        let parameters = if call.contains_key("arguments") {
+            "arguments"
+        } else {
+            "parameters"
+        };
+        calls.push(named_call(call, "name", parameters)?);
     }
-    let args = match command.get("args") {
+    let answer = text_of(object, "final_answer")?;
+    let done = !answer.is_empty();
+    if calls.is_empty() && !done {
+        return Err("`tool_calls` and `final_answer` are both empty".to_owned());
+    }
+    Ok(Turn {
+        comment: joined(vec![text_of(object, "thought")?, answer]),
+        calls,
+        done,
+    })
+}
+
+fn call_of(command: &Map<String, Value>) -> Result<ToolCall, String> {
+    named_call(command, "tool", "args")
+}
+
+/// Reads a call whose tool and arguments stand under these keys.
+fn named_call(command: &Map<String, Value>, name: &str, arguments: &str) -> Result<ToolCall, String> {
+    let tool = text_of(command, name)?;
+    if tool.is_empty() {
+        return Err(format!("a command has no `{name}`"));
+    }
+    let args = match command.get(arguments) {
         None | Some(Value::Null) => Map::new(),
         Some(Value::Object(args)) => args.clone(),
-        Some(other) => return Err(format!("`args` of {tool} must be an object, not {}", kind(other))),
+        Some(other) => {
+            return Err(format!(
+                "`{arguments}` of {tool} must be an object, not {}",
+                kind(other)
+            ));
+        }
     };
     Ok(ToolCall {
         id: String::new(),

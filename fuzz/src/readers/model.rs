@@ -12,6 +12,7 @@ use coding_agent::plan;
 use coding_agent::review::rounds::{Next, ReviewLoop, Rules};
 use coding_agent::review::score::Score;
 use coding_agent::review::{Mode, Review, document::Document, evidence::Known, reading};
+use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::text;
@@ -27,6 +28,7 @@ pub fn reply(bytes: &[u8]) {
         ..Reply::default()
     };
     turn(&reply);
+    same_in_the_form_of_hermes(&reply);
     for object in decode::objects(&text) {
         // Whatever was mended, what came out is JSON.
         assert!(object.is_object() && serde_json::from_str::<serde_json::Value>(&object.to_string()).is_ok());
@@ -139,6 +141,30 @@ fn turn(reply: &Reply) {
         Err(unreadable) => {
             let calls: usize = reply.broken_calls.iter().map(String::len).sum();
             complaint(&unreadable, reply.text.len() + 2 * calls);
+        }
+    }
+}
+
+/// What a reply asks for, it asks for in the other form as well.
+fn same_in_the_form_of_hermes(reply: &Reply) {
+    let Ok(turn) = decode::turn(reply) else {
+        return;
+    };
+    let calls: Vec<Value> = turn
+        .calls
+        .iter()
+        .map(|call| json!({ "name": call.tool, "parameters": call.args }))
+        .collect();
+    let answer = if turn.done { "Finished." } else { "" };
+    let written = Reply {
+        text: json!({ "thought": "", "tool_calls": calls, "final_answer": answer }).to_string(),
+        ..Reply::default()
+    };
+    // Numbers of any length are JSON, and are rounded once.
+    if let Ok(read) = decode::turn(&written) {
+        assert_eq!((read.calls.len(), read.done), (turn.calls.len(), turn.done));
+        for (one, other) in read.calls.iter().zip(&turn.calls) {
+            assert_eq!(one.tool, other.tool);
         }
     }
 }

@@ -194,3 +194,73 @@ proptest! {
         let _ = read(&text);
     }
 }
+
+#[test]
+fn the_form_of_hermes_is_read_too() {
+    let write = call("write_file", &json!({"path": "a", "content": "x"}));
+    for (text, expected) in [
+        (
+            r#"{"thought": "make it", "tool_calls": [{"name": "write_file", "parameters": {"path": "a", "content": "x"}}]}"#,
+            turn_with("make it", vec![write.clone()], false),
+        ),
+        (
+            r#"{"thought": "made", "tool_calls": [{"name": "write_file", "arguments": {"path": "a", "content": "x"}}], "final_answer": "It is there."}"#,
+            turn_with("made\nIt is there.", vec![write], true),
+        ),
+        (
+            r#"{"thought": "", "tool_calls": [], "final_answer": "Done."}"#,
+            turn_with("Done.", vec![], true),
+        ),
+        (
+            r#"{"tool_calls": [{"name": "a/b"}], "final_answer": null}"#,
+            turn_with("", vec![call("a/b", &json!({}))], false),
+        ),
+    ] {
+        assert_eq!(read(text), expected, "{text}");
+    }
+    for (text, expected) in [
+        (
+            r#"{"tool_calls": [], "final_answer": ""}"#,
+            "`tool_calls` and `final_answer` are both empty.",
+        ),
+        (
+            r#"{"tool_calls": {"name": "a/b"}}"#,
+            "`tool_calls` must be a list, not an object.",
+        ),
+        (r#"{"tool_calls": [{"parameters": {}}]}"#, "a command has no `name`."),
+        (
+            r#"{"tool_calls": [{"name": "a/b", "parameters": "x"}]}"#,
+            "`parameters` of a/b must be an object, not a string.",
+        ),
+        (
+            r#"{"tool_calls": [{"name": "a/b"}], "done": true}"#,
+            "two forms of reply are mixed.",
+        ),
+        (
+            r#"{"final_answer": 1}"#,
+            "`final_answer` must be a string, not a number.",
+        ),
+    ] {
+        assert_eq!(
+            refusal(text),
+            format!("In the JSON at line 1, column 1: {expected}"),
+            "{text}"
+        );
+    }
+}
+
+proptest! {
+    #[test]
+    fn both_forms_say_the_same(tools in proptest::collection::vec("[a-z]{1,6}/[a-z_]{1,8}", 0..4), done in any::<bool>(), thought in "[ -~]{0,20}") {
+        prop_assume!(done || !tools.is_empty());
+        let own: Vec<Value> = tools.iter().map(|tool| json!({"tool": tool, "args": {"x": tool}})).collect();
+        let hermes: Vec<Value> = tools.iter().map(|tool| json!({"name": tool, "parameters": {"x": tool}})).collect();
+        let answer = if done { "Finished." } else { "" };
+        let own = json!({"comment": thought, "commands": own, "done": done}).to_string();
+        let hermes = json!({"thought": thought, "tool_calls": hermes, "final_answer": answer}).to_string();
+        let (own, hermes) = (read(&own), read(&hermes));
+        prop_assume!(own.is_ok());
+        let (own, hermes) = (own.unwrap(), hermes.unwrap());
+        prop_assert_eq!((own.calls, own.done), (hermes.calls, hermes.done));
+    }
+}
