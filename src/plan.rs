@@ -20,7 +20,7 @@ use crate::conversation::decode::{self, Unreadable};
 const FORM: &str = "Reply with exactly one JSON object: {\"phase\":\"planning\",\
     \"goal_understanding\":{\"main_objective\":...,\"success_criteria\":[...]},\
     \"task_decomposition\":{\"subtasks\":[{\"id\":...,\"description\":...,\"dependencies\":[...]}]},\
-    \"action_plan\":{\"execution_order\":[...]},\"selected_environment\":{\"name\":...,\"reasoning\":...},\
+    \"action_plan\":{\"execution_order\":[...]},\"selected_environment\":{\"name\":...},\
     \"verification\":[{\"command\":...}],\"comment\":...}.";
 
 /// The model's understanding of the task, the steps in their order, the environment, and the checks
@@ -172,6 +172,7 @@ fn from_object(mut object: Map<String, Value>) -> Result<Plan, String> {
         Value::Object(_) => serde_json::from_value::<SelectedEnvironment>(value).map_err(|error| error.to_string()),
         _ => Err("it is not an object".to_owned()),
     });
+    plan.check_criteria();
     match environment {
         None => {}
         Some(Ok(environment)) if !environment.name.trim().is_empty() => plan.selected_environment = Some(environment),
@@ -204,6 +205,34 @@ impl Plan {
     /// Returns the subtask with this id.
     pub fn subtask(&self, id: &str) -> Option<&Subtask> {
         self.task_decomposition.subtasks.iter().find(|subtask| subtask.id == id)
+    }
+
+    /// Adds a check for each criterion that is a command, as `code` and nothing else.
+    fn check_criteria(&mut self) {
+        for criterion in &self.goal_understanding.success_criteria {
+            let code = criterion
+                .trim()
+                .strip_prefix('`')
+                .and_then(|rest| rest.strip_suffix('`'));
+            let Some(command) = code
+                .map(str::trim)
+                .filter(|code| code.contains(' ') && !code.contains('`'))
+            else {
+                continue;
+            };
+            if !self.verification.iter().any(|check| check.command.trim() == command) {
+                self.verification.push(Check {
+                    command: command.to_owned(),
+                    expect_exit: 0,
+                });
+            }
+        }
+    }
+
+    /// Returns what the plan expects of a subtask, if it says so.
+    pub fn expected_outcome(&self, id: &str) -> Option<&str> {
+        let action = self.action_plan.actions.iter().find(|action| action.task_id == id)?;
+        Some(action.expected_outcome.trim()).filter(|expected| !expected.is_empty())
     }
 
     fn wished_order(&self) -> Vec<&Subtask> {

@@ -9,6 +9,7 @@ use clap::Subcommand;
 use clap_complete::Shell;
 
 use crate::approval::digest::Beginning;
+use crate::task::command;
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -97,6 +98,14 @@ pub enum Command {
         task: String,
         /// Why
         reason: Option<String>,
+    },
+    /// Let a task use more tokens, and go on if it waits for that
+    Budget {
+        #[arg(help = TASK_HELP)]
+        task: String,
+        /// Tokens from now on, such as 500k or 2M
+        #[arg(value_parser = |text: &str| command::tokens(text).ok_or("write a number such as 500000, 500k or 2M"))]
+        tokens: u64,
     },
     /// Erase everything that is stored of a finished task
     Forget {
@@ -313,6 +322,7 @@ mod tests {
           stop         End a task for good; what was done stays on a branch
           approve      Allow a result that waits for approval
           deny         Refuse a result that waits for approval
+          budget       Let a task use more tokens, and go on if it waits for that
           forget       Erase everything that is stored of a finished task
           status       Show what is queued, active and finished
           logs         Show what happened in a task

@@ -52,6 +52,7 @@ pub fn main() -> ExitCode {
         Command::Stop { task } => order(config, &task, Order::Stop),
         Command::Approve { task, digest } => order(config, &task, Order::Approve(digest)),
         Command::Deny { task, reason } => order(config, &task, Order::Deny(reason)),
+        Command::Budget { task, tokens } => order(config, &task, Order::Budget(tokens)),
         Command::Forget { task } => session::on_runtime(forget::run(config, &task)),
         Command::Status(status) => session::on_runtime(status::show(config, &status)),
         Command::Logs(logs) => session::on_runtime(logs::show(config, &logs)),

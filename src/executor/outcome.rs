@@ -3,6 +3,9 @@
 use serde_json::{Value, json};
 use std::time::Duration;
 
+/// Shortest duration that is told.
+const TELLING_TIME: Duration = Duration::from_secs(10);
+
 /// How a command ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum How {
@@ -34,7 +37,13 @@ impl Outcome {
 
     /// Returns the output and, below it in brackets, what it does not show.
     pub(super) fn text(&self) -> String {
-        let mut lines = vec![format!("[{}, {}]", self.how_in_words(), in_words(self.duration))];
+        // Models act on a long wait and on no other, and read each word in every later request.
+        let took = if self.duration < TELLING_TIME {
+            String::new()
+        } else {
+            format!(", {}", in_words(self.duration))
+        };
+        let mut lines = vec![format!("[{}{took}]", self.how_in_words())];
         if self.memory_ran_out {
             let reason = "the memory limit was reached and the kernel killed a process; use less memory or fewer jobs";
             lines.push(format!("[{reason}]"));
@@ -104,7 +113,7 @@ mod tests {
 
     #[test]
     fn the_model_reads_what_the_output_does_not_say() {
-        assert_eq!(outcome(How::Exited(3)).text(), "no newline\n[exit code 3, 12 ms]");
+        assert_eq!(outcome(How::Exited(3)).text(), "no newline\n[exit code 3]");
         let killed = Outcome {
             memory_ran_out: true,
             in_background: vec!["42 node".to_owned()],
@@ -112,14 +121,19 @@ mod tests {
             ..outcome(How::Signalled(9))
         };
         insta::assert_snapshot!(killed.text(), @r"
-        [killed by signal 9, 12 ms]
+        [killed by signal 9]
         [the memory limit was reached and the kernel killed a process; use less memory or fewer jobs]
         [still running in the background: 42 node]
         ");
         insta::assert_snapshot!(outcome(How::TimedOut(Duration::from_secs(5))).text(), @r"
         no newline
-        [timed out after 5.0 s; the command and everything it started were ended, 12 ms]
+        [timed out after 5.0 s; the command and everything it started were ended]
         ");
+        let long = Outcome {
+            duration: Duration::from_millis(12_340),
+            ..outcome(How::Exited(0))
+        };
+        assert_eq!(long.text(), "no newline\n[exit code 0, 12.3 s]");
     }
 
     #[test]

@@ -2,25 +2,22 @@
 
 use std::borrow::Cow;
 
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
 use crate::conversation::decode::DONE;
-use crate::conversation::{Message, ToolCall, ToolResult, excerpt};
+use crate::conversation::{Message, ToolCall, ToolResult};
 
-/// Longest argument that is repeated in full beside its output; longer ones are cut, since the
-/// model has just written them itself.
-const MAX_REPEATED_ARGUMENT: usize = 600;
-
-/// Returns `{"previous_output": [{"tool", "args", "output", "is_error"?}]}`.
+/// Returns `{"previous_output": [{"tool"?, "output", "is_error"?}]}`. The results stand in the order
+/// of the calls, whose arguments are not repeated: the model has just written them, and each
+/// request would pay for them again. The tool is named where there are several.
 pub(crate) fn previous_output(results: &[ToolResult]) -> String {
     let list: Vec<_> = results
         .iter()
         .map(|result| {
-            let mut entry = json!({
-                "tool": result.call.tool,
-                "args": repeated(&result.call.args),
-                "output": result.output,
-            });
+            let mut entry = json!({ "output": result.output });
+            if results.len() > 1 {
+                entry["tool"] = json!(result.call.tool);
+            }
             if result.is_error {
                 entry["is_error"] = json!(true);
             }
@@ -70,19 +67,10 @@ fn turn(text: &str, calls: &[ToolCall]) -> String {
     turn.to_string()
 }
 
-fn repeated(args: &Map<String, Value>) -> Map<String, Value> {
-    let mut args = args.clone();
-    for value in args.values_mut() {
-        if let Value::String(text) = value {
-            *text = excerpt::middle_cut(text, MAX_REPEATED_ARGUMENT, None);
-        }
-    }
-    args
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::Value;
 
     fn call(tool: &str, args: &Value) -> ToolCall {
         ToolCall {
@@ -93,23 +81,22 @@ mod tests {
     }
 
     #[test]
-    fn results_repeat_their_command_but_not_all_of_a_long_argument() {
+    fn results_do_not_repeat_what_the_model_said() {
         let result = |call, is_error| ToolResult {
             call,
             output: "out".to_owned(),
             is_error,
         };
-        let text = previous_output(&[
-            result(call("a/b", &json!({"path": "x"})), false),
-            result(call("a/c", &json!({"content": "y".repeat(5_000)})), true),
-        ]);
-        let value: Value = serde_json::from_str(&text).unwrap();
+        let one = result(call("a/b", &json!({"path": "x"})), false);
+        let other = result(call("a/c", &json!({"content": "y"})), true);
         assert_eq!(
-            value["previous_output"][0],
-            json!({"tool": "a/b", "args": {"path": "x"}, "output": "out"})
+            previous_output(std::slice::from_ref(&one)),
+            r#"{"previous_output":[{"output":"out"}]}"#
         );
-        assert_eq!(value["previous_output"][1]["is_error"], json!(true));
-        assert!(text.len() < 1_000, "{}", text.len());
+        assert_eq!(
+            previous_output(&[one, other]),
+            r#"{"previous_output":[{"output":"out","tool":"a/b"},{"is_error":true,"output":"out","tool":"a/c"}]}"#
+        );
     }
 
     #[test]

@@ -126,7 +126,7 @@ impl Chat {
     }
 
     /// Answers the calls of the last reply: native calls in a message of results, others in a user
-    /// message `{"previous_output": [{"tool", "args", "output", "is_error"?}]}`.
+    /// message `{"previous_output": [{"tool"?, "output", "is_error"?}]}`.
     pub fn send_tool_results(&mut self, mut results: Vec<ToolResult>) {
         self.answer_open_calls(&mut results);
         if !results.is_empty() {

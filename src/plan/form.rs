@@ -11,11 +11,7 @@ use crate::conversation::form::{call, object, short_text};
 /// once it may look at nothing more.
 pub fn step(tools: &[ToolSpec], environments: &[&str], most_subtasks: usize) -> Value {
     let mut fields = plan_fields(most_subtasks);
-    let environment = object(&[
-        ("name", json!({ "enum": environments })),
-        ("reasoning", short_text()),
-        ("setup_commands", texts()),
-    ]);
+    let environment = object(&[("name", json!({ "enum": environments })), ("setup_commands", texts())]);
     let before_verification = fields.len() - 3;
     fields.insert(before_verification, ("selected_environment", environment));
     if tools.is_empty() {
@@ -42,12 +38,13 @@ fn plan_fields(most_subtasks: usize) -> Vec<(&'static str, Value)> {
         ("phase", json!({ "const": "planning" })),
         (
             "goal_understanding",
-            object(&[("main_objective", short_text()), ("success_criteria", texts())]),
+            object(&[
+                ("main_objective", short_text()),
+                ("success_criteria", texts()),
+                ("constraints", texts()),
+            ]),
         ),
-        (
-            "task_decomposition",
-            object(&[("reasoning", short_text()), ("subtasks", subtasks)]),
-        ),
+        ("task_decomposition", object(&[("subtasks", subtasks)])),
         (
             "verification",
             json!({ "type": "array", "items": check, "maxItems": 8 }),

@@ -191,3 +191,23 @@ fn the_order_follows_the_plan_but_never_precedes_a_dependency() {
     let ids: Vec<_> = plan.ordered().iter().map(|subtask| subtask.id.as_str()).collect();
     assert_eq!(ids, ["c", "a", "b"]);
 }
+
+#[test]
+fn a_criterion_that_is_a_command_is_checked() {
+    let plan = json!({
+        "phase": "planning",
+        "goal_understanding": { "success_criteria": ["`make check`", "`greet()` greets", "`README.md`", " `npm test` "] },
+        "task_decomposition": { "subtasks": [{ "id": "1", "description": "greet" }] },
+        "action_plan": { "actions": [{ "task_id": "1", "expected_outcome": " It greets. " }, { "task_id": "2" }] },
+        "verification": [{ "command": "npm test", "expect_exit": 1 }],
+    });
+    let plan = read(&Reply {
+        text: plan.to_string(),
+        ..Reply::default()
+    })
+    .unwrap();
+    let commands: Vec<&str> = plan.verification.iter().map(|check| check.command.as_str()).collect();
+    assert_eq!(commands, ["npm test", "make check"]);
+    assert_eq!(plan.expected_outcome("1"), Some("It greets."));
+    assert_eq!(plan.expected_outcome("2"), None);
+}

@@ -95,7 +95,7 @@ impl Command {
 }
 
 /// Reads a number of tokens as people write it: `500000`, `500,000`, `500_000`, `500k`, `2M`.
-fn tokens(text: &str) -> Option<u64> {
+pub fn tokens(text: &str) -> Option<u64> {
     let text: String = text.chars().filter(|sign| !matches!(sign, ',' | '_')).collect();
     let (digits, factor) = match text.strip_suffix(['k', 'K']) {
         Some(digits) => (digits, 1_000),

@@ -137,7 +137,7 @@ async fn what_does_not_pass_becomes_a_draft_that_says_so() {
     ````
     $ echo 'found ``` nothing'; false
     found ``` nothing
-    [exit code 1, TIME]
+    [exit code 1]
     ````
 
     </details>

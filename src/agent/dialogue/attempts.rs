@@ -72,14 +72,17 @@ fn outcome(result: &ToolResult) -> String {
     let lines: Vec<&str> = result.output.lines().filter(|line| !line.trim().is_empty()).collect();
     let is_command = lines
         .last()
-        .is_some_and(|line| line.starts_with('[') && line.ends_with("s]"));
+        .is_some_and(|line| line.starts_with('[') && line.ends_with(']'));
     let mut said = if is_command {
         lines[lines.len().saturating_sub(2)..].join(" ")
     } else {
         lines.first().copied().unwrap_or("nothing").to_owned()
     };
     // The same outcome took another time.
-    if is_command && let Some((before, _)) = said.rsplit_once(", ") {
+    if is_command
+        && let Some((before, last)) = said.rsplit_once(", ")
+        && last.ends_with(" s]")
+    {
         said = format!("{before}]");
     }
     cut(&said)
@@ -113,8 +116,8 @@ mod tests {
     #[test]
     fn the_same_attempt_is_counted_and_old_ones_are_forgotten() {
         let mut attempts = Attempts::default();
-        for milliseconds in [12, 14] {
-            let output = format!("long output\n[no file changed]\n[exit code 0, {milliseconds} ms]");
+        for seconds in [12, 14] {
+            let output = format!("long output\n[no file changed]\n[exit code 0, {seconds}.0 s]");
             attempts.note(&[result("execute_command", ("command", "sed -i\ns/a/b/ x"), &output)]);
         }
         attempts.note(&[result(

@@ -228,6 +228,7 @@ pub fn assignment(task: &str, plan: Option<&Plan>, setup: &str, branch: &str) ->
     let mut text = task.to_owned();
     if let Some(plan) = plan {
         let _ = write!(text, "\nThe plan:\n{}\n", subtasks(plan));
+        goals(&mut text, plan);
         checks(&mut text, plan);
     }
     if !setup.is_empty() {
@@ -237,13 +238,39 @@ pub fn assignment(task: &str, plan: Option<&Plan>, setup: &str, branch: &str) ->
     text
 }
 
-/// Returns the subtasks, one per line, with the ids that `finish_subtask` takes.
+/// Returns the subtasks, one per line, with the ids that `finish_subtask` takes and what is
+/// expected of them.
 fn subtasks(plan: &Plan) -> String {
     plan.ordered().into_iter().fold(String::new(), |mut list, subtask| {
-        let words: Vec<_> = subtask.description.split_whitespace().collect();
-        let _ = writeln!(list, "- {}: {}", subtask.id, words.join(" "));
+        let _ = write!(list, "- {}: {}", subtask.id, one_line(&subtask.description));
+        if let Some(expected) = plan.expected_outcome(&subtask.id) {
+            let _ = write!(list, " (expected: {})", one_line(expected));
+        }
+        list.push('\n');
         list
     })
+}
+
+/// Adds the plan's criteria and constraints.
+fn goals(text: &mut String, plan: &Plan) {
+    let goal = &plan.goal_understanding;
+    for (heading, list) in [
+        ("It is done when:", &goal.success_criteria),
+        ("Constraints:", &goal.constraints),
+    ] {
+        let lines: Vec<String> = list
+            .iter()
+            .map(|line| one_line(line))
+            .filter(|line| !line.is_empty())
+            .collect();
+        if !lines.is_empty() {
+            let _ = writeln!(text, "{heading}\n- {}", lines.join("\n- "));
+        }
+    }
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Returns the message with comments that arrived while the model worked.
@@ -265,7 +292,7 @@ pub fn revision(why: &str, most_subtasks: usize) -> String {
     format!(
         "The plan is to be revised: {why}\nReply with the whole new plan for what the task asks, as one JSON object and without \
          a tool call, at most {most_subtasks} subtasks; a subtask that stays keeps its id: {{\"phase\": \"planning\", \
-         \"task_decomposition\": {{\"reasoning\": \"\", \"subtasks\": [{{\"id\": \"1\", \"description\": \"\", \
+         \"task_decomposition\": {{\"subtasks\": [{{\"id\": \"1\", \"description\": \"\", \
          \"dependencies\": []}}]}}, \"verification\": [{{\"command\": \"\", \"expect_exit\": 0}}], \"comment\": \"\"}}"
     )
 }

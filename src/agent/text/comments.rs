@@ -5,25 +5,21 @@
 //! alike; text by a model, a stranger or a command can only be inserted as data, without any effect
 //! there.
 
-use std::collections::BTreeSet;
-
 use crate::agent::record::follow_up::Kind;
 use crate::agent::record::{Failure, KeptWork, Parked, Record, SavedWork};
 use crate::agent::services::Settings;
+use crate::agent::text::plans;
 use crate::agent::text::refused_hosts;
 use crate::agent::text::usage::{counted, grouped, spent};
 use crate::agent::text::verification::{has_something_to_say, to_look_at, verification, what_is_wrong};
 use crate::markdown::compose::{Line, Page};
 use crate::markdown::visible;
-use crate::plan::{Plan, Subtask};
 use crate::task::id::RunId;
 use crate::task::labels::Labels;
 use crate::task::state::{Judged, State};
 
 /// Maximum characters of the model's current activity.
 const LONGEST_DOING: usize = 200;
-/// Maximum characters of a subtask.
-const LONGEST_SUBTASK: usize = 1000;
 /// Maximum characters of a reason within a sentence.
 const LONGEST_REASON: usize = 1000;
 
@@ -78,7 +74,7 @@ pub fn progress(run: RunId, state: State, record: &Record, settings: &Settings, 
         None if state.is_final() => {}
         None => page.heading(Line::from("🛠️ ").and(headline(state))),
     }
-    plans(&mut page, state, record);
+    plans::plans(&mut page, state, record);
     if matches!(state, State::Planning | State::Working) && !record.worked.doing.is_empty() {
         let first = record.worked.doing.trim().lines().next().unwrap_or_default();
         page.paragraph(Line::from("**Now:** ").and(Line::said(first, LONGEST_DOING)));
@@ -107,18 +103,6 @@ pub fn progress(run: RunId, state: State, record: &Record, settings: &Settings, 
     let mut folded = Page::default();
     folded.details(Line::from("🛠️ ").and(headline(state)).and(": how it went"), page);
     folded
-}
-
-fn plans(page: &mut Page, state: State, record: &Record) {
-    let Some(plan) = &record.planned.plan else { return };
-    page.said(&plan.comment);
-    let is_ticked = state == State::Done && record.is_verified();
-    page.items(checklist(plan, &record.worked.finished_subtasks, is_ticked));
-    for former in record.planned.former_plans.iter().rev() {
-        let mut before = Page::default();
-        before.items(checklist(former, &BTreeSet::new(), false));
-        page.details("The previous plan", before);
-    }
 }
 
 /// Writes the start of the progress comment of a run that waits for a remote service.
@@ -150,16 +134,6 @@ pub fn headline(state: State) -> &'static str {
         State::Stopped => "Stopped",
         State::Failed => "Failed",
     }
-}
-
-/// Marks finished subtasks, or all of them at the end of a run whose checks passed.
-fn checklist(plan: &Plan, finished: &BTreeSet<String>, is_all_done: bool) -> Vec<Line> {
-    let item = |subtask: &Subtask| {
-        let is_ticked = is_all_done || finished.contains(&subtask.id);
-        let tick = Line::from(if is_ticked { "[x] " } else { "[ ] " });
-        tick.and(Line::said(&subtask.description, LONGEST_SUBTASK))
-    };
-    plan.ordered().into_iter().map(item).collect()
 }
 
 fn notes(page: &mut Page, notes: &[String]) {

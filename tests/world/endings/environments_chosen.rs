@@ -233,7 +233,7 @@ async fn a_set_up_command_that_fails_is_told_to_the_model_and_noted() {
     The program has run the plan's set-up commands:
     - `echo no such package >&2; exit 7`: failed
     no such package
-    [exit code 7, <time>]
+    [exit code 7]
     - `echo ready > /tmp/ready`: done
 
     The branch `coding-agent/1-greet-the-reader` is checked out. Begin.

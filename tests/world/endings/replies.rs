@@ -82,19 +82,19 @@ async fn replies_that_stay_unreadable_fail_the_task_after_five_re_asks() {
     <!-- coding-agent:<run>:final -->
     ");
     assert_snapshot!(re_asks(&world), @r#"
-    Your reply could not be used: The reply holds no plan. Reply with exactly one JSON object: {"phase":"planning","goal_understanding":{"main_objective":...,"success_criteria":[...]},"task_decomposition":{"subtasks":[{"id":...,"description":...,"dependencies":[...]}]},"action_plan":{"execution_order":[...]},"selected_environment":{"name":...,"reasoning":...},"verification":[{"command":...}],"comment":...}.
+    Your reply could not be used: The reply holds no plan. Reply with exactly one JSON object: {"phase":"planning","goal_understanding":{"main_objective":...,"success_criteria":[...]},"task_decomposition":{"subtasks":[{"id":...,"description":...,"dependencies":[...]}]},"action_plan":{"execution_order":[...]},"selected_environment":{"name":...},"verification":[{"command":...}],"comment":...}.
     Reply again.
     -----
-    Your reply could not be used: The JSON that begins at line 1, column 1 is broken at line 1, column 21: expected ',' or '}' after the value, but the reply ends here. Reply with exactly one JSON object: {"phase":"planning","goal_understanding":{"main_objective":...,"success_criteria":[...]},"task_decomposition":{"subtasks":[{"id":...,"description":...,"dependencies":[...]}]},"action_plan":{"execution_order":[...]},"selected_environment":{"name":...,"reasoning":...},"verification":[{"command":...}],"comment":...}.
+    Your reply could not be used: The JSON that begins at line 1, column 1 is broken at line 1, column 21: expected ',' or '}' after the value, but the reply ends here. Reply with exactly one JSON object: {"phase":"planning","goal_understanding":{"main_objective":...,"success_criteria":[...]},"task_decomposition":{"subtasks":[{"id":...,"description":...,"dependencies":[...]}]},"action_plan":{"execution_order":[...]},"selected_environment":{"name":...},"verification":[{"command":...}],"comment":...}.
     Reply again.
     -----
-    Your reply could not be used: The reply holds no plan. Reply with exactly one JSON object: {"phase":"planning","goal_understanding":{"main_objective":...,"success_criteria":[...]},"task_decomposition":{"subtasks":[{"id":...,"description":...,"dependencies":[...]}]},"action_plan":{"execution_order":[...]},"selected_environment":{"name":...,"reasoning":...},"verification":[{"command":...}],"comment":...}.
+    Your reply could not be used: The reply holds no plan. Reply with exactly one JSON object: {"phase":"planning","goal_understanding":{"main_objective":...,"success_criteria":[...]},"task_decomposition":{"subtasks":[{"id":...,"description":...,"dependencies":[...]}]},"action_plan":{"execution_order":[...]},"selected_environment":{"name":...},"verification":[{"command":...}],"comment":...}.
     Reply again.
     -----
-    Your reply could not be used: The reply ends inside its thinking, without an answer. Reply with exactly one JSON object: {"phase":"planning","goal_understanding":{"main_objective":...,"success_criteria":[...]},"task_decomposition":{"subtasks":[{"id":...,"description":...,"dependencies":[...]}]},"action_plan":{"execution_order":[...]},"selected_environment":{"name":...,"reasoning":...},"verification":[{"command":...}],"comment":...}.
+    Your reply could not be used: The reply ends inside its thinking, without an answer. Reply with exactly one JSON object: {"phase":"planning","goal_understanding":{"main_objective":...,"success_criteria":[...]},"task_decomposition":{"subtasks":[{"id":...,"description":...,"dependencies":[...]}]},"action_plan":{"execution_order":[...]},"selected_environment":{"name":...},"verification":[{"command":...}],"comment":...}.
     Reply again.
     -----
-    Your reply could not be used: The reply holds no plan. Reply with exactly one JSON object: {"phase":"planning","goal_understanding":{"main_objective":...,"success_criteria":[...]},"task_decomposition":{"subtasks":[{"id":...,"description":...,"dependencies":[...]}]},"action_plan":{"execution_order":[...]},"selected_environment":{"name":...,"reasoning":...},"verification":[{"command":...}],"comment":...}.
+    Your reply could not be used: The reply holds no plan. Reply with exactly one JSON object: {"phase":"planning","goal_understanding":{"main_objective":...,"success_criteria":[...]},"task_decomposition":{"subtasks":[{"id":...,"description":...,"dependencies":[...]}]},"action_plan":{"execution_order":[...]},"selected_environment":{"name":...},"verification":[{"command":...}],"comment":...}.
     Reply again.
     "#);
     assert_eq!(world.model.requests().len(), 6);
@@ -201,7 +201,7 @@ async fn the_examples_of_the_prompt_are_no_answers() {
     let asked = re_asks(&world);
     let asked: Vec<&str> = asked.split("\n-----\n").collect();
     assert_snapshot!([asked[0], asked[2], asked[3]].join("\n"), @r#"
-    Your reply could not be used: The reply repeats the form of a plan without filling it in. Reply with exactly one JSON object: {"phase":"planning","goal_understanding":{"main_objective":...,"success_criteria":[...]},"task_decomposition":{"subtasks":[{"id":...,"description":...,"dependencies":[...]}]},"action_plan":{"execution_order":[...]},"selected_environment":{"name":...,"reasoning":...},"verification":[{"command":...}],"comment":...}.
+    Your reply could not be used: The reply repeats the form of a plan without filling it in. Reply with exactly one JSON object: {"phase":"planning","goal_understanding":{"main_objective":...,"success_criteria":[...]},"task_decomposition":{"subtasks":[{"id":...,"description":...,"dependencies":[...]}]},"action_plan":{"execution_order":[...]},"selected_environment":{"name":...},"verification":[{"command":...}],"comment":...}.
     Reply again.
     Your reply could not be used: The reply repeats the example of the prompt. Reply with exactly one JSON object: {"comment":"why","command":{"tool":"server/tool","args":{}}} to run a tool ("commands":[{"tool":...,"args":...}] for several), or {"comment":"why","done":true} when all is done.
     Reply again.
@@ -229,11 +229,11 @@ async fn done_beside_a_failing_call_does_not_count() {
     let requests = world.model.requests();
     let told: Vec<_> = requests[2..4].iter().map(Request::last_user_message).collect();
     assert_snapshot!(steady(&told.join("\n-----\n")), @r#"
-    {"previous_output":[{"args":{"command":"echo broken >&2; false"},"is_error":true,"output":"broken\n[exit code 1, <time>]","tool":"workspace/execute_command"}]}
+    {"previous_output":[{"is_error":true,"output":"broken\n[exit code 1]"}]}
 
     `done` did not count, because a call of the same reply failed. Read its result and go on.
     -----
-    {"previous_output":[{"args":{},"is_error":true,"output":"there is no tool workspace/no_such_tool; there are workspace/execute_command, workspace/list_files, workspace/read_file, workspace/write_file, workspace/str_replace, workspace/insert, workspace/undo_edit, agent/finish_subtask, agent/revise_plan, agent/add_set_up, agent/ask_people","tool":"workspace/no_such_tool"}]}
+    {"previous_output":[{"is_error":true,"output":"there is no tool workspace/no_such_tool; there are workspace/execute_command, workspace/list_files, workspace/read_file, workspace/write_file, workspace/str_replace, workspace/insert, workspace/undo_edit, agent/finish_subtask, agent/revise_plan, agent/add_set_up, agent/ask_people"}]}
 
     `done` did not count, because a call of the same reply failed. Read its result and go on.
     "#);

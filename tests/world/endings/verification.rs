@@ -65,7 +65,7 @@ async fn what_verification_finds_the_model_may_repair() {
     $ grep -q Hello README.md || { echo no greeting; exit 4; }
     [exit code 4, expected 0]
     no greeting
-    [exit code 4, <time>]
+    [exit code 4]
 
     Fix it, then finish again. Do not weaken the checks.
     ");
@@ -133,7 +133,7 @@ async fn what_stays_unverified_becomes_a_draft_that_says_so() {
     ````
     $ echo '``` no greeting'; exit 4
     ``` no greeting
-    [exit code 4, <time>]
+    [exit code 4]
     ````
 
     </details>

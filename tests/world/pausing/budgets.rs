@@ -46,8 +46,15 @@ async fn a_used_up_budget_pauses_the_run_and_more_of_it_lets_it_go_on() {
     <!-- coding-agent:RUN:reply-comment-N -->
     ");
 
+    let told = world.command(&["budget", "github:acme/widgets#1", "lots"]).await;
+    assert_eq!(told.code, Some(64), "{told:?}");
+    let told = world.command(&["budget", "github:acme/widgets#1", "100k"]).await;
+    assert_eq!(
+        (told.code, told.stdout.as_str()),
+        (Some(0), "github:acme/widgets#1: it goes on with the next free worker\n"),
+        "{told:?}"
+    );
     world.model.done("It is dry.");
-    issue.comment("alice", "/agent budget 100k");
     let ended = world.run().await;
 
     assert_eq!(
