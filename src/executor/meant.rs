@@ -171,9 +171,10 @@ mod tests {
 
     #[test]
     fn the_lines_that_are_most_like_it_are_shown_with_their_numbers() {
-        let whole: String = (1..=40)
-            .map(|line| format!("    value_{line} = compute({line})\n"))
+        let lines: Vec<String> = (1..=40)
+            .map(|line| format!("    value_{line} = compute({line})"))
             .collect();
+        let whole = lines.join("\n");
         assert_eq!(
             closest(&whole, "value_20 = computed(20)\nreturn value_20").unwrap(),
             "\n19:     value_19 = compute(19)\n20:     value_20 = compute(20)\n21:     value_21 = compute(21)\n22:     value_22 = compute(22)"

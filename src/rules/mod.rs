@@ -27,6 +27,20 @@ pub struct Rules {
     pub texts: Vec<Text>,
     pub tools: Tools,
     pub files: Files,
+    pub environment: Environment,
+}
+
+/// The environment that a project wants for itself. The configuration decides what of it counts.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Environment {
+    /// The file that sets these.
+    pub source: String,
+    /// One of the configured environments.
+    pub name: Option<String>,
+    pub image: Option<String>,
+    /// Commands that set the project up, before those of the plan.
+    pub setup_commands: Vec<String>,
 }
 
 /// A text for the model.
@@ -67,6 +81,13 @@ impl Text {
             Some((folder, name)) if is_nested_rule(name) => folder,
             _ => "",
         }
+    }
+}
+
+impl Environment {
+    /// Tells whether one of `patterns`, in which `*` is any number of characters, allows `image`.
+    pub fn allows(patterns: &[String], image: &str) -> bool {
+        patterns.iter().any(|pattern| pattern::fits_name(pattern, image))
     }
 }
 

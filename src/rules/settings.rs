@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use super::{Files, Tools};
+use super::{Environment, Files, Tools};
 
 /// Names of the file; the first that exists counts.
 const NAMES: [&str; 3] = [".coding-agent-rules.yaml", ".coding-agent-rules.yml", MARKDOWN];
@@ -17,13 +17,16 @@ const MARKDOWN: &str = ".coding-agent-rules.md";
 const MOST_BYTES: usize = 64 * 1024;
 const MOST_PATTERNS: usize = 200;
 const LONGEST_PATTERN: usize = 300;
-const KEYS: [&str; 4] = [
+const LONGEST_COMMAND: usize = 1_000;
+const KEYS: [&str; 5] = [
     "system_prompt_extension",
     "allowed_tools",
     "denied_tools",
     "file_patterns",
+    "environment",
 ];
 const PATTERN_KEYS: [&str; 2] = ["include", "exclude"];
+const ENVIRONMENT_KEYS: [&str; 3] = ["name", "image", "setup_commands"];
 
 /// The content of the file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -31,6 +34,7 @@ pub struct Settings {
     pub extension: String,
     pub tools: Tools,
     pub files: Files,
+    pub environment: Environment,
     /// Unknown keys, as the file writes them.
     pub unknown: Vec<String>,
 }
@@ -47,6 +51,15 @@ struct Written {
     allowed_tools: Option<Vec<String>>,
     denied_tools: Option<Vec<String>>,
     file_patterns: Option<Patterns>,
+    environment: Option<OwnEnvironment>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default, expecting = "a section with the keys name, image and setup_commands")]
+struct OwnEnvironment {
+    name: Option<String>,
+    image: Option<String>,
+    setup_commands: Option<Vec<String>>,
 }
 
 #[derive(Deserialize, Default)]
@@ -59,11 +72,12 @@ struct Patterns {
 /// The keys of a section, whatever their values are.
 type Keys = BTreeMap<String, Option<IgnoredAny>>;
 
-/// The file again, read only for the keys of `file_patterns`.
+/// The file again, read only for the keys of its sections.
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct PatternKeys {
+struct SectionKeys {
     file_patterns: Option<Keys>,
+    environment: Option<Keys>,
 }
 
 impl Settings {
@@ -124,19 +138,22 @@ fn from_yaml(name: &str, text: &str, offset: usize) -> Result<Settings, Malforme
         let said = error.to_string();
         let said = said.split(" at line ").next().unwrap_or_default();
         Malformed(format!(
-            "{name}{}: {said}; it takes the keys {} (a text, two lists, and a section with the lists include and exclude)",
+            "{name}{}: {said}; it takes the keys {} (a text, two lists, and two sections)",
             line.unwrap_or_default(),
             KEYS.join(", ")
         ))
     };
     let written: Written = serde_yaml::from_str(text).map_err(|error| wrong(&error))?;
     let keys: Keys = serde_yaml::from_str(text).map_err(|error| wrong(&error))?;
-    let pattern_keys: PatternKeys = serde_yaml::from_str(text).unwrap_or_default();
+    let section_keys: SectionKeys = serde_yaml::from_str(text).unwrap_or_default();
     let unknown = keys.into_keys().filter(|key| !KEYS.contains(&key.as_str()));
-    let unknown_patterns = pattern_keys.file_patterns.unwrap_or_default().into_keys();
-    let unknown_patterns = unknown_patterns
-        .filter(|key| !PATTERN_KEYS.contains(&key.as_str()))
-        .map(|key| format!("file_patterns.{key}"));
+    let unknown_in = |section: &'static str, keys: Option<Keys>, known: &'static [&'static str]| {
+        let unknown = keys.unwrap_or_default().into_keys();
+        let unknown = unknown.filter(|key| !known.contains(&key.as_str()));
+        unknown.map(move |key| format!("{section}.{key}"))
+    };
+    let unknown_patterns = unknown_in("file_patterns", section_keys.file_patterns, &PATTERN_KEYS);
+    let unknown_environment = unknown_in("environment", section_keys.environment, &ENVIRONMENT_KEYS);
     let patterns = written.file_patterns.unwrap_or_default();
     let list = |key: &str, list: &Option<Vec<String>>| checked(name, key, list.as_deref().unwrap_or_default());
     Ok(Settings {
@@ -151,7 +168,27 @@ fn from_yaml(name: &str, text: &str, offset: usize) -> Result<Settings, Malforme
             include: list("file_patterns.include", &patterns.include)?,
             exclude: list("file_patterns.exclude", &patterns.exclude)?,
         },
-        unknown: unknown.chain(unknown_patterns).collect(),
+        environment: environment_of(name, written.environment.unwrap_or_default())?,
+        unknown: unknown.chain(unknown_patterns).chain(unknown_environment).collect(),
+    })
+}
+
+fn environment_of(source: &str, written: OwnEnvironment) -> Result<Environment, Malformed> {
+    let given = |text: Option<String>| text.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
+    let commands = written.setup_commands.unwrap_or_default();
+    if commands.len() > MOST_PATTERNS || commands.iter().any(|command| command.len() > LONGEST_COMMAND) {
+        return Err(Malformed(format!(
+            "{source}: environment.setup_commands may have {MOST_PATTERNS} commands of {LONGEST_COMMAND} bytes; put long ones into a script"
+        )));
+    }
+    Ok(Environment {
+        source: source.to_owned(),
+        name: given(written.name),
+        image: given(written.image),
+        setup_commands: commands
+            .into_iter()
+            .filter(|command| !command.trim().is_empty())
+            .collect(),
     })
 }
 
@@ -200,6 +237,10 @@ mod tests {
                 include: texts(&["src/**"]),
                 exclude: texts(&["*.pem"]),
             },
+            environment: Environment {
+                source: YAML.to_owned(),
+                ..Environment::default()
+            },
             unknown: Vec::new(),
         };
         assert_eq!(Settings::read(YAML, text), Ok(expected));
@@ -240,13 +281,13 @@ mod tests {
             fault(YAML, &"x".repeat(70_000)),
         ];
         insta::assert_snapshot!(faults.join("\n"), @r#"
-        .coding-agent-rules.yaml, line 3: allowed_tools: invalid type: string "workspace/*", expected a sequence; it takes the keys system_prompt_extension, allowed_tools, denied_tools, file_patterns (a text, two lists, and a section with the lists include and exclude)
-        .coding-agent-rules.yaml, line 3: found unexpected end of stream; it takes the keys system_prompt_extension, allowed_tools, denied_tools, file_patterns (a text, two lists, and a section with the lists include and exclude)
-        .coding-agent-rules.yaml, line 1: invalid type: sequence, expected a section of keys; it takes the keys system_prompt_extension, allowed_tools, denied_tools, file_patterns (a text, two lists, and a section with the lists include and exclude)
-        .coding-agent-rules.md, line 4: denied_tools: invalid type: integer `7`, expected a sequence; it takes the keys system_prompt_extension, allowed_tools, denied_tools, file_patterns (a text, two lists, and a section with the lists include and exclude)
+        .coding-agent-rules.yaml, line 3: allowed_tools: invalid type: string "workspace/*", expected a sequence; it takes the keys system_prompt_extension, allowed_tools, denied_tools, file_patterns, environment (a text, two lists, and two sections)
+        .coding-agent-rules.yaml, line 3: found unexpected end of stream; it takes the keys system_prompt_extension, allowed_tools, denied_tools, file_patterns, environment (a text, two lists, and two sections)
+        .coding-agent-rules.yaml, line 1: invalid type: sequence, expected a section of keys; it takes the keys system_prompt_extension, allowed_tools, denied_tools, file_patterns, environment (a text, two lists, and two sections)
+        .coding-agent-rules.md, line 4: denied_tools: invalid type: integer `7`, expected a sequence; it takes the keys system_prompt_extension, allowed_tools, denied_tools, file_patterns, environment (a text, two lists, and two sections)
         .coding-agent-rules.md, line 1: `---` begins settings that no second line `---` ends; add that line below the settings
-        .coding-agent-rules.yaml, line 2: did not find expected alphabetic or numeric character; it takes the keys system_prompt_extension, allowed_tools, denied_tools, file_patterns (a text, two lists, and a section with the lists include and exclude)
-        .coding-agent-rules.yaml, line 2: did not find expected node content; it takes the keys system_prompt_extension, allowed_tools, denied_tools, file_patterns (a text, two lists, and a section with the lists include and exclude)
+        .coding-agent-rules.yaml, line 2: did not find expected alphabetic or numeric character; it takes the keys system_prompt_extension, allowed_tools, denied_tools, file_patterns, environment (a text, two lists, and two sections)
+        .coding-agent-rules.yaml, line 2: did not find expected node content; it takes the keys system_prompt_extension, allowed_tools, denied_tools, file_patterns, environment (a text, two lists, and two sections)
         .coding-agent-rules.yaml has 70000 bytes and may have 65536; shorten it
         "#);
     }

@@ -42,7 +42,10 @@ pub(super) struct Catalogue {
 impl Catalogue {
     /// Lists `own` tools in full, and `others` too if they take at most `most_bytes`.
     pub(super) fn new(own: Vec<ToolSpec>, others: Vec<ToolSpec>, most_bytes: usize) -> Self {
-        let (own, others) = (compacted(own), compacted(others));
+        let (own, others) = (
+            compacted(own.into_iter().map(without_limits).collect()),
+            compacted(others),
+        );
         if others.iter().map(size).sum::<usize>() <= most_bytes {
             return Self {
                 listed: own.into_iter().chain(others).collect(),
@@ -103,6 +106,15 @@ fn compacted(specs: Vec<ToolSpec>) -> Vec<ToolSpec> {
         ..spec
     };
     specs.into_iter().map(compacted).collect()
+}
+
+/// Returns a tool of the program's own without the statement that it takes no other arguments: it
+/// refuses them itself, and each request would pay for the words.
+fn without_limits(mut spec: ToolSpec) -> ToolSpec {
+    if let Some(schema) = spec.schema.as_object_mut() {
+        schema.retain(|key, value| key != "additionalProperties" || *value != Value::Bool(false));
+    }
+    spec
 }
 
 /// Returns how many bytes a tool takes in a request.

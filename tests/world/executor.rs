@@ -634,9 +634,8 @@ async fn a_command_says_what_it_changed_in_the_project() {
 #[tokio::test]
 async fn a_text_that_does_not_occur_is_answered_with_the_closest_lines() {
     let workspace = Workspace::open();
-    let text: String = (1..=30)
-        .map(|line| format!("    total_{line} = add({line})\n"))
-        .collect();
+    let lines: Vec<String> = (1..=30).map(|line| format!("    total_{line} = add({line})")).collect();
+    let text = lines.join("\n");
     workspace
         .succeeds("write_file", json!({"path": "a.py", "content": text}))
         .await;

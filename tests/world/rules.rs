@@ -344,7 +344,7 @@ async fn rules_that_cannot_be_read_are_named_and_the_run_goes_on_without_them() 
 
     > ⚠️ `.coding-agent-rules.md` is not used, because there is also `.coding-agent-rules.yaml`; join the two.
 
-    > ⚠️ The project's rules cannot be read, and the run goes on without them: .coding-agent-rules.yaml, line 3: allowed_tools: invalid type: string "workspace/\*", expected a sequence; it takes the keys system_prompt_extension, allowed_tools, denied_tools, file_patterns (a text, two lists, and a section with the lists include and exclude).
+    > ⚠️ The project's rules cannot be read, and the run goes on without them: .coding-agent-rules.yaml, line 3: allowed_tools: invalid type: string "workspace/\*", expected a sequence; it takes the keys system_prompt_extension, allowed_tools, denied_tools, file_patterns, environment (a text, two lists, and two sections).
 
     > ⚠️ `AGENTS.md` has 32012 bytes, and rules get 16384 of the model's window here; only its beginning and end are given to the model.
 
@@ -375,5 +375,56 @@ async fn a_secret_in_the_rules_reaches_no_model_and_no_disk() {
     let system = world.model.requests()[1].system();
     assert!(system.contains("Use the token [redacted"), "{system}");
     // The model's fake and the end of every world look for the token themselves.
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_project_chooses_its_image_and_set_up_as_far_as_the_operator_lets_it() {
+    let mut world = World::start().await;
+    world.configure(|config| {
+        config["command_executor"]["by_rules"] = json!({ "images": ["coding-agent-executor-node:*"] });
+    });
+    let rules = "environment:\n  image: coding-agent-executor-node:latest\n  setup_commands: ['node --version > /tmp/node-version']\n";
+    let git = world.github.default_repository();
+    git.commit("main", "Rules", &[(".coding-agent-rules.yaml", rules)]);
+    let environment = json!({ "name": "python", "setup_commands": ["echo from the plan >> /tmp/node-version"] });
+    let script = world
+        .model
+        .plans(plan().with("selected_environment", environment))
+        .calls(
+            "workspace/execute_command",
+            json!({ "command": "cat /tmp/node-version" }),
+        );
+    writes(script, "README.md").done("Greeted.");
+    let issue = world.github.open_issue("Greet the reader").label("coding agent");
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    let told = world.model.requests()[2].last_user_message();
+    assert!(told.contains("\"v") && told.contains("\\nfrom the plan\\n"), "{told}");
+    let comments = issue.comments_of(world.github.bot()).join("\n");
+    assert!(comments.contains("Environment `project`"), "{comments}");
+
+    // Another image is not allowed, and another environment is.
+    let rules = "environment: {image: 'evil/miner:1', name: node}\n";
+    git.commit("main", "Rules", &[(".coding-agent-rules.yaml", rules)]);
+    let script = world
+        .model
+        .for_task("Greet again")
+        .plans(plan())
+        .calls("workspace/execute_command", json!({ "command": "node --version" }));
+    writes(script, "README.md").done("Greeted.");
+    let issue = world.github.open_issue("Greet again").label("coding agent");
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    let comments = issue.comments_of(world.github.bot()).join("\n");
+    assert!(
+        comments.contains("names the image `evil/miner:1`, which the configuration (`command_executor.by_rules.images`) does not allow")
+            && comments.contains("Environment `node`"),
+        "{comments}"
+    );
     world.finish().await;
 }

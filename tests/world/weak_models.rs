@@ -379,3 +379,40 @@ async fn the_plans_aims_reach_the_worker_and_people_and_are_checked_where_they_a
     assert_eq!(checked, ["grep -q Hello README.md"]);
     world.finish().await;
 }
+
+#[tokio::test]
+async fn the_planners_slips_are_taken_as_meant_too() {
+    let world = World::start().await;
+    let git = world.github.default_repository();
+    git.commit("main", "Code", &[("src/shapes.py", "one\ntwo\n")]);
+    let script = world
+        .model
+        .calls("repository/read_file", json!({ "path": "shape.py" }))
+        .calls("repository/list_files", json!({ "path": "lib" }))
+        .calls(
+            "read_file",
+            json!({ "file_path": "workspace/project/src/shapes.py", "view_range": [0, -1] }),
+        )
+        .plans(plan());
+    greets(script);
+    world.github.open_issue("Greet the reader").label("coding agent");
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    let requests = world.model.requests();
+    let told: Vec<String> = requests[1..4]
+        .iter()
+        .map(|request| request.last_user_message())
+        .collect();
+    assert!(
+        told[0].contains("there is no file 'shape.py'; did you mean 'src/shapes.py'?"),
+        "{told:?}"
+    );
+    assert!(
+        told[1].contains("there are no files below 'lib'; there are the folders src"),
+        "{told:?}"
+    );
+    assert!(told[2].contains("\"output\":\"one\\ntwo\""), "{told:?}");
+    world.finish().await;
+}

@@ -96,24 +96,20 @@ impl ToolServer for ControlTools {
             specs.push(own_spec::<FinishSubtask>(
                 NAME,
                 "finish_subtask",
-                "Ticks a subtask of the plan; call it along with the next step.",
+                "Ticks a subtask; call it along with the next step.",
             ));
-            specs.push(own_spec::<RevisePlan>(
-                NAME,
-                "revise_plan",
-                "Asks for a better plan when this one proves wrong.",
-            ));
+            specs.push(own_spec::<RevisePlan>(NAME, "revise_plan", "Asks for a better plan."));
         }
         specs.push(own_spec::<AddSetUp>(
             NAME,
             "add_set_up",
-            "Adds a shell command that sets up a new container, where the result is checked; people see it.",
+            "Adds a set-up command for the new container in which the result is checked.",
         ));
         if self.may_ask {
             specs.push(own_spec::<AskPeople>(
                 NAME,
                 "ask_people",
-                "Stops until a person answers; only for what the task leaves open and no file tells.",
+                "Stops until a person answers; only for what neither task nor files tell.",
             ));
         }
         Ok(specs)

@@ -317,13 +317,14 @@ fn checks(text: &mut String, plan: &Plan) {
 
 /// Returns the message for a model whose last `count` tool calls could not be carried out.
 pub fn calls_fail(count: u32, tools: &[ToolSpec]) -> String {
-    let listed: String = tool_lines(tools)
+    let listed: Vec<String> = tool_lines(tools)
         .into_iter()
-        .map(|tool| format!("\n- {} {}", tool.name, tool.arguments))
+        .map(|tool| format!("- {} {}", tool.name, tool.arguments))
         .collect();
     format!(
         "None of your last {count} tool calls could be carried out; each result says why. Read them, and do something else. The tools \
-         and their arguments:{listed}"
+         and their arguments:\n{}",
+        listed.join("\n")
     )
 }
 

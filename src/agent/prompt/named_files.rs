@@ -1,6 +1,8 @@
 //! The files that a task names, so that the model begins with their text: a small model edits a
 //! file that it has never read.
 
+use std::fmt::Write as _;
+
 use crate::conversation::excerpt;
 
 /// Most files that are shown.
@@ -44,7 +46,7 @@ pub(crate) fn block(fence: &str, files: &[(&str, String)], max_bytes: usize) -> 
         let shown = excerpt::middle_cut(content.trim_end(), left, None);
         left = left.saturating_sub(shown.len());
         let path = path.replace(char::is_control, "\u{fffd}");
-        text.push_str(&format!("\n{path}:\n<{fence}>\n{shown}\n</{fence}>\n"));
+        let _ = write!(text, "\n{path}:\n<{fence}>\n{shown}\n</{fence}>\n");
     }
     text
 }

@@ -2,7 +2,6 @@
 
 mod project_rules; // the project's rules, from the base branch
 pub(super) mod follow_up; // runs on the program's own pull/merge requests
-mod project_tests; // the commands that run the project's own tests
 mod fresh_start; // a conversation that begins anew from the facts
 mod offline; // a model that wants from the network what it cannot get
 pub(crate) mod planning;

@@ -7,8 +7,8 @@ use crate::agent::dialogue;
 use crate::agent::prompt;
 use crate::agent::record::interruption::Interruption;
 use crate::agent::run::Run;
-use crate::agent::stages::project_tests::{self, Named};
 use crate::agent::workspace::open;
+use crate::agent::workspace::project_tests::{self, Named};
 use crate::llm::chat::Chat;
 
 /// Lists the programs and libraries of the container in a few lines, whatever of these it has.

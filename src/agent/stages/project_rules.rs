@@ -144,6 +144,7 @@ async fn read_settings(
     }
     rules.tools = settings.tools;
     rules.files = settings.files;
+    rules.environment = settings.environment;
     Ok(Some(Text {
         path: entry.path.clone(),
         text: settings.extension,

@@ -5,6 +5,7 @@ pub mod confidentiality; // items that fewer people may read than the repository
 pub(crate) mod unfinished_work; // the copy in the store, for other machines
 pub(crate) mod source; // the mirror, and the base commit of the work
 pub(crate) mod execute; // the program's own commands in the container
+pub(crate) mod project_tests; // the commands that run the project's own tests
 pub(crate) mod set_up; // the plan's set-up commands
 pub(crate) mod open; // opens container and tools
 pub(crate) mod snapshots; // saves the work at intervals, and commits it

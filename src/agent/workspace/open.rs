@@ -15,6 +15,7 @@ use crate::agent::workspace::source;
 use crate::environment::{Container, Environment, KeepResult, Purpose};
 use crate::journal::fact::Fact;
 use crate::repository::mirror::Mirror;
+use crate::rules;
 use crate::task::state::State;
 use crate::tool::mcp::McpServer;
 use crate::tool::toolbox::Toolbox;
@@ -24,6 +25,9 @@ use crate::workspace::prefetch::Prefetch;
 use crate::workspace::tools::edit_form::EditForm;
 use crate::workspace::tools::path_filter::PathFilter;
 use crate::workspace::tools::redaction_guard::RedactionGuard;
+
+/// Name of the environment whose image the project's rules name.
+pub(crate) const PROJECTS_OWN: &str = "project";
 
 /// Workspace and container state before the tools are added.
 struct Foundation {
@@ -195,16 +199,35 @@ pub(crate) fn open_early(run: &mut Run, files: &[String], mirror: &Mirror) {
         .local
         .as_ref()
         .and_then(|local| local.environment.clone());
+    let own = project_environment(&run.claim).filter(|_| asked_for.is_none());
     let expected = asked_for.or_else(|| config.expected_for(files).map(str::to_owned));
-    let Some(name) = expected.filter(|_| run.workspace.early.is_none()) else {
-        return;
-    };
-    let Some(environment) = config.environments.get(&name).cloned() else {
+    let expected = expected.and_then(|name| Some((name.clone(), config.environments.get(&name)?.clone())));
+    let Some((name, environment)) = own.or(expected).filter(|_| run.workspace.early.is_none()) else {
         return;
     };
     if let Ok(opening) = opening(run, name, environment, mirror.clone(), SetUp::Newest) {
         run.workspace.early = Some(Prefetch::begin(opening));
     }
+}
+
+/// Returns the environment with the image that the project's rules name, if the configuration
+/// allows it. What else there is to know of it comes from the environment that the rules name
+/// beside it, or the default one.
+pub(crate) fn project_environment(claim: &Claim) -> Option<(String, Environment)> {
+    let config = &claim.services.containers.config;
+    let wanted = &claim.record.planned.rules.environment;
+    let image = wanted.image.as_ref()?;
+    if !rules::Environment::allows(&config.by_rules.images, image) {
+        return None;
+    }
+    let model = wanted.name.as_deref().unwrap_or(&config.default_environment);
+    let model = config.environments.get(model)?.clone();
+    let own = Environment {
+        image: image.clone(),
+        build: None,
+        ..model
+    };
+    Some((PROJECTS_OWN.to_owned(), own))
 }
 
 /// Closes an environment that was opened early and not used.
@@ -294,6 +317,11 @@ pub(crate) async fn remove_left_container(claim: &Claim) {
 /// Returns name and configuration of the run's environment.
 pub(crate) fn environment(claim: &Claim) -> Result<(String, Environment), Interruption> {
     let config = &claim.services.containers.config;
+    if claim.record.planned.environment.as_deref() == Some(PROJECTS_OWN)
+        && let Some(own) = project_environment(claim)
+    {
+        return Ok(own);
+    }
     let name = claim
         .record
         .planned

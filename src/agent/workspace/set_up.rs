@@ -82,12 +82,23 @@ pub(crate) fn done_before(claim: &Claim) -> String {
     report
 }
 
-/// Returns the plan's set-up commands.
+/// Returns the set-up commands of the project's rules, if the configuration allows them, and then
+/// the plan's.
 pub(crate) fn set_up_commands(claim: &Claim) -> Vec<String> {
-    let plan = claim.record.planned.plan.as_ref();
-    let environment = plan.and_then(|plan| plan.selected_environment.as_ref());
-    let commands = environment.map(|environment| environment.setup_commands.clone());
-    let mut commands = commands.unwrap_or_default();
-    commands.retain(|command| !command.trim().is_empty());
+    let planned = &claim.record.planned;
+    let mut commands = if claim.services.containers.config.by_rules.setup_commands {
+        planned.rules.environment.setup_commands.clone()
+    } else {
+        Vec::new()
+    };
+    let environment = planned
+        .plan
+        .as_ref()
+        .and_then(|plan| plan.selected_environment.as_ref());
+    for command in environment.iter().flat_map(|environment| &environment.setup_commands) {
+        if !command.trim().is_empty() && !commands.contains(command) {
+            commands.push(command.clone());
+        }
+    }
     commands
 }

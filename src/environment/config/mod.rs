@@ -38,6 +38,8 @@ pub struct Config {
     pub environments: BTreeMap<String, Environment>,
     /// The environment of a plan that names none, or one that does not exist.
     pub default_environment: String,
+    /// What projects may choose for themselves in their rules.
+    pub by_rules: ByRules,
     pub resources: Resources,
     pub network: Network,
     /// Name of the engine's runtime, such as `runsc` (gVisor) or one of Kata's; empty for the
@@ -88,6 +90,25 @@ pub struct Build {
     /// Build arguments, e.g. `BASE_IMAGE`.
     #[serde(default)]
     pub args: BTreeMap<String, String>,
+}
+
+/// What projects may choose for themselves, in the section `environment` of their rules.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct ByRules {
+    /// Images that a project may name, with `*` for any number of characters; none if left out.
+    pub images: Vec<String>,
+    /// Whether a project's own set-up commands are run.
+    pub setup_commands: bool,
+}
+
+impl Default for ByRules {
+    fn default() -> Self {
+        Self {
+            images: Vec::new(),
+            setup_commands: true,
+        }
+    }
 }
 
 /// Network access of containers.
@@ -158,6 +179,7 @@ impl Default for Config {
             enabled: true,
             environments: shipped::environments(),
             default_environment: "python".to_owned(),
+            by_rules: ByRules::default(),
             resources: Resources::default(),
             network: Network::default(),
             runtime: String::new(),

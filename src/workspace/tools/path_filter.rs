@@ -54,9 +54,12 @@ impl ToolServer for PathFilter {
         };
         let readings: Vec<&str> = without_root(&path).into_iter().chain([path.as_str()]).collect();
         let is_folder = tool == "list_files";
-        let is_allowed = |path: &&str| match is_folder {
-            true => path.is_empty() || self.filter.takes_folder(path),
-            false => self.filter.takes(path),
+        let is_allowed = |path: &&str| {
+            if is_folder {
+                path.is_empty() || self.filter.takes_folder(path)
+            } else {
+                self.filter.takes(path)
+            }
         };
         if let Some(path) = readings.iter().find(|path| !is_allowed(path)) {
             return Err(left_out(path, &self.files));
@@ -104,7 +107,7 @@ pub(crate) fn within_project(path: &str) -> Option<String> {
 }
 
 /// Returns what is left of a path that begins with the project's own.
-fn without_root(path: &str) -> Option<&str> {
+pub(crate) fn without_root(path: &str) -> Option<&str> {
     let rest = path.strip_prefix(PROJECT.trim_start_matches('/'))?;
     if rest.is_empty() {
         return Some(rest);

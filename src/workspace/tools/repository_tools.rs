@@ -11,12 +11,16 @@ use crate::repository::reading::search::Pattern;
 use crate::repository::{CommitId, RepositoryError};
 use crate::rules::{Files, Filter};
 use crate::tool::{ToolError, ToolOutput, ToolServer, own_spec, read_args};
-use crate::workspace::tools::path_filter::{left_out, within_project};
+use crate::workspace::tools::path_filter::{left_out, within_project, without_root};
 
 const NAME: &str = "repository";
 const MOST_FILES: usize = 2_000;
 const MOST_MATCHES: usize = 200;
 const LARGEST_FILE: u64 = 512 * 1024;
+/// Most folders that are named where there is none of the name asked for.
+const MOST_NAMED: usize = 10;
+/// Least likeness of the name of a file that may have been meant.
+const LIKENESS: f64 = 0.75;
 
 /// Read access to one commit, without files that the project's rules exclude.
 pub struct RepositoryTools {
@@ -40,7 +44,7 @@ struct ReadFile {
     path: String,
     /// First and last line, from 1.
     #[serde(default)]
-    view_range: Option<(usize, usize)>,
+    view_range: Option<(i64, i64)>,
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -67,15 +71,24 @@ impl RepositoryTools {
             .files(&self.commit, 50 * MOST_FILES)
             .await
             .map_err(|error| for_model(&error))?;
-        let folder = args.path.trim_start_matches("./").trim_matches('/');
-        let folder = if folder == "." { "" } else { folder };
+        let folder = beneath_root(&args.path);
+        let folder = folder.as_str();
         let below =
             |path: &str| folder.is_empty() || path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));
         let is_chosen = |path: &str| below(path) && self.filter.takes(path);
         let chosen: Vec<_> = files.iter().filter(|file| is_chosen(&file.path)).collect();
         if chosen.is_empty() {
+            let paths: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
+            let mut top: Vec<&str> = paths.iter().filter_map(|path| Some(path.split_once('/')?.0)).collect();
+            top.dedup();
+            top.truncate(MOST_NAMED);
+            let folders = if top.is_empty() {
+                String::new()
+            } else {
+                format!("; there are the folders {}", top.join(", "))
+            };
             return Err(ToolError::TellModel(format!(
-                "not_found 404: there are no files below '{}'",
+                "not_found 404: there are no files below '{}'{folders}",
                 args.path
             )));
         }
@@ -91,33 +104,50 @@ impl RepositoryTools {
     }
 
     async fn read_file(&self, args: ReadFile) -> Result<String, ToolError> {
-        let path = args.path.trim_start_matches("./");
-        if within_project(path).is_some_and(|path| !self.filter.takes(&path)) {
+        let path = beneath_root(&args.path);
+        let path = path.as_str();
+        if !self.filter.takes(path) {
             return Err(left_out(path, &self.files));
         }
-        let missing = || {
-            ToolError::TellModel(format!(
-                "not_found 404: there is no file '{path}'; use repository/list_files"
-            ))
+        let read = self.mirror.file(&self.commit, path, LARGEST_FILE).await;
+        let Some(bytes) = read.map_err(|error| for_model(&error))? else {
+            return Err(self.missing(path).await);
         };
-        let bytes = self
-            .mirror
-            .file(&self.commit, path, LARGEST_FILE)
-            .await
-            .map_err(|error| for_model(&error))?
-            .ok_or_else(missing)?;
         let text = String::from_utf8(bytes)
             .map_err(|_| ToolError::TellModel(format!("not_utf8 415: '{path}' is not a text file")))?;
         let Some((first, last)) = args.view_range else {
             return Ok(text);
         };
-        let count = last.saturating_add(1).saturating_sub(first.max(1));
+        // Models write 0 or -1 where they want no limit.
+        let first = usize::try_from(first).unwrap_or_default().max(1);
+        let last = usize::try_from(last)
+            .ok()
+            .filter(|last| *last > 0)
+            .unwrap_or(usize::MAX);
         Ok(text
             .lines()
-            .skip(first.max(1) - 1)
-            .take(count)
+            .skip(first - 1)
+            .take(last.saturating_add(1).saturating_sub(first))
             .collect::<Vec<_>>()
             .join("\n"))
+    }
+
+    /// Returns the error for a file that does not exist, with the one that may have been meant.
+    async fn missing(&self, path: &str) -> ToolError {
+        let files = self.mirror.files(&self.commit, 50 * MOST_FILES).await;
+        let files = files.map(|(files, _)| files).unwrap_or_default();
+        let name = |path: &str| path.rsplit('/').next().unwrap_or_default().to_lowercase();
+        let likeness = |other: &str| strsim::normalized_damerau_levenshtein(&name(path), &name(other));
+        let meant = files
+            .iter()
+            .map(|file| file.path.as_str())
+            .filter(|other| self.filter.takes(other))
+            .max_by(|one, other| likeness(one).total_cmp(&likeness(other)))
+            .filter(|other| likeness(other) >= LIKENESS);
+        ToolError::TellModel(match meant {
+            Some(meant) => format!("not_found 404: there is no file '{path}'; did you mean '{meant}'?"),
+            None => format!("not_found 404: there is no file '{path}'; use repository/list_files"),
+        })
     }
 
     async fn search(&self, args: Search) -> Result<String, ToolError> {
@@ -186,6 +216,12 @@ impl ToolServer for RepositoryTools {
     }
 
     async fn close(&self) {}
+}
+
+/// Returns `path` relative to the root, which models also write as it is called in the container.
+fn beneath_root(path: &str) -> String {
+    let path = within_project(path).unwrap_or_else(|| path.to_owned());
+    without_root(&path).map(str::to_owned).unwrap_or(path)
 }
 
 fn for_model(error: &RepositoryError) -> ToolError {

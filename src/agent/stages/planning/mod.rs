@@ -2,6 +2,8 @@
 
 mod comment_filter; // comments that the model may read
 mod earlier_runs; // earlier runs on the same item
+mod environment_choice; // the environment of the run
+mod shown_files; // the project's files, as the model first sees them
 
 use std::sync::Arc;
 
@@ -13,8 +15,6 @@ use crate::agent::commands;
 use crate::agent::dialogue::ask;
 use crate::agent::dialogue::policy;
 use crate::agent::dialogue::tool_calls;
-use crate::agent::prompt::file_overview;
-use crate::agent::prompt::named_files;
 use crate::agent::prompt::{self, EnvironmentRow, PlanningPrompt, Remarks};
 use crate::agent::record::interruption::Interruption;
 use crate::agent::record::redaction;
@@ -35,25 +35,15 @@ use crate::forge::Item;
 use crate::journal::fact::Fact;
 use crate::llm::config::role::Role;
 use crate::plan::{self, Plan};
+use crate::repository::CommitId;
 use crate::repository::mirror::Mirror;
 use crate::repository::reading::files::TreeEntry;
-use crate::repository::{CommitId, RepositoryError};
 use crate::task::state::{Signal, State};
 use crate::tool::toolbox::Toolbox;
 use crate::workspace::base::Base;
 use crate::workspace::set_up::dependencies::{Dependencies, Project};
 use crate::workspace::set_up::dependency_files::may_lead_elsewhere;
 use crate::workspace::tools::repository_tools::RepositoryTools;
-
-/// Maximum share of the window, in percent, and maximum bytes for the list of the project's files.
-const FILES_SHARE: u64 = 4;
-const MOST_FILES_BYTES: usize = 16 * 1024;
-
-/// Maximum share of the window, in percent, and maximum bytes for the texts of the files that the
-/// task names, and maximum size of such a file.
-const NAMED_SHARE: u64 = 8;
-const MOST_NAMED_BYTES: usize = 12 * 1024;
-const LARGEST_NAMED: u64 = 64 * 1024;
 
 /// Maximum number of dependency lists that are searched for references to other files.
 const MOST_POINTERS: usize = 16;
@@ -71,7 +61,7 @@ pub(crate) async fn plan(run: &mut Run) -> Result<Signal, Interruption> {
         run.claim.record.planned.plan = Some(make_plan(run, source).await?);
         choose_base(&mut run.claim, &mirror).await?;
     }
-    choose_environment(&mut run.claim);
+    environment_choice::choose_environment(&mut run.claim);
     run.claim.note(Fact::Planned {
         environment: run.claim.record.planned.environment.clone().unwrap_or_default(),
         subtasks: run
@@ -135,8 +125,8 @@ async fn read_item(run: &mut Run, item: &Item) -> Result<Source, Interruption> {
         .await?
         .then(|| item.clone_url.clone());
     let files = files(&mut run.claim, &source.mirror, &base.commit, place).await?;
-    let named = named_files(&run.claim, &text, &files, &source.mirror, &base.commit).await?;
-    text.push_str(&files_at_a_glance(&run.claim, &files));
+    let named = shown_files::named_files(&run.claim, &text, &files, &source.mirror, &base.commit).await?;
+    text.push_str(&shown_files::files_at_a_glance(&run.claim, &files));
     text.push_str(&named);
     run.claim.record.planned.task_text = text;
     run.claim.record.planned.base = Some(base);
@@ -175,8 +165,8 @@ async fn read_folder(run: &mut Run) -> Result<Source, Interruption> {
         .dependencies
         .take()
         .map(Dependencies::by_whole_tree);
-    let named = named_files(&run.claim, &text, &files, &source.mirror, &base.commit).await?;
-    text.push_str(&files_at_a_glance(&run.claim, &files));
+    let named = shown_files::named_files(&run.claim, &text, &files, &source.mirror, &base.commit).await?;
+    text.push_str(&shown_files::files_at_a_glance(&run.claim, &files));
     text.push_str(&named);
     run.claim.record.planned.task_text = text;
     run.claim.record.planned.base = Some(base);
@@ -236,39 +226,6 @@ async fn pointers(
         pointers.push(bytes.and_then(|bytes| String::from_utf8(bytes).ok()));
     }
     Ok(pointers)
-}
-
-/// Returns the list of files for the model, limited to its share of the window.
-fn files_at_a_glance(claim: &Claim, files: &[String]) -> String {
-    let overview = file_overview::overview(
-        files,
-        tool_calls::bytes_of_window(claim, FILES_SHARE).min(MOST_FILES_BYTES),
-    );
-    file_overview::block(&prompt::fence(claim.lease.run), &overview)
-}
-
-/// Returns the texts of the files that the task names, limited to their share of the window. A file
-/// that is too large, or no text, is left out.
-async fn named_files(
-    claim: &Claim,
-    task: &str,
-    files: &[String],
-    mirror: &Mirror,
-    commit: &CommitId,
-) -> Result<String, Interruption> {
-    let mut texts = Vec::new();
-    for path in named_files::named(task, files) {
-        let bytes = match mirror.file(commit, path, LARGEST_NAMED).await {
-            Ok(bytes) => bytes.unwrap_or_default(),
-            Err(RepositoryError::Unexpected { .. }) => continue,
-            Err(error) => return Err(error.into()),
-        };
-        if let Ok(text) = String::from_utf8(bytes) {
-            texts.push((path, text));
-        }
-    }
-    let most = tool_calls::bytes_of_window(claim, NAMED_SHARE).min(MOST_NAMED_BYTES);
-    Ok(named_files::block(&prompt::fence(claim.lease.run), &texts, most))
 }
 
 /// The action that the planner's reply requests.
@@ -403,30 +360,4 @@ async fn choose_base(claim: &mut Claim, mirror: &Mirror) -> Result<(), Interrupt
     // The recorded inputs were those of the default branch.
     claim.record.planned.dependencies = None;
     Ok(())
-}
-
-/// Selects the environment: a person's choice wins; an unknown or missing name is replaced by the
-/// default, and people are told.
-fn choose_environment(claim: &mut Claim) {
-    let config = &claim.services.containers.config;
-    let default = config.default_environment.clone();
-    let named = claim
-        .record
-        .request
-        .local
-        .as_ref()
-        .and_then(|local| local.environment.clone());
-    let (name, note) = match (&named, &claim.record.planned.plan) {
-        (Some(name), _) => (name.clone(), None),
-        (None, Some(plan)) => {
-            let known: Vec<&str> = config.environments.keys().map(String::as_str).collect();
-            let choice = plan::choose_environment(plan, &known, &default);
-            (choice.name, choice.note)
-        }
-        (None, None) => (default, None),
-    };
-    if let Some(note) = note {
-        claim.warn(note);
-    }
-    claim.record.planned.environment = Some(name);
 }

@@ -1,0 +1,54 @@
+//! The project's files, as the model first sees them: an overview, and the texts of those that the
+//! task names.
+
+use crate::agent::claim::Claim;
+use crate::agent::dialogue::tool_calls;
+use crate::agent::prompt;
+use crate::agent::prompt::file_overview;
+use crate::agent::prompt::named_files;
+use crate::agent::record::interruption::Interruption;
+use crate::repository::mirror::Mirror;
+use crate::repository::{CommitId, RepositoryError};
+
+/// Maximum share of the window, in percent, and maximum bytes for the list of the project's files.
+const FILES_SHARE: u64 = 4;
+const MOST_FILES_BYTES: usize = 16 * 1024;
+
+/// Maximum share of the window, in percent, and maximum bytes for the texts of the files that the
+/// task names, and maximum size of such a file.
+const NAMED_SHARE: u64 = 8;
+const MOST_NAMED_BYTES: usize = 12 * 1024;
+const LARGEST_NAMED: u64 = 64 * 1024;
+
+/// Returns the list of files for the model, limited to its share of the window.
+pub(crate) fn files_at_a_glance(claim: &Claim, files: &[String]) -> String {
+    let overview = file_overview::overview(
+        files,
+        tool_calls::bytes_of_window(claim, FILES_SHARE).min(MOST_FILES_BYTES),
+    );
+    file_overview::block(&prompt::fence(claim.lease.run), &overview)
+}
+
+/// Returns the texts of the files that the task names, limited to their share of the window. A file
+/// that is too large, or no text, is left out.
+pub(crate) async fn named_files(
+    claim: &Claim,
+    task: &str,
+    files: &[String],
+    mirror: &Mirror,
+    commit: &CommitId,
+) -> Result<String, Interruption> {
+    let mut texts = Vec::new();
+    for path in named_files::named(task, files) {
+        let bytes = match mirror.file(commit, path, LARGEST_NAMED).await {
+            Ok(bytes) => bytes.unwrap_or_default(),
+            Err(RepositoryError::Unexpected { .. }) => continue,
+            Err(error) => return Err(error.into()),
+        };
+        if let Ok(text) = String::from_utf8(bytes) {
+            texts.push((path, text));
+        }
+    }
+    let most = tool_calls::bytes_of_window(claim, NAMED_SHARE).min(MOST_NAMED_BYTES);
+    Ok(named_files::block(&prompt::fence(claim.lease.run), &texts, most))
+}
