@@ -80,8 +80,8 @@ struct Shared {
 }
 
 impl Engine {
-    /// Connects to the engine (API 1.41 and later). `instance` identifies this installation: only containers that carry it are ever found or
-    /// swept.
+    /// Connects to the engine (API 1.41 and later). `instance` identifies this installation: only
+    /// containers that carry it are ever found or swept.
     pub async fn connect(config: &Config, access: &EngineAccess, instance: &str) -> Result<Self, EnvironmentError> {
         let (client, info) = Client::connect(access).await?;
         let shared = Shared {
@@ -226,8 +226,8 @@ impl Engine {
         first_error.map_or(Ok(removed), Err)
     }
 
-    /// Returns the executor for containers of `image`. It must fit the image's processor, which need
-    /// not be this machine's.
+    /// Returns the executor for containers of `image`. It must fit the image's processor, which
+    /// need not be this machine's.
     pub async fn find_executor(&self, image: &str) -> Result<PathBuf, EnvironmentError> {
         let found = self.client.image(image).await;
         let found = found.map_err(|failure| self.image_error("looking at the image", image, failure))?;

@@ -62,8 +62,8 @@ impl EngineAccess {
         }
     }
 
-    /// Returns the engine's address: `DOCKER_HOST`, else that of the context, else the usual socket,
-    /// or where there is none that of a rootless engine.
+    /// Returns the engine's address: `DOCKER_HOST`, else that of the context, else the usual
+    /// socket, or where there is none that of a rootless engine.
     pub(super) fn address(&self) -> String {
         let host = self.host.as_deref().map(|host| host.trim().trim_end_matches('/'));
         if let Some(host) = host.filter(|host| !host.is_empty()) {

@@ -73,8 +73,8 @@ impl Limit {
         }
     }
 
-    /// Returns the limit that an engine's complaint is about. Docker leaves out limits of memory and
-    /// processes by itself, and refuses the others; podman hands on what its runtime says.
+    /// Returns the limit that an engine's complaint is about. Docker leaves out limits of memory
+    /// and processes by itself, and refuses the others; podman hands on what its runtime says.
     pub(crate) fn complained_of(complaint: &str) -> Option<Self> {
         const WORDS: [(Limit, &[&str]); 4] = [
             (

@@ -85,8 +85,8 @@ impl DockerConfig {
         self.of_registry(registry_of(image)).await
     }
 
-    /// Returns the credentials for every registry that the file names, for a build, whose base images
-    /// are known only to the engine.
+    /// Returns the credentials for every registry that the file names, for a build, whose base
+    /// images are known only to the engine.
     pub(super) async fn all(&self) -> HashMap<String, DockerCredentials> {
         let named = self.auths.keys().chain(self.helpers.keys());
         let registries: BTreeSet<&str> = named.map(|key| host_of(key)).collect();

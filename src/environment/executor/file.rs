@@ -65,8 +65,8 @@ impl Architecture {
     }
 }
 
-/// Returns the executor to copy into containers of `architecture`, or a sentence about what is wrong
-/// and how to fix it. `None` for the architecture of this program.
+/// Returns the executor to copy into containers of `architecture`, or a sentence about what is
+/// wrong and how to fix it. `None` for the architecture of this program.
 ///
 /// For another one than this program's, the file has the architecture's name at its end.
 pub fn find_executor(config: &Config, architecture: Option<Architecture>) -> Result<PathBuf, String> {

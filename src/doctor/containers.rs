@@ -1,0 +1,160 @@
+//! Examines the executor, the engine and its images, and starts a container.
+
+use std::time::Instant;
+
+use super::told_apart;
+use crate::config::Config;
+use crate::environment::{
+    self, EXECUTOR, Engine, EngineAccess, Environment, EnvironmentError, Purpose, StartRequest, find_executor,
+};
+use crate::finding::Finding;
+use crate::service::instance;
+use crate::task::id::{RunId, TaskId};
+
+/// Maximum bytes that the executor in a container may answer.
+const LONGEST_VERSION: usize = 1024;
+
+/// Examines the executor, the engine and its images, and starts a container.
+pub(super) async fn examine(config: &Config, access: &EngineAccess) -> Vec<Finding> {
+    let section = &config.command_executor;
+    let connected = Engine::connect(section, access, &instance(&config.state_dir)).await;
+    let architecture = connected.as_ref().ok().and_then(Engine::architecture);
+    let mut findings = vec![match find_executor(section, architecture) {
+        Ok(path) => Finding::good("executor", path.display()),
+        Err(reason) => told_apart("executor", reason, "name it in command_executor.executor_path"),
+    }];
+    let engine = match connected {
+        Ok(engine) => engine,
+        Err(error) => {
+            findings.push(match error {
+                EnvironmentError::EngineUnavailable { address, reason } => Finding::bad(
+                    "Docker",
+                    format!("the engine at {address} cannot be used: {reason}"),
+                    "start it, let this user into the group docker (counts from the next login), or set DOCKER_HOST",
+                ),
+                other => told_apart("Docker", other, "look at the Docker engine's log"),
+            });
+            return findings;
+        }
+    };
+    let mut images = Vec::new();
+    for (name, environment) in &section.environments {
+        images.push(image(&engine, name, environment).await);
+    }
+    for (name, service) in &section.services {
+        images.push(service_image(&engine, name, &service.image).await);
+    }
+    let can_start = find_executor(section, architecture).is_ok() && engine.missing_runtime().is_none();
+    findings.extend(container(section, &engine, can_start).await);
+    let unkept = engine.unkept_limits();
+    if !unkept.is_empty() {
+        findings.push(Finding::doubtful(
+            "limits",
+            format!("the engine cannot keep {} of command_executor.resources", unkept.join(", ")),
+            "let the engine have these cgroup controllers (rootless: systemd's `Delegate=cpu memory pids` for user@.service)",
+        ));
+    }
+    match engine.missing_runtime() {
+        Some(error) => findings.push(told_apart("runtime", error, "change command_executor.runtime")),
+        None if section.runtime.is_empty() => {}
+        None => findings.push(Finding::good("runtime", &section.runtime)),
+    }
+    findings.extend(images);
+    findings
+}
+
+/// Starts a container as a run does, calls the executor in it, and removes it. Only names the
+/// engine without the image of the default environment, or where something else that is reported
+/// keeps a container from starting.
+async fn container(section: &environment::Config, engine: &Engine, can_start: bool) -> Vec<Finding> {
+    const SUBJECT: &str = "Docker";
+    let named = Finding::good(SUBJECT, engine.describe());
+    let Some(environment) = section.environments.get(&section.default_environment) else {
+        return vec![named];
+    };
+    if !can_start || !matches!(engine.has_image(&environment.image).await, Ok(true)) {
+        return vec![named];
+    }
+    let begun = Instant::now();
+    match try_container(section, engine, environment).await {
+        Ok(()) => vec![Finding::good(
+            SUBJECT,
+            format!(
+                "{}; a container was started and removed, {:.1} s",
+                engine.describe(),
+                begun.elapsed().as_secs_f64()
+            ),
+        )],
+        Err(error) => vec![named, told_apart("container", error, "look at the Docker engine's log")],
+    }
+}
+
+async fn try_container(
+    section: &environment::Config,
+    engine: &Engine,
+    environment: &Environment,
+) -> Result<(), EnvironmentError> {
+    let (run, executor) = (RunId::new(), engine.find_executor(&environment.image).await?);
+    let start = StartRequest {
+        task: &TaskId::Local {
+            id: uuid::Uuid::now_v7(),
+        },
+        run,
+        purpose: Purpose::Work,
+        environment: &section.default_environment,
+        image: &environment.image,
+        executor: &executor,
+        set_up: None,
+    };
+    let container = engine.start(&start).await?;
+    let called = container.run(&[EXECUTOR, "--version"], tokio::io::empty(), LONGEST_VERSION);
+    let called = called.await;
+    container.remove().await?;
+    let (_, ending) = called?;
+    if ending.exit_code == 0 {
+        return Ok(());
+    }
+    let what = format!("starting the executor in a container of {}", environment.image);
+    Err(EnvironmentError::Unexpected {
+        what,
+        reason: format!("it ended with {}: {}", ending.exit_code, ending.stderr.trim()),
+    })
+}
+
+async fn image(engine: &Engine, name: &str, environment: &Environment) -> Finding {
+    let subject = format!("environment {name}");
+    match engine.has_image(&environment.image).await {
+        Ok(true) => Finding::good(subject, &environment.image),
+        Ok(false) if environment.build.is_some() => Finding::doubtful(
+            subject,
+            format!("{} is not there yet", environment.image),
+            "nothing to do: it is built at the first need",
+        ),
+        Ok(false) => Finding::doubtful(
+            subject,
+            format!(
+                "{} is not there; it will be pulled at the first need if a registry has it",
+                environment.image
+            ),
+            if environment.image.starts_with("coding-agent-executor-") {
+                format!("build it in the folder of coding-agent's source: scripts/setup images {name}")
+            } else {
+                format!("pull it, or say in command_executor.environments.{name}.build how it is built")
+            },
+        ),
+        Err(error) => told_apart(subject, error, "look at the Docker engine's log"),
+    }
+}
+
+async fn service_image(engine: &Engine, name: &str, image: &str) -> Finding {
+    let subject = format!("service {name}");
+    match engine.has_image(image).await {
+        Ok(true) => Finding::good(subject, image),
+        Ok(false) => Finding::doubtful(
+            subject,
+            format!("{image} is not there; it will be pulled at the first need if a registry has it"),
+            format!("pull it: docker pull {image}"),
+        ),
+        Err(error) => told_apart(subject, error, "look at the Docker engine's log"),
+    }
+}
