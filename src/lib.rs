@@ -40,6 +40,8 @@ pub mod journal; // every fact once, in the store and in a file; and the log fil
 // The workspace.
 pub mod workspace; // where a run works: the project in a container, with tools
 
+pub mod reviewer; // asks a second model, or a program, for its judgement
+
 // The work.
 pub mod agent; // one run, from plan to delivery
 
@@ -47,4 +49,5 @@ pub mod agent; // one run, from plan to delivery
 pub mod config; // config.yaml
 pub mod service; // producer, consumers, recovery
 pub mod doctor; // is everything there that a run needs?
+pub mod evaluation; // evaluates documents for other programs, over MCP
 pub mod cli; // the command line

@@ -34,9 +34,9 @@ const FLOORS: [&[&str]; 7] = [
         "tool",
     ],
     &["journal"],
-    &["workspace"],
+    &["workspace", "reviewer"],
     &["agent"],
-    &["config", "service", "doctor", "cli"],
+    &["config", "service", "doctor", "evaluation", "cli"],
 ];
 
 /// Floors whose modules may import those listed before them.

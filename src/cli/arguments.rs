@@ -46,6 +46,13 @@ No configuration file is needed for that: the model is taken from OPENAI_API_KEY
 OLLAMA_HOST, LMSTUDIO_BASE_URL or ANTHROPIC_API_KEY, the first that is set. A config.yaml in the folder \
 that is worked on counts only if --config names it.";
 
+const MCP_HELP: &str = "\
+Evaluate documents for other programs, as an MCP server on stdin and stdout.
+
+Its tools evaluate_document and evaluate_documents ask the reviewer that the configuration names whether a \
+plan or another document is ready, and answer with a score from 0 to 10 and what stands in the way. Put \
+`coding-agent mcp` into the MCP configuration of the program that writes the documents.";
+
 /// Label an issue on GitHub or GitLab, get a verified pull request.
 #[derive(Debug, Clone, PartialEq, Eq, Parser)]
 #[command(
@@ -116,6 +123,9 @@ pub enum Command {
     Status(Status),
     /// Show what happened in a task
     Logs(Logs),
+    /// Evaluate documents for other programs, as an MCP server on stdin and stdout
+    #[command(long_about = MCP_HELP)]
+    Mcp,
     /// Check everything a run needs, and say how to fix what is missing
     #[command(after_help = EXIT_CODES)]
     Doctor(Doctor),
@@ -137,6 +147,9 @@ pub enum Command {
         /// Mode mask of the server, in octal digits
         #[arg(long, value_parser = |digits: &str| u32::from_str_radix(digits, 8))]
         mask: Option<u32>,
+        /// File that the server reads as its stdin
+        #[arg(long)]
+        input: Option<PathBuf>,
         /// Program and arguments
         #[arg(required = true, last = true, value_name = "COMMAND")]
         command: Vec<OsString>,

@@ -10,6 +10,7 @@ pub mod doctor;
 pub mod forget;
 pub mod local;
 pub mod logs;
+pub mod mcp;
 pub mod order;
 pub mod progress;
 pub mod status;
@@ -62,7 +63,8 @@ pub fn main() -> ExitCode {
             Ok(()) => exit::SUCCESS.into(),
             Err(_) => exit::FAILED.into(),
         },
-        Command::McpGuard { mask, command } => crate::tool::guard::run(&command, mask),
+        Command::McpGuard { mask, input, command } => crate::tool::guard::run(&command, mask, input.as_deref()),
+        Command::Mcp => session::on_runtime(mcp::serve(config)),
     }
 }
 

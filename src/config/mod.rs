@@ -38,6 +38,7 @@ use crate::llm;
 use crate::llm::config::Prices;
 use crate::llm::config::model_config::OWN;
 use crate::repository;
+use crate::reviewer;
 use crate::store::retention::Retention;
 use crate::tool::{self, McpServerConfig};
 use fault::Fault;
@@ -71,6 +72,8 @@ pub struct Config {
     pub command_executor: environment::Config,
     /// How a run is planned and checked.
     pub planning: Planning,
+    /// Reviews of plans and results by a second model.
+    pub review: reviewer::config::Config,
     /// How people are heard while a run works, and how long a run waits.
     pub steering: Steering,
     /// What happens after a pull/merge request was opened.
@@ -220,6 +223,9 @@ impl Config {
         for app in self.github.entries.iter_mut().filter_map(|host| host.app.as_mut()) {
             app.private_key_file = folder.join(&app.private_key_file);
         }
+        if let Some(file) = &mut self.review.prompt_file {
+            *file = folder.join(&*file);
+        }
         if let Some(file) = &mut self.git.signing_key_file {
             *file = folder.join(&*file);
         }
@@ -300,6 +306,7 @@ impl Default for Config {
             mcp_schema_bytes: tool::SCHEMA_BYTES,
             command_executor: environment::Config::default(),
             planning: Planning::default(),
+            review: reviewer::config::Config::default(),
             steering: Steering::default(),
             follow_up: FollowUp::default(),
             git: repository::Config::default(),

@@ -67,6 +67,14 @@ pub struct Blocker {
     pub why: String,
 }
 
+impl Review {
+    /// Tells whether the document passes: it is ready, its score reaches the target, and nothing
+    /// blocks it.
+    pub fn passes(&self, target: Score) -> bool {
+        self.ready_for_implementation && self.score >= target && self.blockers.is_empty()
+    }
+}
+
 impl Analysis {
     fn is_empty(&self) -> bool {
         self.strengths.is_empty() && self.weaknesses.is_empty()

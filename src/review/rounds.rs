@@ -87,13 +87,10 @@ pub enum Unready {
 }
 
 impl Opinion {
-    /// Tells whether the document passes: it is ready, its score reaches the target, and nothing
-    /// blocks it.
+    /// Tells whether the document passes. Without a review it does not.
     pub fn passes(&self, target: Score) -> bool {
         match self {
-            Self::Given { review, .. } => {
-                review.ready_for_implementation && review.score >= target && review.blockers.is_empty()
-            }
+            Self::Given { review, .. } => review.passes(target),
             Self::Missing(_) => false,
         }
     }

@@ -14,8 +14,10 @@
 
 use rustix::event::{PollFd, PollFlags, poll};
 use std::ffi::OsString;
+use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
 use std::process::{Command, ExitCode, ExitStatus};
 use std::thread;
 use std::time::Duration;
@@ -31,14 +33,15 @@ pub const GRACE: Duration = Duration::from_secs(2);
 
 /// Runs `command` until it ends or stdin does, and leaves no process of it behind. Exits with the
 /// command's code. `mask` becomes the mode mask of the server: that of the program keeps files to
-/// its user, and a server may write what others need.
+/// its user, and a server may write what others need. The command reads `input` as its stdin, if
+/// it waits for the end of that: the end of the guard's own means something else.
 ///
 /// Blocks; call it before any runtime is started.
-pub fn run(command: &[OsString], mask: Option<u32>) -> ExitCode {
+pub fn run(command: &[OsString], mask: Option<u32>, input: Option<&Path>) -> ExitCode {
     if let Some(mask) = mask {
         rustix::process::umask(rustix::fs::Mode::from_bits_truncate(mask));
     }
-    let ending = start(command).and_then(wait_for);
+    let ending = start(command, input).and_then(wait_for);
     let everything_ended = end_descendants(std::process::id(), GRACE);
     match (ending, everything_ended) {
         (Ok(status), Ended::Completely) => exit_code(status),
@@ -47,14 +50,19 @@ pub fn run(command: &[OsString], mask: Option<u32>) -> ExitCode {
     }
 }
 
-fn start(command: &[OsString]) -> io::Result<u32> {
+fn start(command: &[OsString], input: Option<&Path>) -> io::Result<u32> {
     let Some((program, arguments)) = command.split_first() else {
         return Err(io::Error::other(
             "no command was given; usage: mcp-guard -- PROGRAM ARGUMENTS...",
         ));
     };
     adopt_orphans()?;
-    let server = Command::new(program).args(arguments).process_group(0).spawn();
+    let mut server = Command::new(program);
+    server.args(arguments).process_group(0);
+    if let Some(input) = input {
+        server.stdin(File::open(input)?);
+    }
+    let server = server.spawn();
     let server = server.map_err(|error| {
         io::Error::new(
             error.kind(),

@@ -10,6 +10,7 @@ pub mod guard;
 pub mod mcp;
 mod slips;
 mod stdio;
+pub mod program;
 pub mod toolbox;
 
 use async_trait::async_trait;

@@ -39,7 +39,7 @@ const MAX_LOGGED_BYTES: usize = 1024 * 1024;
 const LINE_OVERHEAD: usize = 100;
 
 /// Time that the guard itself may take beyond what it allows the server.
-const GUARD_MARGIN: Duration = Duration::from_secs(10);
+pub(super) const GUARD_MARGIN: Duration = Duration::from_secs(10);
 
 /// Starts one server.
 pub(super) struct StdioServer {
@@ -52,12 +52,17 @@ pub(super) struct StdioServer {
 
 /// What a server wrote to stderr, over all its starts.
 #[derive(Default)]
-struct Said {
+pub(super) struct Said {
     last_lines: VecDeque<String>,
     logged: usize,
 }
 
 impl Said {
+    /// Returns the last lines on one.
+    pub(super) fn last(&self) -> String {
+        self.last_lines.iter().cloned().collect::<Vec<_>>().join(" | ")
+    }
+
     /// Logs a line while there is room, and keeps it as the last.
     fn take(&mut self, server: &str, line: String) {
         let had_room = self.logged < MAX_LOGGED_BYTES;
@@ -130,8 +135,7 @@ impl Connect for StdioServer {
         if said.last_lines.is_empty() {
             return format!("`{command}`");
         }
-        let said = said.last_lines.iter().cloned().collect::<Vec<_>>().join(" | ");
-        format!("`{command}` (which said last: {said})")
+        format!("`{command}` (which said last: {})", said.last())
     }
 }
 
@@ -151,7 +155,7 @@ async fn end(mut guard: Child, draining: JoinHandle<()>) {
     let _ = timeout(GUARD_MARGIN, draining).await;
 }
 
-async fn drain(stderr: impl AsyncRead + Unpin, server: String, said: Arc<Mutex<Said>>) {
+pub(super) async fn drain(stderr: impl AsyncRead + Unpin, server: String, said: Arc<Mutex<Said>>) {
     let mut stderr = BufReader::new(stderr);
     while let Some(line) = next_line(&mut stderr).await {
         said.lock().unwrap_or_else(PoisonError::into_inner).take(&server, line);

@@ -55,7 +55,7 @@ xyzzy: 1
     config.yaml:18:20: command_executor.default_environment: 'cobol' is not among the environments; write one of go, java, miniforge, node, python
     config.yaml:18:60: command_executor.resources.memory_limit: 'much' is not a size; write a number of bytes, or a number with k, m, g or t, such as 4g
     config.yaml:19:1: planning: must be a section with keys, not the text 'yes please'
-    config.yaml:20:1: xyzzy: unknown key; the keys here are budget, ca_file, command_executor, consumers, follow_up, git, github, gitlab, llm, logs, max_llm_process_num, mcp_schema_bytes, mcp_servers, planning, producer, retention, shutdown_grace_seconds, state_dir, steering, task_sources
+    config.yaml:20:1: xyzzy: unknown key; the keys here are budget, ca_file, command_executor, consumers, follow_up, git, github, gitlab, llm, logs, max_llm_process_num, mcp_schema_bytes, mcp_servers, planning, producer, retention, review, shutdown_grace_seconds, state_dir, steering, task_sources
     "#);
 }
 
@@ -236,6 +236,22 @@ fn models_and_limits_that_cannot_be_are_refused() {
         ),
         ("follow_up: {debounce_seconds: 100000}", "at most 86400"),
         ("planning: {verification: {max_failures: 0}}", "set max_rounds to 0"),
+        (
+            "review: {plan: {target_score: 10.5}}",
+            "review.plan.target_score: must be from 0 to 10",
+        ),
+        ("review: {result: {target_score: .nan}}", "a number must be finite"),
+        (
+            "review: {result: {max_rounds: 0}}",
+            "review.result.max_rounds: must be at least 1; to have nothing reviewed set review.result.enabled to false",
+        ),
+        (
+            "review: {timeout_seconds: 0}",
+            "review.timeout_seconds: must be at least 1",
+        ),
+        ("review: {timeout_seconds: 1801}", "must be at most 1800"),
+        ("review: {mode: kind}", "one of flexible, strict"),
+        ("review: {plan: {on_unready: draft}}", "one of ask, fail, proceed"),
     ]);
 }
 

@@ -11,6 +11,7 @@ mod fake;
 
 mod git;
 mod markdown;
+mod mcp;
 mod octocrab;
 mod python;
 mod trouble;

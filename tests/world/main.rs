@@ -67,6 +67,7 @@ mod reading;
 mod remarks;
 mod requests;
 mod retention;
+mod reviewer_programs;
 mod rules;
 mod shipped_environments;
 mod side_by_side;

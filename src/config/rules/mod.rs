@@ -2,6 +2,7 @@
 
 mod machine;
 mod model;
+mod review;
 mod source;
 
 use std::path::Path;
@@ -17,6 +18,7 @@ use crate::private;
 pub(super) fn check(config: &Config, folder: &Path, faults: &mut Faults) {
     source::check(config, folder, faults);
     model::check(config, faults);
+    review::check(config, faults);
     machine::check(config, folder, faults);
 }
 

@@ -1,0 +1,58 @@
+//! `mcp`: evaluates documents for other programs.
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rmcp::transport::stdio_pipes;
+
+use super::exit;
+use super::session::{complain, configuration_or_defaults};
+use crate::config::Config;
+use crate::evaluation;
+use crate::llm::config::role::Role;
+use crate::llm::error::LlmError;
+use crate::llm::models::Models;
+use crate::review::score::Score;
+use crate::reviewer::{self, Asked, Reviewer};
+use crate::secret::Redactor;
+
+/// Serves until stdin ends.
+pub async fn serve(config: Option<&Path>) -> ExitCode {
+    let config = match configuration_or_defaults(config) {
+        Ok(config) => config,
+        Err(code) => return code,
+    };
+    let redactor = Arc::new(Redactor::new(&config.secrets()));
+    let reviewer = match reviewer(&config, Arc::clone(&redactor)) {
+        Ok(reviewer) => reviewer,
+        Err(error) => {
+            complain(redactor.clean(&error.to_string()));
+            return exit::CONFIGURATION.into();
+        }
+    };
+    let target_score = Score::try_from(config.review.plan.target_score).unwrap_or(Score::EIGHT);
+    let (reader, writer) = stdio_pipes();
+    match evaluation::serve(reviewer, target_score, reader, writer).await {
+        Ok(()) => exit::SUCCESS.into(),
+        Err(error) => {
+            complain(redactor.clean(&format!("{error:#}")));
+            exit::FAILED.into()
+        }
+    }
+}
+
+fn reviewer(config: &Config, redactor: Arc<Redactor>) -> Result<Reviewer, LlmError> {
+    let (prompt, doubt) = reviewer::prompt(config.review.prompt_file.as_deref());
+    if let Some(doubt) = doubt {
+        complain(format_args!("review.prompt_file: {doubt}"));
+    }
+    Ok(Reviewer {
+        asked: Asked::Model(Models::new(&config.llm)?.of(Role::Reviewer, None)),
+        mode: config.review.mode,
+        prompt,
+        timeout: Duration::from_secs(config.review.timeout_seconds),
+        redactor,
+    })
+}

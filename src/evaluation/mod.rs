@@ -1,0 +1,213 @@
+//! Evaluates documents for other programs: an MCP server with the tools `evaluate_document` and
+//! `evaluate_documents`, which ask the configured reviewer.
+//!
+//! Every error is one of JSON-RPC's, with a text for people in `data.formatted`. A call that its
+//! client cancels ends at the reviewer, too. The protocol's versions are those that rmcp knows,
+//! from 2024-11-05 on.
+
+mod answer; // what is answered
+mod arguments; // what is asked
+mod frames; // lines that are no requests
+
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, Implementation, ListToolsResult, PaginatedRequestParams,
+    ProgressNotificationParam, ServerCapabilities, ServerConfig,
+};
+use rmcp::service::{NotificationContext, RequestContext, Service, ServiceRole};
+use rmcp::transport::async_rw::AsyncRwTransport;
+use rmcp::{ErrorData, RoleServer, ServerHandler, serve_server};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::Semaphore;
+use tokio::time::interval;
+
+use crate::review::document::Document;
+use crate::review::evidence::{self, Known};
+use crate::review::score::Score;
+use crate::reviewer::Reviewer;
+use answer::Evaluation;
+use arguments::{Asked, EVALUATE_DOCUMENT, EVALUATE_DOCUMENTS};
+
+/// Longest request that is read.
+const MAX_REQUEST_BYTES: usize = 16 * 1024 * 1024;
+/// Most reviews at once; further ones wait.
+const REVIEWS_AT_ONCE: usize = 4;
+/// Time between two notes on progress.
+const PROGRESS: Duration = Duration::from_secs(5);
+
+/// The server: a reviewer, and the score that counts where a call names none.
+pub struct Evaluations {
+    reviewer: Reviewer,
+    target_score: Score,
+    reviews: Semaphore,
+}
+
+/// The server with a text for people in each of its errors.
+struct WithFormattedErrors(Evaluations);
+
+/// Serves until the client closes the stream.
+pub async fn serve(
+    reviewer: Reviewer,
+    target_score: Score,
+    reader: impl AsyncRead + Send + Unpin + 'static,
+    writer: impl AsyncWrite + Send + Unpin + 'static,
+) -> anyhow::Result<()> {
+    let evaluations = Evaluations {
+        reviewer,
+        target_score,
+        reviews: Semaphore::new(REVIEWS_AT_ONCE),
+    };
+    let (reader, writer, pumps) = frames::checked(reader, writer, MAX_REQUEST_BYTES);
+    let transport =
+        AsyncRwTransport::<RoleServer, _, _>::new_server(reader, writer).with_max_line_length(MAX_REQUEST_BYTES);
+    let served = match serve_server(WithFormattedErrors(evaluations), transport).await {
+        Ok(service) => service
+            .waiting()
+            .await
+            .map(|_| ())
+            .context("the server ended with an error"),
+        Err(error) => Err(error).context("the handshake with the client failed"),
+    };
+    pumps.finish().await;
+    served
+}
+
+impl Evaluations {
+    async fn evaluate(
+        &self,
+        asked: &Asked,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<Vec<Evaluation>, ErrorData> {
+        let begun = Instant::now();
+        let total = asked.documents.len();
+        let mut evaluations = Vec::new();
+        for (number, document) in asked.documents.iter().enumerate() {
+            let review = self.review(&document.content, asked);
+            tokio::pin!(review);
+            let mut ticks = interval(PROGRESS);
+            let evaluation = loop {
+                tokio::select! {
+                    evaluation = &mut review => break evaluation,
+                    () = context.ct.cancelled() => return Err(ErrorData::internal_error("the call was cancelled", None)),
+                    _ = ticks.tick() => {
+                        let seconds = begun.elapsed().as_secs();
+                        tell(context, number, total, &format!("document {} of {total}, {seconds} s", number + 1)).await;
+                    }
+                }
+            };
+            evaluations.push(Evaluation {
+                name: document.name.clone(),
+                ..evaluation?
+            });
+        }
+        tell(context, total, total, "done").await;
+        Ok(evaluations)
+    }
+
+    async fn review(&self, content: &str, asked: &Asked) -> Result<Evaluation, ErrorData> {
+        let permit = self.reviews.acquire().await;
+        let _permit = permit.map_err(|_| ErrorData::internal_error("the server is ending", None))?;
+        let judgement = self.reviewer.review(content).await;
+        let mut review = judgement.review.map_err(|error| answer::no_review(&error))?;
+        let target_score = asked.target_score.unwrap_or(self.target_score);
+        let mut unproven = Vec::new();
+        // Without the project there is nothing that evidence could be checked against.
+        if let Some(project) = &asked.project {
+            let lines = arguments::lines(project.clone(), evidence::cited_paths(&review.blockers)).await;
+            let known = Known {
+                lines,
+                ..Known::default()
+            };
+            let blockers = std::mem::take(&mut review.blockers);
+            (review.blockers, unproven) = evidence::weigh(blockers, &Document::default(), &known, None);
+        }
+        Ok(Evaluation {
+            name: None,
+            passed: review.passes(target_score),
+            target_score,
+            review,
+            unproven_blockers: unproven,
+        })
+    }
+}
+
+/// Tells a client that wants to know it how far a call is.
+async fn tell(context: &RequestContext<RoleServer>, done: usize, total: usize, message: &str) {
+    let Some(token) = context.meta.get_progress_token() else {
+        return;
+    };
+    let count = |number: usize| u32::try_from(number).map_or(f64::MAX, f64::from);
+    let progress = ProgressNotificationParam::new(token, count(done))
+        .with_total(count(total))
+        .with_message(message);
+    let _ = context.peer.notify_progress(progress).await;
+}
+
+impl ServerHandler for Evaluations {
+    fn get_info(&self) -> ServerConfig {
+        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+            .with_server_info(Implementation::new("coding-agent", env!("CARGO_PKG_VERSION")))
+            .with_instructions(
+                "Evaluate a plan or another document before you act on it, and make it better until it passes.",
+            )
+    }
+
+    async fn list_tools(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        Ok(ListToolsResult::with_all_items(arguments::tools()))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let arguments = request.arguments.unwrap_or_default();
+        let asked = match request.name.as_ref() {
+            EVALUATE_DOCUMENT => arguments::one(arguments)?,
+            EVALUATE_DOCUMENTS => arguments::several(arguments)?,
+            other => {
+                let names = [EVALUATE_DOCUMENT, EVALUATE_DOCUMENTS].join(" and ");
+                return Err(ErrorData::invalid_params(
+                    format!("there is no tool {other}; there are {names}"),
+                    None,
+                ));
+            }
+        };
+        let evaluations = self.evaluate(&asked, &context).await?;
+        let redactor = &self.reviewer.redactor;
+        let result = match &evaluations[..] {
+            [evaluation] if asked.is_one => answer::one(evaluation, redactor),
+            _ => answer::several(evaluations, redactor),
+        };
+        Ok(result.into())
+    }
+}
+
+impl Service<RoleServer> for WithFormattedErrors {
+    async fn handle_request(
+        &self,
+        request: <RoleServer as ServiceRole>::PeerReq,
+        context: RequestContext<RoleServer>,
+    ) -> Result<<RoleServer as ServiceRole>::Resp, ErrorData> {
+        let answered = Service::handle_request(&self.0, request, context).await;
+        answered.map_err(answer::formatted)
+    }
+
+    async fn handle_notification(
+        &self,
+        notification: <RoleServer as ServiceRole>::PeerNot,
+        context: NotificationContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        Service::handle_notification(&self.0, notification, context).await
+    }
+
+    fn get_info(&self) -> ServerConfig {
+        ServerHandler::get_info(&self.0)
+    }
+}
