@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use chrono::TimeDelta;
 use clap::Args;
 use clap::Parser;
 use clap::Subcommand;
@@ -123,6 +124,8 @@ pub enum Command {
     Status(Status),
     /// Show what happened in a task
     Logs(Logs),
+    /// Show figures over many runs: success, duration, tokens, refusals, repairs
+    Stats(Stats),
     /// Evaluate documents for other programs, as an MCP server on stdin and stdout
     #[command(long_about = MCP_HELP)]
     Mcp,
@@ -212,6 +215,31 @@ pub struct Logs {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Args)]
+pub struct Stats {
+    /// Only runs that ended in the last hours, days or weeks, such as 12h, 30d or 2w
+    #[arg(long, value_name = "PERIOD", value_parser = period)]
+    pub since: Option<TimeDelta>,
+
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Reads a period such as `30d`, `12h` or `2w`.
+fn period(text: &str) -> Result<TimeDelta, String> {
+    let refused = || format!("'{text}' is no period; write it like 30d, 12h or 2w");
+    let unit = text.chars().next_back().ok_or_else(refused)?;
+    let number: i64 = text[..text.len() - unit.len_utf8()].parse().map_err(|_| refused())?;
+    let period = match unit {
+        'h' => TimeDelta::try_hours(number),
+        'd' => TimeDelta::try_days(number),
+        'w' => TimeDelta::try_weeks(number),
+        _ => None,
+    };
+    period.filter(|period| *period > TimeDelta::zero()).ok_or_else(refused)
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Args)]
 pub struct Doctor {
     /// Also ask the model for a reply, and send it a prompt as long as its window to see whether
     /// all of it arrives; with a paid model this costs as much as that prompt
@@ -257,6 +285,16 @@ mod tests {
         let mut root = Arguments::command().term_width(100);
         root.build();
         root.find_subcommand_mut(name).unwrap().render_long_help().to_string()
+    }
+
+    #[test]
+    fn periods_are_read_with_their_units() {
+        for (text, hours) in [("12h", 12), ("30d", 720), ("2w", 336)] {
+            assert_eq!(period(text), Ok(TimeDelta::hours(hours)));
+        }
+        for text in ["", "d", "30", "0d", "-1d", "1.5d", "30日", "99999999999999d"] {
+            assert!(period(text).is_err(), "{text}");
+        }
     }
 
     #[test]

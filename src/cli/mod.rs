@@ -5,6 +5,7 @@ pub mod arguments;
 pub mod completions;
 pub mod exit;
 pub mod session;
+pub mod stats;
 pub mod configuration;
 pub mod doctor;
 pub mod forget;
@@ -56,6 +57,7 @@ pub fn main() -> ExitCode {
         Command::Budget { task, tokens } => order(config, &task, Order::Budget(tokens)),
         Command::Forget { task } => session::on_runtime(forget::run(config, &task)),
         Command::Status(status) => session::on_runtime(status::show(config, &status)),
+        Command::Stats(asked) => session::on_runtime(async move { stats::show(config, &asked).await }),
         Command::Logs(logs) => session::on_runtime(logs::show(config, &logs)),
         Command::Doctor(asked) => session::on_runtime(doctor::examine(config, &asked)),
         Command::Config { command } => configuration::run(config, &command),

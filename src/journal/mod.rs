@@ -15,6 +15,7 @@ mod bounded_file;
 mod numbering;
 mod old_file;
 pub mod reading;
+pub mod statistics;
 pub mod subscription;
 #[cfg(test)]
 mod tests;

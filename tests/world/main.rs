@@ -75,6 +75,7 @@ mod services;
 mod several_hosts;
 mod signing;
 mod sources;
+mod statistics;
 mod steering;
 mod stopping;
 mod streaming;

@@ -1,0 +1,108 @@
+//! `stats`: figures over many runs, from the facts in the store.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::Context;
+use chrono::{DateTime, Utc};
+
+use super::arguments::Stats;
+use super::exit;
+use super::session::{complain, configuration_or_defaults, print};
+use crate::journal::fact::Entry;
+use crate::journal::statistics::{Figure, Report, Statistics};
+use crate::store::{FactFilter, Store};
+
+/// Facts that are read at once.
+const PAGE: u32 = 1_000;
+
+/// Prints the figures.
+pub async fn show(config: Option<&Path>, asked: &Stats) -> ExitCode {
+    let config = match configuration_or_defaults(config) {
+        Ok(config) => config,
+        Err(code) => return code,
+    };
+    let since = asked.since.and_then(|period| Utc::now().checked_sub_signed(period));
+    match read(&config.state_dir, since).await {
+        Ok(report) if asked.json => print(serde_json::to_string_pretty(&report).unwrap_or_default()),
+        Ok(report) => print(as_text(&report).trim_end()),
+        Err(error) => {
+            complain(format_args!("{error:#}"));
+            return exit::FAILED.into();
+        }
+    }
+    exit::SUCCESS.into()
+}
+
+async fn read(state_dir: &Path, since: Option<DateTime<Utc>>) -> anyhow::Result<Report> {
+    let store = Store::open(state_dir).await.context("the store cannot be opened")?;
+    let mut statistics = Statistics::since(since);
+    let mut last = 0;
+    loop {
+        let facts = store.facts(last, &FactFilter::All, PAGE).await?;
+        let Some(newest) = facts.last() else {
+            return Ok(statistics.report());
+        };
+        last = newest.sequence;
+        for fact in &facts {
+            // A fact of another version, which this one does not know, is no part of its figures.
+            if let Ok(entry) = serde_json::from_str::<Entry>(&fact.document) {
+                statistics.take(&entry);
+            }
+        }
+    }
+}
+
+fn as_text(report: &Report) -> String {
+    let mut text = String::new();
+    let ended: Vec<String> = report
+        .ended
+        .iter()
+        .map(|(state, count)| format!("{count} {state}"))
+        .collect();
+    let ended = if ended.is_empty() {
+        "none".to_owned()
+    } else {
+        ended.join(", ")
+    };
+    let _ = writeln!(text, "{:<22} {ended}", "runs that ended");
+    let percent = |value: &f64| format!("{:.1} %", value * 100.0);
+    line(&mut text, "success rate", &report.success_rate, percent);
+    line(&mut text, "duration", &report.duration_seconds, |duration| {
+        format!("p50 {} s, p95 {} s", duration.p50, duration.p95)
+    });
+    line(&mut text, "tokens per run", &report.tokens_per_run, |tokens| {
+        format!("{} in ({} cached), {} out", tokens.input, tokens.cached, tokens.output)
+    });
+    for (model, tokens) in &report.tokens_by_model {
+        let _ = writeln!(
+            text,
+            "  {model:<20} {} in ({} cached), {} out",
+            tokens.input, tokens.cached, tokens.output
+        );
+    }
+    line(&mut text, "refusals", &report.refusals, usize::to_string);
+    for (rule, count) in &report.refusals_by_rule {
+        let _ = writeln!(text, "  {rule:<20} {count}");
+    }
+    line(&mut text, "partial failures", &report.partial_failure_rate, percent);
+    line(&mut text, "plan reproduction", &report.plan_reproduction_rate, percent);
+    line(&mut text, "repaired", &report.repair_rate, percent);
+    line(&mut text, "repairs per run", &report.repair_steps, |steps| {
+        format!("{steps:.1}")
+    });
+    text
+}
+
+fn line<T>(text: &mut String, name: &str, figure: &Figure<T>, shown: impl Fn(&T) -> String) {
+    let value = figure.value.as_ref().map_or_else(|| "no data".to_owned(), shown);
+    let since = figure.since.map_or_else(String::new, |since| {
+        format!(
+            "  (of {}, data since {})",
+            figure.of,
+            since.format("%Y-%m-%d %H:%M UTC")
+        )
+    });
+    let _ = writeln!(text, "{name:<22} {value}{since}");
+}

@@ -1,0 +1,379 @@
+//! Figures over many runs, from their facts.
+//!
+//! Pure: facts go in, oldest first, and a report comes out. A run counts in the period in which it
+//! ended, with everything it did before. Each figure says since when there is data for it; one
+//! without data is empty, not zero.
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, Utc};
+use serde::Serialize;
+
+use super::fact::{Entry, Fact};
+use crate::task::id::RunId;
+use crate::task::state::State;
+
+/// Tokens by kind.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Tokens {
+    pub input: u64,
+    pub output: u64,
+    /// Part of `input`.
+    pub cached: u64,
+}
+
+/// A figure, from how many cases it is, and since when there is data for it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Figure<T> {
+    pub value: Option<T>,
+    pub of: usize,
+    pub since: Option<DateTime<Utc>>,
+}
+
+/// How long runs took, in seconds.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Duration {
+    pub p50: i64,
+    pub p95: i64,
+}
+
+/// The figures of a period.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Report {
+    /// Runs that ended, by their last state.
+    pub ended: BTreeMap<String, usize>,
+    /// Share of done runs among those that were done or failed.
+    pub success_rate: Figure<f64>,
+    /// From the first work on a run to its end, waits for people included.
+    pub duration_seconds: Figure<Duration>,
+    pub tokens_per_run: Figure<Tokens>,
+    /// Tokens by the model and the role that it was asked in, where that is known.
+    pub tokens_by_model: BTreeMap<String, Tokens>,
+    pub refusals: Figure<usize>,
+    pub refusals_by_rule: BTreeMap<String, usize>,
+    /// Share of done runs in which a check did not pass in the end.
+    pub partial_failure_rate: Figure<f64>,
+    /// Share of plans that were the same as an earlier one of the same input.
+    pub plan_reproduction_rate: Figure<f64>,
+    /// Share of runs with a failed check in which all passed in the end.
+    pub repair_rate: Figure<f64>,
+    /// Mean number of repairs of those.
+    pub repair_steps: Figure<f64>,
+}
+
+/// Collects facts.
+#[derive(Default)]
+pub struct Statistics {
+    since: Option<DateTime<Utc>>,
+    runs: BTreeMap<RunId, RunFacts>,
+    refusals: BTreeMap<String, usize>,
+    first: First,
+}
+
+/// The first fact of each kind.
+#[derive(Default)]
+struct First {
+    any: Option<DateTime<Utc>>,
+    claimed: Option<DateTime<Utc>>,
+    called: Option<DateTime<Utc>>,
+    verified: Option<DateTime<Utc>>,
+}
+
+#[derive(Default)]
+struct RunFacts {
+    begun: Option<DateTime<Utc>>,
+    ended: Option<(DateTime<Utc>, State)>,
+    tokens: Tokens,
+    by_model: BTreeMap<String, Tokens>,
+    /// The last result of each check.
+    checks: BTreeMap<String, bool>,
+    has_failed_check: bool,
+    repairs: u32,
+}
+
+impl Statistics {
+    /// Starts a report on what ended at `since` or later; on everything without it.
+    pub fn since(since: Option<DateTime<Utc>>) -> Self {
+        Self {
+            since,
+            ..Self::default()
+        }
+    }
+
+    /// Takes a fact.
+    pub fn take(&mut self, entry: &Entry) {
+        let at = entry.at;
+        let is_in_period = self.since.is_none_or(|since| at >= since);
+        self.first.any.get_or_insert(at);
+        if let (Fact::PolicyRefused { rule, .. }, true) = (&entry.fact, is_in_period) {
+            *self.refusals.entry(rule.clone()).or_default() += 1;
+        }
+        let Some(run) = entry.subject.run else {
+            return;
+        };
+        let run = self.runs.entry(run).or_default();
+        match &entry.fact {
+            Fact::Claimed => {
+                self.first.claimed.get_or_insert(at);
+                run.begun.get_or_insert(at);
+            }
+            Fact::StageChanged { from, to } => {
+                if to.is_final() {
+                    run.ended = Some((at, *to));
+                }
+                run.repairs += u32::from(*from == State::Verifying && *to == State::Working);
+            }
+            Fact::ModelCalled {
+                input,
+                output,
+                cached,
+                model,
+                role,
+                ..
+            } => {
+                self.first.called.get_or_insert(at);
+                let tokens = Tokens {
+                    input: *input,
+                    output: *output,
+                    cached: *cached,
+                };
+                run.tokens.add(tokens);
+                run.by_model.entry(asked(model, role)).or_default().add(tokens);
+            }
+            Fact::Verified { command, passed, .. } => {
+                self.first.verified.get_or_insert(at);
+                run.has_failed_check |= !passed;
+                run.checks.insert(command.clone(), *passed);
+            }
+            _ => {}
+        }
+    }
+
+    pub fn report(&self) -> Report {
+        let is_counted = |run: &&RunFacts| {
+            run.ended
+                .is_some_and(|(at, _)| self.since.is_none_or(|since| at >= since))
+        };
+        let runs: Vec<&RunFacts> = self.runs.values().filter(is_counted).collect();
+        let mut ended = BTreeMap::new();
+        for (_, state) in runs.iter().filter_map(|run| run.ended) {
+            *ended.entry(state.to_string()).or_default() += 1;
+        }
+        let is_state = |run: &&RunFacts, wanted: State| run.ended.is_some_and(|(_, state)| state == wanted);
+        let done: Vec<&RunFacts> = runs.iter().copied().filter(|run| is_state(run, State::Done)).collect();
+        let failed = runs.iter().filter(|run| is_state(run, State::Failed)).count();
+        let with_failures: Vec<&RunFacts> = runs.iter().copied().filter(|run| run.has_failed_check).collect();
+        let repaired: Vec<&RunFacts> = with_failures.iter().copied().filter(|run| run.passes()).collect();
+        let mut tokens_by_model: BTreeMap<String, Tokens> = BTreeMap::new();
+        for (model, tokens) in runs.iter().flat_map(|run| &run.by_model) {
+            tokens_by_model.entry(model.clone()).or_default().add(*tokens);
+        }
+        let begun = self.from(self.first.claimed);
+        let verified = self.from(self.first.verified);
+        let refusals: usize = self.refusals.values().sum();
+        Report {
+            ended,
+            success_rate: share(done.len(), done.len() + failed, begun),
+            duration_seconds: durations(&runs, begun),
+            tokens_per_run: mean_tokens(&runs, self.from(self.first.called)),
+            tokens_by_model,
+            refusals: Figure {
+                value: self.first.any.map(|_| refusals),
+                of: refusals,
+                since: self.from(self.first.any),
+            },
+            refusals_by_rule: self.refusals.clone(),
+            partial_failure_rate: share(done.iter().filter(|run| !run.passes()).count(), done.len(), begun),
+            plan_reproduction_rate: share(0, 0, None),
+            repair_rate: share(repaired.len(), with_failures.len(), verified),
+            repair_steps: mean(repaired.iter().map(|run| run.repairs).sum(), repaired.len(), verified),
+        }
+    }
+
+    /// Returns since when there is data, if the first is from then.
+    fn from(&self, first: Option<DateTime<Utc>>) -> Option<DateTime<Utc>> {
+        first.map(|first| self.since.map_or(first, |since| since.max(first)))
+    }
+}
+
+impl RunFacts {
+    /// Tells whether no check failed the last time it was run.
+    fn passes(&self) -> bool {
+        self.checks.values().all(|passed| *passed)
+    }
+}
+
+impl Tokens {
+    fn add(&mut self, other: Self) {
+        self.input += other.input;
+        self.output += other.output;
+        self.cached += other.cached;
+    }
+}
+
+/// Names the model and the role of a call; earlier versions of the program did not note them.
+fn asked(model: &str, role: &str) -> String {
+    if model.is_empty() {
+        return "unknown".to_owned();
+    }
+    format!("{model} as {role}")
+}
+
+fn share(part: usize, whole: usize, since: Option<DateTime<Utc>>) -> Figure<f64> {
+    mean(u32::try_from(part).unwrap_or(u32::MAX), whole, since)
+}
+
+fn mean(sum: u32, count: usize, since: Option<DateTime<Utc>>) -> Figure<f64> {
+    let whole = u32::try_from(count).unwrap_or(u32::MAX);
+    Figure {
+        value: (count > 0).then(|| f64::from(sum) / f64::from(whole)),
+        of: count,
+        since,
+    }
+}
+
+fn mean_tokens(runs: &[&RunFacts], since: Option<DateTime<Utc>>) -> Figure<Tokens> {
+    let mut all = Tokens::default();
+    runs.iter().for_each(|run| all.add(run.tokens));
+    let value = u64::try_from(runs.len())
+        .ok()
+        .filter(|count| *count > 0)
+        .map(|count| Tokens {
+            input: all.input / count,
+            output: all.output / count,
+            cached: all.cached / count,
+        });
+    Figure {
+        value,
+        of: runs.len(),
+        since,
+    }
+}
+
+fn durations(runs: &[&RunFacts], since: Option<DateTime<Utc>>) -> Figure<Duration> {
+    let mut seconds: Vec<i64> = runs
+        .iter()
+        .filter_map(|run| Some((run.ended?.0 - run.begun?).num_seconds()))
+        .collect();
+    seconds.sort_unstable();
+    // The smallest value that so many percent of all do not exceed.
+    let percentile = |percent: usize| seconds.get((seconds.len() * percent).div_ceil(100).max(1) - 1).copied();
+    Figure {
+        value: percentile(50)
+            .zip(percentile(95))
+            .map(|(p50, p95)| Duration { p50, p95 }),
+        of: seconds.len(),
+        since,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::journal::fact::Subject;
+    use serde_json::{Value, json};
+
+    fn at(seconds: i64) -> DateTime<Utc> {
+        DateTime::from_timestamp(1_790_000_000 + seconds, 0).unwrap()
+    }
+
+    fn take(statistics: &mut Statistics, run: RunId, seconds: i64, fact: Value) {
+        let fact: Fact = serde_json::from_value(fact).unwrap();
+        let subject = Subject {
+            task: None,
+            run: Some(run),
+        };
+        let entry = Entry {
+            at: at(seconds),
+            subject,
+            fact,
+        };
+        statistics.take(&entry);
+    }
+
+    fn changed(from: State, to: State) -> Value {
+        json!({"fact": "stage_changed", "from": from.to_string(), "to": to.to_string()})
+    }
+
+    fn verified(passed: bool) -> Value {
+        json!({"fact": "verified", "command": "make test", "exit_code": 0, "passed": passed})
+    }
+
+    fn run(number: u128) -> RunId {
+        uuid::Uuid::from_u128(number).to_string().parse().unwrap()
+    }
+
+    /// Four runs: done, repaired, done with a check that fails, failed; and one that still works.
+    fn played(since: Option<i64>) -> Report {
+        let mut statistics = Statistics::since(since.map(at));
+        let called = json!({"fact": "model_called", "turn": 1, "input": 100, "output": 10, "cached": 40, "milliseconds": 5,
+            "model": "near", "role": "worker"});
+        for (number, end, state, checks) in [
+            (1, 100, State::Done, vec![true]),
+            (2, 200, State::Done, vec![false, false, true]),
+            (3, 300, State::Done, vec![false]),
+            (4, 400, State::Failed, vec![]),
+        ] {
+            take(&mut statistics, run(number), 0, json!({"fact": "claimed"}));
+            take(&mut statistics, run(number), 10, json!({"fact": "claimed"}));
+            take(&mut statistics, run(number), 20, called.clone());
+            for (place, passed) in checks.into_iter().enumerate() {
+                if place > 0 {
+                    take(
+                        &mut statistics,
+                        run(number),
+                        30,
+                        changed(State::Verifying, State::Working),
+                    );
+                }
+                take(&mut statistics, run(number), 31, verified(passed));
+            }
+            let refused = json!({"fact": "policy_refused", "rule": "left_out", "reason": "x"});
+            take(&mut statistics, run(number), end - 1, refused);
+            take(&mut statistics, run(number), end, changed(State::Delivering, state));
+        }
+        take(&mut statistics, run(5), 500, json!({"fact": "claimed"}));
+        statistics.report()
+    }
+
+    #[test]
+    fn figures_come_from_the_facts() {
+        let report = played(None);
+        let figure = |value: f64, of: usize, seconds: i64| Figure {
+            value: Some(value),
+            of,
+            since: Some(at(seconds)),
+        };
+        assert_eq!(
+            report.ended,
+            BTreeMap::from([("done".to_owned(), 3), ("failed".to_owned(), 1)])
+        );
+        assert_eq!(report.success_rate, figure(0.75, 4, 0));
+        assert_eq!(report.duration_seconds.value, Some(Duration { p50: 200, p95: 400 }));
+        assert_eq!(report.partial_failure_rate, figure(1.0 / 3.0, 3, 0));
+        assert_eq!(report.repair_rate, figure(0.5, 2, 31));
+        assert_eq!(report.repair_steps, figure(2.0, 1, 31));
+        assert_eq!(report.refusals.value, Some(4));
+        assert_eq!(report.tokens_per_run.value.map(|tokens| tokens.input), Some(100));
+        assert_eq!(report.tokens_by_model["near as worker"].output, 40);
+        assert_eq!(
+            (report.plan_reproduction_rate.value, report.plan_reproduction_rate.since),
+            (None, None)
+        );
+    }
+
+    #[test]
+    fn a_run_counts_in_the_period_in_which_it_ended() {
+        let report = played(Some(250));
+        assert_eq!(report.ended.values().sum::<usize>(), 2);
+        assert_eq!(report.duration_seconds.value, Some(Duration { p50: 300, p95: 400 }));
+        assert_eq!((report.refusals.value, report.refusals.since), (Some(2), Some(at(250))));
+    }
+
+    #[test]
+    fn without_data_there_are_no_figures() {
+        let report = Statistics::since(None).report();
+        assert_eq!((report.success_rate.value, report.duration_seconds.value), (None, None));
+        assert_eq!((report.refusals.value, report.repair_steps.since), (None, None));
+    }
+}
