@@ -9,7 +9,7 @@ const SOMEBODY: &str = "A <a@example.org> 1000000000 +0000";
 #[tokio::test]
 async fn a_history_with_old_faults_is_worked_on() {
     let world = World::start().await;
-    greets(world.model.plans(plan())).done("Greets.");
+    greets(world.model.plans(plan()));
     let repository = world.github.repository("acme/widgets");
     let honest = repository.git().resolve("main").unwrap();
     let git = repository.git();

@@ -11,7 +11,12 @@ use crate::world::World;
 
 /// Resumes the run, has it execute `command`, and pauses it again.
 async fn goes_on_for_a_while(world: &World, issue: &Item, command: &str) {
-    world.model.calls(COMMAND, json!({ "command": command })).holds();
+    let then = json!({ "id": "task-1" });
+    world
+        .model
+        .calls(COMMAND, json!({ "command": command }))
+        .calls("agent/finish_subtask", then)
+        .holds();
     issue.comment("alice", "/agent resume");
     let program = world.spawn(&["run"]);
     world.model.until_held(2).await;
@@ -37,6 +42,7 @@ async fn the_work_comes_from_the_store_where_the_mirror_lacks_it_or_is_behind() 
         .model
         .plans(plan())
         .calls(COMMAND, json!({ "command": HALF_OF_THE_WORK }))
+        .calls("agent/finish_subtask", json!({ "id": "task-1" }))
         .holds();
     let issue = world.github.open_issue("Paint it").label("coding agent");
     let program = world.spawn(&["run"]);
