@@ -49,15 +49,16 @@ impl Client {
         pause: bool,
         labels: &[(&str, &str)],
     ) -> Result<String, Failure> {
-        // As an instruction of a Dockerfile: podman does not read labels from the body.
+        // As instructions of a Dockerfile, one for each: podman does not read labels from the body, and
+        // takes the rest of an instruction for the value of its first label.
         let labels: Vec<String> = labels
             .iter()
-            .map(|(name, value)| format!("{name:?}={value:?}"))
+            .map(|(name, value)| format!("LABEL {name}={value:?}"))
             .collect();
         let options = CommitContainerOptionsBuilder::default()
             .container(container)
             .pause(pause)
-            .changes(&format!("LABEL {}", labels.join(" ")))
+            .changes(&labels.join("\n"))
             .build();
         let config = ContainerConfig::default();
         let id = self.ask(self.docker.commit_container(options, config)).await?.id;
