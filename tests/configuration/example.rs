@@ -101,7 +101,9 @@ fn what_the_example_leaves_out_is_good_too_but_for_what_excludes_each_other() {
         [
             "github.token_file",
             "github.app",
+            "github.ca_file",
             "gitlab.token_file",
+            "gitlab.ca_file",
             "llm.openai.api_key_file",
             "llm.anthropic.api_key_file",
             // Those of other providers.
@@ -109,9 +111,11 @@ fn what_the_example_leaves_out_is_good_too_but_for_what_excludes_each_other() {
             "llm.models.near.api_key",
             "llm.models.near.api_key_file",
             "llm.models.near.max_tokens",
+            "llm.models.near.ca_file",
             "llm.models.near.fallback",
-            // Nothing lies where it says.
+            // Nothing lies where they say, as with each `ca_file`.
             "git.signing_key_file",
+            "ca_file",
         ],
         "{faults}"
     );

@@ -94,17 +94,29 @@ impl Address {
         &self.place
     }
 
-    /// Gives `git` access to this address.
+    /// Gives `git` access to this address, with the certificates that connections to the forge's
+    /// API trust.
     pub(in crate::repository) fn reach<'a>(
         &self,
         git: Git<'a>,
         login: Option<&Login>,
     ) -> Result<Git<'a>, RepositoryError> {
         Ok(match (&self.origin, login) {
-            (Some(origin), Some(login)) => git.trusting(&login.trust)?.login(origin, &login.user, &login.password),
+            (Some(origin), Some(login)) => trusting(git, &login.trust)?.login(origin, &login.user, &login.password),
             (Some(_), None) => git,
             (None, _) => git.env("GIT_ALLOW_PROTOCOL", "file"),
         })
+    }
+}
+
+fn trusting<'a>(git: Git<'a>, trust: &Trust) -> Result<Git<'a>, RepositoryError> {
+    match trust.bundle() {
+        Ok(Some(file)) => Ok(git.env("GIT_SSL_CAINFO", file)),
+        Ok(None) => Ok(git),
+        Err(error) => Err(RepositoryError::Unexpected {
+            what: git.what().to_owned(),
+            reason: format!("the file of trusted certificates cannot be written in the state directory: {error}"),
+        }),
     }
 }
 

@@ -20,7 +20,6 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, ChildStdin, Command};
 use tokio::time::timeout;
 
-use crate::certificates::Trust;
 use crate::repository::git::failure::classify;
 use crate::repository::git::hardening::{ENVIRONMENT, PASSED_ON, SETTINGS};
 use crate::repository::git::limits::{Effort, Limits};
@@ -168,18 +167,6 @@ impl<'a> Git<'a> {
     pub(in crate::repository) fn holding(mut self, file: File) -> Self {
         self.input = Input::Held(file);
         self
-    }
-
-    /// Has connections trust the certificates that those to the forge's API trust.
-    pub(in crate::repository) fn trusting(self, trust: &Trust) -> Result<Self, RepositoryError> {
-        match trust.bundle() {
-            Ok(Some(file)) => Ok(self.env("GIT_SSL_CAINFO", file)),
-            Ok(None) => Ok(self),
-            Err(error) => Err(RepositoryError::Unexpected {
-                what: self.what,
-                reason: format!("the file of trusted certificates cannot be written in the state directory: {error}"),
-            }),
-        }
     }
 
     /// Logs in at `origin` (`https://host/`) through this one process's environment.
