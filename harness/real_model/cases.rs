@@ -131,7 +131,7 @@ async fn doctor(server: &Server) -> anyhow::Result<String> {
     let site = Site::behind(Trouble::None, server, WINDOW).await?;
     let told = async {
         let ended = site.command(&["doctor", "--model"]).await?;
-        let line = |subject: &str| ended.stdout.lines().find(|line| line.contains(subject));
+        let line = |subject: &str| ended.said.lines().find(|line| line.contains(subject));
         let (reply, window) = (line("  model's reply"), line("  model's window"));
         ensure!(
             reply.is_some_and(|reply| reply.starts_with("ok") && reply.contains(" tokens in, ")),
