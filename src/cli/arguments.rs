@@ -331,6 +331,7 @@ mod tests {
         let line = "coding-agent mcp-guard --mask 22 -- npx -y server --config x";
         let guard = Command::McpGuard {
             mask: Some(0o22),
+            input: None,
             command: expected,
         };
         assert_eq!(command(line), guard);
