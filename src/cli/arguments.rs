@@ -378,6 +378,8 @@ mod tests {
           forget       Erase everything that is stored of a finished task
           status       Show what is queued, active and finished
           logs         Show what happened in a task
+          stats        Show figures over many runs: success, duration, tokens, refusals, repairs
+          mcp          Evaluate documents for other programs, as an MCP server on stdin and stdout
           doctor       Check everything a run needs, and say how to fix what is missing
           config       Check or describe the configuration file
           completions  Print a completion script for a shell

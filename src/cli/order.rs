@@ -1,4 +1,5 @@
-//! `stop`, `pause`, `resume`, `approve`, `deny`, `budget`: what people tell a run from another process.
+//! `stop`, `pause`, `resume`, `approve`, `deny`, `budget`: what people tell a run from another
+//! process.
 
 use std::path::Path;
 use std::process::ExitCode;

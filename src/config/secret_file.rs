@@ -70,7 +70,7 @@ fn places(value: &Value, section: &[&str]) -> Vec<KeyPath> {
         let entries = value.pointer(&pointer(&parent)).and_then(Value::as_object);
         let names = entries.into_iter().flat_map(Map::keys);
         return names
-            .map(|name| [parent.as_slice(), &[name.clone()]].concat())
+            .map(|name| [parent.as_slice(), std::slice::from_ref(name)].concat())
             .collect();
     }
     let path: KeyPath = section.iter().map(|&part| part.to_owned()).collect();

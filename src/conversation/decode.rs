@@ -2,8 +2,9 @@
 //!
 //! A working reply is one JSON object, `{"comment", "command": {"tool", "args"}}` or `{"comment",
 //! "done": true}`, or native calls. Models that were trained on it may write the form of Hermes:
-//! `{"thought", "tool_calls": [{"name", "parameters"}], "final_answer"}`. What is returned was said by the model, and is no echo of the
-//! prompt's example, which names its tool `server/tool` and comments `why`.
+//! `{"thought", "tool_calls": [{"name", "parameters"}], "final_answer"}`. What is returned was said
+//! by the model, and is no echo of the prompt's example, which names its tool `server/tool` and
+//! comments `why`.
 //!
 //! Two *different* answers in one reply are refused, not chosen from. The last one would be wrong
 //! where a small model plays both sides (it writes a command, invents the output and calls itself

@@ -46,9 +46,9 @@ struct OneDocument {
 struct SeveralDocuments {
     /// The documents, each evaluated by itself.
     documents: Vec<Document>,
-    /// As in evaluate_document, for all of them.
+    /// As in `evaluate_document`, for all of them.
     project_path: Option<PathBuf>,
-    /// As in evaluate_document, for all of them.
+    /// As in `evaluate_document`, for all of them.
     target_score: Option<Score>,
 }
 
@@ -151,7 +151,7 @@ pub(super) async fn lines(project: Arc<Dir>, paths: BTreeSet<String>) -> BTreeMa
             file.metadata().ok().filter(cap_std::fs::Metadata::is_file)?;
             let mut bytes = Vec::new();
             file.take(LARGEST_FILE).read_to_end(&mut bytes).ok()?;
-            let newlines = bytes.iter().filter(|byte| **byte == b'\n').count();
+            let newlines = bytes.split(|byte| *byte == b'\n').count() - 1;
             let lines = newlines + usize::from(bytes.last().is_some_and(|last| *last != b'\n'));
             Some((path, u32::try_from(lines).ok()?))
         });

@@ -59,16 +59,16 @@ async fn read(
                 None,
             )),
             Ok(line) if line.iter().all(u8::is_ascii_whitespace) => None,
-            Ok(mut line) => match fault_of(&line) {
-                Some(fault) => Some(fault),
-                None => {
+            Ok(mut line) => {
+                let fault = fault_of(&line);
+                if fault.is_none() {
                     line.push(b'\n');
                     if requests.write_all(&line).await.is_err() {
                         return;
                     }
-                    None
                 }
-            },
+                fault
+            }
         };
         if let Some(fault) = fault {
             let error = answer::formatted(fault);

@@ -117,13 +117,11 @@ impl Files {
         })
     }
 
-    /// Looks at the project's files before a command; `None` if there are too many.
+    /// Looks at the project's files before a command; `None` if there are too many. The last look
+    /// would not do: other programs work here in between, such as the checks.
     pub(super) async fn look(self: &Arc<Self>) -> Option<Arc<Look>> {
         let last = self.last_look.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        match last {
-            Some(last) => Some(last),
-            None => self.look_anew(None).await,
-        }
+        self.look_anew(last).await
     }
 
     /// Returns what has changed since `before`; null if that cannot be told.

@@ -12,7 +12,7 @@ const MOST_NAMED: usize = 3;
 /// Most names of a folder that are listed.
 const MOST_LISTED: usize = 20;
 /// Least likeness of a name that may have been meant.
-const LIKENESS: f64 = 0.75;
+const LIKENESS: f64 = 0.7;
 
 /// Returns what there is beneath `root` instead of `path`, as the end of a sentence.
 pub(super) fn instead_of(root: &Dir, path: &Path) -> String {

@@ -234,7 +234,9 @@ fn mean(sum: u32, count: usize, since: Option<DateTime<Utc>>) -> Figure<f64> {
 
 fn mean_tokens(runs: &[&RunFacts], since: Option<DateTime<Utc>>) -> Figure<Tokens> {
     let mut all = Tokens::default();
-    runs.iter().for_each(|run| all.add(run.tokens));
+    for run in runs {
+        all.add(run.tokens);
+    }
     let value = u64::try_from(runs.len())
         .ok()
         .filter(|count| *count > 0)

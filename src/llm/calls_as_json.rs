@@ -7,8 +7,8 @@ use serde_json::json;
 use crate::conversation::decode::DONE;
 use crate::conversation::{Message, ToolCall, ToolResult};
 
-/// Returns `{"previous_output": [{"tool"?, "output", "is_error"?}]}`. The results stand in the order
-/// of the calls, whose arguments are not repeated: the model has just written them, and each
+/// Returns `{"previous_output": [{"tool"?, "output", "is_error"?}]}`. The results stand in the
+/// order of the calls, whose arguments are not repeated: the model has just written them, and each
 /// request would pay for them again. The tool is named where there are several.
 pub(crate) fn previous_output(results: &[ToolResult]) -> String {
     let list: Vec<_> = results

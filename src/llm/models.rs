@@ -41,14 +41,16 @@ impl Models {
         })
     }
 
-    /// Returns the model of `role`. For confidential work, that is where a `rule` demands it, the
-    /// one of the role `local_only` takes its place if there is one, and whichever it is refuses to
-    /// send to a server that is not local.
-    pub fn of(&self, role: Role, rule: Option<&str>) -> Model {
-        let rule = rule.map(str::to_owned).or_else(|| self.local_only_rule(None, &[]));
-        let near = self.roles.named(Role::LocalOnly).filter(|_| rule.is_some());
+    /// Returns the model of `role`. For confidential work, that is where the rule
+    /// `local_only` demands it, the one of the role `local_only` takes its place if there is one, and
+    /// whichever it is refuses to send to a server that is not local.
+    pub fn of(&self, role: Role, local_only: Option<&str>) -> Model {
+        let local_only = local_only
+            .map(str::to_owned)
+            .or_else(|| self.local_only_rule(None, &[]));
+        let near = self.roles.named(Role::LocalOnly).filter(|_| local_only.is_some());
         let name = near.or_else(|| self.roles.named(role)).unwrap_or(OWN);
-        self.restricted(name, role, rule)
+        self.restricted(name, role, local_only)
     }
 
     /// Returns each model that is ever asked, with the roles that the configuration gives it.
@@ -66,10 +68,10 @@ impl Models {
         models.collect()
     }
 
-    fn restricted(&self, name: &str, role: Role, rule: Option<String>) -> Model {
+    fn restricted(&self, name: &str, role: Role, local_only: Option<String>) -> Model {
         let model = Model::new(Arc::clone(self.connections.get(name).unwrap_or(&self.own)), role);
-        match rule {
-            Some(rule) => model.restricted_by(self.local_only.resolver(rule)),
+        match local_only {
+            Some(demand) => model.restricted_by(self.local_only.resolver(demand)),
             None => model,
         }
     }

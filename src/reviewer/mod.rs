@@ -143,7 +143,7 @@ impl Reviewer {
                 let text = program
                     .answer(question)
                     .await
-                    .map_err(|error| self.miss_of_program(error))?;
+                    .map_err(|error| self.miss_of_program(&error))?;
                 Reply {
                     text,
                     ..Reply::default()
@@ -176,7 +176,7 @@ impl Reviewer {
         })
     }
 
-    fn miss_of_program(&self, error: ProgramError) -> Miss {
+    fn miss_of_program(&self, error: &ProgramError) -> Miss {
         let what = self.redactor.clean(&error.to_string()).into_string();
         match error {
             ProgramError::NotFound { .. } => Miss::Final(NoReview::NotFound(what)),

@@ -12,7 +12,7 @@ use super::holding::Holding;
 use super::runs::{select_runs, set_aside};
 use super::sql::{Statement, micros};
 use super::unfinished_work::delete_work;
-use super::{Run, Store, StoreError};
+use super::{Run, Store, StoreError, still_held};
 use crate::conversation::Message;
 use crate::task::id::{RunId, TaskId};
 use crate::task::state::State;
@@ -265,12 +265,5 @@ async fn free(transaction: &mut dyn Transaction, token: Uuid) -> Result<(), Stor
          WHERE lease_token = $1 AND finished_at IS NULL",
     );
     transaction.execute(update.with(token)).await?;
-    Ok(())
-}
-
-pub(super) fn still_held(lease: &Lease, rows: u64) -> Result<(), StoreError> {
-    if rows == 0 {
-        return Err(StoreError::LeaseLost(lease.run));
-    }
     Ok(())
 }

@@ -77,6 +77,14 @@ impl StoreError {
     }
 }
 
+/// Checks that a write which only a lease allows has met its row.
+fn still_held(lease: &Lease, rows: u64) -> Result<(), StoreError> {
+    if rows == 0 {
+        return Err(StoreError::LeaseLost(lease.run));
+    }
+    Ok(())
+}
+
 /// The open book. Cheap to clone; the clones are one worker.
 #[derive(Debug, Clone)]
 pub struct Store {

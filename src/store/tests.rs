@@ -220,7 +220,7 @@ async fn every_state_is_read_back_and_only_those_that_wait_for_people_are_left_a
     let place = place();
     let store = place.open().await;
     let run = admit(&store, 1).await;
-    let stages = [
+    let worked_on = [
         Stage::Planning,
         Stage::Reviewing(Judged::Plan),
         Stage::Preparing,
@@ -231,8 +231,8 @@ async fn every_state_is_read_back_and_only_those_that_wait_for_people_are_left_a
     ];
     let mut states = vec![State::AwaitingAnswer];
     states.extend([Judged::Plan, Judged::Result].map(State::AwaitingApproval));
-    states.extend(stages.map(State::from));
-    states.extend(stages.map(State::Paused));
+    states.extend(worked_on.map(State::from));
+    states.extend(worked_on.map(State::Paused));
     for state in states {
         let (lease, _) = store.claim_run(run, TTL).await.unwrap().unwrap();
         store.save(&lease, state, &Value::Null).await.unwrap();

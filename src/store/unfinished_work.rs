@@ -8,9 +8,8 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::engine::Transaction;
-use super::lease::still_held;
 use super::sql::Statement;
-use super::{Lease, Store, StoreError};
+use super::{Lease, Store, StoreError, still_held};
 use crate::task::id::RunId;
 
 /// A complete upload.

@@ -123,7 +123,7 @@ fn are_refused(cases: &[(&str, &str)]) {
 }
 
 #[test]
-fn models_and_limits_that_cannot_be_are_refused() {
+fn models_that_cannot_be_are_refused() {
     are_refused(&[
         ("llm: {ollama: {endpoint: localhost:11434}}", "must begin with http"),
         ("llm: {ollama: {endpoint: 'http://'}}", "is not an address"),
@@ -195,6 +195,12 @@ fn models_and_limits_that_cannot_be_are_refused() {
             "llm: {ollama: {prices: {input: -1, output: 1}}}",
             "llm.ollama.prices.input: must not be less than 0",
         ),
+    ]);
+}
+
+#[test]
+fn limits_that_cannot_be_are_refused() {
+    are_refused(&[
         ("budget: {cost_usd: 1}", "needs `prices`"),
         ("budget: {prices: {input: -1, output: 1}}", "must not be less than 0"),
         ("budget: {prices: {input: 1}}", "budget.prices.output: is missing"),

@@ -1,6 +1,7 @@
 //! The service as the compose file starts it: the image that its Dockerfile describes, with this
 //! checkout's programs, brings an issue to a pull request.
 
+use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -81,7 +82,7 @@ impl Drop for Compose {
         if std::thread::panicking()
             && let Ok(logs) = self.command(&["logs", "--no-color"]).output()
         {
-            eprintln!("{}", told(&logs));
+            show(&logs);
         }
         let down = self.command(&["down", "--volumes", "--timeout", "60"]).output();
         // Compose would remove all images that the file names, and the environments are everybody's.
@@ -91,9 +92,14 @@ impl Drop for Compose {
             .flatten()
             .filter(|ended| !ended.status.success())
         {
-            eprintln!("{}", told(&ended));
+            show(&ended);
         }
     }
+}
+
+/// Shows what Compose said beside the test's own failure.
+fn show(output: &Output) {
+    let _ = std::io::stderr().write_all(told(output).as_bytes());
 }
 
 fn told(output: &Output) -> String {

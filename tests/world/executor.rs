@@ -165,7 +165,7 @@ async fn a_command_answers_with_both_streams_in_order_and_its_exit_code() {
         workspace
             .succeeds("execute_command", here)
             .await
-            .starts_with("sub\n[exit code 0, ")
+            .starts_with("sub\n[exit code 0")
     );
     let nowhere = json!({"command": "true", "working_directory": "none"});
     assert!(

@@ -142,7 +142,7 @@ async fn leave(world: &World, left: Left) -> Item {
     match left {
         Left::Queued | Left::Delivering => world.github.until_one_hangs().await,
         Left::Preparing | Left::PausedPreparing | Left::Verifying | Left::PausedVerifying | Left::PausedDelivering => {
-            processes::until_some(&nap).await
+            processes::until_some(&nap).await;
         }
         Left::Planning | Left::PausedPlanning | Left::Working | Left::PausedWorking | Left::Stopped => {
             world.model.until_held(1).await;

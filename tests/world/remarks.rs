@@ -18,7 +18,7 @@ async fn on_github(world: &World) -> github::GitHub {
     github::connect(&config).await.unwrap()
 }
 
-async fn on_gitlab(world: &World) -> gitlab::GitLab {
+fn on_gitlab(world: &World) -> gitlab::GitLab {
     let config = gitlab::Config {
         api_url: world.gitlab.api_url(),
         token: Some(world.gitlab.token().into()),
@@ -115,7 +115,7 @@ async fn notes_on_a_merge_request_keep_their_keys_when_they_are_edited() {
         .assign(&[world.gitlab.bot()])
         .line_comment("bob", "greet.py", 1, "This is not hello.");
     let task: TaskId = "gitlab:acme/widgets!1".parse().unwrap();
-    let forge = on_gitlab(&world).await;
+    let forge = on_gitlab(&world);
 
     let before = forge.comments(&task).await.unwrap();
     merge.last_line_comment().edit("This is not hi.");
@@ -172,7 +172,7 @@ async fn who_may_write_is_asked_of_the_forge() {
         .inherited_member("dora", Access::Developer)
         .member("trudy", Access::Reporter)
         .member("mallory", Access::None);
-    let (github, gitlab) = (on_github(&world).await, on_gitlab(&world).await);
+    let (github, gitlab) = (on_github(&world).await, on_gitlab(&world));
     let forges: [(&dyn Forge, &str); 2] = [(&github, "github:acme/widgets#1"), (&gitlab, "gitlab:acme/widgets#1")];
     for (forge, task) in forges {
         let task = task.parse().unwrap();
@@ -201,7 +201,7 @@ async fn an_item_tells_who_it_is_assigned_to() {
         .gitlab
         .open_merge_request("Greet", "greet", &[("greet.py", "print()\n")]);
     merge.assign(&["alice", world.gitlab.bot()]);
-    let (github, gitlab) = (on_github(&world).await, on_gitlab(&world).await);
+    let (github, gitlab) = (on_github(&world).await, on_gitlab(&world));
     let forges: [(&dyn Forge, &str); 2] = [(&github, "github:acme/widgets#1"), (&gitlab, "gitlab:acme/widgets!1")];
     let assigned = async || {
         let mut all = Vec::new();

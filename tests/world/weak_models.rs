@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::fake::model::Plan;
+use crate::fake::model::{Plan, Request};
 use crate::reading::{count, facts, last_on_github};
 use crate::world::World;
 use crate::world::scripts::{COMMAND, executes, greets, plan, writes};
@@ -401,10 +401,7 @@ async fn the_planners_slips_are_taken_as_meant_too() {
 
     assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
     let requests = world.model.requests();
-    let told: Vec<String> = requests[1..4]
-        .iter()
-        .map(|request| request.last_user_message())
-        .collect();
+    let told: Vec<String> = requests[1..4].iter().map(Request::last_user_message).collect();
     assert!(
         told[0].contains("there is no file 'shape.py'; did you mean 'src/shapes.py'?"),
         "{told:?}"

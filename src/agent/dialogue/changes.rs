@@ -20,8 +20,8 @@ const LOOKING: [&str; 21] = [
 
 /// Returns the line for a command of the model; `None` if there is nothing to say.
 pub(crate) fn line(call: &ToolCall, output: &ToolOutput) -> Option<String> {
-    let changed = output.structured.as_ref()?.get("changed")?;
-    let changes: Vec<String> = changed["changes"]
+    let report = output.structured.as_ref()?.get("changed")?;
+    let changes: Vec<String> = report["changes"]
         .as_array()?
         .iter()
         .take(MOST)
@@ -31,7 +31,7 @@ pub(crate) fn line(call: &ToolCall, output: &ToolOutput) -> Option<String> {
         let command = call.args.get("command").and_then(Value::as_str).unwrap_or_default();
         return (!only_looks(command)).then(|| "[no file changed]".to_owned());
     }
-    let more = match changed["more"].as_u64() {
+    let more = match report["more"].as_u64() {
         Some(more @ 1..) => format!(", and {more} more"),
         _ => String::new(),
     };
@@ -76,7 +76,7 @@ fn only_looks(command: &str) -> bool {
     if command.contains('>')
         || command.contains("-exec")
         || command.contains("-delete")
-        || command.contains("`")
+        || command.contains('`')
         || command.contains("$(")
     {
         return false;
@@ -84,9 +84,9 @@ fn only_looks(command: &str) -> bool {
     command.split(['|', ';', '&', '\n']).all(|part| {
         let words: Vec<&str> = part.split_whitespace().collect();
         match words.as_slice() {
-            [] => true,
-            ["sed", "-n", ..] => true,
-            [
+            []
+            | ["sed", "-n", ..]
+            | [
                 "git",
                 "status" | "log" | "diff" | "show" | "blame" | "grep" | "ls-files",
                 ..,
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn said(command: &str, changed: Value) -> Option<String> {
+    fn said(command: &str, changed: &Value) -> Option<String> {
         let call = ToolCall {
             id: String::new(),
             tool: "workspace/execute_command".to_owned(),
@@ -125,10 +125,10 @@ mod tests {
             { "path": "run.sh", "how": "mode" },
         ], "more": 2 });
         assert_eq!(
-            said("make", changes).unwrap(),
+            said("make", &changes).unwrap(),
             "[changed: a.py +3 -1, new b\u{fffd}.txt +10, deleted c.png, mode of run.sh, and 2 more]"
         );
-        assert_eq!(said("make", Value::Null), None);
+        assert_eq!(said("make", &Value::Null), None);
         assert_eq!(
             above_ending("out\n[exit code 0, 1 ms]", "[x]"),
             "out\n[x]\n[exit code 0, 1 ms]"
@@ -148,7 +148,7 @@ mod tests {
             "cat `x`",
         ] {
             assert_eq!(
-                said(command, nothing()).as_deref(),
+                said(command, &nothing()).as_deref(),
                 Some("[no file changed]"),
                 "{command}"
             );
@@ -160,7 +160,7 @@ mod tests {
             "git diff; git log -1 2>/dev/null",
             "grep -rn x .",
         ] {
-            assert_eq!(said(command, nothing()), None, "{command}");
+            assert_eq!(said(command, &nothing()), None, "{command}");
         }
     }
 }

@@ -2,8 +2,8 @@
 
 pub(crate) mod file_overview; // overview of the project's files
 pub(crate) mod named_files; // the files that the task names
-pub mod system_prompt; // the template of the working prompt
 mod tool_lines; // tools as lines
+pub mod system_prompt; // the template of the working prompt
 
 use std::fmt::Write as _;
 

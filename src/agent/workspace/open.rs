@@ -54,7 +54,7 @@ async fn open(run: &mut Run) -> Result<(), Interruption> {
         opened,
         is_new,
         not_there,
-    } = open_container(run).await?;
+    } = Box::pin(open_container(run)).await?;
     let is_replacement = is_new && is_prepared(&run.claim);
     let server = RedactionGuard::new(opened.tools, Arc::clone(&run.claim.services.redactor));
     let rules = &run.claim.record.planned.rules;

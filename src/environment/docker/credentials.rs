@@ -49,7 +49,8 @@ pub(super) struct DockerConfig {
 #[serde(default)]
 struct Auth {
     /// `user:password` in base64.
-    auth: String,
+    #[serde(rename = "auth")]
+    login: String,
     username: String,
     password: String,
     identitytoken: String,
@@ -122,7 +123,11 @@ impl DockerConfig {
 impl Auth {
     fn credentials(&self, registry: &str) -> Option<DockerCredentials> {
         let (mut username, mut password) = (self.username.clone(), self.password.clone());
-        if let Some(decoded) = STANDARD.decode(self.auth.trim()).ok().filter(|bytes| !bytes.is_empty()) {
+        if let Some(decoded) = STANDARD
+            .decode(self.login.trim())
+            .ok()
+            .filter(|bytes| !bytes.is_empty())
+        {
             let decoded = String::from_utf8(decoded).ok()?;
             let (user, secret) = decoded.split_once(':')?;
             user.clone_into(&mut username);

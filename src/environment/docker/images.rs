@@ -49,8 +49,8 @@ impl Client {
         pause: bool,
         labels: &[(&str, &str)],
     ) -> Result<String, Failure> {
-        // As instructions of a Dockerfile, one for each: podman does not read labels from the body, and
-        // takes the rest of an instruction for the value of its first label.
+        // As instructions of a Dockerfile, one for each: podman does not read labels from the
+        // body, and takes the rest of an instruction for the value of its first label.
         let labels: Vec<String> = labels
             .iter()
             .map(|(name, value)| format!("LABEL {name}={value:?}"))

@@ -112,8 +112,8 @@ fn judge(path: &Path, wanted: Option<Architecture>) -> Result<(), String> {
 
 /// Checks the ELF header and the program headers; accepts 64-bit little-endian programs only.
 fn judge_head(head: &[u8], wanted: Option<Architecture>) -> Result<(), String> {
-    let broken = || format!("is not a 64-bit Linux program; {HOW_TO_BUILD}");
     const INTERPRETER: u32 = 3;
+    let broken = || format!("is not a 64-bit Linux program; {HOW_TO_BUILD}");
     if head.get(..6) != Some(b"\x7fELF\x02\x01") {
         return Err(broken());
     }

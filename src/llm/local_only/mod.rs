@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn the_rule_that_makes_work_confidential_is_named() {
-        let label = ["LocalOnlyRules".to_owned()];
+        let label = ["Confidential".to_owned()];
         for (repository, labels, expected) in [
             (Some("acme/widgets"), &[][..], None),
             (None, &[], None),

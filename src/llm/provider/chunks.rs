@@ -133,7 +133,7 @@ mod tests {
         json!({ "choices": [{ "index": 0, "delta": delta, "finish_reason": null }] })
     }
 
-    fn piece(index: Value, id: Value, name: Value, arguments: &str) -> Value {
+    fn piece(index: &Value, id: &Value, name: &Value, arguments: &str) -> Value {
         delta(
             &json!({ "tool_calls": [{ "index": index, "id": id, "function": { "name": name, "arguments": arguments } }] }),
         )
@@ -157,27 +157,27 @@ mod tests {
         for chunks in [
             // By index, mixed.
             vec![
-                piece(json!(0), json!("a"), json!("f"), ""),
-                piece(json!(1), json!("b"), json!("g"), ""),
-                piece(json!(0), null(), null(), "{\"x\""),
-                piece(json!(1), null(), null(), "{}"),
-                piece(json!(0), null(), null(), ":1}"),
+                piece(&json!(0), &json!("a"), &json!("f"), ""),
+                piece(&json!(1), &json!("b"), &json!("g"), ""),
+                piece(&json!(0), &null(), &null(), "{\"x\""),
+                piece(&json!(1), &null(), &null(), "{}"),
+                piece(&json!(0), &null(), &null(), ":1}"),
             ],
             // The same index for all.
             vec![
-                piece(json!(0), json!("a"), json!("f"), "{\"x\":1}"),
-                piece(json!(0), json!("b"), json!("g"), "{}"),
+                piece(&json!(0), &json!("a"), &json!("f"), "{\"x\":1}"),
+                piece(&json!(0), &json!("b"), &json!("g"), "{}"),
             ],
             // Without an index, id and name repeated with each piece or not.
             vec![
-                piece(null(), json!("a"), json!("f"), "{\"x\":"),
-                piece(null(), null(), null(), "1}"),
-                piece(null(), json!("b"), json!("g"), "{}"),
+                piece(&null(), &json!("a"), &json!("f"), "{\"x\":"),
+                piece(&null(), &null(), &null(), "1}"),
+                piece(&null(), &json!("b"), &json!("g"), "{}"),
             ],
             vec![
-                piece(json!(0), json!("a"), json!("f"), "{\"x\":"),
-                piece(json!(0), json!("a"), json!("f"), "1}"),
-                piece(json!(1), json!("b"), json!("g"), "{}"),
+                piece(&json!(0), &json!("a"), &json!("f"), "{\"x\":"),
+                piece(&json!(0), &json!("a"), &json!("f"), "1}"),
+                piece(&json!(1), &json!("b"), &json!("g"), "{}"),
             ],
         ] {
             assert_eq!(calls(&chunks), two, "{chunks:?}");

@@ -28,8 +28,8 @@ const REFUSED: [&str; 8] = [
     "does not appear to be a git repository",
 ];
 
-/// The server's certificate is not trusted, or not for this address, in the words of GnuTLS and of
-/// OpenSSL.
+/// The server's certificate is not trusted, or not for this address, in the words of `GnuTLS` and
+/// `OpenSSL`.
 const UNTRUSTED: [&str; 4] = [
     "certificate verification failed",
     "certificate problem",

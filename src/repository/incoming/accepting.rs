@@ -80,8 +80,8 @@ impl Incoming {
         Ok(acceptance.head.clone())
     }
 
-    /// Judges like [`Self::accept`] what another mirror has accepted and kept of a run, and keeps it
-    /// unchanged.
+    /// Judges like [`Self::accept`] what another mirror has accepted and kept of a run, and keeps
+    /// it unchanged.
     pub(in crate::repository) async fn restore(
         self,
         accepted: Option<&Acceptance>,

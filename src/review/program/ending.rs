@@ -133,10 +133,11 @@ fn is_assignment(word: &str) -> bool {
 
 fn simple_status(words: &[&str]) -> Option<bool> {
     match words {
-        [] | ["exit" | "return", "0"] | ["ls" | "set" | "export"] => Some(true),
+        [] | ["exit" | "return", "0"] | ["ls" | "set" | "export"] | ["git", "status" | "log" | "branch", ..] => {
+            Some(true)
+        }
         ["false"] => Some(false),
-        ["env", _, ..] | ["date", _, ..] => None,
-        ["git", "status" | "log" | "branch", ..] => Some(true),
+        ["env" | "date", _, ..] => None,
         ["git", "diff", options @ ..] => {
             let decides = |option: &&str| ["--exit-code", "--quiet", "--check"].contains(option);
             (!options.iter().any(decides)).then_some(true)

@@ -37,12 +37,12 @@ pub struct Front {
 impl Tls {
     /// A server on this machine, whose certificate a private authority issued.
     pub fn by_an_authority() -> Self {
-        Self::by_an_authority_for(server("127.0.0.1"))
+        Self::by_an_authority_for(&server("127.0.0.1"))
     }
 
     /// One that a private authority issued to a server with another name.
     pub fn for_another_name() -> Self {
-        Self::by_an_authority_for(server("gitlab.example.com"))
+        Self::by_an_authority_for(&server("gitlab.example.com"))
     }
 
     /// One that a private authority issued long ago.
@@ -50,10 +50,10 @@ impl Tls {
         let mut params = server("127.0.0.1");
         params.not_before = rcgen::date_time_ymd(2001, 1, 1);
         params.not_after = rcgen::date_time_ymd(2002, 1, 1);
-        Self::by_an_authority_for(params)
+        Self::by_an_authority_for(&params)
     }
 
-    fn by_an_authority_for(server: CertificateParams) -> Self {
+    fn by_an_authority_for(server: &CertificateParams) -> Self {
         let mut authority = CertificateParams::default();
         authority.distinguished_name.push(DnType::CommonName, "Acme authority");
         authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);

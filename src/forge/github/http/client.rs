@@ -337,7 +337,7 @@ impl Client {
             .build_request(request, body)
             .map_err(|error| Failure::unreadable(causes(&error)))?;
         let exchange = async {
-            let response = octocrab.execute(request).await.map_err(no_answer)?;
+            let response = octocrab.execute(request).await.map_err(|error| no_answer(&error))?;
             let (head, body) = response.into_parts();
             let body = Limited::new(body, LONGEST_ANSWER).collect().await.map_err(|error| {
                 match error.downcast_ref::<LengthLimitError>() {

@@ -72,12 +72,12 @@ pub(crate) fn unusable(reason: String) -> ForgeError {
 
 /// octocrab's own text is often just a word, and its `Debug` a page with headers: the causes say
 /// what happened.
-pub(crate) fn no_answer(error: octocrab::Error) -> Failure {
-    if let Some(cause) = connection_error(&error) {
+pub(crate) fn no_answer(error: &octocrab::Error) -> Failure {
+    if let Some(cause) = connection_error(error) {
         return retry::no_answer(cause);
     }
     match error {
-        octocrab::Error::Service { .. } | octocrab::Error::Hyper { .. } => Failure::Down { reason: causes(&error) },
+        octocrab::Error::Service { .. } | octocrab::Error::Hyper { .. } => Failure::Down { reason: causes(error) },
         octocrab::Error::JWT { .. } => Failure::Unprepared {
             status: StatusCode::UNAUTHORIZED,
             remedy: "the key in github.app.private_key_file cannot sign; download a new private key of the App"
@@ -87,7 +87,7 @@ pub(crate) fn no_answer(error: octocrab::Error) -> Failure {
             status: StatusCode::UNAUTHORIZED,
             remedy: "github.token has characters that no token has; copy it anew".to_owned(),
         },
-        _ => Failure::unreadable(causes(&error)),
+        _ => Failure::unreadable(causes(error)),
     }
 }
 

@@ -115,9 +115,12 @@ pub(crate) fn page_after(path: &str) -> String {
     let (place, query) = path.split_once('?').unwrap_or((path, ""));
     let number = |part: &str| part.strip_prefix("page=")?.parse::<u32>().ok();
     let present = query.split('&').find_map(number).unwrap_or(1);
-    let others = query.split('&').filter(|part| !part.starts_with("page="));
-    let others: String = others.map(|part| format!("{part}&")).collect();
-    format!("{place}?{others}page={}", present.saturating_add(1))
+    let next = format!("page={}", present.saturating_add(1));
+    let others = query
+        .split('&')
+        .filter(|part| !part.is_empty() && !part.starts_with("page="));
+    let parts: Vec<&str> = others.chain([next.as_str()]).collect();
+    format!("{place}?{}", parts.join("&"))
 }
 
 #[cfg(test)]

@@ -188,8 +188,8 @@ impl Client {
         Ok(answer)
     }
 
-    /// Returns the address of a part of a project that was moved: by its number, which stays. GitLab
-    /// redirects those who read, and refuses to write.
+    /// Returns the address of a part of a project that was moved: by its number, which stays.
+    /// GitLab redirects those who read, and refuses to write.
     async fn moved_address(&self, address: &Url) -> Result<Option<Url>, Failure> {
         let projects = format!("{}projects/", self.base);
         let Some(rest) = address.as_str().strip_prefix(&projects) else {
