@@ -382,6 +382,7 @@ async fn a_secret_in_the_rules_reaches_no_model_and_no_disk() {
 async fn a_project_chooses_its_image_and_set_up_as_far_as_the_operator_lets_it() {
     let mut world = World::start().await;
     world.configure(|config| {
+        config["command_executor"]["environments"]["node"] = json!("coding-agent-executor-node:latest");
         config["command_executor"]["by_rules"] = json!({ "images": ["coding-agent-executor-node:*"] });
     });
     let rules = "environment:\n  image: coding-agent-executor-node:latest\n  setup_commands: ['node --version > /tmp/node-version']\n";
