@@ -90,7 +90,7 @@ async fn a_run_ends_at_its_budget_of_dollars_whichever_model_costs_them() {
 
     let ended = world.run().await;
 
-    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    assert_eq!(ended.code, Some(1), "{ended:?}\n{}", world.story());
     assert!(
         issue.labels().contains(&"coding agent paused".to_owned()),
         "{:?}",
