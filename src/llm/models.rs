@@ -41,9 +41,9 @@ impl Models {
         })
     }
 
-    /// Returns the model of `role`. For confidential work, that is where the rule
-    /// `local_only` demands it, the one of the role `local_only` takes its place if there is one, and
-    /// whichever it is refuses to send to a server that is not local.
+    /// Returns the model of `role`. For confidential work, that is where the rule `local_only`
+    /// demands it, the one of the role `local_only` takes its place if there is one, and whichever
+    /// it is refuses to send to a server that is not local.
     pub fn of(&self, role: Role, local_only: Option<&str>) -> Model {
         let local_only = local_only
             .map(str::to_owned)

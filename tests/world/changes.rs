@@ -70,6 +70,11 @@ async fn a_pull_request_gets_its_commits_on_its_own_branch() {
     README.md
     greet.py
     </data-FENCE>
+
+    greet.py:
+    <data-FENCE>
+    print('hi')
+    </data-FENCE>
     ");
     assert_eq!(world.github.pulls().len(), 1);
     assert_eq!(pull.file("greet.py").as_deref(), Some("print('hello')\n"));
@@ -131,6 +136,11 @@ async fn a_merge_request_gets_its_commits_on_its_own_branch() {
     <data-FENCE>
     README.md
     greet.py
+    </data-FENCE>
+
+    greet.py:
+    <data-FENCE>
+    print('hi')
     </data-FENCE>
     ");
     assert_eq!(world.gitlab.merge_requests().len(), 1);

@@ -118,6 +118,7 @@ async fn a_running_container_is_as_confined_as_it_is_promised() {
     fd  full  mqueue  null	ptmx  pts  random  shm	stderr	stdin  stdout  tty  urandom  zero
     nameserver 127.0.0.1
     tried
+    [no file changed]
     ");
     world.finish().await;
 }

@@ -138,6 +138,11 @@ async fn a_review_becomes_commits_on_the_same_branch_and_one_comment() {
     color.txt
     wall.txt
     </data-FENCE>
+
+    color.txt:
+    <data-FENCE>
+    red
+    </data-FENCE>
     ");
     assert_eq!(world.github.pulls().len(), 1);
     assert_eq!(pull.file("color.txt").as_deref(), Some("blue\n"));
@@ -209,6 +214,11 @@ async fn remarks_on_a_merge_request_become_commits_on_the_same_branch_and_one_co
     <data-FENCE>
     README.md
     color.txt
+    </data-FENCE>
+
+    color.txt:
+    <data-FENCE>
+    red
     </data-FENCE>
     ");
     assert_eq!(world.gitlab.merge_requests().len(), 1);

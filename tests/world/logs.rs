@@ -59,16 +59,16 @@ async fn logs_and_status_tell_the_story_of_a_run() {
         [time]  admitted  title: Greet the reader
         [time]  claimed
         [time]  stage changed  from: queued  to: planning
-        [time]  model called  cached: [n]  input: [n]  milliseconds: [n]  output: [n]  turn: 1
+        [time]  model called  cached: [n]  input: [n]  milliseconds: [n]  model: llm  output: [n]  role: planner  turn: 1
         [time]  planned  environment: python  subtasks: 1
         [time]  plan made
         [time]  stage changed  from: planning  to: preparing
         [time]  commented  marker: [run]:progress
         [time]  environment started  container: [id]  digest: sha256:[id]  environment: python  has_waited: false  image: coding-agent-executor-python:latest  is_set_up: false  milliseconds: [n]
         [time]  stage changed  from: preparing  to: working
-        [time]  model called  cached: [n]  input: [n]  milliseconds: [n]  output: [n]  turn: 2
+        [time]  model called  cached: [n]  input: [n]  milliseconds: [n]  model: llm  output: [n]  role: worker  turn: 2
         [time]  tool called  about: echo Hello > README.md  bytes: [n]  is_error: false  milliseconds: [n]  tool: workspace/execute_command
-        [time]  model called  cached: [n]  input: [n]  milliseconds: [n]  output: [n]  turn: 3
+        [time]  model called  cached: [n]  input: [n]  milliseconds: [n]  model: llm  output: [n]  role: worker  turn: 3
         [time]  stage changed  from: working  to: verifying
         [time]  check environment started  container: [id]  environment: python  has_waited: false  is_set_up: false  milliseconds: [n]
         [time]  tool called  about: grep -q Hello README.md  bytes: [n]  is_error: false  milliseconds: [n]  tool: workspace/execute_command

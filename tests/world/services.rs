@@ -258,11 +258,13 @@ async fn a_hostile_service_reaches_neither_outside_nor_worker_nor_the_project() 
     CapEff: 0000000000000000
     NoNewPrivs: 1
     Seccomp: 2
+    [no file changed]
     ");
     // It shares the run's way out, and what that refuses.
     insta::assert_snapshot!(output(1).replace(port, "PORT"), @r#"
     127.0.0.1 is not among the hosts that containers may reach; whoever runs coding-agent can allow it in config.yaml: command_executor.network.allow: ["127.0.0.1:PORT"]
     hello from /through
+    [no file changed]
     "#);
     let around = output(2);
     assert_eq!(around.matches("No such file or directory").count(), 2, "{around}");

@@ -96,6 +96,11 @@ async fn a_pull_request_with_its_reviews() {
     README.md
     hello.txt
     </data-<run>>
+
+    hello.txt:
+    <data-<run>>
+    Helo
+    </data-<run>>
     ");
     world.finish().await;
 }
