@@ -1,8 +1,8 @@
 //! Notices a model whose tool calls cannot be carried out, one after the other: unknown tools,
 //! arguments that do not fit, files that do not exist.
 //!
-//! Such a model differs from one that goes round in [circles](super::circling): each call is a new
-//! one. One that tried other arguments each time made 83 vain calls before anything ended it.
+//! The [circling](super::circling) check does not see such a model, since each call is a new one:
+//! one that tried other arguments each time made 83 vain calls before anything ended it.
 
 /// Number of calls in a row that were carried out after which earlier failures are forgotten.
 const FORGIVING: u32 = 5;

@@ -14,6 +14,8 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use super::text::shown_path;
+
 /// Most files and folders that are looked at.
 const MOST_ENTRIES: usize = 20_000;
 /// Most bytes of a file whose lines are counted.
@@ -115,7 +117,7 @@ impl Look {
                     // Written again as it was.
                     (Some(old), Some(new)) if old == new => {
                         if then.stamp.mode != now.stamp.mode {
-                            changes.push(json!({ "path": shown(path), "how": "mode" }));
+                            changes.push(json!({ "path": shown_path(path), "how": "mode" }));
                         }
                     }
                     (old, new) => changes.push(change(path, "changed", old, new)),
@@ -158,17 +160,13 @@ fn text(path: &Path, metadata: &Metadata, room: usize) -> Option<Arc<str>> {
 }
 
 fn change(path: &Path, how: &str, old: Option<&str>, new: Option<&str>) -> Value {
-    let mut change = json!({ "path": shown(path), "how": how });
+    let mut change = json!({ "path": shown_path(path), "how": how });
     if let (Some(old), Some(new)) = (old, new) {
         let (added, removed) = counted(old, new);
         change["added"] = added.into();
         change["removed"] = removed.into();
     }
     change
-}
-
-fn shown(path: &Path) -> String {
-    path.to_string_lossy().replace(char::is_control, "\u{fffd}")
 }
 
 /// Returns how many lines were added and removed: those that stand more often in one text than in

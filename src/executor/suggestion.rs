@@ -5,6 +5,8 @@ use cap_std::fs::Dir;
 use std::collections::VecDeque;
 use std::path::{Component, Path, PathBuf};
 
+use super::text::shown_path;
+
 /// Most entries that are looked at.
 const MOST_LOOKED_AT: usize = 5_000;
 /// Most paths that are named.
@@ -22,12 +24,12 @@ pub(super) fn instead_of(root: &Dir, path: &Path) -> String {
     visit(root, |entry| {
         let other = entry.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
         if other == name {
-            same.push(shown(entry));
+            same.push(shown_path(entry));
         } else {
             let likeness = strsim::normalized_damerau_levenshtein(&name, &other);
             let best = alike.as_ref().map_or(LIKENESS, |(most, _)| *most);
             if likeness > best {
-                alike = Some((likeness, shown(entry)));
+                alike = Some((likeness, shown_path(entry)));
             }
         }
     });
@@ -63,7 +65,7 @@ fn existing_folder(root: &Dir, path: &Path) -> String {
             } else {
                 ""
             };
-            format!("{}{mark}", shown(Path::new(&entry.file_name())))
+            format!("{}{mark}", shown_path(Path::new(&entry.file_name())))
         })
         .collect();
     names.sort();
@@ -72,7 +74,7 @@ fn existing_folder(root: &Dir, path: &Path) -> String {
         names.push("...".to_owned());
     }
     let whose = match folder.strip_prefix(".") {
-        Ok(folder) if !folder.as_os_str().is_empty() => shown(folder),
+        Ok(folder) if !folder.as_os_str().is_empty() => shown_path(folder),
         _ => "the project".to_owned(),
     };
     if names.is_empty() {
@@ -104,10 +106,6 @@ fn visit(root: &Dir, mut look: impl FnMut(&Path)) {
             }
         }
     }
-}
-
-fn shown(path: &Path) -> String {
-    path.to_string_lossy().replace(char::is_control, "\u{fffd}")
 }
 
 #[cfg(test)]

@@ -1,6 +1,8 @@
 //! Edits as pure functions from text to text. Line ends are kept: a file of CRLF lines is edited,
 //! and shown, as if it had LF lines.
 
+use std::path::Path;
+
 /// Tells whether every line ends in CR LF.
 pub(super) fn is_crlf(text: &str) -> bool {
     let line_feeds = text.matches('\n').count();
@@ -13,6 +15,11 @@ pub(super) fn shown(text: &str) -> String {
         return text.replace("\r\n", "\n");
     }
     text.to_owned()
+}
+
+/// Returns `path` as one line: control characters and bytes that are no UTF-8 become `�`.
+pub(super) fn shown_path(path: &Path) -> String {
+    path.to_string_lossy().replace(char::is_control, "\u{fffd}")
 }
 
 /// Returns `text` with the line ends of the text `model`.

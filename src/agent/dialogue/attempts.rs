@@ -1,4 +1,4 @@
-//! What the model tried lately, with what came of it, for a conversation that begins anew.
+//! Lists the model's last tool calls with their results, for a conversation that begins anew.
 
 use std::collections::VecDeque;
 use std::fmt::Write as _;

@@ -1,4 +1,4 @@
-//! What a command changed in the project, as a line of its result.
+//! The line of a command's result that tells the model which files the command changed.
 //!
 //! A command that only looks says nothing if it changed nothing.
 

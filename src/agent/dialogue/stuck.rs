@@ -1,4 +1,4 @@
-//! What is done about a model that repeats itself, does nothing, or cannot call its tools.
+//! Helps a model that repeats itself, does nothing, or cannot call its tools.
 
 use crate::agent::claim::Claim;
 use crate::agent::dialogue;

@@ -330,9 +330,9 @@ pub fn calls_fail(count: u32, tools: &[ToolSpec]) -> String {
 
 /// The facts from which a conversation begins anew.
 pub struct FreshStart<'a> {
-    /// What was tried, one attempt per line.
+    /// The last attempts, one per line.
     pub attempts: &'a str,
-    /// What the work has changed so far.
+    /// The files that the work has changed so far.
     pub tree: &'a str,
     /// The plan, if it is another than the one in the first message.
     pub new_plan: Option<&'a Plan>,

@@ -2,7 +2,7 @@
 //! after those that change what it shows, at most every five seconds, and ever more rarely for
 //! those that come with each turn: a long run does not cost hundreds of requests.
 //!
-//! What it shows is read from the store at the moment of the edit. So the stages need not call
+//! The record is read from the store at the moment of the edit. So the stages need not call
 //! anything, a delayed edit shows the latest, and facts that another process wrote count as well.
 //! It follows that such a fact must not be noted before the record that it tells of is saved.
 
@@ -119,7 +119,7 @@ struct Comment {
     shown_at: Option<Instant>,
     /// Time of the next edit, if there is something new to show.
     due: Option<Instant>,
-    /// What has arrived of the reply that is being made.
+    /// Tokens that have arrived of the reply that is being made.
     arriving: Option<u64>,
 }
 

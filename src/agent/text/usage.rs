@@ -1,4 +1,4 @@
-//! What a run has used, in one line.
+//! The line that says how many tokens and how much money a run has used.
 
 use std::fmt::Write as _;
 

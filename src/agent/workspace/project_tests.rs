@@ -11,7 +11,7 @@ const MOST_FILES: usize = 20_000;
 /// Maximum size of a file that is read to detect the tests, in bytes.
 const LARGEST_FILE: u64 = 256 * 1024;
 
-/// What configuration and plan say about the project's tests.
+/// The test command that configuration or plan name for the project.
 pub(crate) enum Named {
     /// The configuration says that there are none to be run.
     None,

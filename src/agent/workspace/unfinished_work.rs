@@ -24,7 +24,7 @@ use crate::store::{Lease, Store, StoreError, StoredWork};
 /// Bytes that are read or written in one statement.
 const PART: u64 = 1024 * 1024;
 
-/// What the store knows of the copy.
+/// The document that is stored with the copy.
 #[derive(Debug, Serialize, Deserialize)]
 struct Label {
     work: UnfinishedWork,
