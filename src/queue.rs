@@ -1,30 +1,31 @@
-//! The doorbell. It only says "look": who works on what is decided by the store.
+//! Wakes consumers. A wake-up only says "look": who works on what is decided by the store, so one
+//! that is lost or comes twice costs a look at most.
 
 use async_channel::{Receiver, Sender};
 
-/// Rings and hears the bell. Clones share it.
+/// Wake-ups from those who find work to those who wait for it. Clones share them.
 #[derive(Debug, Clone)]
-pub struct Doorbell {
-    ring: Sender<()>,
-    hear: Receiver<()>,
+pub struct WakeUps {
+    sender: Sender<()>,
+    receiver: Receiver<()>,
 }
 
-impl Doorbell {
-    /// Returns a bell that remembers up to `consumers` rings; more say nothing new.
+impl WakeUps {
+    /// Keeps up to `consumers` wake-ups for consumers that are busy; more say nothing new.
     pub fn new(consumers: usize) -> Self {
-        let (ring, hear) = async_channel::bounded(consumers.max(1));
-        Self { ring, hear }
+        let (sender, receiver) = async_channel::bounded(consumers.max(1));
+        Self { sender, receiver }
     }
 
     /// Wakes one waiting consumer, or the next that waits.
-    pub fn ring(&self) {
+    pub fn wake_one(&self) {
         // A full channel means that every consumer will look anyway.
-        let _ = self.ring.try_send(());
+        let _ = self.sender.try_send(());
     }
 
-    /// Waits for a ring.
-    pub async fn heard(&self) {
+    /// Waits for a wake-up.
+    pub async fn woken(&self) {
         // The sender lives in `self`, so the channel cannot be closed.
-        let _ = self.hear.recv().await;
+        let _ = self.receiver.recv().await;
     }
 }

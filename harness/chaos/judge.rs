@@ -5,18 +5,18 @@ use std::time::Duration;
 
 use coding_agent::conversation::Message;
 
-use crate::book::{Book, Run};
 use crate::fake::model::Said;
 use crate::job::Job;
 use crate::model::{files, subject};
 use crate::site::Site;
+use crate::store::{Run, Store};
 
 /// Guards end their servers when they notice that their worker is gone, and git gives a dead
 /// connection up.
 const LAST_BREATH: Duration = Duration::from_secs(15);
 
 /// Returns what is wrong with a task that should be finished.
-pub async fn task(site: &Site, job: &Job, book: &Book) -> anyhow::Result<Vec<String>> {
+pub async fn task(site: &Site, job: &Job, store: &Store) -> anyhow::Result<Vec<String>> {
     let mut wrong = Vec::new();
     let labels = job.labels();
     if labels != ["coding agent done"] {
@@ -24,7 +24,7 @@ pub async fn task(site: &Site, job: &Job, book: &Book) -> anyhow::Result<Vec<Str
     }
     changes(site, job, &mut wrong);
     comments(&job.told(site), &mut wrong);
-    let runs: Vec<Run> = book
+    let runs: Vec<Run> = store
         .runs()
         .await?
         .into_iter()
@@ -32,7 +32,7 @@ pub async fn task(site: &Site, job: &Job, book: &Book) -> anyhow::Result<Vec<Str
         .collect();
     match runs.as_slice() {
         [run] if run.is_finished && run.state == "done" => {
-            conversation(&book.conversation(run).await?, site, &job.name, &mut wrong);
+            conversation(&store.conversation(run).await?, site, &job.name, &mut wrong);
         }
         runs => wrong.push(format!("the store holds {runs:?}")),
     }

@@ -26,7 +26,7 @@ mod disk; // a small disk that can be filled
 mod clock; // a clock that can be set
 mod site; // the program, configured for the fakes
 mod job; // one task, on either forge
-mod book; // the program's store, as seen from outside
+mod store; // the program's store, as seen from outside
 mod fault; // what goes wrong, and when
 mod class; // which rounds are played
 mod judge; // what must be so afterwards

@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 
-use crate::book::Book;
 use crate::class::{Class, Plan};
 use crate::fault::Fault;
 use crate::job::Job;
 use crate::judge;
 use crate::site::Site;
+use crate::store::Store;
 
 /// The longest time until the program ends by itself.
 const PATIENCE: Duration = Duration::from_mins(4);
@@ -134,9 +134,9 @@ async fn played(site: &Site, plan: &Plan, outcome: &mut Outcome) -> anyhow::Resu
     let ended = tokio::time::timeout(PATIENCE, program.wait()).await;
     ended.context("the last start did not end")??;
     let after = (job.labels(), job.told(site).len());
-    let book = Book::open(site).await?;
-    let mut wrong = judge::task(site, &job, &book).await?;
-    book.close().await;
+    let store = Store::open(site).await?;
+    let mut wrong = judge::task(site, &job, &store).await?;
+    store.close().await;
     wrong.extend(judge::leftovers(site).await?);
     if before != after {
         wrong.push(format!("a start after the end changed {before:?} into {after:?}"));
@@ -150,15 +150,15 @@ async fn played(site: &Site, plan: &Plan, outcome: &mut Outcome) -> anyhow::Resu
 /// Does what time and people would do: lets pass what a run waits for, and resumes what is paused.
 async fn go_on(site: &Site, job: &Job) -> anyhow::Result<()> {
     site.start(&["resume", "--all"])?.wait().await?;
-    let Ok(book) = Book::open(site).await else {
+    let Ok(store) = Store::open(site).await else {
         return Ok(());
     };
     // A KILL may have come before the tables were made.
-    let runs = book.runs().await.unwrap_or_default();
+    let runs = store.runs().await.unwrap_or_default();
     if !runs.is_empty() {
-        book.make_everything_due().await?;
+        store.make_everything_due().await?;
     }
-    book.close().await;
+    store.close().await;
     if runs.iter().any(|run| run.state.starts_with("paused")) {
         job.comment("/agent resume");
     }
@@ -166,9 +166,11 @@ async fn go_on(site: &Site, job: &Job) -> anyhow::Result<()> {
 }
 
 async fn is_over(site: &Site) -> bool {
-    let Ok(book) = Book::open(site).await else { return false };
-    let runs = book.runs().await.unwrap_or_default();
-    book.close().await;
+    let Ok(store) = Store::open(site).await else {
+        return false;
+    };
+    let runs = store.runs().await.unwrap_or_default();
+    store.close().await;
     !runs.is_empty() && runs.iter().all(|run| run.is_finished)
 }
 

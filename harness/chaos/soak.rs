@@ -12,7 +12,6 @@ use fastrand::Rng;
 use serde_json::{Value, json};
 use tokio::process::Child;
 
-use crate::book::Book;
 use crate::fake::model::Trouble as ModelTrouble;
 use crate::fake::traffic::Fault as Trouble;
 use crate::fault::Fault;
@@ -20,6 +19,7 @@ use crate::job::{Job, Kind};
 use crate::judge;
 use crate::report::{machine, write};
 use crate::site::{Needs, Site};
+use crate::store::Store;
 
 const CONSUMERS: usize = 8;
 
@@ -60,11 +60,11 @@ pub async fn soak(count: usize, seed: u64) -> anyhow::Result<usize> {
         Ok(jobs) => (jobs, Vec::new()),
         Err(error) => (Vec::new(), vec![format!("{error:#}")]),
     };
-    let book = Book::open(&site).await?;
+    let store = Store::open(&site).await?;
     for job in &jobs {
-        wrong.extend(judge::task(&site, job, &book).await?);
+        wrong.extend(judge::task(&site, job, &store).await?);
     }
-    book.close().await;
+    store.close().await;
     wrong.extend(judge::leftovers(&site).await?);
     show(count, seed, begun.elapsed(), &tally, &wrong)?;
     if !wrong.is_empty() {
@@ -139,10 +139,10 @@ fn fault(random: &mut Rng, may_kill: bool) -> Fault {
 
 /// Lets pass what runs wait for, and returns how many are finished.
 async fn settle(site: &Site) -> anyhow::Result<usize> {
-    let book = Book::open(site).await?;
-    let runs = book.runs().await;
-    let due = book.make_everything_due().await;
-    book.close().await;
+    let store = Store::open(site).await?;
+    let runs = store.runs().await;
+    let due = store.make_everything_due().await;
+    store.close().await;
     due?;
     Ok(runs?.iter().filter(|run| run.is_finished).count())
 }

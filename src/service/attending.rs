@@ -84,7 +84,7 @@ impl Service {
         // Boxed: its large future is rarely needed, but would be part of every caller's.
         let attended = Box::pin(waiting::attend(run, stored.not_before)).await;
         if attended == Visited::GoesOn {
-            self.bell.ring();
+            self.wake_ups.wake_one();
         }
         Ok(Some(attended))
     }

@@ -72,7 +72,7 @@ impl Service {
                     match service.work_on_next().await {
                         Some(outcome) if must_pause(&outcome.ending) => service.pause(std::future::pending()).await,
                         Some(_) => {}
-                        None => service.pause(service.bell.heard()).await,
+                        None => service.pause(service.wake_ups.woken()).await,
                     }
                 }
             });
@@ -80,10 +80,10 @@ impl Service {
         consumers.join_all().await;
     }
 
-    /// Waits until `bell` resolves, [`LOOK_EVERY`] has passed, or the program is asked to stop.
-    async fn pause(&self, bell: impl Future<Output = ()>) {
+    /// Waits until `woken` resolves, [`LOOK_EVERY`] has passed, or the program is asked to stop.
+    async fn pause(&self, woken: impl Future<Output = ()>) {
         tokio::select! {
-            () = bell => {}
+            () = woken => {}
             () = tokio::time::sleep(LOOK_EVERY) => {}
             () = self.stop.asked.cancelled() => {}
         }

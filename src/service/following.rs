@@ -288,7 +288,7 @@ impl Service {
             .add_label(&change.task, &connected.labels.processing)
             .await?;
         let admission = self.services.store.admit(&change.task, &title, &record).await?;
-        self.bell.ring();
+        self.wake_ups.wake_one();
         match admission {
             // Somebody was faster, and reads the same comments.
             Admission::Known(_) => Ok(None),

@@ -29,7 +29,7 @@ use crate::journal::Journal;
 use crate::journal::fact::{Fact, Subject};
 use crate::llm::models::Models;
 use crate::markdown::compose::Page;
-use crate::queue::Doorbell;
+use crate::queue::WakeUps;
 use crate::secret::Redactor;
 use crate::store::Store;
 use crate::task::id::{RunId, TaskId};
@@ -50,7 +50,7 @@ pub struct Host {
 pub struct Service {
     services: Arc<Services>,
     forges: Forges,
-    bell: Doorbell,
+    wake_ups: WakeUps,
     stop: Stop,
     config: Config,
 }
@@ -89,11 +89,11 @@ impl Service {
             settings: settings(&config, host.program),
             containers: Arc::new(containers),
         };
-        let bell = Doorbell::new(config.consumers);
+        let wake_ups = WakeUps::new(config.consumers);
         Ok(Self {
             services: Arc::new(services),
             forges,
-            bell,
+            wake_ups,
             stop,
             config,
         })

@@ -1,4 +1,4 @@
-//! The producer: finds what people have labelled and writes it into the book, each item once.
+//! The producer: finds what people have labelled and writes it into the store, each item once.
 
 use std::collections::BTreeMap;
 
@@ -56,7 +56,7 @@ impl Service {
         harvest
     }
 
-    /// The trigger goes last: an item is found again until it stands in the book and shows it, and
+    /// The trigger goes last: an item is found again until it stands in the store and shows it, and
     /// is admitted no second time. The new label comes first: where labels may not be written
     /// nothing was begun.
     async fn admit(&self, connected: &Connected, item: &TriggeredItem) -> Result<Option<RunId>, AdmitError> {
@@ -114,7 +114,7 @@ impl Service {
             }
             new @ Admission::New(_) => new,
         };
-        self.bell.ring();
+        self.wake_ups.wake_one();
         match admission {
             Admission::Known(_) => Ok(None),
             Admission::New(run) => {

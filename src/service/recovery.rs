@@ -23,7 +23,7 @@ impl Service {
     pub async fn recover(&self) -> Result<(), StoreError> {
         self.drop_local_runs().await?;
         for _ in self.services.store.unfinished().await? {
-            self.bell.ring();
+            self.wake_ups.wake_one();
         }
         // Boxed: its large future is rarely needed, but would be part of every caller's.
         Box::pin(self.sweep()).await

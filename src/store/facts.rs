@@ -34,7 +34,7 @@ pub enum FactFilter {
     OfTask(TaskId),
 }
 
-/// Facts of runs that are not in the book any more are deleted at most so many at once.
+/// Facts of runs that are not in the store any more are deleted at most so many at once.
 const MOST_ERASED: u32 = 10_000;
 
 impl Store {
@@ -104,7 +104,8 @@ impl Store {
         transaction.commit().await
     }
 
-    /// Deletes facts from before then that belong to no run in the book. Those of a run go with it.
+    /// Deletes facts from before then that belong to no run in the store. Those of a run go with
+    /// it.
     pub async fn erase_old_facts(&self, before: DateTime<Utc>) -> Result<(), StoreError> {
         let delete = Statement::new(
             "DELETE FROM facts WHERE sequence IN (SELECT sequence FROM facts WHERE at < $1

@@ -11,7 +11,7 @@
 mod approvals;
 mod authority;
 mod big;
-mod book;
+mod store_trouble;
 mod certificates;
 mod changes;
 mod command_line;

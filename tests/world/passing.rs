@@ -9,7 +9,7 @@ use crate::world::World;
 impl World {
     /// Makes the runs that were put back due now.
     pub async fn make_everything_due(&self) {
-        let pool = self.book().await;
+        let pool = self.store().await;
         sqlx::query("UPDATE runs SET not_before = NULL")
             .execute(&pool)
             .await
@@ -29,7 +29,7 @@ impl World {
 
     /// Adds a fact about the only run, as a process on another machine would.
     pub async fn add_fact(&self, mut fact: Value) {
-        let pool = self.book().await;
+        let pool = self.store().await;
         let (run, task): (String, String) = sqlx::query_as("SELECT id, task FROM runs")
             .fetch_one(&pool)
             .await
@@ -64,13 +64,13 @@ impl World {
         .await;
     }
 
-    async fn book(&self) -> SqlitePool {
-        let book = format!("sqlite://{}", self.state_dir().join("coding-agent.db").display());
-        SqlitePool::connect(&book).await.unwrap()
+    async fn store(&self) -> SqlitePool {
+        let url = format!("sqlite://{}", self.state_dir().join("coding-agent.db").display());
+        SqlitePool::connect(&url).await.unwrap()
     }
 
     async fn rewrite(&self, select: &'static str, update: &'static str, change: impl Fn(&mut Value)) {
-        let pool = self.book().await;
+        let pool = self.store().await;
         let rows: Vec<(String, String)> = sqlx::query_as(select).fetch_all(&pool).await.unwrap();
         for (key, document) in rows {
             let mut document: Value = serde_json::from_str(&document).unwrap();

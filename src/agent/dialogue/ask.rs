@@ -111,7 +111,7 @@ async fn call(claim: &mut Claim, chat: &mut Chat) -> Result<(Reply, Fact), Inter
         chat.role(),
         reply.usage,
     );
-    book(claim, chat.answered_by(), &reply.usage).await?;
+    record_usage(claim, chat.answered_by(), &reply.usage).await?;
     claim.record.waiting.postponed = 0;
     claim.record.waiting.parked_since = None;
     let called = Fact::ModelCalled {
@@ -173,7 +173,7 @@ pub(crate) async fn check_limits(claim: &Claim) -> Result<(), Interruption> {
 }
 
 /// Adds the usage of a call to the day's total, if days have limits.
-async fn book(claim: &Claim, model: &str, usage: &Usage) -> Result<(), Interruption> {
+async fn record_usage(claim: &Claim, model: &str, usage: &Usage) -> Result<(), Interruption> {
     if claim.services.settings.budget.per_day == PerDay::default() {
         return Ok(());
     }

@@ -1,4 +1,4 @@
-//! What becomes of runs when the book cannot be written or read, or says that somebody else has
+//! What becomes of runs when the store cannot be written or read, or says that somebody else has
 //! them.
 
 use std::time::{Duration, Instant};
@@ -10,18 +10,18 @@ use sqlx::{ConnectOptions, Executor};
 use crate::fake::model::Plan;
 use crate::world::World;
 
-async fn book(world: &World) -> SqliteConnection {
+async fn store(world: &World) -> SqliteConnection {
     let file = world.state_dir().join("coding-agent.db");
     SqliteConnectOptions::new().filename(file).connect().await.unwrap()
 }
 
-/// Does something to the book behind the program's back.
+/// Does something to the store behind the program's back.
 async fn tamper(world: &World, statement: &'static str) {
-    book(world).await.execute(statement).await.unwrap();
+    store(world).await.execute(statement).await.unwrap();
 }
 
 #[tokio::test]
-async fn a_book_that_cannot_be_written_costs_neither_work_nor_money() {
+async fn a_store_that_cannot_be_written_costs_neither_work_nor_money() {
     let world = World::start().await;
     world.model.allows_restarts();
     world
@@ -51,7 +51,7 @@ async fn a_book_that_cannot_be_written_costs_neither_work_nor_money() {
         "github:acme/widgets#1: put down, because the store cannot be written or read\n"
     );
     assert_eq!(world.model.requests().len(), 3, "{}", world.model.dump());
-    // It holds what the book does not.
+    // It holds what the store does not.
     assert_eq!(world.containers().await.len(), 1);
 
     tamper(&world, "DROP TRIGGER full").await;

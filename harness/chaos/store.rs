@@ -7,9 +7,9 @@ use sqlx::sqlite::SqliteConnectOptions;
 
 use crate::site::Site;
 
-pub struct Book(SqlitePool);
+pub struct Store(SqlitePool);
 
-/// A row of the book.
+/// A row of the store.
 #[derive(Debug, Clone, sqlx::FromRow)]
 pub struct Run {
     pub id: String,
@@ -18,7 +18,7 @@ pub struct Run {
     pub is_finished: bool,
 }
 
-impl Book {
+impl Store {
     /// Opens the store; it is not there before the program has made it.
     pub async fn open(site: &Site) -> anyhow::Result<Self> {
         let options = SqliteConnectOptions::new()
