@@ -5,6 +5,7 @@
 //! fails on an arrow that points the other way.
 
 // The language: plain data and decisions. No I/O, no async.
+pub mod spelling; // what a name that does not exist may have been meant for
 pub mod conversation; // messages, turns and how they are read out of a model's reply
 pub mod plan; // the plan a model makes, and what makes one valid
 pub mod rules; // what a project asks of whoever works on it
@@ -29,9 +30,9 @@ pub mod executor; // the program inside the container
 pub mod gateway; // the way out of a container
 pub mod forge; // GitHub and GitLab
 pub mod llm; // language models
-pub mod queue; // the doorbell
+pub mod queue; // wakes consumers
 pub mod repository; // the bare mirror, what goes in and what comes out
-pub mod store; // the book: who works on what
+pub mod store; // which runs there are, and who works on them
 pub mod tool; // MCP servers
 
 // What is told of the work.

@@ -1,26 +1,17 @@
 //! The command line: reads what was asked, hands it on, and says how it went. Nothing else prints,
 //! except for `tool::guard`, which is a process of its own.
 
-pub mod arguments;
-pub mod completions;
-pub mod exit;
-pub mod session;
-pub mod stats;
-pub mod configuration;
-pub mod doctor;
-pub mod forget;
-pub mod local;
-pub mod logs;
-pub mod mcp;
-pub mod order;
-pub mod progress;
-pub mod status;
-pub mod work;
+pub mod arguments; // definitions and help texts
+pub mod exit; // what the exit code tells scripts
+pub mod session; // what commands share: output, configuration, an open service
+pub mod progress; // progress of a local task
+pub mod commands; // one file for each command, or for commands that are alike
 
 use std::path::Path;
 use std::process::ExitCode;
 
 use arguments::{Command, Which};
+use commands::{completions, configuration, doctor, forget, local, logs, mcp, order, stats, status, work};
 
 use crate::task::command::Command as Order;
 

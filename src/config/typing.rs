@@ -11,6 +11,7 @@ use serde_json::Value;
 use super::fault::Faults;
 use super::fault::KeyPath;
 use super::variable::Replaced;
+use crate::spelling::nearest;
 
 pub(super) fn check(schema: &Value, value: &mut Value, replaced: &Replaced, faults: &mut Faults) {
     let mut checker = Checker {
@@ -218,14 +219,6 @@ fn describe(value: &Value) -> String {
         Value::Array(_) => "a list".to_owned(),
         Value::Object(_) => "a section with keys".to_owned(),
     }
-}
-
-/// Returns the name that is most like `word`, if one is like it.
-pub(super) fn nearest<'name>(word: &str, names: impl Iterator<Item = &'name str>) -> Option<&'name str> {
-    let likeness = |name: &&str| strsim::normalized_damerau_levenshtein(word, name);
-    names
-        .max_by(|one, other| likeness(one).total_cmp(&likeness(other)))
-        .filter(|name| likeness(name) >= 0.5)
 }
 
 fn unknown(key: &str, properties: Option<&Map<String, Value>>) -> String {

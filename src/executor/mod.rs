@@ -6,23 +6,15 @@
 //! sandbox: the container around it decides what a command may do, and a model that wants to kill
 //! this program can (the worker then starts another).
 
-mod beneath;
-mod capture;
-mod changes;
-mod command;
-mod fault;
-mod files;
-mod history;
-mod listing;
-mod meant;
-mod memory;
-mod outcome;
-mod server;
-mod suggestion;
-mod supervisor;
-mod text;
-mod tools;
-mod tunnel;
+mod fault; // why a tool could not be carried out
+mod text; // edits of texts
+mod changes; // what a command changed in the project
+mod supervisor; // the process above a command
+mod command; // runs a command
+mod files; // the file tools
+mod tools; // names, descriptions and schemas of the tools
+mod server; // serves them over MCP
+mod tunnel; // the inner end of the way out
 
 use anyhow::Context;
 use rmcp::transport::async_rw::AsyncRwTransport;

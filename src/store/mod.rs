@@ -1,4 +1,4 @@
-//! The book: which runs there are, where they stand, and who works on them.
+//! The store: which runs there are, where they stand, and who works on them.
 //!
 //! A claim gives a [`Lease`]; nothing is saved without it, and a lease that was lost saves nothing
 //! (its token is out of date).
@@ -7,29 +7,24 @@
 //! share one, whoever asked for work on either. A run is not claimed while another one that has
 //! begun is on its branch; of two that have, the older goes on.
 //!
-//! **One book, several databases.** All statements are here, in SQL that engines have in common
+//! **One store, several databases.** All statements are here, in SQL that engines have in common
 //! ([`sql`]). What differs from one to the next is behind [`engine::Engine`], in a folder for each:
 //! opening, transactions, the clock, who is alive, migrations, and what its errors mean. Another
 //! database is another folder, a line in [`Store::open`], and the same tests.
 //!
 //! The store knows nothing of agents: a run's record is their document, a request is their word.
 
-mod engine;
-mod exclusive;
-mod facts;
-pub mod file_system;
-mod followed;
-mod holding;
-mod lease;
-mod records;
-mod remembered;
-mod requests;
-pub mod retention;
-mod runs;
-mod sql;
-mod sqlite;
-mod switches;
-mod unfinished_work;
+mod sql; // statements and rows as every engine takes and gives them
+mod engine; // the seam to a database
+mod exclusive; // the lock that keeps two `run` commands from one state directory
+pub mod file_system; // file systems on which the store must not lie
+mod sqlite; // the database in a file
+mod runs; // runs, and all that belongs to one: lease, conversation, unfinished work
+mod facts; // what happened, numbered
+mod remembered; // what one process leaves to the next
+mod requests; // what people ask of a run from another process
+mod switches; // what holds for the whole installation
+pub mod retention; // what is kept no longer
 #[cfg(test)]
 mod tests;
 
@@ -40,15 +35,15 @@ use uuid::Uuid;
 
 pub use exclusive::{ExclusiveRun, try_exclusive};
 pub use facts::{FactFilter, NewFact, NumberedFact};
-pub use followed::Followed;
-pub use lease::Lease;
 pub use requests::Request;
+pub use runs::followed::Followed;
+pub use runs::lease::Lease;
+pub use runs::unfinished_work::StoredWork;
 pub use runs::{Admission, Run};
-pub use unfinished_work::StoredWork;
 
 use crate::task::id::RunId;
 use engine::{Alive, Engine, Purpose, Transaction};
-use holding::Held;
+use runs::holding::Held;
 use sql::{Row, Statement};
 
 #[derive(Debug, thiserror::Error)]
@@ -85,7 +80,7 @@ fn still_held(lease: &Lease, rows: u64) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// The open book. Cheap to clone; the clones are one worker.
+/// The open store. Cheap to clone; the clones are one worker.
 #[derive(Debug, Clone)]
 pub struct Store {
     engine: Arc<dyn Engine>,
@@ -93,7 +88,7 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens the book of an installation, and makes or migrates it where that is needed. This
+    /// Opens the store of an installation, and makes or migrates it where that is needed. This
     /// process is a worker from now on.
     pub async fn open(state_dir: &Path) -> Result<Self, StoreError> {
         let store = Self {

@@ -10,8 +10,8 @@ use chrono::{DateTime, Utc};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::runs::unfinished_work::delete_work;
 use super::sql::Statement;
-use super::unfinished_work::delete_work;
 use super::{Store, StoreError, run_ids};
 use crate::task::id::{RunId, TaskId};
 

@@ -7,6 +7,7 @@
 use serde_json::{Map, Value};
 
 use crate::conversation::{ToolCall, ToolSpec};
+use crate::spelling::nearest_by;
 
 /// Names of arguments in other programs' tools, with ours.
 const OTHER_NAMES: [(&str, &str); 17] = [
@@ -85,14 +86,8 @@ fn arguments(args: &Map<String, Value>, properties: &Value) -> Map<String, Value
 
 /// Returns the name in `known` that is most like `wanted`, if one is.
 pub(super) fn nearest<'known>(wanted: &str, known: &[&'known str]) -> Option<&'known str> {
-    let wanted = wanted.rsplit('/').next().unwrap_or_default();
-    let likeness =
-        |name: &str| strsim::normalized_damerau_levenshtein(wanted, name.rsplit('/').next().unwrap_or_default());
-    known
-        .iter()
-        .copied()
-        .max_by(|one, other| likeness(one).total_cmp(&likeness(other)))
-        .filter(|name| likeness(name) >= LIKENESS)
+    let last = |name: &str| name.rsplit('/').next().unwrap_or_default().to_owned();
+    nearest_by(&last(wanted), known.iter().copied(), LIKENESS, |name| last(name))
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use minijinja::value::Serde;
 use minijinja::{Environment, UndefinedBehavior, context};
 
 use crate::agent::prompt::tool_lines::ToolLine;
+use crate::spelling::nearest;
 
 /// The template that ships with the program.
 pub const SHIPPED: &str = include_str!("../../../system_prompt.txt");
@@ -41,11 +42,7 @@ pub fn check(template: &str) -> Result<(), String> {
     unknown.retain(|name| !VARIABLES.contains(&name.as_str()));
     unknown.sort_unstable();
     if let Some(unknown) = unknown.first() {
-        let likeness = |name: &&str| strsim::normalized_damerau_levenshtein(unknown, name);
-        let nearest = VARIABLES
-            .into_iter()
-            .max_by(|one, other| likeness(one).total_cmp(&likeness(other)));
-        let hint = match nearest.filter(|name| likeness(name) >= 0.5) {
+        let hint = match nearest(unknown, VARIABLES) {
             Some(nearest) => format!("did you mean `{nearest}`?"),
             None => format!("there are {}", VARIABLES.join(", ")),
         };

@@ -9,10 +9,10 @@ use super::check_given;
 use super::check_positive;
 use crate::config::Config;
 use crate::config::fault::Faults;
-use crate::config::typing::nearest;
 use crate::llm::config::model_config::{ModelConfig, OWN};
 use crate::llm::config::role::Role;
 use crate::llm::config::{NamedModel, Prices, ProviderName};
+use crate::spelling::nearest;
 
 /// The system prompt with the built-in tools needs about 1,200 tokens; no work is possible in a
 /// smaller window.

@@ -3,11 +3,11 @@
 //! One connection a process and `BEGIN IMMEDIATE` make transactions follow one another, so that a
 //! claim needs no lock of its own.
 
-mod explained;
-mod open;
+mod explained; // what an error of the database means
+mod worker; // who is alive, by the locks that the kernel holds
+mod open; // opening the file, and migrating it
 #[cfg(test)]
 pub(super) mod tests;
-mod worker;
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -10,6 +10,7 @@ use crate::repository::mirror::Mirror;
 use crate::repository::reading::search::Pattern;
 use crate::repository::{CommitId, RepositoryError};
 use crate::rules::{Files, Filter};
+use crate::spelling::nearest_by;
 use crate::tool::{ToolError, ToolOutput, ToolServer, own_spec, read_args};
 use crate::workspace::tools::path_filter::{left_out, within_project, without_root};
 
@@ -137,13 +138,9 @@ impl RepositoryTools {
         let files = self.mirror.files(&self.commit, 50 * MOST_FILES).await;
         let files = files.map(|(files, _)| files).unwrap_or_default();
         let name = |path: &str| path.rsplit('/').next().unwrap_or_default().to_lowercase();
-        let likeness = |other: &str| strsim::normalized_damerau_levenshtein(&name(path), &name(other));
-        let meant = files
-            .iter()
-            .map(|file| file.path.as_str())
-            .filter(|other| self.filter.takes(other))
-            .max_by(|one, other| likeness(one).total_cmp(&likeness(other)))
-            .filter(|other| likeness(other) >= LIKENESS);
+        let paths = files.iter().map(|file| file.path.as_str());
+        let taken = paths.filter(|other| self.filter.takes(other));
+        let meant = nearest_by(&name(path), taken, LIKENESS, |other| name(other));
         ToolError::TellModel(match meant {
             Some(meant) => format!("not_found 404: there is no file '{path}'; did you mean '{meant}'?"),
             None => format!("not_found 404: there is no file '{path}'; use repository/list_files"),

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::super::open;
 use super::Folder;
 use crate::conversation::Message;
-use crate::store::holding::Held;
+use crate::store::runs::holding::Held;
 use crate::store::sql::Statement;
 use crate::store::tests::{TTL, admit, claim, issue};
 use crate::store::{FactFilter, Lease, NewFact, Store};

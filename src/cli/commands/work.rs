@@ -4,8 +4,8 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use super::exit;
-use super::session::{Session, complain, forge_configuration, print};
+use crate::cli::exit;
+use crate::cli::session::{Session, complain, forge_configuration, print};
 use crate::service::running::Work;
 use crate::store::try_exclusive;
 

@@ -6,9 +6,9 @@ use std::process::ExitCode;
 
 use clap::builder::styling::{AnsiColor, Style};
 
-use super::arguments::Doctor;
-use super::exit;
-use super::session::{configuration_or_defaults, environment, host, print};
+use crate::cli::arguments::Doctor;
+use crate::cli::exit;
+use crate::cli::session::{configuration_or_defaults, environment, host, print};
 use crate::doctor::{self, ModelCheck};
 use crate::finding::{Finding, Verdict};
 use crate::secret::Redactor;

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 
-use super::exit;
-use super::session::{Session, complain, configuration_or_defaults, print};
+use crate::cli::exit;
+use crate::cli::session::{Session, complain, configuration_or_defaults, print};
 use crate::service::retention::{Erased, Forgotten};
 use crate::task::id::TaskId;
 

@@ -7,9 +7,9 @@
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::engine::Transaction;
-use super::sql::Statement;
-use super::{Lease, Store, StoreError, still_held};
+use crate::store::engine::Transaction;
+use crate::store::sql::Statement;
+use crate::store::{Lease, Store, StoreError, still_held};
 use crate::task::id::RunId;
 
 /// A complete upload.
@@ -79,7 +79,7 @@ impl Store {
 }
 
 /// Deletes the work of a run that has ended.
-pub(super) async fn delete_work(transaction: &mut dyn Transaction, run: RunId) -> Result<(), StoreError> {
+pub(in crate::store) async fn delete_work(transaction: &mut dyn Transaction, run: RunId) -> Result<(), StoreError> {
     for delete in [
         "DELETE FROM unfinished_work WHERE run IN (SELECT id FROM runs WHERE id = $1 AND finished_at IS NOT NULL)",
         "DELETE FROM unfinished_parts WHERE run IN (SELECT id FROM runs WHERE id = $1 AND finished_at IS NOT NULL)",

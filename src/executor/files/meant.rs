@@ -6,7 +6,7 @@
 
 use std::fmt::Write as _;
 
-use super::text::{self, Replaced};
+use crate::executor::text::{self, Replaced};
 
 /// Separators behind a line's number, as the program and others print them.
 const SEPARATORS: [&str; 6] = [": ", ":", "\t", " | ", "| ", "|"];

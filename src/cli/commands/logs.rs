@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::arguments::Logs;
-use super::exit;
-use super::session::{complain, configuration_or_defaults, print};
+use crate::cli::arguments::Logs;
+use crate::cli::exit;
+use crate::cli::session::{complain, configuration_or_defaults, print};
 use crate::journal::fact::{Entry, Fact};
 use crate::journal::reading::Reader;
 use crate::task::id::TaskId;

@@ -4,8 +4,8 @@
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 
-use super::sql::{Row, Statement};
-use super::{Store, StoreError, run_ids};
+use crate::store::sql::{Row, Statement};
+use crate::store::{Store, StoreError, run_ids};
 use crate::task::id::{RunId, TaskId};
 
 /// A pull/merge request that is looked after.
@@ -28,7 +28,7 @@ macro_rules! origin {
         )
     };
 }
-pub(super) use origin;
+pub(in crate::store) use origin;
 
 impl Followed {
     fn read(row: &Row) -> Result<Self, StoreError> {

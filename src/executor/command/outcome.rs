@@ -8,7 +8,7 @@ const TELLING_TIME: Duration = Duration::from_secs(10);
 
 /// How a command ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum How {
+pub(in crate::executor) enum How {
     Exited(i32),
     Signalled(i32),
     NotStarted(String),
@@ -18,25 +18,25 @@ pub(super) enum How {
 
 /// A command that has ended.
 #[derive(Debug, Clone)]
-pub(super) struct Outcome {
-    pub(super) how: How,
-    pub(super) duration: Duration,
+pub(in crate::executor) struct Outcome {
+    pub(in crate::executor) how: How,
+    pub(in crate::executor) duration: Duration,
     /// Output of both streams, in the order it came.
-    pub(super) output: String,
-    pub(super) cut_bytes: u64,
-    pub(super) memory_ran_out: bool,
+    pub(in crate::executor) output: String,
+    pub(in crate::executor) cut_bytes: u64,
+    pub(in crate::executor) memory_ran_out: bool,
     /// `ID NAME` of each process that still runs.
-    pub(super) in_background: Vec<String>,
+    pub(in crate::executor) in_background: Vec<String>,
 }
 
 impl Outcome {
     /// A command that reports failure is a failed call: `done` beside it must not count.
-    pub(super) fn is_error(&self) -> bool {
+    pub(in crate::executor) fn is_error(&self) -> bool {
         self.how != How::Exited(0)
     }
 
     /// Returns the output and, below it in brackets, what it does not show.
-    pub(super) fn text(&self) -> String {
+    pub(in crate::executor) fn text(&self) -> String {
         // Models act on a long wait and on no other, and read each word in every later request.
         let took = if self.duration < TELLING_TIME {
             String::new()
@@ -59,7 +59,7 @@ impl Outcome {
         format!("{}{line_end}{}", self.output, lines.join("\n"))
     }
 
-    pub(super) fn fields(&self) -> Value {
+    pub(in crate::executor) fn fields(&self) -> Value {
         let (exit_code, signal) = match self.how {
             How::Exited(code) => (Some(code), None),
             How::Signalled(signal) => (Some(128 + signal), Some(signal)),

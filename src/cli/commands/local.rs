@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use super::exit;
-use super::progress::{Progress, harmless};
-use super::session::{Session, complain, configuration, environment, refuse, write};
 use crate::agent::record::LocalTask;
 use crate::agent::record::outcome::RunOutcome;
 use crate::agent::reporter::destination::ReportTarget;
+use crate::cli::exit;
+use crate::cli::progress::{Progress, harmless};
+use crate::cli::session::{Session, complain, configuration, environment, refuse, write};
 use crate::config::Config;
 use crate::secret::Clean;
 use crate::service::local::LocalOutcome;

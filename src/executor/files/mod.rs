@@ -1,19 +1,24 @@
 //! The six file tools: their effects on the project folder, and their answers.
 
+mod suggestion; // what there is instead of a path that does not exist
+mod beneath; // reads and writes that stay in the project folder
+mod listing; // the text of a listed folder
+mod history; // what files were before they were edited
+mod meant; // what a model means by text that does not occur word for word
+
 use serde::Deserialize;
 use serde_json::Value;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::Options;
-use super::beneath::{Existing, Parents, Root, Target};
-use super::changes::Look;
-use super::fault::Fault;
-use super::history::{Edit, History};
-use super::listing::{self, Listing};
-use super::meant;
-use super::text::{self, Replaced};
+use crate::executor::Options;
+use crate::executor::changes::Look;
+use crate::executor::fault::Fault;
+use crate::executor::text::{self, Replaced};
+use beneath::{Existing, Parents, Root, Target};
+use history::{Edit, History};
+use listing::Listing;
 
 const ITEMS: usize = 500;
 const MOST_ITEMS: usize = 10_000;

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use rmcp::transport::stdio_pipes;
 
-use super::exit;
-use super::session::{complain, configuration_or_defaults};
+use crate::cli::exit;
+use crate::cli::session::{complain, configuration_or_defaults};
 use crate::config::Config;
 use crate::evaluation;
 use crate::llm::config::role::Role;

@@ -8,19 +8,19 @@ use uuid::Uuid;
 /// The tokens of living leases. Shared with each [`Holding`], which outlives the store without
 /// keeping it open.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Held(Arc<Mutex<HashSet<Uuid>>>);
+pub(in crate::store) struct Held(Arc<Mutex<HashSet<Uuid>>>);
 
 /// One entry of [`Held`]; goes when it is dropped, so that a panicked task frees its run.
 #[derive(Debug)]
-pub(super) struct Holding {
-    pub(super) token: Uuid,
+pub(in crate::store) struct Holding {
+    pub(in crate::store) token: Uuid,
     held: Held,
 }
 
 impl Held {
     /// Takes up a new lease, before it is written: a claim in another task must not take it for an
     /// orphan.
-    pub(super) fn take_up(&self) -> Holding {
+    pub(in crate::store) fn take_up(&self) -> Holding {
         let token = Uuid::new_v4();
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(token);
         Holding {
@@ -29,7 +29,7 @@ impl Held {
         }
     }
 
-    pub(super) fn contains(&self, token: &Uuid) -> bool {
+    pub(in crate::store) fn contains(&self, token: &Uuid) -> bool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).contains(token)
     }
 }

@@ -4,6 +4,10 @@
 //! processes of a finished command go on (a server started with `&` is legitimate between two
 //! calls), are named in the answer, and end with the executor at the latest.
 
+mod capture; // output, its middle left out where it is long
+mod memory; // how often the kernel ended a process for want of memory
+mod outcome; // how a command ended, as text and as fields
+
 use anyhow::Context;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -18,13 +22,12 @@ use tokio::net::unix::pipe;
 use tokio::process::{Child, Command};
 use tokio_util::sync::CancellationToken;
 
-use super::Options;
-use super::capture::Capture;
-use super::memory;
-use super::outcome::{How, Outcome};
-use super::supervisor::{Ending, GRACE};
+use crate::executor::Options;
+use crate::executor::supervisor::{Ending, GRACE};
 use crate::process::descent::descendants;
 use crate::process::ending::end_descendants;
+use capture::Capture;
+use outcome::{How, Outcome};
 
 /// Time to wait for output after the command itself has ended: background processes report their
 /// start then.

@@ -5,9 +5,9 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use super::exit;
-use super::session::{Session, complain, forge_configuration, print};
 use crate::agent::waiting::Visited;
+use crate::cli::exit;
+use crate::cli::session::{Session, complain, forge_configuration, print};
 use crate::service::Service;
 use crate::service::attending::Told;
 use crate::store::Store;
@@ -24,7 +24,7 @@ pub async fn tell(config: Option<&Path>, task: &str, command: &Command) -> ExitC
         Ok(task) => task,
         Err(error) => {
             complain(error);
-            return super::arguments::WRONG_USAGE.into();
+            return crate::cli::arguments::WRONG_USAGE.into();
         }
     };
     let config = match forge_configuration(config) {

@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use super::arguments::ConfigCommand;
-use super::exit;
-use super::session::{complain, configuration, print};
+use crate::cli::arguments::ConfigCommand;
+use crate::cli::exit;
+use crate::cli::session::{complain, configuration, print};
 use crate::config::Config;
 
 pub fn run(path: Option<&Path>, command: &ConfigCommand) -> ExitCode {

@@ -11,11 +11,11 @@ use std::ffi::OsString;
 use std::io::{self, Read, Write};
 use std::path::{Component, Path, PathBuf};
 
-use super::fault::Fault;
 use super::suggestion;
+use crate::executor::fault::Fault;
 
 /// The project folder.
-pub(super) struct Root {
+pub(in crate::executor) struct Root {
     folder: Dir,
     /// Path of the folder as the model may write it, and its real path.
     names: [PathBuf; 2],
@@ -64,7 +64,7 @@ impl Root {
     }
 
     /// Returns the path of a folder in which a process is to start.
-    pub(super) fn folder_path(&self, path: &str) -> Result<PathBuf, Fault> {
+    pub(in crate::executor) fn folder_path(&self, path: &str) -> Result<PathBuf, Fault> {
         let relative = self.relative(path)?;
         let real = self
             .folder

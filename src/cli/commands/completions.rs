@@ -6,7 +6,7 @@ use std::io::Write;
 use clap::{Command, CommandFactory};
 use clap_complete::Shell;
 
-use super::arguments::Arguments;
+use crate::cli::arguments::Arguments;
 
 const NAME: &str = "coding-agent";
 

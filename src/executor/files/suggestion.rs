@@ -5,7 +5,8 @@ use cap_std::fs::Dir;
 use std::collections::VecDeque;
 use std::path::{Component, Path, PathBuf};
 
-use super::text::shown_path;
+use crate::executor::text::shown_path;
+use crate::spelling::likeness;
 
 /// Most entries that are looked at.
 const MOST_LOOKED_AT: usize = 5_000;
@@ -26,7 +27,7 @@ pub(super) fn instead_of(root: &Dir, path: &Path) -> String {
         if other == name {
             same.push(shown_path(entry));
         } else {
-            let likeness = strsim::normalized_damerau_levenshtein(&name, &other);
+            let likeness = likeness(&name, &other);
             let best = alike.as_ref().map_or(LIKENESS, |(most, _)| *most);
             if likeness > best {
                 alike = Some((likeness, shown_path(entry)));

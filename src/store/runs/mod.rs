@@ -1,15 +1,21 @@
-//! The rows of the book: admitting a task, and finding its runs again.
+//! The rows of the table of runs: admitting a task, and finding its runs again.
+
+pub(super) mod holding; // the leases that are in somebody's hands in this process
+pub(super) mod followed; // which pull/merge requests are looked after
+pub(super) mod unfinished_work; // the work of runs that somebody else may resume
+pub(super) mod lease; // claiming a run, keeping it, and writing with the right to
+mod records; // brings records of earlier versions up to date
 
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 
-use super::sql::{Row, Statement};
-use super::{Store, StoreError, run_ids};
 use crate::conversation::Message;
+use crate::store::sql::{Row, Statement};
+use crate::store::{Store, StoreError, run_ids};
 use crate::task::id::{RunId, TaskId};
 use crate::task::state::State;
 
-/// A row of the book.
+/// A row of the table of runs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Run {
     pub id: RunId,

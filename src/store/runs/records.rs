@@ -5,8 +5,8 @@
 
 use serde_json::Value;
 
-use super::sql::Statement;
-use super::{Store, StoreError};
+use crate::store::sql::Statement;
+use crate::store::{Store, StoreError};
 use crate::task::id::RunId;
 
 /// Under which name the store keeps the version that all records have.

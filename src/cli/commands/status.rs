@@ -6,11 +6,11 @@ use std::process::ExitCode;
 use chrono::Utc;
 use serde_json::json;
 
-use super::arguments::Status;
-use super::exit;
-use super::session::{complain, configuration_or_defaults, print};
 use crate::agent::record::Record;
 use crate::agent::record::usage::ModelUsage;
+use crate::cli::arguments::Status;
+use crate::cli::exit;
+use crate::cli::session::{complain, configuration_or_defaults, print};
 use crate::config::Config;
 use crate::store::{Run, Store, StoreError};
 

@@ -6,14 +6,14 @@ use chrono::{DateTime, Utc};
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::engine::{Alive, Purpose, Transaction};
 use super::followed::origin;
 use super::holding::Holding;
-use super::runs::{select_runs, set_aside};
-use super::sql::{Statement, micros};
 use super::unfinished_work::delete_work;
-use super::{Run, Store, StoreError, still_held};
+use super::{select_runs, set_aside};
 use crate::conversation::Message;
+use crate::store::engine::{Alive, Purpose, Transaction};
+use crate::store::sql::{Statement, micros};
+use crate::store::{Run, Store, StoreError, still_held};
 use crate::task::id::{RunId, TaskId};
 use crate::task::state::State;
 
@@ -254,7 +254,7 @@ impl Store {
 impl Statement {
     /// Adds the run and the token of its lease, which every statement that writes with the right to
     /// asks for.
-    pub(super) fn held_by(self, lease: &Lease) -> Self {
+    pub(in crate::store) fn held_by(self, lease: &Lease) -> Self {
         self.with(lease.run).with(lease.holding.token)
     }
 }

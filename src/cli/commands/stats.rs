@@ -7,9 +7,9 @@ use std::process::ExitCode;
 use anyhow::Context;
 use chrono::{DateTime, Utc};
 
-use super::arguments::Stats;
-use super::exit;
-use super::session::{complain, configuration_or_defaults, print};
+use crate::cli::arguments::Stats;
+use crate::cli::exit;
+use crate::cli::session::{complain, configuration_or_defaults, print};
 use crate::journal::fact::Entry;
 use crate::journal::statistics::{Figure, Report, Statistics};
 use crate::store::{FactFilter, Store};

@@ -1,0 +1,14 @@
+//! The commands of the command line. What each is called and takes is defined in
+//! [`crate::cli::arguments`].
+
+pub mod completions;
+pub mod configuration;
+pub mod doctor;
+pub mod forget;
+pub mod local;
+pub mod logs;
+pub mod mcp;
+pub mod order; // `stop`, `pause`, `resume`, `approve`, `deny`, `budget`
+pub mod stats;
+pub mod status;
+pub mod work; // `run`, `serve`, `produce`, `consume`
