@@ -1,9 +1,9 @@
 //! The forges: where tasks come from and results go to.
 //!
-//! Callers see five narrow traits, of which each takes the narrowest that serves. [`host`]
-//! implements them once, for every platform: it explains failures, and does what all platforms do
-//! in the same way. What a platform does in its own way stands behind the traits of [`platform`],
-//! one for each topic, which the files of `github` and `gitlab` implement.
+//! Callers see [`Forge`], which is made of five narrow traits. [`host`] implements them once, for
+//! every platform: it explains failures, and does what all platforms do in the same way. What a
+//! platform does in its own way stands behind the traits of [`platform`], one for each topic, which
+//! the files of `github` and `gitlab` implement.
 
 // Reading order is import order.
 mod error; // why a forge did not do what it was asked, for its callers

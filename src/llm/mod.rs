@@ -1,8 +1,8 @@
 //! Language models behind one chat session: the agent calls `send_system_prompt`,
 //! `send_user_message` and `get_response`, and knows nothing of providers.
 //!
-//! In reading order, which is import order. Only `transport` uses the network. Replies are not
-//! streamed: nothing here acts on half of one.
+//! In reading order, which is import order. Only `transport` uses the network, and may receive a
+//! reply as a stream; callers get whole replies, because nothing can act on half of one.
 
 pub mod config; // the section `llm`
 pub mod error; // why no reply came

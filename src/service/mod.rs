@@ -1,5 +1,6 @@
 //! The service: the producer admits labelled items, consumers work on them, recovery repairs what a
-//! crash left. Recovery runs at every start; there is no other recovery code.
+//! crash left. Recovery runs at every start of a process that works on runs; there is no other
+//! recovery code.
 
 pub mod attending;
 pub mod consumer;

@@ -10,7 +10,7 @@
 //! **One store, several databases.** All statements are here, in SQL that engines have in common
 //! ([`sql`]). What differs from one to the next is behind [`engine::Engine`], in a folder for each:
 //! opening, transactions, the clock, who is alive, migrations, and what its errors mean. Another
-//! database is another folder, a line in [`Store::open`], and the same tests.
+//! database is another folder, a way to name it in [`Store::open`], and the same tests.
 //!
 //! The store knows nothing of agents: a run's record is their document, a request is their word.
 

@@ -1,5 +1,6 @@
 //! The meaning of each command, for runs at work and for runs that wait: one table, so that a new
-//! command is one arm here.
+//! command is one arm here. A new [`Effect`] is applied in `agent::commands` (at work),
+//! `agent::waiting` (a run that waits) and, if it ends a wait at once, `mailbox`.
 
 use crate::agent::record::{PausedBy, Record};
 use crate::agent::text::replies;

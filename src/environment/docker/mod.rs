@@ -1,6 +1,7 @@
 //! The client of the Docker API, which podman serves as well. It is the only place that knows
-//! bollard: what it takes and returns are plain types, so that another kind of engine needs an
-//! implementation of these operations and nothing else.
+//! bollard: what it takes and returns are plain types. An engine with another API needs these
+//! operations as a trait, and something in the place of `commit` (kept images) and `rename`
+//! (waiting containers), which only Docker's API has.
 //!
 //! Every call has a time-out. The API version is negotiated; every endpoint that is used exists
 //! since 1.41.
