@@ -5,7 +5,7 @@
 TARGET_DIR = $(shell scripts/target-dir)
 # A program of harness/, and the program that it starts.
 BUILD_HARNESS = cargo build --locked --package coding-agent --package coding-agent-harness --bin coding-agent
-.PHONY: help setup demo test test-engines test-model lint bench chaos soak fuzz attack fresh deny advisories images build install
+.PHONY: help setup demo test test-engines test-model lint bench chaos soak fuzz attack histories fresh deny advisories images build install
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -66,6 +66,11 @@ attack: ## attack the program in every way we know, and count what got through (
 	@ROUNDS=$(ROUNDS) SHORT=$(SHORT) scripts/with-docker "$(TARGET_DIR)/debug/attack" $(ONLY)
 	@# Every reader of strangers' bytes belongs to it, which takes ten minutes more; the short form leaves that out.
 	@if [ -z "$(SHORT)$(ONLY)" ]; then $(MAKE) --no-print-directory fuzz; fi
+
+histories: ## take bare repositories with their whole histories from label to pull request (REPOS=folder ONLY="one two")
+	scripts/setup chaos
+	$(BUILD_HARNESS) --bin histories
+	@REPOS="$(REPOS)" scripts/with-docker "$(TARGET_DIR)/debug/histories" $(ONLY)
 
 fresh: ## play demo and test on a bare Debian in a folder, with namespaces and a Docker engine of its own; as root (ONLY=demo)
 	@scripts/fresh $(foreach command,$(ONLY),"make $(command)")

@@ -6,10 +6,11 @@
 //! - `chaos` kills and disturbs it, and counts what was lost (`make chaos`, `make soak`),
 //! - `attack` plays hostile people, repositories and models, and counts what got through
 //!   (`make attack`),
-//! - `real_model` has it work with a real small model (`make test-model`).
+//! - `real_model` has it work with a real small model (`make test-model`),
+//! - `histories` takes real repositories with their whole histories through it (`make histories`).
 //!
 //! They are a package of their own, so that neither `cargo build` nor `cargo nextest run` links
-//! them, and the fakes are compiled for all five at once.
+//! them, and the fakes are compiled for all six at once.
 
 #[path = "../../tests/world/fake/mod.rs"]
 pub mod fake; // forges and model

@@ -131,7 +131,11 @@ fn in_one_line(complaint: &str) -> String {
         if let Some(rejected) = line.strip_prefix('!') {
             return rejected.rsplit('\t').next().map(str::to_owned);
         }
-        let is_noise = line == "Done" || line.starts_with("To ") || line.starts_with("error: failed to push some refs");
+        // An older git says the last one of each check of objects that it does not know.
+        let is_noise = line == "Done"
+            || line.starts_with("To ")
+            || line.starts_with("error: failed to push some refs")
+            || line.starts_with("warning: Skipping unknown msg id");
         let words = ["remote:", "fatal:", "error:"]
             .iter()
             .fold(line, |words, prefix| words.strip_prefix(prefix).unwrap_or(words).trim());
@@ -232,6 +236,10 @@ mod tests {
                 "GH006: Protected branch update failed; [remote rejected] (hook declined)",
             ),
             ("fatal: bad object HEAD\n", "bad object HEAD"),
+            (
+                "warning: Skipping unknown msg id 'badgpgsig'\nfatal: early EOF\n",
+                "early EOF",
+            ),
             ("  \n", "git failed without a message"),
         ] {
             assert_eq!(in_one_line(complaint), expected);
