@@ -21,7 +21,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::process::ending::end_descendants;
-use crate::process::{adopt_orphans, bury_any_child};
+use crate::process::{adopt_orphans, reap_any_child};
 
 /// Time between TERM and KILL.
 pub(super) const GRACE: Duration = Duration::from_secs(2);
@@ -54,7 +54,7 @@ fn try_supervise(folder: &OsStr, command: &OsStr) -> io::Result<()> {
         Err(error) => return say(&executor, &Ending::NotStarted(error.to_string())),
     };
     end_with_the_executor(executor.try_clone()?);
-    while let Some((child, status)) = bury_any_child()? {
+    while let Some((child, status)) = reap_any_child()? {
         if child == shell {
             // If the executor is gone, there is nobody to tell.
             let _ = say(&executor, &Ending::from(status));

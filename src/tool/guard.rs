@@ -23,7 +23,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::process::ending::{Ended, end_descendants};
-use crate::process::{adopt_orphans, bury_any_child};
+use crate::process::{adopt_orphans, reap_any_child};
 
 /// Time for a server to end by itself after its stdin was closed.
 pub const LEAVING_TIME: Duration = Duration::from_secs(3);
@@ -86,7 +86,7 @@ fn end_when_stdin_ends() {
 
 /// Reaps children, adopted ones too, until the server itself has ended.
 fn wait_for(server: u32) -> io::Result<ExitStatus> {
-    while let Some((child, status)) = bury_any_child()? {
+    while let Some((child, status)) = reap_any_child()? {
         if child == server {
             return Ok(status);
         }
