@@ -27,7 +27,7 @@ pub fn nearest_by<T>(
         .map(|(_, candidate)| candidate)
 }
 
-/// Returns the name that is most like `wanted`, if one is like it.
+/// Returns the name that is most like `wanted`, if one is similar enough.
 pub fn nearest<'name>(wanted: &str, names: impl IntoIterator<Item = &'name str>) -> Option<&'name str> {
     nearest_by(wanted, names, LIKENESS, |name| (*name).to_owned())
 }

@@ -61,7 +61,7 @@ pub(super) struct Document {
     pub(super) content: String,
 }
 
-/// What a call asks.
+/// The content of a call.
 pub(super) struct Asked {
     pub(super) documents: Vec<Document>,
     pub(super) is_one: bool,

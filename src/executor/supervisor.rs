@@ -26,7 +26,7 @@ use crate::process::{adopt_orphans, reap_any_child};
 /// Time between TERM and KILL.
 pub(super) const GRACE: Duration = Duration::from_secs(2);
 
-/// How a command ended, as one line on the socket.
+/// The ending of a command, sent as one line over the socket.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Ending {
     Exited(i32),
@@ -63,7 +63,7 @@ fn try_supervise(folder: &OsStr, command: &OsStr) -> io::Result<()> {
     Ok(())
 }
 
-/// Reports in one write, so that the executor wakes once.
+/// Reports an ending in one write, so that the executor wakes once.
 fn say(mut executor: &UnixStream, ending: &Ending) -> io::Result<()> {
     executor.write_all(format!("{ending}\n").as_bytes())
 }

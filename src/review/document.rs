@@ -7,7 +7,7 @@ use crate::approval::digest::Digest;
 /// Digits of a part's fingerprint.
 const FINGERPRINT: usize = 12;
 
-/// What is judged.
+/// A document to be judged.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Document {
     pub text: String,

@@ -174,7 +174,7 @@ impl Service {
     }
 }
 
-/// True if claiming another run at once would be useless.
+/// Returns true if claiming another run at once would be useless.
 fn must_pause(ending: &RunOutcome) -> bool {
     matches!(ending, RunOutcome::Unsaved)
 }

@@ -32,8 +32,8 @@ pub const LEAVING_TIME: Duration = Duration::from_secs(3);
 pub const GRACE: Duration = Duration::from_secs(2);
 
 /// Runs `command` until it ends or stdin does, and leaves no process of it behind. Exits with the
-/// command's code. `mask` becomes the mode mask of the server: that of the program keeps files to
-/// its user, and a server may write what others need. The command reads `input` as its stdin, if
+/// command's code. `mask` becomes the mode mask of the server: the program's own keeps files to its
+/// user, but a server may write files that others need. The command reads `input` as its stdin, if
 /// it waits for the end of that: the end of the guard's own means something else.
 ///
 /// Blocks; call it before any runtime is started.

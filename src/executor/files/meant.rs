@@ -18,7 +18,7 @@ const LONGEST_SHOWN: usize = 200;
 /// Most lines that are compared; each comparison takes microseconds.
 const MOST_COMPARED: usize = 5_000;
 
-/// Replaces what `old` means, if it means exactly one place.
+/// Replaces the text that `old` means, if that occurs exactly once.
 pub(super) fn replace(whole: &str, old: &str, new: &str) -> Replaced {
     let exact = text::replace_once(whole, old, new);
     if exact != Replaced::Nowhere {
