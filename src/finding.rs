@@ -1,4 +1,4 @@
-//! One line of `doctor`: what was examined, and what came of it.
+//! One line of `doctor`: the subject that was examined, and the verdict on it.
 
 use std::fmt::Display;
 

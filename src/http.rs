@@ -1,5 +1,5 @@
-//! What the clients of forges and of models share: how a client is built, how long an answer may
-//! be, what `Retry-After` says, and when a request is sent again.
+//! The common part of the clients of forges and models: the HTTP client, the limit on answers,
+//! `Retry-After`, and repeated requests.
 
 use std::error::Error;
 use std::fmt::Display;

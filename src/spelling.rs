@@ -1,4 +1,4 @@
-//! What a name that does not exist may have been meant for.
+//! Finds the name that is most like one that does not exist.
 
 /// Least likeness, from 0 to 1, of two words of a few letters that are taken for the same name.
 pub const LIKENESS: f64 = 0.5;

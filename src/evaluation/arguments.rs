@@ -1,5 +1,4 @@
-//! What a client asks: the tools, their arguments, and the project that evidence is checked
-//! against.
+//! Calls of a client: the tools, their arguments, and the project that evidence is checked against.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;

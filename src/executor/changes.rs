@@ -1,4 +1,4 @@
-//! What a command changed in the project, found by looking at its files before and after.
+//! The changes of a command in the project, found by looking at its files before and after.
 //!
 //! Models take a `sed` that matched nothing for an edit, and repeat it. A look compares sizes and
 //! times, and the text of small files, so it takes milliseconds and no process; asking git would

@@ -1,4 +1,4 @@
-//! Why a forge did not do what it was asked, for its callers.
+//! Errors of a forge, for its callers.
 
 use chrono::{DateTime, Utc};
 

@@ -1,4 +1,4 @@
-//! Why no reply came, by who must act.
+//! Errors of calls to a model, by who must act.
 
 use chrono::{DateTime, Utc};
 

@@ -1,4 +1,4 @@
-//! What is judged: a text, and its parts by name.
+//! Documents to be judged: a text, and its parts by name.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Which blockers count: those with evidence that the program can check.
+//! Decides which blockers count: those with evidence that the program can check.
 //!
 //! Reviewers invent blockers, and invent new ones in every round. A blocker counts if it names a
 //! line that exists, a command of the document or one of its criteria; from the second round on

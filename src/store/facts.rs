@@ -1,4 +1,4 @@
-//! What happened, numbered in the order in which it was written.
+//! Facts, numbered in the order in which they were written.
 //!
 //! Whoever has read up to a number has missed nothing below it, whichever process wrote it. What a
 //! fact says is the caller's own document.

@@ -1,4 +1,4 @@
-//! What people ask of a run that another process may be working on.
+//! Requests of people to a run that another process may be working on.
 
 use uuid::Uuid;
 

@@ -1,5 +1,4 @@
-//! What the store keeps no longer: conversations and runs of long ago, and everything of a task
-//! that is to be forgotten.
+//! Deletes old conversations and runs, and everything of a task that is to be forgotten.
 //!
 //! Unfinished runs are never touched, nor by age those whose pull/merge request is still looked
 //! after. What is deleted is overwritten in the file (`secure_delete`), whose pages are used again;

@@ -1,4 +1,4 @@
-//! What holds for the whole installation, whichever machine its workers are on.
+//! Switches for the whole installation, whichever machine its workers are on.
 
 use std::path::Path;
 

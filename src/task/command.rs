@@ -1,4 +1,4 @@
-//! What people may tell a run from its thread or from the command line.
+//! Commands of people to a run, in its thread or on the command line.
 
 use std::borrow::Cow;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! How a machine reaches its engine and registries, found out as Docker's own command line does.
+//! The machine's access to its engine and registries, determined as Docker's own command line does.
 
 use std::path::{Path, PathBuf};
 

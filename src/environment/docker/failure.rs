@@ -1,4 +1,4 @@
-//! How a call to the engine failed.
+//! Failures of calls to the engine.
 
 use bollard::errors::Error;
 

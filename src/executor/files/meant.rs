@@ -1,5 +1,5 @@
-//! What a model means by text that does not occur in a file word for word, where only one thing can
-//! be meant; else the lines that are most like it.
+//! Finds what a model means by text that does not occur in a file word for word, if only one place
+//! can be meant; else the lines that are most like it.
 //!
 //! Models copy the line numbers that they were shown into the text, and lose white space at the end
 //! of lines. Anything else is not guessed: the lines of the file are shown instead.

@@ -1,5 +1,5 @@
-//! What there is instead of a path that does not exist: a file of the same name elsewhere, one that
-//! is spelled alike, or the content of the folder that exists.
+//! Suggestions in place of a path that does not exist: a file of the same name elsewhere, one with
+//! a similar name, or the content of the deepest folder that exists.
 
 use cap_std::fs::Dir;
 use std::collections::VecDeque;

@@ -1,4 +1,4 @@
-//! Who the bot is, and who may write.
+//! The bot's account, and the rights of others.
 
 use async_trait::async_trait;
 

@@ -1,4 +1,4 @@
-//! What `doctor` says about a host: what proves who the program is, each repository, its labels.
+//! Examination of a host by `doctor`: the program's credentials, each repository, its labels.
 
 use crate::finding::{Finding, Verdict};
 use crate::forge::GitRemote;

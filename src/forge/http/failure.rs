@@ -1,4 +1,4 @@
-//! How a request to a forge ends badly, before it is known what the request was for.
+//! Failures of requests to a forge, before it is known what the request was for.
 //!
 //! The clients work with [`Failure`], which still knows the status and whether a write may have
 //! happened; the callers of the forge get [`ForgeError`], which says who must act. [`Attempt`] is

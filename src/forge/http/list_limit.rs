@@ -1,5 +1,4 @@
-//! How long a list may be: pages without end, or each as long as an answer may be, would fill the
-//! memory.
+//! Limits on lists: endless pages, or many of the maximum size, would fill the memory.
 
 use crate::forge::http::failure::Failure;
 use crate::forge::http::retry::Answer;

@@ -1,4 +1,4 @@
-//! Which failures are tried again, and when.
+//! Decides which requests are repeated, and when.
 //!
 //! Three repeats after the first attempt, with growing pauses and some chance in them. A forge that
 //! names a time is believed; a wait of more than a minute is not slept through but handed to the

@@ -1,4 +1,4 @@
-//! Who did or said something on a forge, by login and by id.
+//! An account on a forge, by login and by id.
 
 /// Somebody with an account on a forge. A login can be given up and taken by somebody else; an id
 /// stays with its account.

@@ -1,4 +1,4 @@
-//! What the checks of a commit say, and the logs of those that failed.
+//! The state of a commit's checks, and the logs of those that failed.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! Which comment is meant, in texts and in the store.
+//! Identifies comments, in texts and in the store.
 
 use std::fmt;
 use std::str::FromStr;

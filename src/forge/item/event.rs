@@ -1,4 +1,4 @@
-//! What was done to an item, by whom and when.
+//! Events in the history of an item, each with its author and time.
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! How the program's labels look on a forge: a colour and a line that says what the label means.
+//! The look of the program's labels on a forge: a colour and a line on the label's meaning.
 
 use crate::task::labels::Labels;
 

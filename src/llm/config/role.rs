@@ -1,4 +1,4 @@
-//! What a model is asked for.
+//! The roles of models.
 
 use serde::{Deserialize, Serialize};
 

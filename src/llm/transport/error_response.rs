@@ -1,4 +1,4 @@
-//! What an HTTP error of a model server means: who must act, or when to try again. Pure.
+//! Interprets HTTP errors of model servers: who must act, or when to try again. Pure.
 //!
 //! The order of the questions matters: a refused key is never taken for a long prompt (a status
 //! decides first, words only within 400, 413, 422 and 5xx), and an empty account is never waited

@@ -1,5 +1,5 @@
-//! How servers say that a prompt does not fit: each in words of its own, and most with the window
-//! that they have.
+//! Recognises the errors by which servers say that a prompt does not fit: each in words of its own,
+//! and most with the size of their window.
 
 use std::sync::LazyLock;
 

@@ -1,4 +1,4 @@
-//! What is known of a provider before anything is sent to it.
+//! The facts about a provider that are known before anything is sent to it.
 
 use reqwest::header::HeaderMap;
 

@@ -1,4 +1,5 @@
-//! One process at a time on a mirror's refs, by a lock the kernel lets go when its holder dies.
+//! Locks for a mirror's refs, which one process at a time may change. The kernel releases a lock
+//! when its holder dies.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;

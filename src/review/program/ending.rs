@@ -1,4 +1,4 @@
-//! Whether a script can end in more than one way.
+//! Decides whether a script can end in more than one way.
 
 use super::shell::{Chain, Command, Joint, Pipeline, Script};
 

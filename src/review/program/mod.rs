@@ -1,4 +1,4 @@
-//! What the program itself finds wrong with a plan, before a model is asked: it costs no tokens,
+//! Faults of a plan that the program finds itself, before a model is asked: this costs no tokens,
 //! and is never mistaken about what it reports.
 //!
 //! Eight kinds of faults, see [`Kind`]. What is only suspicious is left to the reviewer.

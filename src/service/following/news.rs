@@ -1,4 +1,4 @@
-//! What people said of a pull/merge request since the last look.
+//! New comments of people on a pull/merge request since the last poll.
 
 use super::super::Service;
 use super::super::forges::Connected;

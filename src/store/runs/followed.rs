@@ -1,5 +1,4 @@
-//! Which pull/merge requests are looked after. What is to be known of one is the caller's own
-//! document.
+//! The pull/merge requests that are followed. The notes on one are the caller's own document.
 
 use chrono::{DateTime, Utc};
 use serde_json::Value;

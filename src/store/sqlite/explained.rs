@@ -1,4 +1,4 @@
-//! What `SQLite` says, in sentences an operator can act on.
+//! Errors of `SQLite`, in sentences that an operator can act on.
 
 use std::path::Path;
 

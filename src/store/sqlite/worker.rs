@@ -1,4 +1,4 @@
-//! Who is alive, as the kernel tells it.
+//! Tells by the kernel's locks which workers are alive.
 //!
 //! Each open store is a worker with a locked file `<state_dir>/workers/<uuid>.lock`. The lock goes
 //! when the process does, by KILL as well. A process id in the database instead would be taken for

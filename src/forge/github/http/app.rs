@@ -1,5 +1,5 @@
-//! How a GitHub App gets its tokens: one for each repository that is worked on, and one for the
-//! search of each owner.
+//! Tokens of a GitHub App: one for each repository that is worked on, and one for the search of
+//! each owner.
 //!
 //! octocrab can fetch them by itself, but then for the whole installation, inside another request,
 //! without our repeats and error texts, and keeps no copy for git. Two tasks that find no token at
