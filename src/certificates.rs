@@ -23,15 +23,15 @@ use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, OtherError, RootCertStore, SignatureScheme};
 use sha2::{Digest, Sha256};
 
-/// Shared by all connections without certificates of their own: reading those of the machine takes
-/// longer than anything else at a start.
+/// The default trust, shared by all connections without certificates of their own: nothing else at
+/// a start takes as long as reading the machine's.
 static OF_THE_MACHINE: LazyLock<Trust> = LazyLock::new(|| Trust::new(Vec::new(), None));
 
 /// Characters in a line of PEM.
 const PEM_LINE: usize = 64;
 
-/// Whom the connections to one server trust. The default is whom this machine trusts. Cheap to
-/// clone; clones share what was read.
+/// The certificates that the connections to one server trust; by default those that this machine
+/// trusts. Cheap to clone; clones share what was read.
 #[derive(Debug, Clone)]
 pub struct Trust(Arc<Trusted>);
 
@@ -50,8 +50,8 @@ impl Default for Trust {
 }
 
 impl Trust {
-    /// Returns trust in the machine's certificates and in `added`. With a `folder`, git is given a
-    /// file in it that holds all of them; without one, git reads the machine's by itself.
+    /// Returns trust in the machine's certificates and in `added`. With a `folder`, git gets a file
+    /// in it that contains all of them; without one, git reads the machine's by itself.
     pub fn new(added: Vec<CertificateDer<'static>>, folder: Option<PathBuf>) -> Self {
         Self(Arc::new(Trusted {
             added,
@@ -61,7 +61,7 @@ impl Trust {
         }))
     }
 
-    /// Returns a builder of a client that trusts these certificates. Needs a default provider of
+    /// Returns the builder of a client that trusts these certificates. Needs a default provider of
     /// rustls.
     pub fn client(&self) -> ClientBuilder {
         let builder = reqwest::Client::builder();
@@ -96,8 +96,8 @@ impl Trust {
         all_with(&self.0.added)
     }
 
-    /// Returns the file with all certificates that git is to trust in the place of the machine's;
-    /// `None` where git finds the right ones by itself. Written once in the life of the process.
+    /// Returns the file with all certificates that git is to trust in place of the machine's;
+    /// `None` if git finds the right ones by itself. Written once in the life of the process.
     pub fn bundle(&self) -> io::Result<Option<&Path>> {
         let Some(folder) = &self.0.folder else { return Ok(None) };
         if self.0.bundle.get().is_none_or(|file| !file.is_file()) {
@@ -115,7 +115,8 @@ impl Trust {
     }
 }
 
-/// Reads a file of certificates in PEM; the error is a predicate for the file's name.
+/// Reads the certificates of a PEM file; the error is the rest of a sentence that begins with the
+/// file's name.
 pub fn read(file: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
     let text = std::fs::read(file).map_err(|error| format!("cannot be read: {error}"))?;
     let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();
@@ -131,8 +132,8 @@ pub fn read(file: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
     Ok(certificates)
 }
 
-/// Says in a sentence what is wrong with the server's certificate and, after a semicolon, how to
-/// mend it, if that is why a connection failed.
+/// Returns what is wrong with the server's certificate and, after a semicolon, how to fix it, if
+/// that is the reason why a connection failed.
 pub fn complaint(error: &(dyn Error + 'static)) -> Option<String> {
     let mut next = Some(error);
     while let Some(error) = next {
@@ -200,8 +201,8 @@ fn is_of_an_authority(fault: &CertificateError) -> bool {
 struct Verifier {
     chains: Arc<WebPkiServerVerifier>,
     trust: Vec<CertificateDer<'static>>,
-    /// Read again when the first server shows an authority's certificate: few do, and all that
-    /// others need of the trusted certificates are names and keys.
+    /// The trusted certificates, parsed when the first server shows an authority's certificate as
+    /// its own. Few do, and all others need only names and keys.
     trusted: OnceLock<Vec<CertificateDer<'static>>>,
 }
 

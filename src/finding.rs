@@ -1,4 +1,4 @@
-//! One line of `doctor`: what was examined, and what came of it.
+//! One line of `doctor`: the subject that was examined, and the verdict on it.
 
 use std::fmt::Display;
 
@@ -9,7 +9,7 @@ pub struct Finding {
     pub verdict: Verdict,
 }
 
-/// Whether the subject of a finding can be worked with.
+/// The result of an examination of a subject.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
     Good {
@@ -27,7 +27,7 @@ pub enum Verdict {
 }
 
 impl Finding {
-    /// Returns the finding that something about `subject` is as `verdict` says.
+    /// Returns the finding of `verdict` on `subject`.
     pub fn new(subject: impl Into<String>, verdict: Verdict) -> Self {
         Self {
             subject: subject.into(),

@@ -1,5 +1,5 @@
-//! What the clients of forges and of models share: how a client is built, how long an answer may
-//! be, what `Retry-After` says, and when a request is sent again.
+//! The common part of the clients of forges and models: the HTTP client, the limit on answers,
+//! `Retry-After`, and repeated requests.
 
 use std::error::Error;
 use std::fmt::Display;
@@ -22,8 +22,8 @@ pub const LONGEST_WAIT: Duration = Duration::from_mins(1);
 /// The longest wait that is read out of a header; a larger number would not fit into a date.
 const LONGEST_ASKED_SECONDS: f64 = 31_536_000.0;
 
-/// Returns a client to be completed: it says who it is and follows no redirect, because a redirect
-/// would carry the key to wherever it points.
+/// Returns a client builder with the program's name and without redirects, because a redirect would
+/// carry the key to wherever it points.
 pub fn client(trust: &Trust) -> ClientBuilder {
     trust
         .client()
@@ -32,7 +32,7 @@ pub fn client(trust: &Trust) -> ClientBuilder {
         .redirect(Policy::none())
 }
 
-/// Why the body of an answer could not be read.
+/// The reason why the body of an answer could not be read.
 #[derive(Debug)]
 pub enum BodyError {
     /// It has more bytes than the caller takes.
@@ -41,8 +41,8 @@ pub enum BodyError {
     Broken(reqwest::Error),
 }
 
-/// Returns why no connection came about or why it broke off, in the words of the innermost cause.
-/// The outer ones say only that something went wrong, and reqwest's may hold the address.
+/// Returns why a connection failed or broke off, in the words of the innermost cause. The outer
+/// ones say only that something went wrong, and reqwest's may contain the address.
 pub fn reason(error: &(dyn Error + 'static)) -> String {
     certificates::complaint(error).unwrap_or_else(|| {
         let mut innermost = error;
@@ -53,7 +53,7 @@ pub fn reason(error: &(dyn Error + 'static)) -> String {
     })
 }
 
-/// Reads the body of an answer, of which no more than `most` bytes are kept in memory.
+/// Reads the body of an answer; fails if it has more than `most` bytes.
 pub async fn read_body(response: &mut reqwest::Response, most: usize) -> Result<Bytes, BodyError> {
     let mut body = BytesMut::new();
     while let Some(part) = response.chunk().await.map_err(BodyError::Broken)? {
@@ -66,7 +66,7 @@ pub async fn read_body(response: &mut reqwest::Response, most: usize) -> Result<
 }
 
 /// Returns how long the server asks to be left alone: `retry-after-ms`, or `Retry-After` as seconds
-/// (also fractions) or as a date. `None` where it asks for nothing or cannot be understood.
+/// (also fractions) or as a date. `None` if it asks for nothing, or cannot be understood.
 pub fn retry_after(headers: &HeaderMap, now: DateTime<Utc>) -> Option<Duration> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
     if let Some(milliseconds) = text("retry-after-ms").and_then(|text| text.parse().ok()) {
@@ -80,7 +80,7 @@ pub fn retry_after(headers: &HeaderMap, now: DateTime<Utc>) -> Option<Duration> 
     Some((until.to_utc() - now).to_std().unwrap_or_default())
 }
 
-/// How often a request is sent again, and after which pauses. Each pause has some chance in it, so
+/// The number of repeats of a request, and the pauses before them. Each pause is partly random, so
 /// that clients that failed together do not come back together.
 #[derive(Debug, Clone, Copy)]
 pub struct Backoff {
@@ -92,7 +92,7 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    /// Returns three repeats, the usual number.
+    /// Returns a policy of three repeats, the usual number.
     pub const fn thrice(first: Duration, factor: f32) -> Self {
         Self {
             first,
@@ -112,7 +112,7 @@ impl Backoff {
     }
 }
 
-/// How one attempt failed.
+/// The failure of one attempt.
 #[derive(Debug)]
 pub enum AttemptError<E> {
     /// Another attempt would fail in the same way, or do harm.

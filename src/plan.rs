@@ -124,13 +124,13 @@ pub struct Check {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Choice {
     pub name: String,
-    /// Why it is not the plan's choice, for the comment on the issue.
+    /// The reason why it is not the plan's choice, for the comment on the issue.
     pub note: Option<String>,
 }
 
-/// Returns the plan in `reply`. Several plans in one reply are drafts of one another: the last one
-/// counts, since nothing is run by reading it. An object with a command is no plan but a look at
-/// the repository.
+/// Parses the plan in `reply`. Several plans in one reply are drafts, of which the last one counts,
+/// since nothing is run by reading it. An object with a command is no plan, but a call that
+/// explores the repository.
 pub fn read(reply: &Reply) -> Result<Plan, Unreadable> {
     let objects = decode::objects(&reply.text);
     let Some(Value::Object(object)) = objects.into_iter().rfind(is_plan) else {
@@ -207,7 +207,7 @@ impl Plan {
         self.task_decomposition.subtasks.iter().find(|subtask| subtask.id == id)
     }
 
-    /// Adds a check for each criterion that is a command, as `code` and nothing else.
+    /// Adds a check for each criterion that is a command in backticks and nothing else.
     fn check_criteria(&mut self) {
         for criterion in &self.goal_understanding.success_criteria {
             let code = criterion

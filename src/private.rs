@@ -37,11 +37,11 @@ pub fn mask_of_user() -> u32 {
 }
 
 /// Removes the permissions of the group and of others on `path` and everything below it, and
-/// returns how many files and folders were changed. Files of another user stay as they are, and so
-/// do links and their targets.
+/// returns how many files and folders were changed. Files of another user, links and their targets
+/// stay as they are.
 ///
-/// A folder that others cannot enter is not read, and each folder is closed last: so a repetition
-/// costs nothing, and an interrupted call can be repeated.
+/// A folder that others cannot enter is not read, and each folder is closed last, so that a
+/// repetition costs nothing, and an interrupted call can be repeated.
 pub fn close_to_others(path: &Path) -> usize {
     close(path, DEEPEST)
 }
@@ -64,7 +64,7 @@ fn close(path: &Path, deepest: usize) -> usize {
     changed + usize::from(closed.is_ok())
 }
 
-/// Tells whether anybody but its user may read the file.
+/// Tells whether users other than its owner may read the file.
 pub fn is_open_to_others(path: &Path) -> bool {
     path.metadata().is_ok_and(|found| found.mode() & 0o044 != 0)
 }

@@ -3,7 +3,7 @@
 
 use async_channel::{Receiver, Sender};
 
-/// Wake-ups from those who find work to those who wait for it. Clones share them.
+/// Wake-ups from tasks that find work to tasks that wait for it. Clones share them.
 #[derive(Debug, Clone)]
 pub struct WakeUps {
     sender: Sender<()>,
@@ -11,7 +11,7 @@ pub struct WakeUps {
 }
 
 impl WakeUps {
-    /// Keeps up to `consumers` wake-ups for consumers that are busy; more say nothing new.
+    /// Stores up to `consumers` wake-ups while all consumers are busy; more would say nothing new.
     pub fn new(consumers: usize) -> Self {
         let (sender, receiver) = async_channel::bounded(consumers.max(1));
         Self { sender, receiver }

@@ -1,4 +1,4 @@
-//! What a name that does not exist may have been meant for.
+//! Finds the name that is most like one that does not exist.
 
 /// Least likeness, from 0 to 1, of two words of a few letters that are taken for the same name.
 pub const LIKENESS: f64 = 0.5;
@@ -27,7 +27,7 @@ pub fn nearest_by<T>(
         .map(|(_, candidate)| candidate)
 }
 
-/// Returns the name that is most like `wanted`, if one is like it.
+/// Returns the name that is most like `wanted`, if one is similar enough.
 pub fn nearest<'name>(wanted: &str, names: impl IntoIterator<Item = &'name str>) -> Option<&'name str> {
     nearest_by(wanted, names, LIKENESS, |name| (*name).to_owned())
 }

@@ -79,7 +79,7 @@ impl Claim {
         self.services.models.of(role, self.record.request.local_only.as_deref())
     }
 
-    /// Returns the smaller window of those who read the task, in tokens.
+    /// Returns the smaller context window of the models that read the task, in tokens.
     pub(crate) fn window(&self) -> u64 {
         let windows = [Role::Planner, Role::Worker].map(|role| self.model(role).window());
         windows.into_iter().min().unwrap_or_default()
@@ -102,7 +102,7 @@ impl Claim {
         Ok(record)
     }
 
-    /// Returns the usage of the run until now.
+    /// Returns the usage of the run so far.
     pub(crate) fn spent(&self) -> Spent {
         Spent {
             usage: self.record.worked.usage,
@@ -135,7 +135,7 @@ impl Claim {
         }
     }
 
-    /// Notes something people should know, in the journal and for the comments.
+    /// Records a remark for people, in the journal and for the comments.
     pub(crate) fn warn(&mut self, text: impl Into<String>) {
         // Redacted before it is stored: comments escape it, and an escaped secret would no longer
         // match the redactor's patterns.

@@ -59,7 +59,7 @@ async fn obey(claim: &mut Claim, reporter: &mut Reporter, order: Order) -> Resul
     answer(claim, reporter, &order, &page).await
 }
 
-/// Lets the budgets count from here, with so many tokens; returns the answer.
+/// Restarts the budgets with this number of tokens; returns the answer.
 pub(crate) fn allow(claim: &mut Claim, tokens: u64) -> Page {
     let spent = claim.spent();
     claim.record.waiting.allowance = Some(Allowance { tokens, spent });

@@ -36,7 +36,7 @@ impl RunWorkspace {
         }
     }
 
-    /// Returns container and tools.
+    /// Returns the container and tools.
     ///
     /// # Errors
     /// If the stage did not open them.

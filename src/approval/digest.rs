@@ -25,13 +25,13 @@ pub struct Hashing(Sha256);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Beginning(String);
 
-/// The text is not the beginning of a digest.
+/// The error for a text that is not the beginning of a digest.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("a digest has {FEWEST} to {ALL} of the digits 0-9 and a-f")]
 pub struct NotADigest;
 
 impl Digest {
-    /// Returns the digest of `parts`. Where one part ends and the next begins counts.
+    /// Returns the digest of `parts`. The boundaries between the parts count.
     pub fn of(parts: &[&[u8]]) -> Self {
         let mut hashing = Hashing::default();
         for part in parts {
@@ -45,7 +45,7 @@ impl Digest {
         &self.0
     }
 
-    /// Returns as many digits as people are shown.
+    /// Returns the digits that people are shown.
     pub fn short(&self) -> &str {
         self.0.get(..SHOWN).unwrap_or(&self.0)
     }

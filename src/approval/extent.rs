@@ -43,7 +43,7 @@ const RUN_BY_THE_FORGE: [&str; 19] = [
 /// Number of entries, at the end of the list, that count in every folder.
 const IN_EVERY_FOLDER: usize = 3;
 
-/// Tells how early a file is shown: 0 for what a forge runs at once, 1 for what programs on
+/// Returns how early a file is shown: 0 for what a forge runs at once, 1 for what programs on
 /// people's machines run or read unasked, 2 for the rest.
 pub fn rank(path: &str) -> u8 {
     let path = path.to_ascii_lowercase();
@@ -58,8 +58,8 @@ pub fn rank(path: &str) -> u8 {
     }
 }
 
-/// Sorts files as they are shown: those that need approval first, and among each kind those that
-/// the forge runs.
+/// Sorts files for display: those that need approval first, and among each kind those that the
+/// forge runs.
 pub fn in_order(mut files: Vec<Touched>, is_objected: impl Fn(&str) -> bool) -> Vec<Touched> {
     files.sort_by_cached_key(|file| (!is_objected(&file.path), rank(&file.path), file.path.clone()));
     files

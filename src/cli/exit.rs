@@ -17,10 +17,10 @@ pub const UNREADABLE: u8 = 3;
 pub const USAGE: u8 = 64;
 /// The configuration is wrong.
 pub const CONFIGURATION: u8 = 78;
-/// Ended by a signal before the safe point.
+/// Exit code after a signal that ended the program before the safe point.
 pub const KILLED: u8 = 130;
 
-/// Returns the code for how one run ended.
+/// Returns the exit code for the outcome of one run.
 pub fn of(ending: &RunOutcome) -> u8 {
     match ending {
         RunOutcome::Done { is_verified: true }
@@ -40,8 +40,8 @@ pub fn of(ending: &RunOutcome) -> u8 {
     }
 }
 
-/// Returns the code for several runs: that of the worst. A plain failure is worse than a refusal,
-/// and a refusal is worse than unreadable replies.
+/// Returns the exit code for several runs: that of the worst. A plain failure is worse than a
+/// refusal, and a refusal is worse than unreadable replies.
 pub fn of_all<'a>(endings: impl Iterator<Item = &'a RunOutcome>) -> ExitCode {
     let codes: Vec<u8> = endings.map(of).collect();
     let gravest = [FAILED, REFUSED, UNREADABLE]

@@ -27,7 +27,7 @@ impl Progress {
         Self { spinner: Some(spinner) }
     }
 
-    /// Shows what is done now.
+    /// Shows `text` as the current activity.
     pub fn now(&self, text: impl Display) {
         let line = one_line(&text.to_string());
         match &self.spinner {

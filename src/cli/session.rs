@@ -34,7 +34,7 @@ const STATE: [&str; 7] = [
 /// Name prefixes of everything that the program keeps in the folder of its logs.
 const LOGS: [&str; 3] = ["coding-agent.", "journal-", "outputs"];
 
-/// Time a command that gives everything up has for removing its container.
+/// Time for a command that stops at once to remove its container.
 const CLEARING_UP: Duration = Duration::from_secs(20);
 
 /// Prints `text` to stderr, for the person at the terminal or for cron's mail.
@@ -123,7 +123,7 @@ pub fn refuse(faults: &[crate::config::fault::Fault]) -> ExitCode {
     exit::CONFIGURATION.into()
 }
 
-/// Returns what the program knows of the machine it runs on.
+/// Returns the program's knowledge of the machine it runs on.
 pub fn host() -> Host {
     Host {
         // Where the kernel does not tell the path, the bare name has to do: the guard is then
@@ -134,7 +134,7 @@ pub fn host() -> Host {
     }
 }
 
-/// Makes panics pass their message through the redactor: it can hold whatever was being read at
+/// Makes panics pass their message through the redactor: it can contain whatever was being read at
 /// that moment.
 fn say_panics_without_secrets(redactor: Arc<Redactor>) {
     std::panic::set_hook(Box::new(move |panic| {
@@ -214,7 +214,7 @@ impl Session {
         }
     }
 
-    /// Makes the first signal give everything up, for a command that a person waits for.
+    /// Makes the first signal stop all work at once, for a command that a person waits for.
     #[must_use]
     pub fn ends_at_once(self) -> Self {
         Self {

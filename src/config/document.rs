@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use super::fault::Place;
 
-/// Reads the text; an empty one is an empty mapping.
+/// Parses the text; an empty one is an empty mapping.
 pub(super) fn parse(text: &str) -> Result<Value, (Option<Place>, String)> {
     let tree: Tree = serde_yaml::from_str(text).map_err(|error| (place(&error), sentence(&error)))?;
     match tree.0 {
@@ -93,7 +93,7 @@ impl<'de> Visitor<'de> for TreeVisitor {
         Ok(Value::Null)
     }
 
-    /// Called by the library for an empty file.
+    /// Returns an empty mapping; the library calls this for an empty file.
     fn visit_none<E>(self) -> Result<Value, E> {
         Ok(Value::Null)
     }

@@ -11,14 +11,14 @@ pub(super) type KeyPath = Vec<String>;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
     pub origin: Origin,
-    /// Position in the file; `None` if nothing is written that could be pointed at.
+    /// Position in the file; `None` if there is nothing to point at.
     pub place: Option<Place>,
     /// The key, e.g. `mcp_servers[0].command`; empty for the file as a whole.
     pub key: String,
     pub reason: String,
 }
 
-/// Where a configuration comes from.
+/// The origin of a configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
     File(PathBuf),
@@ -73,7 +73,7 @@ impl Faults {
         }
     }
 
-    /// Adds a fault, unless something is already wrong at `path`, above or below it: one mistake,
+    /// Adds a fault, unless there is already one at `path`, above or below it: one mistake gives
     /// one sentence.
     pub(super) fn add(&mut self, path: KeyPath, reason: impl Into<String>) {
         let is_known = |(known, _): &(KeyPath, Fault)| known.starts_with(&path) || path.starts_with(known);
@@ -110,7 +110,7 @@ impl Faults {
         }
     }
 
-    /// Returns the configuration if nothing is wrong, else the faults in the order of the file.
+    /// Returns the configuration if there is no fault, else the faults in the order of the file.
     pub(super) fn into_result<T>(self, config: Option<T>) -> Result<T, Vec<Fault>> {
         match config {
             Some(config) if self.found.is_empty() => Ok(config),
@@ -123,7 +123,7 @@ impl Faults {
     }
 }
 
-/// Returns a path that is written with dots as people are shown it.
+/// Returns a path with dots in the form that people are shown.
 pub(super) fn written(path: &str) -> String {
     shown(&keys(path))
 }

@@ -13,7 +13,7 @@ use serde::{Deserialize, Deserializer};
 #[derive(Debug, Clone)]
 pub struct Hosts<T> {
     pub entries: Vec<T>,
-    /// Written as a list, which shows in the keys of what is wrong.
+    /// Whether it was written as a list, which shows in the keys of faults.
     is_list: bool,
 }
 
@@ -49,7 +49,7 @@ impl<T: Default> Default for Hosts<T> {
     }
 }
 
-/// By hand: an untagged enum would forget in which key something is wrong.
+/// Implemented by hand: with an untagged enum, errors would lose the key.
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Hosts<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(OneOrMany(PhantomData))

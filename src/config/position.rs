@@ -83,7 +83,7 @@ impl<'de> Visitor<'de> for Walk<'_> {
 
 struct SearchedKey<'a> {
     key: &'a str,
-    /// Whether finding the key ends the search with an error.
+    /// Whether the search ends, with an error, when the key is found.
     is_last: bool,
 }
 

@@ -23,7 +23,7 @@ pub(super) fn of_config() -> Value {
     schema
 }
 
-/// Follows properties and references from the top down.
+/// Returns the pointer to a section's schema, following properties and references from the top.
 fn pointer_to(schema: &Value, section: &[&str]) -> String {
     let mut pointer = String::new();
     for key in section {

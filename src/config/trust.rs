@@ -9,10 +9,10 @@ use super::fault::Faults;
 use super::{Config, Variables};
 use crate::certificates::{self, Trust};
 
-/// They name others in the place of the machine's certificates.
+/// Variables that name other certificates in place of the machine's.
 const VARIABLES: [&str; 2] = ["SSL_CERT_FILE", "SSL_CERT_DIR"];
 
-/// Sets whom each connection trusts. Relative paths start at `folder`.
+/// Sets the certificates that each connection trusts. Relative paths start at `folder`.
 pub(super) fn read(config: &mut Config, folder: &Path, environment: Variables<'_>, faults: &mut Faults) {
     let mut reader = Reader {
         folder,
@@ -45,7 +45,7 @@ pub(super) fn read(config: &mut Config, folder: &Path, environment: Variables<'_
 struct Reader<'a> {
     folder: &'a Path,
     bundles: PathBuf,
-    /// Whether variables name others in the place of the machine's certificates.
+    /// Whether variables name other certificates in place of the machine's.
     are_replaced: bool,
     common: Vec<CertificateDer<'static>>,
     faults: &'a mut Faults,

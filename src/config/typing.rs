@@ -31,8 +31,8 @@ struct Checker<'a> {
 }
 
 impl<'a> Checker<'a> {
-    /// Tells whether `value` fits `schema` and stays. If not, a fault was added, or a variable was
-    /// empty.
+    /// Tells whether `value` fits `schema` and is kept. If not, a fault was added, or a variable
+    /// was empty.
     fn fits(&mut self, schema: &'a Value, value: &mut Value) -> bool {
         let alternatives = self.alternatives(schema);
         let is_replaced = self.replaced.contains(&self.path);

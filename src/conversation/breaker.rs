@@ -17,15 +17,15 @@ pub struct Breaker {
     trips: u32,
 }
 
-/// What to do about the last reply.
+/// The reaction to the last reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trip {
     None,
-    /// The model is to be told.
+    /// The model is told what is wrong.
     Tell,
-    /// The plan is to be made anew.
+    /// The plan is made anew.
     PlanAnew,
-    /// Neither has helped.
+    /// The run fails, because neither has helped.
     Fail,
 }
 
@@ -39,8 +39,8 @@ impl Breaker {
         }
     }
 
-    /// Takes the calls of one reply into account: for each, whether it could be carried out. A
-    /// command that ran was carried out, whatever its exit code.
+    /// Records for each call of one reply whether it could be carried out, and decides how to
+    /// react. A command that ran was carried out, whatever its exit code.
     pub fn judge(&mut self, carried_out: &[bool]) -> Trip {
         for is_carried_out in carried_out {
             if *is_carried_out {

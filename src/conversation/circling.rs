@@ -11,7 +11,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::ToolResult;
 
-/// How often a step, or a pair of steps, comes in a row before it counts as a repetition.
+/// Number of times that a step, or a pair of steps, comes in a row before it counts as a
+/// repetition.
 const REPETITIONS: usize = 3;
 /// Longest cycle that is recognised by its steps, in replies.
 const LONGEST: usize = 2;
@@ -37,7 +38,7 @@ pub struct Watch {
     has_warned: bool,
 }
 
-/// What to do about the last reply.
+/// The reaction to the last reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     GoOn,
@@ -47,12 +48,12 @@ pub enum Verdict {
     Enough,
 }
 
-/// In which way a model is stuck.
+/// The way in which a model is stuck.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stuck {
-    /// One or two steps over and over, or a longer round.
+    /// It repeats one or two steps, or a longer cycle.
     Repeating,
-    /// Many replies in a row, and nothing was done.
+    /// It has done nothing in many replies.
     Idle,
 }
 
@@ -65,7 +66,7 @@ impl Stuck {
         }
     }
 
-    /// Returns what the model is told, where words are enough.
+    /// Returns the message for the model, if one may help.
     pub fn advice(self) -> Option<&'static str> {
         match self {
             Self::Repeating => None,
@@ -78,7 +79,7 @@ impl Stuck {
 }
 
 impl Watch {
-    /// Takes the results of one reply into account.
+    /// Records the results of one reply, and decides how to react.
     pub fn judge(&mut self, results: &[ToolResult]) -> Verdict {
         if results.is_empty() {
             return Verdict::GoOn;

@@ -34,7 +34,7 @@ pub fn older_part(messages: &[Message], kept_tokens: u64) -> Option<usize> {
         .filter(|replaced| *replaced >= FEWEST_REPLACED)
 }
 
-/// Puts each stored summary in the place of the messages it replaces.
+/// Replaces messages by the stored summaries of them.
 pub fn folded(stored: Vec<Message>) -> Vec<Message> {
     let mut messages = Vec::with_capacity(stored.len());
     for message in stored {
@@ -43,7 +43,7 @@ pub fn folded(stored: Vec<Message>) -> Vec<Message> {
     messages
 }
 
-/// Appends `message`, or puts a summary in the place of the messages it replaces.
+/// Appends `message`; a summary replaces the messages that it sums up.
 pub fn take_up(messages: &mut Vec<Message>, message: Message) {
     match &message {
         Message::Summary { replaces, .. } if messages.len() >= HEAD + replaces => {

@@ -32,20 +32,21 @@ const EXAMPLE_COMMENTS: [&str; 2] = ["why", "..."];
 
 /// Keys of which one tells a working reply from other objects.
 const OWN_KEYS: [&str; 3] = ["command", "commands", "done"];
-/// The same of a reply in the form of Hermes.
+/// The same for a reply in the form of Hermes.
 const HERMES_KEYS: [&str; 2] = ["tool_calls", "final_answer"];
 
 const FORM: &str = "Reply with exactly one JSON object: \
     {\"comment\":\"why\",\"command\":{\"tool\":\"server/tool\",\"args\":{}}} to run a tool \
     (\"commands\":[{\"tool\":...,\"args\":...}] for several), or {\"comment\":\"why\",\"done\":true} when all is done.";
 
-/// Why a reply could not be read, in words for the model: the text is sent to it unchanged.
+/// The reason why a reply could not be read, in words for the model: the text is sent to it
+/// unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what}.{}{form}", if form.is_empty() { "" } else { " " })]
 pub struct Unreadable {
-    /// What is wrong; without a full stop.
+    /// The fault, without a full stop.
     pub what: String,
-    /// How the reply should have looked, where that is worth repeating.
+    /// The right form of the reply, if it is worth repeating.
     pub form: &'static str,
 }
 
@@ -132,7 +133,8 @@ pub fn arguments(text: &str) -> Result<Map<String, Value>, String> {
     }
 }
 
-/// Says why `reply` holds no object of the wanted kind, if something in it is plainly wrong.
+/// Returns the reason why `reply` holds no object of the wanted kind, if something in it is plainly
+/// wrong.
 pub fn fault(reply: &Reply) -> Option<String> {
     fault_in(reply, &search::search(&reply.text))
 }
@@ -250,8 +252,8 @@ fn turn_of(object: &Map<String, Value>) -> Result<Turn, String> {
     })
 }
 
-/// Reads the form of Hermes. A final answer beside calls is, like `done`, one that counts if they
-/// succeed.
+/// Reads a turn in the form of Hermes. A final answer beside calls is, like `done`, one that counts
+/// if they succeed.
 fn hermes_turn_of(object: &Map<String, Value>) -> Result<Turn, String> {
     let listed = match object.get("tool_calls") {
         None | Some(Value::Null) => &[],
@@ -363,7 +365,7 @@ fn kind(value: &Value) -> &'static str {
     }
 }
 
-/// Returns the position of `offset` in `text`, for people and models.
+/// Returns the line and column of `offset` in `text`, for people and models.
 fn position(text: &str, offset: usize) -> String {
     let before = &text[..offset];
     let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);

@@ -25,7 +25,7 @@ pub enum Message {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         calls: Vec<ToolCall>,
     },
-    /// Replaces that many messages behind the system prompt and the task (see [`compaction`]).
+    /// Replaces a number of messages behind the system prompt and the task (see [`compaction`]).
     Summary {
         replaces: usize,
         text: String,
@@ -65,7 +65,7 @@ pub struct ToolSpec {
     pub schema: Value,
 }
 
-/// One working reply: why, what to run, and whether the work is done.
+/// One working reply: its reason, the calls, and whether the work is done.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Turn {
     pub comment: String,
@@ -83,7 +83,7 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// Returns what was used since `before`.
+    /// Returns the usage since `before`.
     #[must_use]
     pub fn less(&self, before: &Self) -> Self {
         Self {
@@ -108,8 +108,8 @@ pub struct Reply {
     pub text: String,
     /// Native tool calls, names already in the form `server/tool`.
     pub calls: Vec<ToolCall>,
-    /// One sentence for each native call whose arguments could not be read. If there are any,
-    /// nothing of the reply may be run.
+    /// One sentence for each native call whose arguments could not be read. If there is any, no
+    /// call of the reply may be run.
     pub broken_calls: Vec<String>,
     /// Whether the provider ended the reply at its length limit.
     pub cut: bool,

@@ -63,9 +63,9 @@ pub(super) async fn examine(config: &Config, access: &EngineAccess) -> Vec<Findi
     findings
 }
 
-/// Starts a container as a run does, calls the executor in it, and removes it. Only names the
-/// engine without the image of the default environment, or where something else that is reported
-/// keeps a container from starting.
+/// Starts a container as a run does, calls the executor in it, and removes it. Only reports the
+/// engine if the image of the default environment is missing, or if something that is reported
+/// elsewhere keeps a container from starting.
 async fn container(section: &environment::Config, engine: &Engine, can_start: bool) -> Vec<Finding> {
     const SUBJECT: &str = "Docker";
     let named = Finding::good(SUBJECT, engine.describe());

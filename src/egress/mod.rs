@@ -48,7 +48,7 @@ pub enum Host {
     Name(String),
 }
 
-/// What the containers of one environment may reach.
+/// The destinations that containers of one environment may reach.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Policy {
     allowed: Vec<Pattern>,
@@ -62,14 +62,14 @@ pub struct Policy {
 pub struct Permit {
     destination: Destination,
     may_be_private: bool,
-    /// True if an entry names the port, which then need not carry HTTP or TLS.
+    /// Whether an entry names the port, which then need not carry HTTP or TLS.
     is_port_named: bool,
 }
 
-/// How a tunnel continues after its first bytes were judged.
+/// The way in which a tunnel continues after its first bytes were judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Inside {
-    /// The bytes are handed on as they are.
+    /// The bytes are forwarded as they are.
     Bytes,
     /// The bytes are a request in plain HTTP. It is forwarded with the judged name as its host.
     Request,
@@ -114,7 +114,7 @@ impl Host {
     }
 }
 
-/// True if `text` can be a DNS name: labels of letters, digits, `-` and `_`.
+/// Returns true if `text` can be a DNS name: labels of letters, digits, `-` and `_`.
 fn is_name(text: &str) -> bool {
     let is_part = |part: &str| {
         (1..=63).contains(&part.len())
@@ -210,7 +210,7 @@ impl Permit {
         &self.destination
     }
 
-    /// Returns the refusal of a permitted destination after set-up has ended and the way out is
+    /// Returns the refusal of an allowed destination after set-up has ended and the network was
     /// closed.
     pub fn after_set_up(&self) -> Refusal {
         Refusal {

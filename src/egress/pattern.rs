@@ -36,12 +36,12 @@ impl Pattern {
         is_port && self.names(&destination.host)
     }
 
-    /// True if the entry names a port instead of meaning the usual ones.
+    /// Returns true if the entry names a port instead of meaning the usual ones.
     pub fn names_port(&self) -> bool {
         self.port.is_some()
     }
 
-    /// True if the entry matches the host, whatever the port.
+    /// Returns true if the entry matches the host, whatever the port.
     pub fn names(&self, host: &Host) -> bool {
         match (&self.hosts, host) {
             (Hosts::One(one), host) => one == host,

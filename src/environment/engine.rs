@@ -57,7 +57,7 @@ pub enum WantedSetUp<'a> {
 /// Ids of the known prepared images by their content; `None` once the engine refused to make one.
 pub(super) type PreparedImages = Option<HashMap<String, String>>;
 
-/// What containers of an image need to know about it.
+/// The properties of an image that its containers need.
 pub(crate) struct BaseImage {
     pub(super) id: String,
     /// The registry's digest with its name, or the id if the image is in no registry.
@@ -75,7 +75,7 @@ struct Shared {
     fingerprints: Fingerprints,
     info: EngineInfo,
     instance: String,
-    /// Limits that cannot be kept, as the log was told.
+    /// Limits that cannot be kept and were already logged.
     told_unlimited: Mutex<HashSet<Limit>>,
 }
 
@@ -187,7 +187,7 @@ impl Engine {
         }
     }
 
-    /// True if the removal of a container failed since the last sweep.
+    /// Returns true if the removal of a container failed since the last sweep.
     pub fn has_leftovers(&self) -> bool {
         self.client.has_leftovers()
     }
@@ -353,7 +353,7 @@ pub struct ListedContainer {
 }
 
 impl ListedContainer {
-    /// Returns the run it belongs to; `None` while it waits in the warm pool.
+    /// Returns the run that the container belongs to; `None` while it waits in the warm pool.
     pub fn run(&self) -> Option<RunId> {
         self.run
     }
@@ -362,7 +362,7 @@ impl ListedContainer {
         &self.name
     }
 
-    /// Returns the worker whose warm pool it waits in, if any.
+    /// Returns the worker whose warm pool the container waits in, if any.
     pub fn waits_with(&self) -> Option<Uuid> {
         self.warmed_by.filter(|_| self.run.is_none())
     }
@@ -386,7 +386,7 @@ impl ListedContainer {
     }
 }
 
-/// True if the engine reports an unknown runtime: `unknown or invalid runtime name: runsc`,
+/// Returns true if the engine reports an unknown runtime: `unknown or invalid runtime name: runsc`,
 /// `Unknown runtime specified runsc`.
 fn is_about_runtime(complaint: &str) -> bool {
     let complaint = complaint.to_ascii_lowercase();

@@ -20,7 +20,7 @@ const PAUSE: Duration = Duration::from_millis(200);
 /// Time limit of one readiness check.
 const ANSWER: Duration = Duration::from_secs(20);
 
-/// How long a service without a readiness check must run before it counts as ready.
+/// Time that a service without a readiness check must run before it counts as ready.
 const SETTLING: Duration = Duration::from_millis(300);
 
 /// Maximum bytes of a service's log that are read; the last [`MOST_SHOWN`] are shown.
@@ -50,7 +50,7 @@ impl Engine {
         Ok(())
     }
 
-    /// True if all images of an environment's services are present.
+    /// Returns true if all images of an environment's services are present.
     pub async fn has_services(&self, environment: &str) -> Result<bool, EnvironmentError> {
         for (_, service) in self.config().services_of(environment) {
             if !self.has_image(&service.image).await? {
@@ -114,7 +114,7 @@ impl Engine {
 }
 
 impl ServiceContainers<'_> {
-    /// Returns their names, with the digests of their images.
+    /// Returns the services' names, with the digests of their images.
     pub fn digests(&self) -> BTreeMap<String, String> {
         let digests = self.started.iter();
         digests

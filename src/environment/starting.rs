@@ -28,12 +28,13 @@ pub struct WarmContainer {
 }
 
 impl StartImages {
-    /// True if the container will start from a kept set-up.
+    /// Returns true if the container will start from a kept set-up.
     pub fn has_set_up(&self) -> bool {
         self.kept.is_some()
     }
 
-    /// True if `warm` has the same content as a container that is started now without a set-up.
+    /// Returns true if `warm` has the same content as a container that is started now without a
+    /// set-up.
     pub fn is_that_of(&self, warm: &WarmContainer) -> bool {
         self.prepared.content == warm.content
     }

@@ -1,5 +1,4 @@
-//! What a client asks: the tools, their arguments, and the project that evidence is checked
-//! against.
+//! Calls of a client: the tools, their arguments, and the project that evidence is checked against.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
@@ -61,7 +60,7 @@ pub(super) struct Document {
     pub(super) content: String,
 }
 
-/// What a call asks.
+/// The content of a call.
 pub(super) struct Asked {
     pub(super) documents: Vec<Document>,
     pub(super) is_one: bool,

@@ -133,7 +133,7 @@ impl Evaluations {
     }
 }
 
-/// Tells a client that wants to know it how far a call is.
+/// Reports the progress of a call to a client that asked for it.
 async fn tell(context: &RequestContext<RoleServer>, done: usize, total: usize, message: &str) {
     let Some(token) = context.meta.get_progress_token() else {
         return;

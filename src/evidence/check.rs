@@ -59,23 +59,23 @@ pub struct Checked {
     pub exit_code: Option<i64>,
     /// The first failures that the output names; after [`Checked::weigh`] only new ones.
     pub failures: Vec<Failure>,
-    /// How many more failures the output names.
+    /// Number of further failures that the output names.
     pub more: usize,
-    /// How many other failures were there already before anything was changed.
+    /// Number of other failures that existed before anything was changed.
     pub old: usize,
     /// The end of the output.
     pub tail: String,
-    /// Why the check does not count against the work although it did not pass.
+    /// The reason why the check does not count against the work although it did not pass.
     pub excuse: Option<Excuse>,
     /// Whether it passed in the container the model worked in, and failed in a new one.
     pub passes_only_at_work: bool,
 }
 
-/// Why a check that did not pass does not count against the work.
+/// The reason why a check that did not pass does not count against the work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Excuse {
-    /// The same failures were there before anything was changed.
+    /// The same failures existed before anything was changed.
     FailedBefore,
     /// The program that runs the tests is missing.
     DidNotStart,
@@ -114,9 +114,9 @@ impl Checked {
         !self.passed() && self.excuse.is_none()
     }
 
-    /// Compares with the result of the same command before anything was changed: what failed then
-    /// is no fault of the work, and new failures are named first. A command that did not come to an
-    /// end is never excused.
+    /// Compares the check with the result of the same command before anything was changed: failures
+    /// from then are no fault of the work, and new ones are named first. A command that did not end
+    /// by itself is never excused.
     pub fn weigh(&mut self, ended: &Ended, before: &Before) {
         let failed_then = before.exit_code.is_some_and(|code| code != self.expected);
         if self.passed() || self.exit_code.is_none() || !failed_then {

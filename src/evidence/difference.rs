@@ -66,7 +66,7 @@ impl Kind {
 }
 
 impl Finding {
-    /// Returns place and kind, without words of whoever wrote the code.
+    /// Returns the place and the kind, without words of whoever wrote the code.
     pub fn heading(&self) -> (String, &'static str) {
         let place = match self.line {
             Some(line) => format!("{}:{line}", self.path),
@@ -107,7 +107,7 @@ pub fn question(findings: &[Finding]) -> String {
 struct Inspection {
     /// Candidates for findings, one line each.
     marks: Vec<Finding>,
-    /// How often each marked line was removed, less how often it was added.
+    /// Number of times that each marked line was removed, minus the times it was added.
     gone: HashMap<(Kind, String), i64>,
     /// Tests on the old side less those on the new one, by name, with the file of the test.
     tests: BTreeMap<String, (i64, String)>,
@@ -216,8 +216,8 @@ impl Inspection {
         findings
     }
 
-    /// Returns the files with fewer assertions than before, and how many fewer. One that was added
-    /// again elsewhere has only moved.
+    /// Returns the files with fewer assertions than before, and how many fewer. An assertion that
+    /// was added elsewhere counts as moved.
     fn files_that_assert_less(&mut self) -> BTreeMap<String, usize> {
         let mut came: HashMap<&str, Vec<&str>> = HashMap::new();
         for (path, text) in &self.assertions_added {

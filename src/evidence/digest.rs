@@ -61,7 +61,7 @@ fn ending(check: &Checked) -> String {
     format!("{ending}, expected {}", check.expected)
 }
 
-/// Returns an id that is the same when the same checks fail in the same way.
+/// Returns an id that stays the same while the same checks fail in the same way.
 pub(super) fn fingerprint(open: &[&Checked]) -> String {
     let mut text = String::new();
     for check in open {

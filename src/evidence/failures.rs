@@ -41,7 +41,7 @@ pub struct Place {
 }
 
 impl Failure {
-    /// Identifies the failure, whatever line it has moved to.
+    /// Identifies the failure, even if its line has moved.
     pub fn subject(&self) -> String {
         if !self.name.is_empty() {
             return self.name.clone();
@@ -102,7 +102,7 @@ struct Reader<'a> {
     known: HashMap<String, usize>,
     /// The failure that the following lines are about.
     open: Option<usize>,
-    /// Whether the next line is its message.
+    /// Whether the message of the open failure is on the next line.
     message_follows: bool,
 }
 
@@ -179,8 +179,8 @@ impl<'a> Reader<'a> {
         self.add(place, message);
     }
 
-    /// Takes a line that is complete in itself: it completes the open failure if that has no place,
-    /// else it is a failure of its own.
+    /// Records a line that is a complete failure: it completes the open one if that has no place,
+    /// else it is a new one.
     fn stands(&mut self, place: Option<Place>, message: &str) {
         let is_remark = ["warning", "note", "help", "info"]
             .iter()

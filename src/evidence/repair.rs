@@ -31,11 +31,11 @@ pub struct Repairs {
     commands: Vec<String>,
     /// Fingerprint of their output, without what differs from run to run.
     fingerprint: String,
-    /// Why repairs ended.
+    /// The reason why repairs ended.
     pub end: Option<End>,
 }
 
-/// Why repairs ended.
+/// The reason why repairs ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum End {
@@ -54,7 +54,7 @@ pub enum Verdict {
 }
 
 impl Repairs {
-    /// Counts what a verification found and decides what comes next.
+    /// Counts the results of a verification and decides on the next step.
     pub fn judge(&mut self, checks: &[Checked], limits: Limits) -> Verdict {
         let open: Vec<&Checked> = checks.iter().filter(|check| check.is_open()).collect();
         if open.is_empty() {

@@ -1,4 +1,4 @@
-//! What a command changed in the project, found by looking at its files before and after.
+//! The changes of a command in the project, found by looking at its files before and after.
 //!
 //! Models take a `sed` that matched nothing for an edit, and repeat it. A look compares sizes and
 //! times, and the text of small files, so it takes milliseconds and no process; asking git would
@@ -63,8 +63,8 @@ struct Stamp {
 }
 
 impl Look {
-    /// Looks at the files beneath `root`; what is the same as in `before` is not read again. `None`
-    /// if there are too many, or the folder cannot be read.
+    /// Looks at the files beneath `root`; one that is the same as in `before` is not read again.
+    /// `None` if there are too many, or the folder cannot be read.
     pub(super) fn take(root: &Path, before: Option<&Self>) -> Option<Self> {
         let mut look = Self::default();
         let mut entries = 0;
@@ -105,7 +105,7 @@ impl Look {
         Some(look)
     }
 
-    /// Returns what differs from `before`: `{"changes": [{"path", "how", "added"?, "removed"?}],
+    /// Returns the differences from `before`: `{"changes": [{"path", "how", "added"?, "removed"?}],
     /// "more"}`.
     pub(super) fn since(&self, before: &Self) -> Value {
         let mut changes: Vec<Value> = Vec::new();
@@ -169,8 +169,8 @@ fn change(path: &Path, how: &str, old: Option<&str>, new: Option<&str>) -> Value
     change
 }
 
-/// Returns how many lines were added and removed: those that stand more often in one text than in
-/// the other. Lines that only moved count where that leaves nothing.
+/// Returns the number of added and removed lines: those that occur more often in one text than in
+/// the other. If there are none, lines that moved count.
 fn counted(old: &str, new: &str) -> (usize, usize) {
     let mut counts: HashMap<&str, i64> = HashMap::new();
     for line in new.lines() {

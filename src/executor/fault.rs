@@ -1,5 +1,5 @@
-//! Why a file tool refused: a text that begins with a code for programs, and goes on with what the
-//! model can do.
+//! Refusals of file tools: a text that begins with a code for programs, followed by what the model
+//! can do.
 
 use std::io;
 

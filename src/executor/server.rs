@@ -24,7 +24,7 @@ use super::fault::Fault;
 use super::files::{Answer, Files};
 use super::tools::tools;
 
-/// Most calls that run at once; more wait.
+/// Maximum number of calls that run at once; more wait.
 const CALLS_AT_ONCE: usize = 8;
 
 /// The server of one project folder.

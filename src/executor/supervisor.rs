@@ -21,12 +21,12 @@ use std::thread;
 use std::time::Duration;
 
 use crate::process::ending::end_descendants;
-use crate::process::{adopt_orphans, bury_any_child};
+use crate::process::{adopt_orphans, reap_any_child};
 
 /// Time between TERM and KILL.
 pub(super) const GRACE: Duration = Duration::from_secs(2);
 
-/// How a command ended, as one line on the socket.
+/// The ending of a command, sent as one line over the socket.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Ending {
     Exited(i32),
@@ -54,7 +54,7 @@ fn try_supervise(folder: &OsStr, command: &OsStr) -> io::Result<()> {
         Err(error) => return say(&executor, &Ending::NotStarted(error.to_string())),
     };
     end_with_the_executor(executor.try_clone()?);
-    while let Some((child, status)) = bury_any_child()? {
+    while let Some((child, status)) = reap_any_child()? {
         if child == shell {
             // If the executor is gone, there is nobody to tell.
             let _ = say(&executor, &Ending::from(status));
@@ -63,7 +63,7 @@ fn try_supervise(folder: &OsStr, command: &OsStr) -> io::Result<()> {
     Ok(())
 }
 
-/// Reports in one write, so that the executor wakes once.
+/// Reports an ending in one write, so that the executor wakes once.
 fn say(mut executor: &UnixStream, ending: &Ending) -> io::Result<()> {
     executor.write_all(format!("{ending}\n").as_bytes())
 }

@@ -4,7 +4,7 @@
 use rmcp::model::{JsonObject, Tool};
 use serde_json::{Value, json};
 
-/// Returns the tools, in the order in which a model should think of them.
+/// Returns the tools, in the order in which a model should consider them.
 pub(super) fn tools() -> Vec<Tool> {
     let path = || json!({"type": "string"});
     let text = || json!({"type": "string"});

@@ -30,7 +30,7 @@ const BIND_PAUSE: Duration = Duration::from_millis(50);
 /// Longest life of a connection, a little longer than at the other end.
 const LIFE: Duration = Duration::from_mins(65);
 
-/// Serves until stdin ends.
+/// Serves connections until stdin ends.
 pub async fn tunnel() -> anyhow::Result<()> {
     let listener = listen().await?;
     let (reader, mut writer) = stdio_pipes();

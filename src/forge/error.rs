@@ -1,4 +1,4 @@
-//! Why a forge did not do what it was asked, for its callers.
+//! Errors of a forge, for its callers.
 
 use chrono::{DateTime, Utc};
 
@@ -14,13 +14,14 @@ pub enum ForgeError {
         status: u16,
         remedy: String,
     },
-    /// Nobody: the item was deleted or moved away.
+    /// Nobody can act: the item was deleted or moved away.
     #[error("{what}: it does not exist any more")]
     Gone { what: String },
-    /// Time: try again then.
+    /// The request may be repeated at `until`.
     #[error("{what}: rate limit reached until {until}")]
     RateLimited { what: String, until: DateTime<Utc> },
-    /// Time: the forge did not answer, or only with 5xx, after all retries.
+    /// The request may be repeated later: the forge did not answer, or only with 5xx, after all
+    /// retries.
     #[error("{what}: {reason}")]
     Unavailable { what: String, reason: String },
     /// The developers: the forge said something this program did not expect.

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::forge::item::account::Account;
 
-/// Somebody of whom only the login is known.
+/// Returns an account of which only the login is known.
 pub(crate) fn named(login: &str) -> Account<'_> {
     Account { login, id: None }
 }
@@ -48,7 +48,7 @@ impl Received {
     }
 }
 
-/// What the server answers.
+/// An answer of the server.
 pub(crate) struct Reply {
     status: u16,
     headers: Vec<(&'static str, String)>,

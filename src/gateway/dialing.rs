@@ -29,7 +29,7 @@ const SILENCE: Duration = Duration::from_mins(5);
 
 pub(super) type Connection = Idle<TcpStream>;
 
-/// Why there is no connection.
+/// The reason why there is no connection.
 #[derive(Debug)]
 pub(super) enum NotConnected {
     Refused(Refusal),

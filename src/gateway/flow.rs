@@ -24,7 +24,7 @@ impl Traffic {
     }
 }
 
-/// A stream to the outside that calls `report` once, with its traffic, when it is dropped.
+/// A stream to a remote host that calls `report` once, with its traffic, when it is dropped.
 pub(super) struct Counted<S, R: Fn(Traffic)> {
     stream: S,
     traffic: Traffic,

@@ -33,7 +33,7 @@ pub(super) type Body = BoxBody<Bytes, hyper::Error>;
 /// The connection that a response comes from. The response breaks off when this is dropped.
 pub(super) type Answering = AbortOnDropHandle<()>;
 
-/// Why a request has no response from the outside.
+/// The reason why a request got no response from its destination.
 pub(super) enum Trouble {
     Refused(Refusal),
     Failed(StatusCode, String),

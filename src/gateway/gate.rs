@@ -1,4 +1,4 @@
-//! Whether the way out is open: always, or only while set-up commands run.
+//! The gate of a container's network access: open always, or only while set-up commands run.
 
 use std::sync::Arc;
 

@@ -42,7 +42,7 @@ struct Pages {
     all: BTreeSet<Refusal>,
     /// Refused since [`Ledger::take_recent`] was last called, for the first time or again.
     recent: BTreeSet<Refusal>,
-    /// By host and port.
+    /// Traffic that was not reported yet, by host and port.
     traffic: BTreeMap<(String, u16), Tally>,
     /// True after [`Ledger::close`]: each connection is then reported when it ends.
     is_closed: bool,

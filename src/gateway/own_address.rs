@@ -2,8 +2,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Returns the addresses of all interfaces, or none where the kernel does not list them; private
-/// addresses are then still known by their range.
+/// Returns the addresses of all interfaces, or none if the kernel does not list them; private
+/// addresses are still recognised by their range.
 pub(super) fn own_addresses() -> Vec<IpAddr> {
     let read = |path| std::fs::read_to_string(path).unwrap_or_default();
     let (fourth, sixth) = (read("/proc/net/fib_trie"), read("/proc/net/if_inet6"));

@@ -11,7 +11,7 @@ use crate::egress::Destination;
 #[derive(Debug)]
 pub struct Upstream(Matcher);
 
-/// What a request asks the proxy for.
+/// The kind of a request to the proxy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// `CONNECT`: bytes in both directions.

@@ -30,17 +30,17 @@ const ROUNDS: usize = 3;
 pub struct Names(Vec<String>);
 
 impl Names {
-    /// Empty names, which would be in every line, are left out.
+    /// Takes the names to search for. Empty ones, which every line contains, are left out.
     pub fn new(names: impl IntoIterator<Item = String>) -> Self {
         Self(names.into_iter().filter(|name| !name.is_empty()).collect())
     }
 
-    /// Tells whether a line mentions one of them.
+    /// Tells whether a line contains one of the names.
     pub fn are_in(&self, line: &str) -> bool {
         !self.places(line).is_empty()
     }
 
-    /// Returns where a line mentions them; `…#1` is not mentioned by `…#12`.
+    /// Returns where a line contains the names; `…#12` does not contain `…#1`.
     fn places(&self, line: &str) -> Vec<Range<usize>> {
         let mentions = self.0.iter().flat_map(|name| line.match_indices(name.as_str()));
         let places = mentions.map(|(at, name)| at..at + name.len());
@@ -54,8 +54,8 @@ impl Names {
     }
 }
 
-/// Erases the lines about `names`, and the names in lines about other tasks; returns how many lines
-/// they were. What a crash leaves undone the next call does.
+/// Erases the lines about `names`, and the names in lines about other tasks; returns the number of
+/// lines. The next call completes what a crash interrupts.
 pub fn erase(config: &LogConfig, names: &Names) -> io::Result<u64> {
     // Two at once would write the same new file and put a mixture of both in the old one's place.
     fs::create_dir_all(&config.directory)?;
@@ -88,10 +88,10 @@ pub fn erase(config: &LogConfig, names: &Names) -> io::Result<u64> {
     Ok(erased)
 }
 
-/// What a line is about.
+/// The subject of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Subject {
-    /// One of the names.
+    /// A task or run that is to be erased.
     Named,
     /// Another task.
     Other,
@@ -99,15 +99,16 @@ enum Subject {
     None,
 }
 
-/// The fields of a fact that tell what it is about.
+/// The fields of a fact that tell its subject.
 #[derive(Deserialize)]
 struct Fields {
     task: Option<String>,
     run: Option<String>,
 }
 
-/// Finds what is to go of each line. The lines of a log event of several go with its first. Of a
-/// line about another task only the names go: the rest is what is known of that one.
+/// Finds the parts of each line that are to be erased. The lines of a log event of several lines go
+/// with its first. Of a line about another task only the names are erased: the rest is about that
+/// task.
 struct Finder<'a> {
     names: &'a Names,
     is_journal: bool,
@@ -123,7 +124,7 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// Returns which bytes of the line go.
+    /// Returns the ranges of bytes of the line that are to be erased.
     fn taken(&mut self, line: &[u8]) -> Vec<Range<usize>> {
         let text = String::from_utf8_lossy(line);
         // Where bytes were exchanged, places in the text are none in the line.

@@ -25,8 +25,8 @@ use super::bounded_file::BoundedFile;
 use super::old_file;
 use crate::secret::Redactor;
 
-/// How often the day is looked at. A wait until midnight would not notice that the clock was set or
-/// the machine slept.
+/// Interval between looks at the day. A wait until midnight would not notice that the clock was set
+/// or the machine slept.
 const LOOK_EVERY: Duration = Duration::from_mins(1);
 /// Lines that wait for the disk; more are dropped rather than holding up the work.
 const WAITING_LINES: usize = 16_384;
@@ -73,9 +73,10 @@ pub fn start(config: &LogConfig, redactor: Arc<Redactor>) -> Result<LogFiles, Lo
     })
 }
 
-/// Libraries only warn: what they say besides is made of what others sent them, such as bodies of
-/// requests and the environment of containers. The library that speaks MCP says nothing, since it
-/// warns with the whole message, and any process in a container can make it do so.
+/// Returns the filter of log lines. Libraries may only warn: their other lines contain what others
+/// sent them, such as bodies of requests and the environment of containers. The MCP library logs
+/// nothing, since it warns with the whole message, and any process in a container can make it do
+/// so.
 fn filter(level: Level) -> EnvFilter {
     EnvFilter::new(match level {
         Level::Error => "error,rmcp=off",

@@ -86,14 +86,14 @@ impl Default for LogConfig {
 }
 
 impl LogConfig {
-    /// Returns where the whole of long tool outputs is kept, a folder for each run. They go with
+    /// Returns the folder for whole tool outputs, with a folder for each run. They are deleted with
     /// the logs of their day.
     pub fn outputs(&self) -> PathBuf {
         self.directory.join(old_file::OUTPUTS)
     }
 }
 
-/// Why there are no logs. The operator must act.
+/// The reason why there are no logs. The operator must act.
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
     #[error(
@@ -133,7 +133,7 @@ pub struct Journal {
 struct Outlets {
     file: Outlet,
     store: Outlet,
-    /// What [`Journal::keep_in`] takes.
+    /// The facts that [`Journal::keep_in`] takes.
     unnumbered: Option<mpsc::Receiver<Message>>,
 }
 
@@ -186,8 +186,8 @@ impl Journal {
         })
     }
 
-    /// Has facts numbered and kept in `store` from now on, those that were recorded before as well.
-    /// A second call changes nothing.
+    /// Numbers facts and stores them in `store` from now on, including those that were recorded
+    /// before. A second call changes nothing.
     pub fn keep_in(&self, store: &Store) {
         let mut outlets = self.lock();
         let lost = Arc::clone(&outlets.store.lost);
@@ -203,7 +203,7 @@ impl Journal {
         }
     }
 
-    /// Takes down what happened. Returns at once.
+    /// Records a fact. Returns at once.
     #[expect(clippy::needless_pass_by_value, reason = "the caller makes the fact on the spot")]
     pub fn record(&self, subject: &Subject, fact: Fact) {
         let entry = Arc::new(Entry {
@@ -216,14 +216,14 @@ impl Journal {
         outlets.store.write(&entry);
     }
 
-    /// Returns the facts of `store` behind the number `after`, and those to come; 0 is before the
+    /// Returns the facts of `store` after the number `after`, and those to come; 0 is before the
     /// first.
     pub fn subscribe(&self, store: &Store, filter: FactFilter, after: u64) -> Subscription {
         Subscription::new(store.clone(), self.newest.subscribe(), filter, after)
     }
 
-    /// Brings everything recorded so far to the file and to the store, and closes both. What is
-    /// recorded later is lost.
+    /// Writes everything recorded so far to the file and to the store, and closes both. Later
+    /// records are lost.
     pub async fn close(&self) {
         let (file, store) = {
             let outlets = self.lock();
@@ -245,7 +245,7 @@ impl Journal {
     }
 }
 
-/// Waits until a writer has written what it got.
+/// Waits until a writer has written everything that it received.
 async fn close(writer: Option<mpsc::Sender<Message>>) {
     let Some(writer) = writer else { return };
     let (done, closed) = oneshot::channel();

@@ -21,7 +21,7 @@ const BATCH: usize = 256;
 /// Rest between two transactions, in which facts gather: the store has one writer at a time, and
 /// runs save their work there.
 const REST: Duration = Duration::from_millis(50);
-/// How long a store that could not be written is left alone.
+/// Pause after the store could not be written.
 const RETRY: Duration = Duration::from_secs(2);
 
 pub(super) struct Numbering {
@@ -36,7 +36,7 @@ pub(super) struct Numbering {
 }
 
 impl Numbering {
-    /// Writes what comes until the journal is closed or its last clone dropped.
+    /// Writes incoming facts until the journal is closed or its last clone dropped.
     pub(super) async fn run(mut self) {
         let mut batch = Vec::with_capacity(BATCH);
         while self.messages.recv_many(&mut batch, BATCH).await > 0 {

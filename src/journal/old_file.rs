@@ -47,11 +47,10 @@ pub(super) fn first_open_day(now: DateTime<Utc>) -> NaiveDate {
     (now - MARGIN).date_naive()
 }
 
-/// Where the whole outputs of tools are kept, a folder for each run.
+/// The folder with the whole outputs of tools, with a folder for each run.
 pub(super) const OUTPUTS: &str = "outputs";
 
-/// Deletes the outputs of runs whose last one is older than the retention. Returns what could not
-/// be done.
+/// Deletes the outputs of runs whose last one is older than the retention. Returns the failures.
 pub(super) fn tidy_outputs(directory: &Path, first_open_day: NaiveDate, retention_days: u32) -> Vec<String> {
     let oldest = oldest_day(first_open_day, retention_days);
     let Ok(entries) = fs::read_dir(directory.join(OUTPUTS)) else {
@@ -83,7 +82,7 @@ fn oldest_day(first_open_day: NaiveDate, retention_days: u32) -> NaiveDate {
 }
 
 /// Compresses files of days before `first_open_day` and deletes those that are more than
-/// `retention_days` older. Returns what could not be done; the rest is done anyway.
+/// `retention_days` older. Returns the failures; they do not keep the rest from being done.
 pub(super) fn tidy(directory: &Path, first_open_day: NaiveDate, retention_days: u32) -> Vec<String> {
     let files = match all(directory) {
         Ok(files) => files,
@@ -142,7 +141,7 @@ impl OldFile {
     }
 }
 
-/// Puts `path`.gz in the place of `path`.
+/// Replaces `path` by `path`.gz.
 fn compress(path: &Path) -> io::Result<()> {
     let source = match File::open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -194,7 +193,7 @@ fn holds_the_same(compressed: &Path, plain: &Path) -> io::Result<bool> {
     }
 }
 
-/// Another process may have been faster.
+/// Treats a missing file as removed: another process may have been faster.
 fn gone(removed: io::Result<()>) -> io::Result<()> {
     match removed {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),

@@ -15,7 +15,7 @@ use super::old_file;
 #[derive(Debug)]
 pub struct Reader {
     directory: PathBuf,
-    /// How much of each day's file was read; `None` before the first look.
+    /// Number of bytes that were read of each day's file; `None` before the first look.
     read: Option<BTreeMap<NaiveDate, u64>>,
 }
 
@@ -27,10 +27,9 @@ impl Reader {
         }
     }
 
-    /// Hands over what was not handed over before, oldest day first. Lines that are no facts (cut
-    /// short by a crash) and files that another process has just removed are passed over.
-    /// Compressed files are read at the first look alone: what becomes one later was read while it
-    /// was plain.
+    /// Passes new facts to `each`, oldest day first. Lines that are no facts (cut short by a crash)
+    /// and files that another process has just removed are skipped. Compressed files are read at
+    /// the first look only: a file that is compressed later was read while it was plain.
     pub fn look(&mut self, mut each: impl FnMut(Entry)) -> io::Result<()> {
         let found = match old_file::all(&self.directory) {
             // Nothing has been written yet.
@@ -59,8 +58,8 @@ impl Reader {
     }
 }
 
-/// Hands over the whole lines and returns how many bytes they are; the last line may still be on
-/// its way.
+/// Passes the facts of the whole lines to `each` and returns the number of bytes; the last line may
+/// still be incomplete.
 fn hand_over(mut lines: BufReader<impl Read>, each: &mut impl FnMut(Entry)) -> u64 {
     let (mut bytes, mut line) = (0, Vec::new());
     while let Ok(length) = lines.read_until(b'\n', &mut line) {

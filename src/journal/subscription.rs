@@ -12,7 +12,7 @@ use tokio::sync::watch;
 use super::fact::Entry;
 use crate::store::{FactFilter, Store};
 
-/// How often the store is looked at for what other processes wrote.
+/// Interval between looks for facts that other processes wrote.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// Facts that are read at once.
 const PAGE: u32 = 256;
@@ -49,8 +49,8 @@ impl Subscription {
         }
     }
 
-    /// Waits for the next fact, for ever if need be. A store that cannot be read is asked again
-    /// later. Nothing is missed when the wait is given up.
+    /// Waits for the next fact, for ever if necessary. A store that cannot be read is tried again
+    /// later. Dropping the future loses no fact.
     pub async fn next(&mut self) -> Numbered {
         loop {
             if let Some(fact) = self.ready.pop_front() {
@@ -71,7 +71,7 @@ impl Subscription {
         }
     }
 
-    /// Returns what is there now without waiting, oldest first, at most a page of it.
+    /// Returns the available facts without waiting, oldest first, at most one page.
     pub async fn take(&mut self) -> Vec<Numbered> {
         if self.ready.is_empty() {
             self.look().await;
@@ -79,7 +79,7 @@ impl Subscription {
         self.ready.drain(..).collect()
     }
 
-    /// Reads a page; returns whether there was anything.
+    /// Reads a page; returns whether it had any facts.
     async fn look(&mut self) -> bool {
         let found = self.store.facts(self.read, &self.filter, PAGE).await;
         let was_failing = std::mem::replace(&mut self.is_failing, found.is_err());

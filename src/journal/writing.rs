@@ -46,7 +46,7 @@ impl Writer {
         })
     }
 
-    /// Writes what comes until the journal is closed or its last clone dropped.
+    /// Writes incoming facts until the journal is closed or its last clone dropped.
     pub(super) fn run(mut self, mut messages: Receiver<Message>) {
         let mut batch = Vec::with_capacity(BATCH);
         while messages.blocking_recv_many(&mut batch, BATCH) > 0 {
@@ -88,7 +88,7 @@ impl Writer {
         })
     }
 
-    /// One write for all lines of a day: in append mode lines of several processes do not mix.
+    /// Writes all lines of a day at once: in append mode lines of several processes do not mix.
     fn write(&mut self, entries: &[Arc<Entry>]) {
         for day in entries.chunk_by(|one, next| one.at.date_naive() == next.at.date_naive()) {
             let lines: String = day
@@ -110,7 +110,8 @@ impl Writer {
         }
     }
 
-    /// The clock may jump to any day, also back: the file is the one the fact's own time names.
+    /// Returns the file for the day of a fact. The clock may jump to any day, also back, so the
+    /// fact's own time decides.
     fn file_of(&mut self, day: NaiveDate) -> io::Result<&File> {
         let file = match self.file.take() {
             Some((open_day, file)) if open_day == day => file,

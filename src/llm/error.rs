@@ -1,4 +1,4 @@
-//! Why no reply came, by who must act.
+//! Errors of calls to a model, by who must act.
 
 use chrono::{DateTime, Utc};
 
@@ -31,10 +31,10 @@ pub enum LlmError {
     /// The program: the model or server does not take native tool calls; start again with JSON.
     #[error("the model does not take native tool calls: {0}")]
     ToolsUnsupported(String),
-    /// Time: the call may be repeated at `until`.
+    /// The call may be repeated at `until`.
     #[error("the model's rate limit is reached until {until}")]
     RateLimited { until: DateTime<Utc> },
-    /// Time: no answer after all retries.
+    /// The call may be repeated later: there was no answer after all retries.
     #[error("the model at {address} cannot be reached: {reason}")]
     Unreachable { address: String, reason: String },
     /// The operator: confidential work goes only to a local server.

@@ -47,7 +47,7 @@ enum MarkerReply {
         counted: Option<u64>,
     },
     Refused,
-    /// By its own count the server has cut the prompt.
+    /// The server has cut the prompt, by its own count.
     Cut {
         counted: u64,
     },

@@ -26,7 +26,7 @@ pub(super) enum Block {
 }
 
 impl Block {
-    /// True if the block would show nothing.
+    /// Returns true if the block would show nothing.
     pub(super) fn is_empty(&self) -> bool {
         match self {
             Self::Paragraph(text) | Self::Heading(text) => text.is_empty(),
@@ -88,7 +88,8 @@ impl Block {
     }
 }
 
-/// Never uses `-`, the marker of the program's own lists, so that it cannot continue one.
+/// Writes a list. Never uses `-`, the marker of the program's own lists, so that it cannot continue
+/// one.
 fn list(start: Option<u64>, is_loose: bool, items: &[Vec<Block>], is_other: bool) -> Vec<String> {
     let mut lines = Vec::new();
     let mut number = start;

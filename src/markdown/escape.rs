@@ -76,7 +76,7 @@ struct Writing<'text> {
     at_start: bool,
 }
 
-/// How a character is escaped.
+/// The way in which a character is escaped.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Care {
     /// Written as it is.
@@ -166,7 +166,7 @@ impl Writing<'_> {
     }
 }
 
-/// True if `before`, in front of `-` and a number, ends with an issue tracker's project key
+/// Returns true if `before`, in front of `-` and a number, ends with an issue tracker's project key
 /// (`ABC-12`, `GH-7`).
 fn is_key(before: &str) -> bool {
     let other = before.trim_end_matches(|letter: char| letter.is_ascii_alphanumeric() || letter == '_');
@@ -180,8 +180,8 @@ fn is_key(before: &str) -> bool {
             && !STANDARDS.contains(&key.as_str()))
 }
 
-/// True if forges would turn the word into a link, a commit or a formula; people copy such words
-/// rather than read them.
+/// Returns true if forges would turn the word into a link, a commit or a formula; people copy such
+/// words rather than read them.
 fn is_for_machines(word: &str) -> bool {
     let lower = word.to_ascii_lowercase();
     lower.contains("://")
@@ -197,7 +197,7 @@ fn is_for_machines(word: &str) -> bool {
             .any(is_commit)
 }
 
-/// True for `acme/widgets@4f2a1c9`, a commit, and `bob@example.org`: forges link both.
+/// Returns true for `acme/widgets@4f2a1c9`, a commit, and `bob@example.org`: forges link both.
 fn has_address_of_mail(word: &str) -> bool {
     word.match_indices('@').any(|(at, _)| {
         let before = word[..at].chars().next_back();
@@ -205,7 +205,8 @@ fn has_address_of_mail(word: &str) -> bool {
     })
 }
 
-/// True if the word looks like a commit id; words like `defaced` and numbers rarely are one.
+/// Returns true if the word looks like a commit id; words like `defaced` and numbers rarely are
+/// one.
 fn is_commit(word: &str) -> bool {
     let is_hex = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
     (7..=40).contains(&word.len())

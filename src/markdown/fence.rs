@@ -16,7 +16,7 @@ impl<'text> Fence<'text> {
         (mark.starts_with('~') || !rest.contains('`')).then_some(Self(mark))
     }
 
-    /// True if `line` closes the block.
+    /// Returns true if `line` closes the block.
     pub fn is_closed_by(self, line: &str) -> bool {
         let start = line.trim_start_matches(' ');
         let is_near = line.len() - start.len() < 4;

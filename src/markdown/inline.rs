@@ -156,7 +156,7 @@ impl Inline {
         }
     }
 
-    /// True if the current line is empty.
+    /// Returns true if the current line is empty.
     fn is_at_start(&self) -> bool {
         let line = self.tokens.iter().rev();
         let mut line = line.take_while(|token| !matches!(token, Token::Break));
@@ -197,8 +197,8 @@ impl Inline {
         out
     }
 
-    /// True if every Markdown parser takes the mark at `at` and the next closing one as emphasis:
-    /// alphanumeric characters at both inner ends, or whitespace outside.
+    /// Returns true if every Markdown parser takes the mark at `at` and the next closing one as
+    /// emphasis: alphanumeric characters at both inner ends, or whitespace outside.
     fn is_emphasis(&self, at: usize, out: &str) -> bool {
         let is_end = |token: &Token| matches!(token, Token::Mark(_, End::Closes));
         let Some(end) = self.tokens[at..].iter().position(is_end).map(|end| at + end) else {

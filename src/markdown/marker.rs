@@ -16,7 +16,7 @@ pub fn marked(body: &str, marker: &str, limit: usize) -> String {
     format!("{}\n\n{mark}", shortened(body, room))
 }
 
-/// True if `text` carries the mark.
+/// Returns true if `text` carries the mark.
 pub fn is_marked(text: &str, marker: &str) -> bool {
     text.contains(&mark(marker))
 }
@@ -60,8 +60,8 @@ pub fn shortened(body: &str, limit: usize) -> String {
     note
 }
 
-/// True if a code fence follows a list or quote marker. Separated from its item, the block would
-/// end elsewhere.
+/// Returns true if a code fence follows a list or quote marker. Separated from its item, the block
+/// would end elsewhere.
 fn has_block_in_a_list(tail: &str) -> bool {
     tail.lines().any(|line| {
         let inner = line.trim_start_matches([

@@ -19,7 +19,7 @@ pub fn disarmed(text: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// True if the line begins with a slash and a word; a path contains another slash or a dot.
+/// Returns true if the line begins with a slash and a word; a path contains another slash or a dot.
 fn is_action(line: &str) -> bool {
     let Some(rest) = line.strip_prefix('/') else {
         return false;

@@ -8,7 +8,7 @@ use crate::conversation::ToolSpec;
 use crate::conversation::form::{call, object, short_text};
 
 /// Returns the form of a planner's reply: a call of one of `tools`, or a plan. There are no tools
-/// once it may look at nothing more.
+/// once it may explore no further.
 pub fn step(tools: &[ToolSpec], environments: &[&str], most_subtasks: usize) -> Value {
     let mut fields = plan_fields(most_subtasks);
     let environment = object(&[("name", json!({ "enum": environments })), ("setup_commands", texts())]);

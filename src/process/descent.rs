@@ -53,7 +53,7 @@ fn every_process() -> impl Iterator<Item = Entry> {
     })
 }
 
-/// Reads the fields of `/proc/ID/stat` that matter. The name may hold spaces and brackets, so the
+/// Parses the needed fields of `/proc/ID/stat`. The name may contain spaces and brackets, so the
 /// fields are counted from the last bracket.
 fn parse(id: u32, stat: &str) -> Option<Entry> {
     let (before, after) = stat.rsplit_once(')')?;

@@ -13,12 +13,12 @@ const LOOK_AGAIN: Duration = Duration::from_millis(10);
 /// Time for killed processes to disappear. Only one that hangs in the kernel takes longer.
 const KILLED_WITHIN: Duration = Duration::from_secs(5);
 
-/// Whether a tree is gone.
+/// Whether a process tree is gone.
 #[must_use]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
     Completely,
-    /// Something hangs in the kernel, or belongs to another user.
+    /// A process hangs in the kernel, or belongs to another user.
     NotCompletely,
 }
 
@@ -48,7 +48,8 @@ pub fn end_descendants(root: u32, grace: Duration) -> Ended {
     }
 }
 
-/// Stops every process before it kills the first one: a tree that keeps forking outruns KILL alone.
+/// Kills a process tree. Every process is stopped before the first one is killed, because a tree
+/// that keeps forking outruns KILL alone.
 fn kill_descendants(root: u32) -> Ended {
     let deadline = Instant::now() + KILLED_WITHIN;
     loop {

@@ -33,8 +33,8 @@ pub fn adopt_orphans() -> io::Result<()> {
 
 /// Waits until any child has ended and reaps it; `None` if there is no child left.
 ///
-/// Whoever else waits for that child does not get its exit status.
-pub fn bury_any_child() -> io::Result<Option<(u32, ExitStatus)>> {
+/// Other code that waits for that child does not get its exit status.
+pub fn reap_any_child() -> io::Result<Option<(u32, ExitStatus)>> {
     loop {
         match wait(WaitOptions::empty()) {
             Ok(Some((process, status))) => {

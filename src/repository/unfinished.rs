@@ -34,7 +34,7 @@ impl UnfinishedWork {
 }
 
 impl Mirror {
-    /// Returns what the mirror keeps of a run; `None` if that is nothing.
+    /// Returns the work that the mirror keeps of a run; `None` if there is none.
     pub async fn unfinished(&self, run: &str) -> Result<Option<UnfinishedWork>, RepositoryError> {
         let (accepted, wip) = (self.kept(run).await?, self.kept_wip(run).await?);
         if accepted.is_none() && wip.is_none() {
@@ -44,8 +44,8 @@ impl Mirror {
         Ok(Some(UnfinishedWork { accepted, wip, mirror }))
     }
 
-    /// Returns a reader of a pack with the work, for [`Self::restore`]. The mirrors have `base` in
-    /// common.
+    /// Returns a reader of a pack with the work, for [`Self::restore`]. Both mirrors must have
+    /// `base`.
     pub async fn pack_unfinished(
         &self,
         base: &CommitId,
@@ -75,8 +75,8 @@ impl Mirror {
         incoming.restore(accepted.as_ref(), wip.as_ref()).await
     }
 
-    /// Returns the name that tells this mirror from others of the same repository, made at the
-    /// first call.
+    /// Returns the name that distinguishes this mirror from others of the same repository; the
+    /// first call creates it.
     async fn id(&self) -> Result<String, RepositoryError> {
         let file = self.path().join("info").join("id");
         let _lock = self.lock().await?;

@@ -1,4 +1,4 @@
-//! What is judged: a text, and its parts by name.
+//! Documents to be judged: a text, and its parts by name.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use crate::approval::digest::Digest;
 /// Digits of a part's fingerprint.
 const FINGERPRINT: usize = 12;
 
-/// What is judged.
+/// A document to be judged.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Document {
     pub text: String,

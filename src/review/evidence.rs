@@ -1,4 +1,4 @@
-//! Which blockers count: those with evidence that the program can check.
+//! Decides which blockers count: those with evidence that the program can check.
 //!
 //! Reviewers invent blockers, and invent new ones in every round. A blocker counts if it names a
 //! line that exists, a command of the document or one of its criteria; from the second round on
@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::Blocker;
 use super::document::Document;
 
-/// What evidence can name.
+/// The places, commands and criteria that evidence can name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Known {
     /// Number of lines of the cited files that exist, see [`cited_paths`].
@@ -97,7 +97,7 @@ pub fn weigh(
     })
 }
 
-/// Returns what a blocker names and the program finds: paths, commands, criteria.
+/// Returns what a blocker names and the program can find: paths, commands, criteria.
 fn proofs(blocker: &Blocker, known: &Known) -> BTreeSet<String> {
     let mut proofs: BTreeSet<String> = places(blocker)
         .into_iter()

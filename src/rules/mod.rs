@@ -36,7 +36,7 @@ pub struct Rules {
 pub struct Environment {
     /// The file that sets these.
     pub source: String,
-    /// One of the configured environments.
+    /// The name of a configured environment.
     pub name: Option<String>,
     pub image: Option<String>,
     /// Commands that set the project up, before those of the plan.
@@ -75,7 +75,7 @@ pub struct Files {
 }
 
 impl Text {
-    /// Returns the folder the text is for; empty for the whole project.
+    /// Returns the folder that the text applies to; empty for the whole project.
     pub fn folder(&self) -> &str {
         match self.path.rsplit_once('/') {
             Some((folder, name)) if is_nested_rule(name) => folder,
@@ -91,7 +91,7 @@ impl Environment {
     }
 }
 
-/// Tells whether a file of this name is a rule for the folder it lies in.
+/// Tells whether a file of this name is a rule for the folder that contains it.
 pub fn is_nested_rule(name: &str) -> bool {
     name == "AGENTS.md"
 }

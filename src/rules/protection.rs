@@ -41,7 +41,7 @@ impl Protection {
     }
 }
 
-/// Returns `text` as a file system sees it that ignores case.
+/// Returns `text` as a file system that ignores case sees it.
 fn folded(text: &str) -> String {
     let is_seen = |letter: &char| !LEFT_OUT.iter().any(|range| range.contains(letter));
     // By way of upper case, so that the long s and the Kelvin sign become the letters that they are

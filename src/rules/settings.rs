@@ -39,7 +39,7 @@ pub struct Settings {
     pub unknown: Vec<String>,
 }
 
-/// Why the file cannot be used: a sentence with file, line and what to do.
+/// The reason why the file cannot be used: a sentence with file, line and what to do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Malformed(String);
@@ -86,7 +86,7 @@ impl Settings {
         NAMES
     }
 
-    /// Reads the file with this name.
+    /// Parses the file with this name.
     pub fn read(name: &str, text: &str) -> Result<Self, Malformed> {
         if text.len() > MOST_BYTES {
             return Err(Malformed(format!(

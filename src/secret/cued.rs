@@ -18,7 +18,7 @@ const MOST_REMEMBERED: usize = 256 * 1024;
 /// Patterns and their cues.
 pub(super) struct Cued {
     cues: AhoCorasick,
-    /// For each cue the index of its pattern.
+    /// The index of its pattern, for each cue.
     owners: Vec<usize>,
     patterns: Vec<Pattern>,
 }

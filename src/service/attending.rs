@@ -29,8 +29,8 @@ pub enum Told {
     Here(Visited),
 }
 
-/// Begins with another run at each moment: a round may end before its last one, which would
-/// otherwise never be looked after.
+/// Rotates `runs`, so that each round begins with another run: a round may end early, and would
+/// otherwise never reach the last ones.
 fn turned(mut runs: Vec<RunId>, moment: u32) -> Vec<RunId> {
     let first = usize::try_from(moment).unwrap_or_default() % runs.len().max(1);
     runs.rotate_left(first);

@@ -24,7 +24,7 @@ const HEARTBEAT: Duration = Duration::from_secs(20);
 /// clock.
 const LOOK_EVERY: Duration = Duration::from_secs(15);
 
-/// How a consumer's work on a run ended.
+/// The outcome of a consumer's work on a run.
 #[derive(Debug, Clone)]
 pub struct Outcome {
     /// `None` if no run could be claimed.
@@ -119,7 +119,7 @@ impl Service {
         Some(Outcome { task, ending })
     }
 
-    /// Works on a claimed run while its lease is extended.
+    /// Works on a claimed run, and extends its lease meanwhile.
     pub async fn work_on(&self, lease: Lease, stored: StoredRun, thread: ReportTarget) -> RunOutcome {
         let lease = Arc::new(lease);
         self.record(&lease.task, Some(lease.run), Fact::Claimed);
@@ -174,17 +174,18 @@ impl Service {
     }
 }
 
-/// True if claiming another run at once would be useless.
+/// Returns true if claiming another run at once would be useless.
 fn must_pause(ending: &RunOutcome) -> bool {
     matches!(ending, RunOutcome::Unsaved)
 }
 
-/// Advances the run in a task that is aborted with the caller's.
+/// Advances the run in a separate task, which is aborted with the caller's.
 async fn apart(run: Run) -> Result<RunOutcome, tokio::task::JoinError> {
     AbortOnDropHandle::new(tokio::spawn(advance(run))).await
 }
 
-/// Extends the lease; returns when it is lost, or may be after failing for its whole duration.
+/// Extends the lease at intervals; returns when it is lost, or may be lost because no extension
+/// succeeded for its whole duration.
 async fn beat(store: &Store, lease: &Lease) {
     let mut extended_at = Instant::now();
     loop {

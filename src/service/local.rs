@@ -21,7 +21,7 @@ const LEASE: Duration = Duration::from_mins(1);
 /// Maximum size of a difference that is shown; a larger one is kept in a file.
 const LONGEST_DIFF: u64 = 16 * 1024 * 1024;
 
-/// How a local task ended and what it changed.
+/// The outcome of a local task, and what it changed.
 pub struct LocalOutcome {
     pub ending: RunOutcome,
     /// The patch; empty if nothing changed.
@@ -95,7 +95,7 @@ impl Service {
         })
     }
 
-    /// Reads a patch for display: without secrets, as text, and only if it is not too long.
+    /// Reads a patch for display: redacted, as text, and only if it is not too long.
     async fn shown(&self, patch: &Path, length: u64) -> anyhow::Result<Shown> {
         if length > LONGEST_DIFF {
             return Ok(Shown {
@@ -109,7 +109,7 @@ impl Service {
         Ok(Shown { text, exact })
     }
 
-    /// Returns `text` without secrets.
+    /// Returns `text` with secrets redacted.
     pub fn clean(&self, text: &str) -> Clean {
         self.services.redactor.clean(text)
     }

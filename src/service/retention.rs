@@ -15,26 +15,27 @@ use crate::store::{FactFilter, StoreError};
 use crate::task::id::{RunId, TaskId};
 use crate::task::state::State;
 
-/// How often old work is looked for. The store says when it was done last, to all processes.
+/// Interval between deletions of old work. The store has the time of the last one, for all
+/// processes.
 const EVERY: TimeDelta = TimeDelta::hours(1);
 /// Runs that are deleted in one transaction: nobody else can write meanwhile.
 const BATCH: u32 = 50;
-/// Facts that are looked through at once.
+/// Facts that are read at once.
 const MOST_FACTS: u32 = 500;
-/// Batches of one round; the rest has time until the next.
+/// Maximum number of batches in a round; the rest waits for the next.
 const MOST_BATCHES: usize = 20;
-/// Requests of which the forge is asked in one round whether they are still open.
+/// Maximum number of requests that are checked for being open in one round.
 const MOST_ASKED: u32 = 20;
-/// Under which name the store keeps when it was done last.
+/// Key in the store for the time of the last deletion.
 const DONE_AT: &str = "retention was kept";
-/// How the names begin under which forges' answers are kept.
+/// Prefix of the keys under which forges' answers are stored.
 const ANSWERS: &str = "answers of ";
 const DAY: Duration = Duration::from_hours(24);
 
-/// What became of the wish to forget a task.
+/// The outcome of a request to forget a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Forgotten {
-    /// Refused: it has an unfinished run.
+    /// It was refused, because the task has an unfinished run.
     Unfinished {
         task: TaskId,
         state: State,
@@ -42,24 +43,24 @@ pub enum Forgotten {
     Erased(Erased),
 }
 
-/// What was erased of a task.
+/// The amount of data that was erased of a task.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Erased {
     pub runs: u64,
-    /// Of the journal and the log files.
+    /// Lines of the journal and the log files.
     pub lines: u64,
     pub outputs: usize,
     /// Runs whose commits were kept in mirrors.
     pub kept: usize,
-    /// Mirrors that nothing could be asked of.
+    /// Mirrors that are broken and were left as they are.
     pub broken: usize,
-    /// Something may be there yet, because other processes are at work: another call erases it.
+    /// Whether something may be left, because other processes are at work; another call erases it.
     pub is_rest_left: bool,
 }
 
 impl Service {
-    /// Deletes what was kept for its time, unless that was done within the last hour. What goes
-    /// wrong is logged: the next round does it.
+    /// Deletes what is older than the configuration says, unless that was done within the last
+    /// hour. Failures are logged, and the next round tries again.
     pub async fn keep_retention(&self) {
         if let Err(error) = self.delete_expired().await {
             tracing::error!("what is older than `retention` says could not be deleted: {error:#}");
@@ -90,8 +91,8 @@ impl Service {
         Ok(())
     }
 
-    /// A request is looked after for a while only, so nobody may have noticed that it was merged or
-    /// closed.
+    /// Stops following requests that were merged or closed, which nobody may have noticed because a
+    /// request is only followed for a while.
     async fn ask_for_quiet_requests(&self, before: DateTime<Utc>) -> Result<(), StoreError> {
         for task in self.services.store.quiet_since(before, MOST_ASKED).await? {
             let Some(connected) = self.forges.of(&task) else {
@@ -135,8 +136,8 @@ impl Service {
         Ok(count)
     }
 
-    /// Forgets what mirrors keep of runs that are deleted, and removes mirrors that nobody uses.
-    /// Returns how many were removed.
+    /// Deletes what mirrors keep of deleted runs, and mirrors that nobody uses. Returns the number
+    /// of removed mirrors.
     async fn tidy_mirrors(&self) -> anyhow::Result<usize> {
         let settings = &self.services.settings;
         let unused = DAY * self.config.retention.mirrors_unused_days;
@@ -170,8 +171,8 @@ impl Service {
     }
 
     /// Erases everything that is stored of a finished task and of the requests that were opened for
-    /// it. What a crash leaves undone another call does: the rows of the store, by which all the
-    /// rest is found, go last.
+    /// it. The rows of the store, by which all the rest is found, are deleted last, so that another
+    /// call completes what a crash interrupts.
     pub async fn forget(&self, task: &TaskId) -> anyhow::Result<Forgotten> {
         let store = &self.services.store;
         let mut tasks = vec![task.clone()];
@@ -210,7 +211,7 @@ impl Service {
         }))
     }
 
-    /// Erases the facts that mention what is forgotten, its own and others'.
+    /// Erases the facts that mention one of `names`, those of other tasks included.
     async fn erase_facts(&self, names: &Names) -> anyhow::Result<()> {
         let (store, mut after) = (&self.services.store, 0);
         loop {
@@ -241,8 +242,8 @@ impl Service {
         erasing.await?.context("removing the outputs of runs")
     }
 
-    /// Forgets the commits of runs in all mirrors. Returns of how many there were any, and how many
-    /// mirrors are broken.
+    /// Deletes the commits of runs in all mirrors. Returns the number of runs that had any, and of
+    /// broken mirrors.
     async fn forget_commits(&self, task: &TaskId, runs: &[RunId], prune: Prune) -> anyhow::Result<(usize, usize)> {
         let settings = &self.services.settings;
         let runs: Vec<String> = runs.iter().map(ToString::to_string).collect();

@@ -28,12 +28,12 @@ pub type Report<'a> = &'a (dyn Fn(Clean) + Send + Sync);
 /// The result of one cycle.
 pub struct Cycle {
     pub outcomes: Vec<Outcome>,
-    /// Whether the search of a forge failed in part.
+    /// Whether a search of the forges failed in part.
     pub has_faults: bool,
 }
 
 impl Service {
-    /// Does `work` until `shutdown` asks to stop. Recover first.
+    /// Does `work` until `shutdown` asks to stop. Call [`Self::recover`] first.
     pub async fn run(self: &Arc<Self>, work: Work, shutdown: &Stop, report: Report<'_>) {
         let pause = Duration::from_secs(self.config.producer.interval_seconds);
         let producing = async {
@@ -57,8 +57,8 @@ impl Service {
         tokio::join!(producing, consuming);
     }
 
-    /// Searches once, works until nothing is left, and applies retention: one cycle for cron.
-    /// Recover first.
+    /// Searches once, works until nothing is left, and applies retention: one cycle for cron. Call
+    /// [`Self::recover`] first.
     pub async fn run_once(self: &Arc<Self>, report: Report<'_>) -> Cycle {
         let has_faults = self.search(report).await;
         self.attend_or_log().await;
@@ -76,15 +76,15 @@ impl Service {
         !harvest.faults.is_empty()
     }
 
-    /// Attends to the runs that wait for people.
+    /// Attends to the runs that wait for people; a failure is logged.
     async fn attend_or_log(&self) {
         if let Err(error) = self.attend_all().await {
             tracing::error!("the runs that wait for people could not be looked after: {error}");
         }
     }
 
-    /// Applies retention and removes left-over containers, at intervals of [`SWEEP_EVERY`]. Where a
-    /// removal failed it tries again soon, not only at the next start.
+    /// Applies retention and removes left-over containers every [`SWEEP_EVERY`], and sooner after a
+    /// removal failed.
     async fn clean_up_again_and_again(&self, pause: Duration, shutdown: &Stop) {
         let mut swept_at = Instant::now();
         loop {

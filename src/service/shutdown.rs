@@ -43,7 +43,7 @@ impl Grace {
 }
 
 impl Shutdown {
-    /// Starts listening.
+    /// Starts to listen for the signals.
     pub fn listen() -> std::io::Result<Self> {
         Ok(Self {
             terminate: signal(SignalKind::terminate())?,

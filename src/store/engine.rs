@@ -26,27 +26,27 @@ pub(super) trait Engine: Debug + Send + Sync {
     /// Begins a transaction; one that is dropped before its commit has changed nothing.
     async fn begin(&self, purpose: Purpose) -> Result<Box<dyn Transaction>, StoreError>;
 
-    /// Returns the time by which leases are judged: the same clock for all who share the store.
+    /// Returns the time by which leases are judged: the same clock for all that share the store.
     async fn now(&self) -> Result<DateTime<Utc>, StoreError>;
 
-    /// Takes what was deleted out of all files of the database; returns whether nothing is left.
+    /// Removes what was deleted from all files of the database; returns whether nothing is left.
     async fn settle(&self) -> Result<bool, StoreError>;
 
     fn liveness(&self) -> &dyn Liveness;
 }
 
-/// What a transaction is for.
+/// The purpose of a transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Purpose {
     Write,
-    /// To find a run that nobody works on: one at a time among all workers.
+    /// Finding a run that nobody works on: one at a time among all workers.
     Claim,
-    /// To number facts: one at a time among all workers, or a reader could see a number before a
-    /// smaller one is there.
+    /// Numbering facts: one at a time among all workers, or a reader could see a number before a
+    /// smaller one is stored.
     Number,
 }
 
-/// Several statements that count together.
+/// Several statements that take effect together.
 #[async_trait]
 pub(super) trait Transaction: Send {
     async fn execute(&mut self, statement: Statement) -> Result<u64, StoreError>;
@@ -54,30 +54,30 @@ pub(super) trait Transaction: Send {
     async fn commit(self: Box<Self>) -> Result<(), StoreError>;
 }
 
-/// Who is alive among the workers that share the store, and this process's place among them.
+/// The workers that share the store, this process among them, and which of them are alive.
 #[async_trait]
 pub(super) trait Liveness: Debug + Send + Sync {
     /// Returns the name of this process.
     fn worker(&self) -> Uuid;
 
-    /// Returns what tells machines apart whose workers do not see each other.
+    /// Returns the name of this machine: workers of different machines cannot see each other.
     fn host(&self) -> &str;
 
-    /// Tells whether a worker lives.
+    /// Tells whether a worker is alive.
     async fn of(&self, worker: Uuid) -> Alive;
 
-    /// Tells whether a living worker besides this one is seen.
+    /// Tells whether another living worker can be seen.
     async fn has_others(&self) -> Result<bool, StoreError>;
 
-    /// Clears away what a dead worker left, once its leases are free.
+    /// Removes the traces of a dead worker, once its leases are free.
     async fn bury(&self, worker: Uuid);
 }
 
-/// What is known of a worker.
+/// What is known about the life of a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Alive {
     Yes,
     No,
-    /// It cannot be seen from here: only its lease says how long it is to be believed.
+    /// It cannot be seen from here, so only the expiry of its lease counts.
     Unseen,
 }

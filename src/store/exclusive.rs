@@ -13,7 +13,7 @@ pub struct ExclusiveRun {
     _lock: File,
 }
 
-/// Takes the state directory for one `run`, or returns `None` where another one has it.
+/// Takes the state directory for one `run`; returns `None` if another process has it.
 pub fn try_exclusive(state_dir: &Path) -> Result<Option<ExclusiveRun>, StoreError> {
     let path = state_dir.join("run.lock");
     let locked = std::fs::create_dir_all(state_dir).and_then(|()| try_lock_file(&path));
@@ -23,7 +23,7 @@ pub fn try_exclusive(state_dir: &Path) -> Result<Option<ExclusiveRun>, StoreErro
     }
 }
 
-/// Locks a file, which is made if it is missing; `None` where another process has it locked.
+/// Locks a file, which is created if it is missing; `None` if another process has it locked.
 pub(super) fn try_lock_file(path: &Path) -> io::Result<Option<File>> {
     let file = OpenOptions::new().write(true).create(true).truncate(false).open(path)?;
     match file.try_lock() {

@@ -1,4 +1,4 @@
-//! What happened, numbered in the order in which it was written.
+//! Facts, numbered in the order in which they were written.
 //!
 //! Whoever has read up to a number has missed nothing below it, whichever process wrote it. What a
 //! fact says is the caller's own document.
@@ -58,7 +58,7 @@ impl Store {
         Ok(last)
     }
 
-    /// Returns the facts behind the number `after`, in their order, at most so many.
+    /// Returns up to `most` facts after the number `after`, in order.
     pub async fn facts(&self, after: u64, filter: &FactFilter, most: u32) -> Result<Vec<NumberedFact>, StoreError> {
         let query = |text| Statement::new(text).with(after).with(most);
         let query = match filter {
@@ -83,7 +83,7 @@ impl Store {
             .collect()
     }
 
-    /// Returns the number of the newest fact; 0 where there is none.
+    /// Returns the number of the newest fact; 0 if there is none.
     pub async fn newest_fact(&self) -> Result<u64, StoreError> {
         let query = Statement::new("SELECT COALESCE(MAX(sequence), 0) FROM facts");
         let row = self.fetch_first(query).await?;
@@ -104,8 +104,8 @@ impl Store {
         transaction.commit().await
     }
 
-    /// Deletes facts from before then that belong to no run in the store. Those of a run go with
-    /// it.
+    /// Deletes facts from before then that belong to no run in the store. Those of a run are
+    /// deleted with it.
     pub async fn erase_old_facts(&self, before: DateTime<Utc>) -> Result<(), StoreError> {
         let delete = Statement::new(
             "DELETE FROM facts WHERE sequence IN (SELECT sequence FROM facts WHERE at < $1

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use rustix::fs::statfs;
 
-/// Those that other machines can write to, by the number that the kernel gives them.
+/// File systems that other machines can write to, by the number that the kernel gives them.
 const SHARED: [(u32, &str); 8] = [
     (0x0000_6969, "NFS"),
     (0x0000_517b, "SMB"),
@@ -17,8 +17,7 @@ const SHARED: [(u32, &str); 8] = [
 ];
 const OVERLAY: u32 = 0x794c_7630;
 
-/// Says what is to be doubted about a state folder where it lies and, after a semicolon, what to
-/// do.
+/// Returns a warning about the file system of a state folder and, after a semicolon, what to do.
 ///
 /// `SQLite`'s write-ahead log is memory that its processes share, and its locks are the kernel's:
 /// neither reaches other machines.

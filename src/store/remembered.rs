@@ -7,7 +7,7 @@ use super::{Store, StoreError};
 use crate::conversation::Usage;
 
 impl Store {
-    /// Books a model's tokens on a day.
+    /// Adds the usage of a model to the total of a day.
     pub async fn use_on(&self, day: NaiveDate, model: &str, usage: &Usage) -> Result<(), StoreError> {
         let add = Statement::new(
             "INSERT INTO used_by_model (day, model, input, output, cached) VALUES ($1, $2, $3, $4, $5)
@@ -20,7 +20,7 @@ impl Store {
         Ok(())
     }
 
-    /// Returns what was booked on a day, by model.
+    /// Returns the usage of a day, by model.
     pub async fn used_on(&self, day: NaiveDate) -> Result<Vec<(String, Usage)>, StoreError> {
         let query =
             Statement::new("SELECT model, input, output, cached FROM used_by_model WHERE day = $1 ORDER BY model");

@@ -1,4 +1,4 @@
-//! What people ask of a run that another process may be working on.
+//! Requests of people to a run that another process may be working on.
 
 use uuid::Uuid;
 
@@ -6,7 +6,7 @@ use super::sql::Statement;
 use super::{Store, StoreError};
 use crate::task::id::RunId;
 
-/// What somebody asked of a run, in the words of whoever asks.
+/// A person's request to a run, in the caller's words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
     pub id: Uuid,
@@ -14,7 +14,7 @@ pub struct Request {
 }
 
 impl Store {
-    /// Leaves a request for whoever works on the run, now or later. The words are the caller's.
+    /// Stores a request for whoever works on the run, now or later. The words are the caller's.
     pub async fn ask(&self, run: RunId, request: &str) -> Result<(), StoreError> {
         let insert = Statement::new("INSERT INTO requests (id, run, request) VALUES ($1, $2, $3)");
         self.execute(insert.with(Uuid::now_v7()).with(run).with(request))
@@ -22,7 +22,7 @@ impl Store {
         Ok(())
     }
 
-    /// Returns the requests nobody has answered yet, oldest first.
+    /// Returns the requests that were not answered yet, oldest first.
     pub async fn requests(&self, run: RunId) -> Result<Vec<Request>, StoreError> {
         let query = Statement::new("SELECT id, request FROM requests WHERE run = $1 ORDER BY id").with(run);
         let rows = self.fetch(query).await?;
@@ -36,8 +36,8 @@ impl Store {
             .collect()
     }
 
-    /// Takes a request off, after it was acted on: a crash before repeats the request instead of
-    /// losing it.
+    /// Removes a request after it was carried out, so that a crash before repeats the request
+    /// instead of losing it.
     pub async fn answered(&self, request: Uuid) -> Result<(), StoreError> {
         self.execute(Statement::new("DELETE FROM requests WHERE id = $1").with(request))
             .await?;

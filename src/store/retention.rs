@@ -1,5 +1,4 @@
-//! What the store keeps no longer: conversations and runs of long ago, and everything of a task
-//! that is to be forgotten.
+//! Deletes old conversations and runs, and everything of a task that is to be forgotten.
 //!
 //! Unfinished runs are never touched, nor by age those whose pull/merge request is still looked
 //! after. What is deleted is overwritten in the file (`secure_delete`), whose pages are used again;
@@ -38,7 +37,7 @@ impl Default for Retention {
     }
 }
 
-/// Whether a run or a request that was opened for it is looked after, as SQL.
+/// Tells, as SQL, whether a run or a request that was opened for it is followed.
 macro_rules! is_followed {
     () => {
         "(EXISTS (SELECT 1 FROM followed WHERE followed.task = runs.task AND followed.ended_at IS NULL)
@@ -47,7 +46,7 @@ macro_rules! is_followed {
 }
 
 impl Store {
-    /// Returns finished runs that ended before then, oldest first, at most so many.
+    /// Returns up to `most` finished runs that ended before then, oldest first.
     pub async fn expired_runs(&self, before: DateTime<Utc>, most: u32) -> Result<Vec<RunId>, StoreError> {
         let query = Statement::new(concat!(
             "SELECT id FROM runs WHERE finished_at < $1 AND NOT ",
@@ -57,8 +56,7 @@ impl Store {
         run_ids(&self.fetch(query.with(before).with(most)).await?)
     }
 
-    /// Returns finished runs that ended before then and whose conversation is still there, at most
-    /// so many.
+    /// Returns up to `most` finished runs that ended before then and still have a conversation.
     pub async fn expired_conversations(&self, before: DateTime<Utc>, most: u32) -> Result<Vec<RunId>, StoreError> {
         let query = Statement::new(concat!(
             "SELECT id FROM runs WHERE finished_at < $1 AND EXISTS (SELECT 1 FROM messages WHERE messages.run = runs.id)
@@ -69,8 +67,8 @@ impl Store {
         run_ids(&self.fetch(query.with(before).with(most)).await?)
     }
 
-    /// Returns the pull/merge requests that were looked after and without any work since before
-    /// then, at most so many.
+    /// Returns up to `most` pull/merge requests that are followed and had no work since before
+    /// then.
     pub async fn quiet_since(&self, before: DateTime<Utc>, most: u32) -> Result<Vec<TaskId>, StoreError> {
         let query = Statement::new(
             "SELECT task FROM followed WHERE ended_at IS NULL AND active_at < $1 ORDER BY active_at LIMIT $2",
@@ -96,8 +94,8 @@ impl Store {
         transaction.commit().await
     }
 
-    /// Deletes those of these runs that are finished, with all that is stored of them. Returns how
-    /// many they were.
+    /// Deletes those of these runs that are finished, with everything stored for them. Returns how
+    /// many there were.
     pub async fn erase_runs(&self, runs: &[RunId]) -> Result<u64, StoreError> {
         let mut transaction = self.begin().await?;
         let mut erased = 0;
@@ -117,30 +115,31 @@ impl Store {
         Ok(erased)
     }
 
-    /// Deletes what is known of requests that are not looked after any more since then.
+    /// Deletes what is stored about requests that have not been followed since then.
     pub async fn erase_unfollowed(&self, before: DateTime<Utc>) -> Result<(), StoreError> {
         self.execute(Statement::new("DELETE FROM followed WHERE ended_at < $1").with(before))
             .await?;
         Ok(())
     }
 
-    /// Deletes what is known of a request, looked after or not.
+    /// Deletes what is stored about a request, whether it is followed or not.
     pub async fn erase_followed(&self, task: &TaskId) -> Result<(), StoreError> {
         self.execute(Statement::new("DELETE FROM followed WHERE task = $1").with(task))
             .await?;
         Ok(())
     }
 
-    /// Deletes what was stored for later processes under names that begin so; they do without it.
+    /// Deletes what was stored for later processes under keys with this beginning; they do without
+    /// it.
     pub async fn erase_remembered(&self, beginning: &str) -> Result<(), StoreError> {
         let delete = Statement::new("DELETE FROM remembered WHERE SUBSTR(name, 1, LENGTH($1)) = $1");
         self.execute(delete.with(beginning)).await?;
         Ok(())
     }
 
-    /// Takes what was deleted out of all files of the store. Where another process reads at this
-    /// moment something may stay until the store is closed by whoever closes it last; returns
-    /// whether nothing is left.
+    /// Removes what was deleted from all files of the store. If another process reads at this
+    /// moment, something may stay until the last process closes the store; returns whether nothing
+    /// is left.
     pub async fn settle(&self) -> Result<bool, StoreError> {
         self.engine.settle().await
     }

@@ -40,14 +40,14 @@ impl Statement {
         }
     }
 
-    /// Adds the value for the next place.
+    /// Adds the value of the next parameter.
     pub(super) fn with(mut self, value: impl Into<Cell>) -> Self {
         self.values.push(value.into());
         self
     }
 }
 
-/// Returns a time as the store keeps it.
+/// Returns a time as the store keeps it, in microseconds.
 pub(super) fn micros(time: DateTime<Utc>) -> i64 {
     time.timestamp_micros()
 }
@@ -169,17 +169,18 @@ impl Row {
         Ok(self.number_if_any(column)?.and_then(DateTime::from_timestamp_micros))
     }
 
-    /// Returns what the text in a column names.
+    /// Parses the text in a column.
     pub(super) fn parsed<T: FromStr<Err: Display>>(&self, column: usize) -> Result<T, StoreError> {
         self.text(column)?.parse().map_err(|error| self.unreadable(&error))
     }
 
-    /// Returns the document in a column.
+    /// Parses the JSON document in a column.
     pub(super) fn document<T: DeserializeOwned>(&self, column: usize) -> Result<T, StoreError> {
         serde_json::from_str(self.text(column)?).map_err(|error| self.unreadable(&error))
     }
 
-    /// Returns the error for a row that this program did not write so, named by its first column.
+    /// Returns the error for a row that this program did not write in this form, named by its first
+    /// column.
     fn unreadable(&self, error: &dyn Display) -> StoreError {
         let row = match self.cells.first() {
             Some(Cell::Text(text)) => text.clone(),

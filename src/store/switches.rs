@@ -1,4 +1,4 @@
-//! What holds for the whole installation, whichever machine its workers are on.
+//! Switches for the whole installation, whichever machine its workers are on.
 
 use std::path::Path;
 
@@ -17,22 +17,22 @@ impl Store {
         Ok(self.fetch_first(query).await?.is_some())
     }
 
-    /// Has all runs pause, until [`Self::resume_all`].
+    /// Makes all runs pause, until [`Self::resume_all`].
     pub async fn pause_all(&self) -> Result<(), StoreError> {
         let set = Statement::new("INSERT INTO switches (name) VALUES ($1) ON CONFLICT (name) DO NOTHING");
         self.execute(set.with(PAUSED)).await?;
         Ok(())
     }
 
-    /// Lets all runs go on.
+    /// Lets all runs resume.
     pub async fn resume_all(&self) -> Result<(), StoreError> {
         self.execute(Statement::new("DELETE FROM switches WHERE name = $1").with(PAUSED))
             .await?;
         Ok(())
     }
 
-    /// Takes over what a pause file says, and removes the file: a file of one machine would be
-    /// unknown to the others, and its end would not be the end of the pause.
+    /// Takes over what a pause file says, and removes the file: one on this machine would be
+    /// unknown to the others, and its removal would not end the pause.
     pub(super) async fn take_over_pause_file(&self, state_dir: &Path) -> Result<(), StoreError> {
         let file = state_dir.join(PAUSE_FILE);
         if !file.exists() {

@@ -1,4 +1,4 @@
-//! What people may tell a run from its thread or from the command line.
+//! Commands of people to a run, in its thread or on the command line.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -20,9 +20,9 @@ pub struct Said<'a> {
 }
 
 impl<'a> Said<'a> {
-    /// Reads a comment. A command stands, after empty lines, at the very beginning of the first
-    /// line: what is indented, quoted or in a block of code is shown to people as an example and
-    /// must not be obeyed.
+    /// Splits a comment into command and text. A command stands, after empty lines, at the very
+    /// beginning of the first line: text that is indented, quoted or in a code block is shown to
+    /// people as an example and must not be executed.
     pub fn of(body: &'a str) -> Self {
         let mut text = body;
         let (line, below) = loop {
@@ -53,7 +53,7 @@ impl<'a> Said<'a> {
     }
 }
 
-/// What a person wants of a run.
+/// A command of a person to a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Command {
     /// End it for good, at once.
@@ -94,7 +94,7 @@ impl Command {
     }
 }
 
-/// Reads a number of tokens as people write it: `500000`, `500,000`, `500_000`, `500k`, `2M`.
+/// Parses a number of tokens as people write it: `500000`, `500,000`, `500_000`, `500k`, `2M`.
 pub fn tokens(text: &str) -> Option<u64> {
     let text: String = text.chars().filter(|sign| !matches!(sign, ',' | '_')).collect();
     let (digits, factor) = match text.strip_suffix(['k', 'K']) {
@@ -107,7 +107,7 @@ pub fn tokens(text: &str) -> Option<u64> {
     number.checked_mul(factor).filter(|tokens| *tokens > 0)
 }
 
-/// As it is written behind `/agent`, and handed from process to process.
+/// Formats the command as it is written after `/agent`, and passed between processes.
 impl fmt::Display for Command {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -12,7 +12,7 @@ use uuid::Uuid;
 pub struct HostName(String);
 
 impl HostName {
-    /// Returns the name if it is one.
+    /// Parses a name; `None` if it is not a valid one.
     pub fn parse(name: &str) -> Option<Self> {
         let is_character =
             |character: char| character.is_ascii_lowercase() || character.is_ascii_digit() || character == '-';
@@ -31,7 +31,7 @@ impl fmt::Display for HostName {
     }
 }
 
-/// How the number of an item is written, because a forge may count two kinds of items apart.
+/// The kind of an item, because a forge may number two kinds separately.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ItemKind {
     /// `#12`: an issue; also a pull request, on a forge that numbers both together.
@@ -41,7 +41,7 @@ pub enum ItemKind {
 }
 
 impl ItemKind {
-    /// Returns the character before the number.
+    /// Returns the character before the number in an id.
     pub fn character(self) -> char {
         match self {
             Self::Issue => '#',
@@ -109,7 +109,7 @@ const LOCAL: &str = "local";
 /// issues. A slip in such an id is told at once, instead of that there is no such task.
 const FLAT_HOST: &str = "github";
 
-/// Why a text is not the name of a task.
+/// The error for a text that is no task id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "'{0}' is not a task; write github:owner/repo#12, gitlab:group/project#34, gitlab:group/project!34 or local:<id>"
@@ -164,7 +164,7 @@ impl<'de> Deserialize<'de> for TaskId {
     }
 }
 
-/// One attempt at a task. Version 7, so that ids sort by the time they were made.
+/// Identifies one attempt at a task. Version 7, so that ids sort by time of creation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct RunId(pub Uuid);

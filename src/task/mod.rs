@@ -1,5 +1,5 @@
-//! What is worked on: the item on the forge (a task), one attempt at it (a run), and the stages it
-//! goes through.
+//! Units of work: the item on the forge (a task), one attempt at it (a run), and the stages of the
+//! attempt.
 
 pub mod command;
 pub mod id;

@@ -37,7 +37,7 @@ impl Allowance {
         Self(Arc::new(Mutex::new(Left::full())))
     }
 
-    /// Refills the allowance, because something was asked and may be answered.
+    /// Refills the allowance, because a request was sent and may be answered.
     pub(super) fn renew(&self) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Left::full();
     }

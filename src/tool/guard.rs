@@ -23,7 +23,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::process::ending::{Ended, end_descendants};
-use crate::process::{adopt_orphans, bury_any_child};
+use crate::process::{adopt_orphans, reap_any_child};
 
 /// Time for a server to end by itself after its stdin was closed.
 pub const LEAVING_TIME: Duration = Duration::from_secs(3);
@@ -32,8 +32,8 @@ pub const LEAVING_TIME: Duration = Duration::from_secs(3);
 pub const GRACE: Duration = Duration::from_secs(2);
 
 /// Runs `command` until it ends or stdin does, and leaves no process of it behind. Exits with the
-/// command's code. `mask` becomes the mode mask of the server: that of the program keeps files to
-/// its user, and a server may write what others need. The command reads `input` as its stdin, if
+/// command's code. `mask` becomes the mode mask of the server: the program's own keeps files to its
+/// user, but a server may write files that others need. The command reads `input` as its stdin, if
 /// it waits for the end of that: the end of the guard's own means something else.
 ///
 /// Blocks; call it before any runtime is started.
@@ -86,7 +86,7 @@ fn end_when_stdin_ends() {
 
 /// Reaps children, adopted ones too, until the server itself has ended.
 fn wait_for(server: u32) -> io::Result<ExitStatus> {
-    while let Some((child, status)) = bury_any_child()? {
+    while let Some((child, status)) = reap_any_child()? {
         if child == server {
             return Ok(status);
         }

@@ -98,7 +98,7 @@ pub struct ToolOutput {
     pub structured: Option<Value>,
 }
 
-/// Why a tool did not run. The variant says who must react.
+/// The reason why a tool did not run. The variant says who must react.
 #[derive(Debug, thiserror::Error)]
 pub enum ToolError {
     /// The model: it reads this text and does something else.
@@ -107,10 +107,10 @@ pub enum ToolError {
     /// The model, too: a rule forbids the call. It is counted, and the rule is recorded.
     #[error("{rule} {status}: {reason}")]
     Forbidden {
-        /// One word, such as `left_out`.
+        /// Name of the rule in one word, such as `left_out`.
         rule: &'static str,
         status: u16,
-        /// What was refused, by which rule, and what to do instead.
+        /// The text for the model: what was refused, by which rule, and what to do instead.
         reason: String,
     },
     /// The run: what the server runs on cannot be reached now, but may be later.

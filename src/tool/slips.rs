@@ -84,7 +84,7 @@ fn arguments(args: &Map<String, Value>, properties: &Value) -> Map<String, Value
         .collect()
 }
 
-/// Returns the name in `known` that is most like `wanted`, if one is.
+/// Returns the name in `known` that is most like `wanted`, if one is similar enough.
 pub(super) fn nearest<'known>(wanted: &str, known: &[&'known str]) -> Option<&'known str> {
     let last = |name: &str| name.rsplit('/').next().unwrap_or_default().to_owned();
     nearest_by(&last(wanted), known.iter().copied(), LIKENESS, |name| last(name))

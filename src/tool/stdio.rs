@@ -35,7 +35,7 @@ const LAST_LINES: usize = 3;
 /// Most bytes of a server's stderr in the log, for each run: one that writes without an end would
 /// fill the day's log, and nothing else could be noted there.
 const MAX_LOGGED_BYTES: usize = 1024 * 1024;
-/// What a line takes besides its text.
+/// Bytes that a logged line takes besides its text.
 const LINE_OVERHEAD: usize = 100;
 
 /// Time that the guard itself may take beyond what it allows the server.
@@ -50,7 +50,7 @@ pub(super) struct StdioServer {
     said: Arc<Mutex<Said>>,
 }
 
-/// What a server wrote to stderr, over all its starts.
+/// The output of a server on stderr, over all its starts.
 #[derive(Default)]
 pub(super) struct Said {
     last_lines: VecDeque<String>,
@@ -58,12 +58,12 @@ pub(super) struct Said {
 }
 
 impl Said {
-    /// Returns the last lines on one.
+    /// Returns the last lines, joined to one.
     pub(super) fn last(&self) -> String {
         self.last_lines.iter().cloned().collect::<Vec<_>>().join(" | ")
     }
 
-    /// Logs a line while there is room, and keeps it as the last.
+    /// Logs a line while there is room, and keeps it as the last one.
     fn take(&mut self, server: &str, line: String) {
         let had_room = self.logged < MAX_LOGGED_BYTES;
         self.logged = self.logged.saturating_add(line.len() + LINE_OVERHEAD);

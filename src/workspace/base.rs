@@ -12,6 +12,6 @@ pub struct Base {
     pub branch: String,
     /// The branch that is pushed.
     pub head_branch: String,
-    /// Whether the commit has work of an earlier run that was not delivered yet.
+    /// Whether the commit contains work of an earlier run that was not delivered yet.
     pub holds_work: bool,
 }

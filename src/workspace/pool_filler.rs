@@ -100,7 +100,7 @@ impl PoolFiller<'_> {
         filled
     }
 
-    /// Returns `None` if the program was asked to stop.
+    /// Starts a container for the pool; `None` if the program was asked to stop.
     async fn start(&self, name: &str, environment: &Environment) -> Result<Option<PooledContainer>, EnvironmentError> {
         let (containers, stop) = (self.containers, self.stop);
         let config = &containers.config;

@@ -24,7 +24,7 @@ struct Attempt {
 }
 
 impl Attempts {
-    /// Notes the results of a reply; the same attempt with the same outcome is counted.
+    /// Records the results of a reply; the same attempt with the same outcome is only counted.
     pub(crate) fn note(&mut self, results: &[ToolResult]) {
         for result in results {
             let mut attempt = Attempt {

@@ -12,7 +12,7 @@ const LONGEST: usize = 120;
 /// Most changes that are shown; the executor names fewer.
 const MOST: usize = 20;
 
-/// Programs that only look.
+/// Programs that only read.
 const LOOKING: [&str; 21] = [
     "cat", "false", "test", "true", "cd", "du", "echo", "file", "find", "git", "grep", "head", "ls", "nl", "pwd", "rg",
     "sort", "tail", "tree", "wc", "which",
@@ -68,7 +68,7 @@ fn words(change: &Value) -> Option<String> {
     Some(format!("{how}{path}{lines}"))
 }
 
-/// Tells whether all programs of a command only look, as far as its text shows.
+/// Tells whether, as far as its text shows, a command only reads.
 fn only_looks(command: &str) -> bool {
     let command = ["2>&1", ">&2", "2>/dev/null", ">/dev/null"]
         .iter()

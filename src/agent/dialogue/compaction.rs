@@ -66,8 +66,8 @@ pub(crate) async fn compact_if_needed(claim: &mut Claim, chat: &mut Chat) -> Res
     Ok(())
 }
 
-/// Returns a copy that fits the window of whoever sums it up: the model of that role, or the
-/// worker's own if the conversation does not fit the other's.
+/// Returns a copy of the conversation in which the summary fits the window: for the model of that
+/// role, or for the worker's own if the conversation does not fit the other's.
 fn with_room(claim: &Claim, chat: &Chat, replaces: usize) -> Chat {
     let beginning = chat.beginning(compaction::HEAD + replaces);
     let summarizer = claim.model(Role::Summarizer);

@@ -10,7 +10,7 @@ use crate::conversation::breaker::Trip;
 use crate::conversation::circling::Verdict;
 use crate::llm::chat::Chat;
 
-/// Acts on what was noticed in the last reply.
+/// Reacts to the verdicts on the last reply.
 ///
 /// # Errors
 /// If the model was told before, and it did not help.

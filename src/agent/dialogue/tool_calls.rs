@@ -47,7 +47,8 @@ pub(crate) struct Called {
     pub(crate) results: Vec<ToolResult>,
     /// Refusals by rules among these calls.
     pub(crate) refused: Vec<Refusal>,
-    /// Whether each call could be carried out. A command that ran was, whatever its exit code.
+    /// Whether each call could be carried out. A command that ran was carried out, whatever its
+    /// exit code.
     pub(crate) carried_out: Vec<bool>,
 }
 
@@ -143,7 +144,7 @@ async fn call_unless_stopped(
     Ok((ended, Some(fact)))
 }
 
-/// Returns the result for the model: the output cut to `most` bytes, and the hosts that were
+/// Returns the result for the model: the output, cut to `most` bytes, and the hosts that were
 /// `refused` meanwhile. These count as a refusal of the call only if it failed and `may_be_its`
 /// doing.
 async fn weighed(

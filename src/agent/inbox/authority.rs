@@ -41,7 +41,7 @@ impl Authority {
 pub struct KnownRights(HashMap<(String, Option<u64>), bool>);
 
 impl KnownRights {
-    /// Drops them, so that the forge is asked again.
+    /// Drops the permissions, so that the forge is asked again.
     pub fn forget(&mut self) {
         self.0.clear();
     }

@@ -20,8 +20,8 @@ const TICK: Duration = Duration::from_secs(1);
 /// The author of command-line requests, as shown to people.
 const OPERATOR: &str = "the operator";
 
-/// Listens to what is near: requests in the store, and a pause of all runs. Apart from
-/// [`ThreadWatcher`], so that a forge that hangs does not keep the operator from being heard.
+/// Polls the store for requests, and for a pause of all runs. It is separate from
+/// [`ThreadWatcher`], so that the operator is heard even while a forge does not answer.
 pub struct ControlWatcher {
     services: Arc<Services>,
     run: RunId,
@@ -31,7 +31,8 @@ pub struct ControlWatcher {
 }
 
 impl ControlWatcher {
-    /// `may_pause` is false for a local task, which ends with the command that started it.
+    /// Creates a watcher. `may_pause` is false for a local task, which ends with the command that
+    /// started it.
     pub fn new(services: Arc<Services>, run: RunId, may_pause: bool, mailbox: Arc<Mailbox>) -> Self {
         Self {
             services,

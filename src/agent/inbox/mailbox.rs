@@ -23,7 +23,8 @@ pub struct Mailbox {
 }
 
 impl Mailbox {
-    /// `stop` belongs to the run; cancelling it wakes the run from whatever it waits for.
+    /// Creates an empty mailbox. `stop` belongs to the run; cancelling it wakes the run from
+    /// whatever it waits for.
     pub fn new(stop: Stop) -> Self {
         Self {
             mail: Mutex::default(),
@@ -72,7 +73,7 @@ impl Mailbox {
         self.stop.deadline.cancel();
     }
 
-    /// Takes the reason for the interruption; `None` if the program's own end was the cause.
+    /// Takes the reason for the interruption; `None` if the stop of the program was the cause.
     pub fn verdict(&self) -> Option<Interruption> {
         lock(&self.verdict).take()
     }

@@ -52,7 +52,8 @@ pub struct ThreadWatcher {
 }
 
 impl ThreadWatcher {
-    /// `created_at` is the time at which the run was admitted.
+    /// Creates a watcher that is not open yet. `created_at` is the time at which the run was
+    /// admitted.
     pub fn new(
         services: Arc<Services>,
         lease: &Lease,
@@ -90,7 +91,8 @@ impl ThreadWatcher {
     }
 
     /// Returns true if a command in the comment can be meant for this run: it was written or edited
-    /// since. The time of the last change is no criterion: on GitLab a reaction updates it.
+    /// since the run was admitted. The time of the last change is no criterion, because on GitLab a
+    /// reaction updates it.
     fn is_meant(&self, comment: &Comment, was_heard_before: bool) -> bool {
         was_heard_before || comment.created_at >= self.since
     }

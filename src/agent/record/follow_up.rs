@@ -125,8 +125,8 @@ pub struct ChecksOf {
     pub has_ended: bool,
 }
 
-/// How long after its last change a request is read on each poll: on GitLab not every comment moves
-/// the time of the last change, and clocks differ.
+/// Time after its last change in which a request is read on each poll: on GitLab not every comment
+/// updates the time of the last change, and clocks differ.
 const UNREST: TimeDelta = TimeDelta::minutes(5);
 /// Longest interval between two polls of checks that do not finish.
 const LONGEST_PAUSE: TimeDelta = TimeDelta::minutes(10);

@@ -18,12 +18,12 @@ pub enum RunOutcome {
     Paused {
         by_limit: bool,
     },
-    /// Waits for a person's answer or approval.
+    /// The run waits for a person's answer or approval.
     Waiting,
     Failed(FailureKind),
     /// Unfinished; the run waits until the given time.
     Postponed(DateTime<Utc>),
-    /// Saved for the next process.
+    /// The run was saved for the next process.
     Interrupted,
     /// Another worker holds the lease.
     Disowned,

@@ -118,7 +118,7 @@ pub struct Unreadable {
 }
 
 impl Record {
-    /// Reads what was saved of a run.
+    /// Reads the saved record of a run.
     pub fn read(run: &StoredRun) -> Result<Self, Unreadable> {
         let unreadable = |field: &str, reason: String| Unreadable {
             run: run.id,
@@ -149,17 +149,18 @@ impl Record {
     }
 }
 
-/// Brings the records of all runs up to date, once for each version.
+/// Updates the records of all runs to the current version, once for each version.
 pub async fn bring_all_up_to_date(store: &Store) -> Result<u64, StoreError> {
     store.upgrade_records(VERSION, bring_up_to_date).await
 }
 
-/// Returns `None` where there is something else than a number.
+/// Returns the version of a record; `None` if it is not a number.
 fn version(saved: &Value) -> Option<u64> {
     saved.get("version").map_or(Some(0), Value::as_u64)
 }
 
-/// Returns whether anything was changed. One that is of no known version stays as it is.
+/// Updates a record to the current version; returns whether anything was changed. A record of an
+/// unknown version stays as it is.
 fn bring_up_to_date(saved: &mut Value) -> bool {
     let Some(version) = version(saved).filter(|version| *version < VERSION && saved.is_object()) else {
         return false;

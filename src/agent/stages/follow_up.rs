@@ -67,7 +67,7 @@ pub(crate) async fn register_follow_up(claim: &Claim, reporter: &Reporter) -> Re
     Ok(store.follow(&change, &claim.lease.task, &notes).await?)
 }
 
-/// Returns the task for the model, limited to about `max_bytes`.
+/// Returns the task of a round for the model, limited to about `max_bytes`.
 pub(crate) fn task(fence: &str, item: &Item, round: &Round, words: &[Comment], max_bytes: usize) -> String {
     let wish = match round.kind {
         Kind::Review => {
@@ -98,7 +98,8 @@ pub(crate) fn task(fence: &str, item: &Item, round: &Round, words: &[Comment], m
     text
 }
 
-/// The end of a log has the cause: it is shortened in favor of its end.
+/// Returns a failed check for the model. Its log is cut at the front, since the cause is at the
+/// end.
 fn failed(check: &FailedCheck, max_bytes: usize) -> String {
     let Some(log) = &check.log else {
         return format!(

@@ -15,11 +15,11 @@ use crate::conversation::compaction::HEAD;
 use crate::journal::fact::Fact;
 use crate::llm::chat::Chat;
 
-/// Shows what the work has changed so far.
+/// A command that prints the changes so far.
 const TREE: &str =
     "git --no-pager log --oneline -3; git status --short | head -n 30; git --no-pager diff HEAD --stat | tail -n 15";
 
-/// Replaces everything behind the task by the facts.
+/// Replaces everything after the task by the facts so far.
 pub(crate) async fn begin_anew(run: &mut Run, chat: &mut Chat, attempts: &Attempts) -> Result<(), Interruption> {
     dialogue::save(&mut run.claim, chat).await?;
     let Some(replaces) = chat.messages().len().checked_sub(HEAD).filter(|replaces| *replaces > 0) else {

@@ -11,7 +11,7 @@ use crate::agent::workspace::open;
 use crate::agent::workspace::project_tests::{self, Named};
 use crate::llm::chat::Chat;
 
-/// Lists the programs and libraries of the container in a few lines, whatever of these it has.
+/// A command that lists the container's programs and libraries in a few lines.
 const INSTALLED: &str = r#"{
 for name in python3 node npm go cargo java mvn gradle make gcc ruby php; do command -v "$name" >/dev/null && printf '%s ' "$name"; done; echo
 timeout 20 python3 -m pip list --format=freeze --disable-pip-version-check | cut -d= -f1 | head -n 80 | paste -sd' ' -

@@ -13,7 +13,7 @@ const LONGEST: usize = 1000;
 /// Maximum number of criteria and constraints.
 const MOST: usize = 12;
 
-/// Writes the plan, and below it those that it has replaced.
+/// Writes the plan, and below it the plans that it has replaced.
 pub(crate) fn plans(page: &mut Page, state: State, record: &Record) {
     let Some(plan) = &record.planned.plan else { return };
     page.said(&plan.comment);
@@ -27,7 +27,7 @@ pub(crate) fn plans(page: &mut Page, state: State, record: &Record) {
     }
 }
 
-/// Writes what the worker is told of the plan's aims.
+/// Writes the plan's goals, as the worker is told them.
 fn goals(page: &mut Page, plan: &Plan) {
     let goal = &plan.goal_understanding;
     let expected = plan

@@ -66,7 +66,7 @@ pub(crate) async fn commit_result(run: &mut Run) -> Result<CommitId, Interruptio
     Ok(head)
 }
 
-/// Saves the work. A failure is only logged, unless the container is lost.
+/// Saves the work before the checks. A failure is only logged, unless the container is lost.
 pub(crate) async fn snapshot_before_checks(run: &mut Run) -> Result<(), Interruption> {
     let task = run.claim.lease.task.clone();
     let copy = WorkCopy::of(&run.claim);

@@ -56,7 +56,7 @@ enum CopyError {
 
 impl WorkCopy {
     /// Returns the writer for a run; `None` for a local task, which only its own machine can
-    /// resume, and before the run has a base.
+    /// resume, and for a run that has no base yet.
     pub(crate) fn of(claim: &Claim) -> Option<Self> {
         let base = claim.record.planned.base.as_ref();
         let base = base.filter(|_| claim.record.request.local.is_none())?;
@@ -68,8 +68,8 @@ impl WorkCopy {
         })
     }
 
-    /// Copies what the mirror keeps of the run, unless the store has that already. A failure is
-    /// only logged: the work is in the mirror of this machine.
+    /// Copies the run's work from the mirror to the store, unless the store has it already. A
+    /// failure is only logged, because the mirror of this machine has the work.
     pub(crate) async fn write(&self, mirror: &Mirror) {
         if let Err(error) = self.copy(mirror).await {
             tracing::warn!(task = %self.lease.task, "the work is kept on this machine and not in the store: {error}");
@@ -107,7 +107,7 @@ impl WorkCopy {
     }
 }
 
-/// Takes the run's work back from the store where the mirror does not have it.
+/// Restores the run's work from the store, if the mirror does not have it.
 pub(crate) async fn restore(claim: &Claim, mirror: &Mirror) -> Result<(), Interruption> {
     let Some(base) = &claim.record.planned.base else {
         return Ok(());
@@ -144,8 +144,8 @@ pub(crate) async fn restore(claim: &Claim, mirror: &Mirror) -> Result<(), Interr
     Ok(())
 }
 
-/// Streams the parts of a copy. It ends with an error, and says so in `is_damaged`, unless all
-/// together have the digest.
+/// Streams the parts of a copy. It ends with an error, and sets `is_damaged`, unless all together
+/// have the digest.
 fn parts(
     store: Store,
     stored: StoredWork,

@@ -30,7 +30,7 @@ pub fn run(path: Option<&Path>, command: &ConfigCommand) -> ExitCode {
     }
 }
 
-/// Returns what a configuration without a fault is good for, and what is doubtful in it.
+/// Returns what can be done with a configuration without faults, and its doubtful settings.
 fn verdict(config: &Config) -> String {
     let good = match config.missing_source() {
         None => "the configuration is good".to_owned(),

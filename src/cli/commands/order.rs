@@ -14,11 +14,11 @@ use crate::store::Store;
 use crate::task::command::Command;
 use crate::task::id::{RunId, TaskId};
 
-/// How long a worker is given to act before the command ends.
+/// Time for a worker to act before the command ends.
 const PATIENCE: Duration = Duration::from_secs(30);
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
-/// Passes `command` to the unfinished run of `task`, and prints what became of the run.
+/// Passes `command` to the unfinished run of `task`, and prints the effect on the run.
 pub async fn tell(config: Option<&Path>, task: &str, command: &Command) -> ExitCode {
     let task: TaskId = match task.parse() {
         Ok(task) => task,
@@ -74,7 +74,7 @@ fn here(attended: &Visited) -> String {
     }
 }
 
-/// Waits until the worker has handled the request, and returns what became of the run.
+/// Waits until the worker has handled the request, and returns the effect on the run.
 async fn through_worker(service: &Service, run: RunId, command: &Command) -> String {
     let store = service.store();
     let acted = async {

@@ -9,7 +9,7 @@ use crate::cli::session::{Session, complain, forge_configuration, print};
 use crate::service::running::Work;
 use crate::store::try_exclusive;
 
-/// Runs one round for cron: finds tasks, works until none is left, ends.
+/// Runs one cycle for cron: finds tasks, works until none is left, and ends.
 pub async fn run(config: Option<&Path>) -> ExitCode {
     let config = match forge_configuration(config) {
         Ok(config) => config,
@@ -66,7 +66,7 @@ pub async fn serve(config: Option<&Path>) -> ExitCode {
     .await
 }
 
-/// Only finds tasks, until stopped.
+/// Finds tasks and does not work on them, until stopped.
 pub async fn produce(config: Option<&Path>) -> ExitCode {
     until_stopped(
         config,
@@ -78,7 +78,7 @@ pub async fn produce(config: Option<&Path>) -> ExitCode {
     .await
 }
 
-/// Only works on tasks that were found, until stopped.
+/// Works on tasks that were found before, and searches for none, until stopped.
 pub async fn consume(config: Option<&Path>) -> ExitCode {
     until_stopped(
         config,

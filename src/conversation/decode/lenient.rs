@@ -8,10 +8,10 @@
 
 use serde_json::{Map, Number, Value};
 
-/// Deeper nesting is refused; no tool takes arguments like that.
+/// Maximum nesting; no tool takes deeper arguments.
 const MAX_DEPTH: usize = 64;
 
-/// Where and why reading stopped.
+/// The place and reason at which reading stopped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Fault {
     /// Byte offset into the text.

@@ -10,8 +10,8 @@ use serde_json::{Map, Value};
 
 use super::lenient::{self, Fault};
 
-/// Most searches for a broken object's end that may fail, before none is made in the rest of the
-/// text: each of them reads to the end, and a hostile text could ask for a million.
+/// Maximum number of searches for the end of a broken object that may fail before the rest of the
+/// text gets none: each of them reads to the end, and a hostile text could cause a million.
 const MAX_VAIN_LOOKS: usize = 16;
 
 const TAGS: [(&str, &str); 2] = [("<think>", "</think>"), ("<thinking>", "</thinking>")];

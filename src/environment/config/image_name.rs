@@ -35,7 +35,7 @@ pub(crate) fn fault_of_name(image: &str, usual: &str) -> Option<String> {
     })
 }
 
-/// True if the image is pinned by its digest.
+/// Returns true if the image is pinned by its digest.
 pub(crate) fn is_by_digest(image: &str) -> bool {
     image.contains(BY_DIGEST)
 }

@@ -62,7 +62,7 @@ pub struct Attached {
     pub ending: BoxFuture<'static, Result<Ending, EnvironmentError>>,
 }
 
-/// How a process in the container ended.
+/// The ending of a process in the container.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ending {
     pub exit_code: i64,

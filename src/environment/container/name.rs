@@ -23,7 +23,7 @@ const PREFIX: &str = "coding-agent-";
 /// the warm pool cannot get another label.
 const CHECKS: &str = "checks-";
 
-/// What a run uses a container for.
+/// The purpose for which a run uses a container.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
     /// The model works in it.

@@ -34,7 +34,7 @@ pub(crate) struct ContainerRequest<'a> {
 #[derive(Clone, Copy)]
 pub(crate) enum Holder<'a> {
     Run(&'a TaskId, RunId),
-    /// No run yet: it waits in this worker's warm pool.
+    /// No run yet: the container waits in this worker's warm pool.
     Nobody(Uuid),
 }
 

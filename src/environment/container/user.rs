@@ -7,7 +7,7 @@ const ORDINARY: &str = "1000:1000";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct User {
     pub(crate) name: String,
-    /// True if the image does not know this user, who then has no home directory.
+    /// Whether the image does not know this user, who then has no home directory.
     pub(crate) is_foreign: bool,
 }
 

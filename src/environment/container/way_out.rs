@@ -2,13 +2,14 @@
 
 use crate::egress::PROXY_PORT;
 
-/// Read by nearly everything that speaks HTTP: curl, git, pip, conda, npm, pnpm, Go, Cargo.
+/// Variables that nearly everything reads that speaks HTTP: curl, git, pip, conda, npm, pnpm, Go,
+/// Cargo.
 const USUAL: [&str; 4] = ["HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"];
 
-/// Read by programs with their own variables.
+/// Variables of single programs.
 const OWN: [&str; 2] = ["YARN_HTTP_PROXY", "YARN_HTTPS_PROXY"];
 
-/// Java reads no proxy variable, but Maven and Gradle pass these to it.
+/// Variables whose options Maven and Gradle pass to Java, which reads no proxy variable.
 const OF_JAVA: [&str; 2] = ["MAVEN_OPTS", "GRADLE_OPTS"];
 
 const NEAR: &str = "localhost,127.0.0.1,::1";

@@ -1,4 +1,4 @@
-//! How a machine reaches its engine and registries, found out as Docker's own command line does.
+//! The machine's access to its engine and registries, determined as Docker's own command line does.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ const DEFAULT_SOCKET: &str = "/var/run/docker.sock";
 /// Maximum bytes of a file of Docker's that is read.
 const LARGEST_FILE: u64 = 1024 * 1024;
 
-/// What the environment says about the engine; empty for the defaults.
+/// The settings of the engine in the process's environment; empty for the defaults.
 #[derive(Debug, Clone, Default)]
 pub struct EngineAccess {
     /// `DOCKER_HOST`: a unix socket or a tcp address.
@@ -50,7 +50,7 @@ struct Current {
 }
 
 impl EngineAccess {
-    /// Returns what the environment variables say; `get` looks one up.
+    /// Returns the settings in the environment variables; `get` looks one up.
     pub fn from_variables(get: &dyn Fn(&str) -> Option<String>) -> Self {
         let get = |name: &str| get(name).filter(|value| !value.trim().is_empty());
         let in_home = || get("HOME").map(|home| Path::new(&home).join(".docker"));
@@ -79,7 +79,8 @@ impl EngineAccess {
         }
     }
 
-    /// Contexts lie in folders named by a hash; the name is in the file.
+    /// Returns the address of the engine in a context. Contexts lie in folders named by a hash, and
+    /// their name is in the file.
     fn host_of_context(&self) -> Option<String> {
         let folder = self.config_folder.as_deref()?;
         let current = || {
@@ -97,7 +98,7 @@ impl EngineAccess {
     }
 }
 
-/// Reads a file of Docker's, which is small.
+/// Reads a file of Docker's, unless it is too large.
 pub(super) fn read_bounded(path: &Path) -> std::io::Result<Vec<u8>> {
     use std::io::Read;
     let mut text = Vec::new();

@@ -36,7 +36,7 @@ pub(crate) struct ContainerSummary {
     pub(crate) created: i64,
 }
 
-/// Whether a container runs, and how it ended.
+/// The state of a container: whether it runs, and how it ended.
 pub(crate) struct ContainerState {
     pub(crate) is_running: bool,
     pub(crate) ran_out_of_memory: bool,
@@ -44,7 +44,7 @@ pub(crate) struct ContainerState {
 }
 
 impl Client {
-    /// Returns the id of the new container.
+    /// Creates a container and returns its id.
     pub(crate) async fn create(&self, name: &str, spec: &ContainerSpec) -> Result<String, Failure> {
         let options = CreateContainerOptionsBuilder::default().name(name).build();
         let created = self.docker.create_container(Some(options), create_body(spec));

@@ -9,14 +9,14 @@ use bollard::models::{ContainerCreateBody, HostConfig, HostConfigCgroupnsModeEnu
 #[derive(Debug, Clone)]
 pub(crate) struct ContainerSpec {
     pub(crate) image: String,
-    /// `None` for the image's own.
+    /// The user; `None` for the image's own.
     pub(crate) user: Option<String>,
     /// Environment variables as `NAME=value`.
     pub(crate) variables: Vec<String>,
     pub(crate) folder: Option<String>,
-    /// `None` for the image's own.
+    /// The entrypoint; `None` for the image's own.
     pub(crate) entrypoint: Option<Vec<String>>,
-    /// `None` for the image's own.
+    /// The command; `None` for the image's own.
     pub(crate) command: Option<Vec<String>>,
     pub(crate) labels: HashMap<String, String>,
     pub(crate) network: ContainerNetwork,
@@ -34,7 +34,7 @@ pub(crate) enum ContainerNetwork {
     Loopback { names: Vec<String> },
     /// The engine's usual network.
     Open { names: Vec<String> },
-    /// That of the container with this id.
+    /// The network of the container with this id.
     Of(String),
 }
 
@@ -51,7 +51,7 @@ pub(crate) struct Limits {
     pub(crate) disk: Option<i64>,
 }
 
-/// One of [`Limits`].
+/// The kind of a limit in [`Limits`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Limit {
     Processors,
@@ -63,7 +63,7 @@ pub(crate) enum Limit {
 impl Limit {
     pub(crate) const ALL: [Self; 4] = [Self::Processors, Self::Memory, Self::Processes, Self::Disk];
 
-    /// Returns its key in the section `command_executor.resources`.
+    /// Returns the key of the limit in the section `command_executor.resources`.
     pub(crate) fn key(self) -> &'static str {
         match self {
             Self::Processors => "cpu_limit",
@@ -73,8 +73,8 @@ impl Limit {
         }
     }
 
-    /// Returns the limit that an engine's complaint is about. Docker leaves out limits of memory
-    /// and processes by itself, and refuses the others; podman hands on what its runtime says.
+    /// Returns the limit that an engine's error message is about. Docker drops limits of memory and
+    /// processes by itself, and refuses the others; podman passes on what its runtime says.
     pub(crate) fn complained_of(complaint: &str) -> Option<Self> {
         const WORDS: [(Limit, &[&str]); 4] = [
             (
@@ -115,7 +115,8 @@ impl Limits {
     }
 }
 
-/// Sets explicitly whatever an engine or its administrator may have other defaults for.
+/// Returns the request for a container. It sets explicitly whatever an engine or its administrator
+/// may have other defaults for.
 pub(crate) fn create_body(spec: &ContainerSpec) -> ContainerCreateBody {
     ContainerCreateBody {
         image: Some(spec.image.clone()),

@@ -20,7 +20,7 @@ use tokio::time::timeout;
 
 use super::access::read_bounded;
 
-/// Under this key Docker stores the credentials of its own registry.
+/// Key under which Docker stores the credentials of its own registry.
 const DOCKER_HUB: &str = "https://index.docker.io/v1/";
 
 /// Time limit of a helper program, which may ask a key store of the desktop.
@@ -56,7 +56,7 @@ struct Auth {
     identitytoken: String,
 }
 
-/// What a helper program answers.
+/// The answer of a helper program.
 #[derive(Deserialize)]
 struct HelperAnswer {
     #[serde(rename = "Username")]

@@ -1,8 +1,8 @@
-//! How a call to the engine failed.
+//! Failures of calls to the engine.
 
 use bollard::errors::Error;
 
-/// How a call failed, before it is known who must act.
+/// The failure of a call, before it is known who must act.
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// The engine did not answer.
@@ -14,23 +14,23 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
-    /// True if the object does not exist (404).
+    /// Returns true if the object does not exist (404).
     pub(crate) fn is_absent(&self) -> bool {
         matches!(self, Self::Refused { status: 404, .. })
     }
 
-    /// True if the state of the object does not allow the call (409), e.g. a container that does
-    /// not run.
+    /// Returns true if the state of the object does not allow the call (409), e.g. a container that
+    /// does not run.
     pub(crate) fn is_conflict(&self) -> bool {
         matches!(self, Self::Refused { status: 409, .. })
     }
 
-    /// True if the engine answered with an error.
+    /// Returns true if the engine answered with an error.
     pub(crate) fn is_refused(&self) -> bool {
         matches!(self, Self::Refused { .. })
     }
 
-    /// Returns what the engine said, if it answered with an error.
+    /// Returns the engine's error message, if it answered with one.
     pub(crate) fn complaint(&self) -> Option<&str> {
         match self {
             Self::Refused { message, .. } => Some(message),

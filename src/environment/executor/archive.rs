@@ -10,9 +10,9 @@ use super::EXECUTOR;
 use crate::environment::container::WORKSPACE;
 use crate::environment::container::user::Owner;
 
-/// Mode of the executor: its users run it and do not read it. The kernel lets nobody but root trace
-/// a program that its user may not read, or open its streams, from its first instruction on; the
-/// executor itself can ask for that only some instructions later.
+/// Mode of the executor: its users may run it, but not read it. The kernel lets nobody but root
+/// trace a program that its user may not read, or open its streams, from its first instruction on;
+/// the executor itself can ask for that only some instructions later.
 pub(crate) const EXECUTOR_MODE: u32 = 0o711;
 const FOLDER_MODE: u32 = 0o755;
 

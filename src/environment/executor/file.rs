@@ -48,7 +48,7 @@ const ARCHITECTURES: [Architecture; 4] = [
 ];
 
 impl Architecture {
-    /// Reads the name that an engine or image gives, such as `amd64`; `None` if it is not known.
+    /// Parses the name that an engine or image gives, such as `amd64`; `None` if it is not known.
     pub(crate) fn named(name: &str) -> Option<Self> {
         let name = match name {
             "amd64" => "x86_64",
@@ -59,7 +59,7 @@ impl Architecture {
         ARCHITECTURES.into_iter().find(|known| known.name == name)
     }
 
-    /// Returns that of this program.
+    /// Returns the architecture of this program.
     fn here() -> Option<Self> {
         Self::named(std::env::consts::ARCH)
     }

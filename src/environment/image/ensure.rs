@@ -39,7 +39,7 @@ impl Engine {
             })
     }
 
-    /// True if the image is present.
+    /// Returns true if the image is present.
     pub async fn has_image(&self, image: &str) -> Result<bool, EnvironmentError> {
         match self.client.image(image).await {
             Ok(_) => Ok(true),

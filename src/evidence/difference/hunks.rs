@@ -58,8 +58,8 @@ impl<'a> Walk<'a> {
         &self.deleted
     }
 
-    /// Reads one line of the diff, and shows what it is of a file: nothing, a line of one side, or
-    /// a line of each.
+    /// Reads one line of the diff, and calls `show` for the lines of the file that it stands for:
+    /// none, one of one side, or one of each.
     pub(super) fn step(&mut self, line: &'a str, mut show: impl FnMut(&Line<'a>)) {
         // Inside a hunk the counts decide: a deleted line may look like the head of a file.
         if self.left == (0, 0) {

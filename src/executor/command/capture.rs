@@ -13,7 +13,7 @@ pub(super) struct Capture {
 }
 
 impl Capture {
-    /// Keeps at most about `limit` bytes, one half from each end.
+    /// Creates a capture that keeps at most about `limit` bytes, one half from each end.
     pub(super) fn new(limit: usize) -> Self {
         Self {
             half: (limit / 2).max(1),

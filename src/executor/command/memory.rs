@@ -5,13 +5,13 @@
 
 use std::fs;
 
-/// Version 2, then version 1; both have a line `oom_kill COUNT`.
+/// The files with the count, of cgroup version 2, then 1; both have a line `oom_kill COUNT`.
 const FILES: [&str; 2] = [
     "/sys/fs/cgroup/memory.events",
     "/sys/fs/cgroup/memory/memory.oom_control",
 ];
 
-/// Returns the count, if it can be read.
+/// Returns the number of processes that the kernel killed for lack of memory, if it can be read.
 pub(super) fn kills() -> Option<u64> {
     FILES.iter().find_map(|file| count(&fs::read_to_string(file).ok()?))
 }

@@ -33,7 +33,7 @@ use outcome::{How, Outcome};
 /// start then.
 const LAST_OUTPUT: Duration = Duration::from_millis(500);
 
-/// With these variables programs ask fewer questions, and page, colour and phone home less.
+/// Variables that make programs ask fewer questions, and page, colour and phone home less.
 const ENVIRONMENT: [(&str, &str); 5] = [
     ("CI", "true"),
     ("GIT_TERMINAL_PROMPT", "0"),

@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// Shortest duration that is told.
+/// Shortest duration that is reported.
 const TELLING_TIME: Duration = Duration::from_secs(10);
 
-/// How a command ended.
+/// The way in which a command ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::executor) enum How {
     Exited(i32),
@@ -30,12 +30,13 @@ pub(in crate::executor) struct Outcome {
 }
 
 impl Outcome {
-    /// A command that reports failure is a failed call: `done` beside it must not count.
+    /// Tells whether the call failed. A command that reports failure is a failed call: `done`
+    /// beside it must not count.
     pub(in crate::executor) fn is_error(&self) -> bool {
         self.how != How::Exited(0)
     }
 
-    /// Returns the output and, below it in brackets, what it does not show.
+    /// Returns the output and, below it in brackets, what the output does not show.
     pub(in crate::executor) fn text(&self) -> String {
         // Models act on a long wait and on no other, and read each word in every later request.
         let took = if self.duration < TELLING_TIME {

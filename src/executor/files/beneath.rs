@@ -33,7 +33,7 @@ pub(super) struct Target {
     pub(super) path: PathBuf,
 }
 
-/// What to do about missing parent folders.
+/// The treatment of missing parent folders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Parents {
     Make,
@@ -257,8 +257,8 @@ impl Target {
     }
 }
 
-/// Opens without waiting: a named pipe in the project would otherwise block until somebody writes
-/// to it.
+/// Opens a file without blocking: with a named pipe, opening would otherwise wait until somebody
+/// writes to it.
 fn open_to_read(folder: &Dir, path: &Path) -> io::Result<File> {
     let no_waiting = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or_default();
     folder.open_with(path, OpenOptions::new().read(true).custom_flags(no_waiting))

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 const PER_FILE: usize = 20;
 const BYTES: usize = 32 * 1024 * 1024;
 
-/// One edit that can be undone.
+/// An edit that can be undone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Edit {
     pub(super) path: PathBuf,

@@ -11,7 +11,7 @@ const MOST_NAMES: usize = 50_000;
 /// Most names of all folders that are read where only some files are listed.
 const MOST_NAMES_IN_ALL: usize = 200_000;
 
-/// What is to be listed of a folder.
+/// The parameters of a listing.
 pub(super) struct Listing {
     pub(super) is_recursive: bool,
     /// Ends of the names of files, in lower case; empty for all files.
@@ -19,7 +19,7 @@ pub(super) struct Listing {
     pub(super) max_items: usize,
 }
 
-/// Returns extensions as ends of names: `py`, `.PY` and `*.py` all mean `.py`.
+/// Returns extensions as endings of names: `py`, `.PY` and `*.py` all mean `.py`.
 pub(super) fn endings(extensions: &[String]) -> Vec<String> {
     let ending = |extension: &String| {
         let extension = extension.trim_start_matches('*').trim_start_matches('.');
@@ -84,8 +84,8 @@ impl Listing {
         Ok(items.join("\n"))
     }
 
-    /// Folders are shown without their files where all files are wanted, or where they can be
-    /// listed next.
+    /// Tells whether an entry is shown. If only some files are wanted, folders are shown only where
+    /// they can be listed next.
     fn shows(&self, path: &Path, kind: FileType) -> bool {
         if self.endings.is_empty() {
             return true;

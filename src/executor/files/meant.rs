@@ -1,5 +1,5 @@
-//! What a model means by text that does not occur in a file word for word, where only one thing can
-//! be meant; else the lines that are most like it.
+//! Finds what a model means by text that does not occur in a file word for word, if only one place
+//! can be meant; else the lines that are most like it.
 //!
 //! Models copy the line numbers that they were shown into the text, and lose white space at the end
 //! of lines. Anything else is not guessed: the lines of the file are shown instead.
@@ -18,7 +18,7 @@ const LONGEST_SHOWN: usize = 200;
 /// Most lines that are compared; each comparison takes microseconds.
 const MOST_COMPARED: usize = 5_000;
 
-/// Replaces what `old` means, if it means exactly one place.
+/// Replaces the text that `old` means, if that occurs exactly once.
 pub(super) fn replace(whole: &str, old: &str, new: &str) -> Replaced {
     let exact = text::replace_once(whole, old, new);
     if exact != Replaced::Nowhere {

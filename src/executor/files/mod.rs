@@ -123,13 +123,13 @@ impl Files {
     }
 
     /// Looks at the project's files before a command; `None` if there are too many. The last look
-    /// would not do: other programs work here in between, such as the checks.
+    /// is not enough, because other programs, such as the checks, work here in between.
     pub(super) async fn look(self: &Arc<Self>) -> Option<Arc<Look>> {
         let last = self.last_look.lock().unwrap_or_else(PoisonError::into_inner).clone();
         self.look_anew(last).await
     }
 
-    /// Returns what has changed since `before`; null if that cannot be told.
+    /// Returns the changes since `before`; null if they cannot be determined.
     pub(super) async fn changes_since(self: &Arc<Self>, before: Arc<Look>) -> Value {
         let now = self.look_anew(Some(Arc::clone(&before))).await;
         now.map_or(Value::Null, |now| now.since(&before))
@@ -163,7 +163,7 @@ impl Files {
         Ok(Answer { text, size: None })
     }
 
-    /// Shows plain text without line numbers: models copy the numbers into their edits.
+    /// Returns the text without line numbers, since models copy the numbers into their edits.
     pub(super) fn read(&self, wanted: &ReadFile) -> Result<Answer, Fault> {
         let whole = self.root.read(&wanted.path)?;
         let text = text::shown(&whole);

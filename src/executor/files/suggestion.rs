@@ -1,5 +1,5 @@
-//! What there is instead of a path that does not exist: a file of the same name elsewhere, one that
-//! is spelled alike, or the content of the folder that exists.
+//! Suggestions in place of a path that does not exist: a file of the same name elsewhere, one with
+//! a similar name, or the content of the deepest folder that exists.
 
 use cap_std::fs::Dir;
 use std::collections::VecDeque;
@@ -17,7 +17,7 @@ const MOST_LISTED: usize = 20;
 /// Least likeness of a name that may have been meant.
 const LIKENESS: f64 = 0.7;
 
-/// Returns what there is beneath `root` instead of `path`, as the end of a sentence.
+/// Returns what exists beneath `root` instead of `path`, as the end of a sentence.
 pub(super) fn instead_of(root: &Dir, path: &Path) -> String {
     let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
     let mut same = Vec::new();
@@ -84,7 +84,7 @@ fn existing_folder(root: &Dir, path: &Path) -> String {
     format!("{whose} has {}", names.join(", "))
 }
 
-/// Calls `look` with each path beneath `root`, level by level, up to a number of them.
+/// Calls `look` with each path beneath `root`, level by level, up to a maximum number.
 fn visit(root: &Dir, mut look: impl FnMut(&Path)) {
     let Ok(top) = root.try_clone() else { return };
     let mut waiting = VecDeque::from([(PathBuf::new(), top)]);

@@ -1,4 +1,4 @@
-//! Who the bot is, and who may write.
+//! The bot's account, and the rights of others.
 
 use async_trait::async_trait;
 
@@ -15,8 +15,8 @@ impl PeopleApi for Api {
         self.own_login().await
     }
 
-    /// One request, and one that GitHub only confirms when asked again: a role that was taken away
-    /// counts at once.
+    /// Asks GitHub each time, with a request that it usually only confirms: a role that was taken
+    /// away counts at once.
     async fn may_write(&self, repository: &str, who: Account<'_>) -> Result<bool, Failure> {
         let at = path(repository, &format!("/collaborators/{}/permission", encoded(who.login)));
         let asked = self
@@ -50,7 +50,8 @@ impl Api {
     }
 }
 
-/// Compatible servers tell the role `maintain` as it is, where GitHub says `write`.
+/// Tells whether a role includes pushing. Compatible servers report the role `maintain`, where
+/// GitHub reports `write`.
 fn may_write(access: &schema::Access) -> bool {
     matches!(access.permission.as_str(), "admin" | "maintain" | "write")
 }

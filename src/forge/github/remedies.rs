@@ -26,6 +26,6 @@ pub(super) fn remedy(right: Right, repository: &str) -> String {
     )
 }
 
-/// What to do when the token is not accepted at all.
+/// The remedy if the token is not accepted at all.
 pub(super) const RENEW: &str =
     "the token is wrong, expired or revoked; make a new one and set github.token (for an App: check github.app)";

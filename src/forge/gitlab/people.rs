@@ -1,4 +1,4 @@
-//! Who the bot is, and who may write.
+//! The bot's account, and the rights of others.
 
 use async_trait::async_trait;
 use gitlab::api::projects::members::AllProjectMembers;
@@ -18,8 +18,8 @@ impl PeopleApi for Api {
         self.own_login().await
     }
 
-    /// One request: the members are searched for the name. Asking for the account first, for its
-    /// id, would be a second one, and no safer.
+    /// Asks GitLab with one request, which searches the members for the name. Asking for the
+    /// account's id first would take a second one, and be no safer.
     async fn may_write(&self, repository: &str, who: Account<'_>) -> Result<bool, Failure> {
         let mut members = AllProjectMembers::builder();
         let members = members.project(repository).query(who.login).build();
@@ -41,7 +41,8 @@ impl Api {
     }
 }
 
-/// The search finds names that only contain the wanted one, and real names and addresses too.
+/// Tells whether a found member is `user` and may push. The search also finds longer names, real
+/// names and addresses.
 fn is_writer(member: &schema::Member, user: &str) -> bool {
     let is_active = |state: &Option<String>| state.as_deref().is_none_or(|state| state == "active");
     member.username.eq_ignore_ascii_case(user)

@@ -20,6 +20,6 @@ pub(super) fn remedy(right: Right, project: &str) -> String {
     )
 }
 
-/// What to do when the token is not accepted at all.
+/// The remedy if the token is not accepted at all.
 pub(super) const RENEW: &str =
     "the token is wrong, expired or revoked; make a new one with the scope 'api' and set gitlab.token";

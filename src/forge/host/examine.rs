@@ -1,4 +1,4 @@
-//! What `doctor` says about a host: what proves who the program is, each repository, its labels.
+//! Examination of a host by `doctor`: the program's credentials, each repository, its labels.
 
 use crate::finding::{Finding, Verdict};
 use crate::forge::GitRemote;
@@ -36,8 +36,8 @@ impl<P: Platform> Host<P> {
         findings
     }
 
-    /// Returns what git needs for the repositories that can be read: what cannot be was told of
-    /// already.
+    /// Returns what git needs for the repositories that can be read; the others are reported
+    /// elsewhere.
     pub(super) async fn remotes(&self) -> Vec<GitRemote> {
         let mut remotes = Vec::new();
         for source in &self.platform.settings().sources {
@@ -79,8 +79,8 @@ impl<P: Platform> Host<P> {
         vec![repository, labels]
     }
 
-    /// Returns whose account each entry of `allowed_users` is. A question that the forge does not
-    /// answer is passed over: the list works without it.
+    /// Reports whose account each entry of `allowed_users` is. A question that the forge does not
+    /// answer is skipped: the list works without it.
     async fn examine_accounts(&self) -> Vec<Finding> {
         let settings = self.platform.settings();
         let mut findings = Vec::new();

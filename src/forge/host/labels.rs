@@ -11,9 +11,9 @@ use crate::forge::platform::Platform;
 use crate::forge::settings::label_style::LabelStyle;
 
 impl<P: Platform> Host<P> {
-    /// Puts a label on an item, and makes it first if the repository does not have it. A forge
-    /// would make it by itself, but without colour and description; one list of the labels serves
-    /// all of them for a while.
+    /// Puts a label on an item, and creates it first if the repository does not have it. A forge
+    /// would create it by itself, but without colour and description. The repository's labels are
+    /// cached, so this costs one list now and then.
     pub(crate) async fn put_label(&self, at: ItemAddress<'_>, label: &str) -> Result<(), Failure> {
         let known = self.known_labels(at.repository).await?;
         let key = P::label_key(label);
@@ -27,8 +27,8 @@ impl<P: Platform> Host<P> {
         self.platform.put_label(at, label).await
     }
 
-    /// Spells the program's labels on an item as the configuration does. GitHub keeps the spelling
-    /// that a repository's label was made with, and takes any other for the same.
+    /// Spells the program's labels on an item as the configuration does. GitHub ignores case: it
+    /// keeps the spelling in which a repository's label was created.
     pub(super) fn with_own_labels(&self, mut item: Item) -> Item {
         let own = self.platform.settings().labels.all();
         for label in &mut item.labels {

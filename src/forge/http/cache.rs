@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Long enough for a run of some turns, short enough for a renamed default branch to be seen the
-/// same hour.
+/// Time for which facts are cached: long enough for a run of some turns, short enough for a renamed
+/// default branch to be noticed within the hour.
 const FRESH: Duration = Duration::from_mins(10);
 const MOST: usize = 1000;
 

@@ -4,9 +4,8 @@ use url::Url;
 
 use crate::forge::http::failure::Failure;
 
-/// Refuses an address that is not encrypted where the API's is: git would say the token aloud on
-/// the way. A GitLab behind a proxy that does the encrypting for it names such addresses when
-/// nobody has told it its own.
+/// Refuses an address that is not encrypted if the API's is: git would send the token in plain
+/// text. A GitLab behind a TLS proxy names such addresses if its `external_url` is not set.
 pub(crate) fn require_encrypted(api: &Url, address: &str) -> Result<(), Failure> {
     let is_plain = Url::parse(address).is_ok_and(|address| address.scheme() == "http");
     if api.scheme() != "https" || !is_plain {

@@ -1,4 +1,4 @@
-//! How a request to a forge ends badly, before it is known what the request was for.
+//! Failures of requests to a forge, before it is known what the request was for.
 //!
 //! The clients work with [`Failure`], which still knows the status and whether a write may have
 //! happened; the callers of the forge get [`ForgeError`], which says who must act. [`Attempt`] is
@@ -11,23 +11,23 @@ use http::StatusCode;
 
 use crate::forge::ForgeError;
 
-/// How a request ended, where it did not bring what was asked for.
+/// The failure of a request.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
     /// The forge answered, and repeating would bring the same answer.
     #[error("the answer was {status}: {message}")]
     Answered { status: StatusCode, message: String },
-    /// The forge did not do it, and wants to be left alone until then.
+    /// The forge refused for now, and a request may be repeated at `until`.
     #[error("rate limit reached until {until}")]
     Limited { until: DateTime<Utc> },
-    /// No answer, or a 5xx. A write may have happened or not.
+    /// There was no answer, or a 5xx. A write may have been carried out or not.
     #[error("{reason}")]
     Down { reason: String },
     /// An answer that this program does not understand.
     #[error("{reason}")]
     Unreadable { reason: String },
-    /// The operator must change something before it is worth asking. The status is the one that
-    /// says so best.
+    /// The operator must change something before a request makes sense. The status is the one that
+    /// fits best.
     #[error("something must be set up first")]
     Unprepared { status: StatusCode, remedy: String },
 }
@@ -41,12 +41,13 @@ impl Failure {
         }
     }
 
-    /// Tells whether the forge says that the thing asked for is not there, or hides it.
+    /// Tells whether the forge says that the requested thing does not exist, or hides it.
     pub(crate) fn is_missing(&self) -> bool {
         matches!(self.status(), Some(StatusCode::NOT_FOUND | StatusCode::GONE))
     }
 
-    /// Tells whether a final answer has `status` and a message that contains `words`, in any case.
+    /// Tells whether a final answer has `status` and a message that contains `words`, ignoring
+    /// case.
     pub(crate) fn says(&self, status: StatusCode, words: &str) -> bool {
         match self {
             Self::Answered { status: had, message } => {
@@ -63,20 +64,20 @@ impl Failure {
     }
 }
 
-/// What was tried, for the error text.
+/// Describes an attempt for the text of its error.
 pub(crate) struct Attempt<'a> {
     /// The platform, with the configured name where there is one.
     pub(crate) platform: &'a str,
-    /// In the form "reading owner/repo#12".
+    /// What was tried, such as "reading owner/repo#12".
     pub(crate) what: &'a str,
-    /// What to do when the forge refuses: the missing right and where to give it.
+    /// The remedy if the forge refuses: the missing right, and where to grant it.
     pub(crate) remedy: &'a str,
-    /// What to do when the forge does not know the token at all.
+    /// The remedy if the forge does not accept the token at all.
     pub(crate) renew: &'a str,
 }
 
 impl Attempt<'_> {
-    /// Returns the error for `failure`. A 404 is taken for a missing right: forges hide what a
+    /// Returns the error for `failure`. A 404 is reported as a missing right: forges hide what a
     /// token may not see.
     pub(crate) fn failed(&self, failure: Failure) -> ForgeError {
         let what = self.what.to_owned();
@@ -126,7 +127,7 @@ pub(crate) fn causes(error: &dyn Error) -> String {
     messages.join(": ")
 }
 
-/// Returns what a forge wrote, short enough and on one line, for an error text.
+/// Returns a forge's text, shortened and on one line, for an error.
 pub(crate) fn one_line(text: &str) -> String {
     const LONGEST: usize = 300;
     // A proxy's page says no more than its status does.

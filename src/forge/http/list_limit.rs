@@ -1,15 +1,15 @@
-//! How long a list may be: pages without end, or each as long as an answer may be, would fill the
-//! memory.
+//! Limits on lists: endless pages, or many of the maximum size, would fill the memory.
 
 use crate::forge::http::failure::Failure;
 use crate::forge::http::retry::Answer;
 
-/// No real list is longer; a server whose pages run in circles is not followed for ever.
+/// Maximum number of pages. No real list is longer, and a server whose pages form a circle is not
+/// followed for ever.
 const MOST_PAGES: usize = 200;
-/// All pages together. Four times what one answer may have.
+/// Maximum bytes of all pages together: four times the maximum of one answer.
 const MOST_BYTES: usize = 128 * 1024 * 1024;
 
-/// What of a list was read until now.
+/// Size of the part of a list that was read so far.
 #[derive(Debug, Default)]
 pub(crate) struct ListLimit {
     pages: usize,
@@ -17,7 +17,7 @@ pub(crate) struct ListLimit {
 }
 
 impl ListLimit {
-    /// Counts one more page; fails where the list is too long by now.
+    /// Counts one more page; fails if the list has become too long.
     pub(crate) fn add(&mut self, page: &Answer) -> Result<(), Failure> {
         self.pages += 1;
         self.bytes = self.bytes.saturating_add(page.body.len());

@@ -1,4 +1,4 @@
-//! Which failures are tried again, and when.
+//! Decides which requests are repeated, and when.
 //!
 //! Three repeats after the first attempt, with growing pauses and some chance in them. A forge that
 //! names a time is believed; a wait of more than a minute is not slept through but handed to the
@@ -24,9 +24,8 @@ pub(crate) const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(30);
 pub(crate) const LONGEST_ANSWER: usize = 32 * 1024 * 1024;
 
 const REQUEST: Backoff = Backoff::thrice(Duration::from_millis(200), 3.0);
-/// For a forge that does not see yet what was just pushed: it is asked again for about 95 seconds
-/// in all. GitLab 19 was seen to take 38 seconds; a minute of patience was needed for all of its
-/// requests.
+/// Retries for a forge that does not see yet what was just pushed, over about 95 seconds. GitLab 19
+/// was seen to take 38 seconds; for all of its requests it needed a minute.
 const PUSH: Backoff = Backoff {
     first: Duration::from_millis(500),
     factor: 2.0,
@@ -34,7 +33,7 @@ const PUSH: Backoff = Backoff {
     repeats: 11,
 };
 
-/// What a forge answered, whatever the status.
+/// An answer of the forge, whatever its status.
 #[derive(Debug, Clone)]
 pub(crate) struct Answer {
     pub(crate) status: StatusCode,
@@ -43,7 +42,7 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// Reads an answer to its end, or gives up where it is too long.
+    /// Reads an answer to its end, and fails if it is too long.
     pub(crate) async fn read(mut response: reqwest::Response) -> Result<Self, Failure> {
         let body = read_body(&mut response, LONGEST_ANSWER).await;
         let body = body.map_err(|error| match error {
@@ -58,8 +57,8 @@ impl Answer {
     }
 }
 
-/// Returns what it means that no answer came, or not the whole of it. Of the address only the host
-/// is told: the rest may hold what is not to be shown.
+/// Returns the failure for a missing or incomplete answer. It names only the host: the rest of the
+/// address may be confidential.
 pub(crate) fn no_answer(error: &reqwest::Error) -> Failure {
     let host = error.url().and_then(Url::host_str).unwrap_or("the server");
     let why = reason(error);
@@ -75,16 +74,16 @@ pub(crate) fn no_answer(error: &reqwest::Error) -> Failure {
     Failure::Down { reason }
 }
 
-/// Whether a request may be sent again when nobody knows if it was carried out.
+/// Whether a request may be sent again if nobody knows whether it was carried out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Repeat {
-    /// Doing it twice is the same as doing it once.
+    /// It may, because repeating it changes nothing.
     Always,
-    /// Only where the forge refused to do it for now.
+    /// It may not, unless the forge refused it for now.
     IfNotDone,
 }
 
-/// Sends a request until there is an answer that repeating does not change, a 4xx included.
+/// Sends a request until there is an answer that repeating would not change, a 4xx included.
 pub(crate) async fn send<F, A>(repeat: Repeat, mut attempt: F) -> Result<Answer, Failure>
 where
     F: FnMut() -> A,
@@ -107,10 +106,11 @@ where
     .await
 }
 
-/// Does a write that must happen once: where its outcome is unknown, `find` looks for its result
-/// before it is repeated.
+/// Does a write that must happen once: if its outcome is unknown, `find` looks for its result
+/// before the write is repeated.
 ///
-/// `search_first` is for the case that an earlier process may have done it.
+/// With `search_first` it looks before the first write as well, because an earlier process may have
+/// done it.
 pub(crate) async fn once<T, F, FindFuture, M, MakeFuture>(search_first: bool, find: F, make: M) -> Result<T, Failure>
 where
     F: Fn() -> FindFuture,
@@ -139,10 +139,10 @@ where
     .await
 }
 
-/// Repeats a write while the forge answers that it does not know what was pushed a moment ago: API
-/// and git are not one store there, and the API may be behind. `is_early` recognises that answer.
-/// What is not seen in the end is an outage, so that the run is parked and goes on later; a failure
-/// would throw away work whose branch is pushed already.
+/// Repeats a write while the forge answers that it does not know what was just pushed: its API and
+/// its git do not share a store, and the API may lag. `is_early` recognises that answer. If it
+/// never changes, that counts as an outage, so that the run is postponed; a failure would throw
+/// away work whose branch is pushed already.
 pub(crate) async fn until_seen<T, M, MakeFuture>(is_early: impl Fn(&Failure) -> bool, mut make: M) -> Result<T, Failure>
 where
     M: FnMut() -> MakeFuture,
@@ -170,7 +170,7 @@ where
     })
 }
 
-/// Returns the answer if repeating would not change it, else what it says and how long the forge
+/// Returns the answer if repeating would not change it, else its failure and how long the forge
 /// asks to wait.
 fn judge(answer: Answer) -> Result<Answer, (Failure, Duration)> {
     let now = Utc::now();
@@ -196,7 +196,8 @@ pub(crate) fn limited(answer: &Answer) -> Failure {
     }
 }
 
-/// GitHub limits with 429 and with 403, and a 403 is a limit only by its headers or its words.
+/// Tells whether an answer is a rate limit. GitHub limits with 429 and with 403; a 403 is a limit
+/// only by its headers or its text.
 fn is_limit(answer: &Answer) -> bool {
     match answer.status {
         StatusCode::TOO_MANY_REQUESTS => true,
@@ -220,7 +221,7 @@ fn is_used_up(headers: &HeaderMap) -> bool {
         .any(|name| number(headers, name) == Some(0))
 }
 
-/// Returns how long the forge asks to wait; GitHub's rule for a secondary limit without a time is
+/// Returns how long the forge asks to wait. For a secondary limit without a time GitHub's rule is
 /// one minute.
 fn asked_wait(answer: &Answer, now: DateTime<Utc>) -> Option<Duration> {
     let seconds = |moment: DateTime<Utc>| (moment - now).to_std().unwrap_or_default();

@@ -41,7 +41,7 @@ struct Pages {
     by_path: HashMap<String, Page>,
     by_age: VecDeque<String>,
     bytes: usize,
-    /// Whether the small pages are others than when they were last handed out.
+    /// Whether the small pages have changed since they were last handed out.
     are_news: bool,
 }
 
@@ -58,7 +58,7 @@ impl Validators {
         pages.by_path.get(path).cloned()
     }
 
-    /// Keeps an answer that has a tag and is not too large.
+    /// Stores an answer that has a tag and is not too large.
     pub(crate) fn keep(&self, path: &str, answer: &Answer) {
         let Some(tag) = answer.headers.get(ETAG) else { return };
         if !answer.status.is_success() || answer.body.len() > MOST_BYTES / 4 {
@@ -78,8 +78,8 @@ impl Validators {
         }
     }
 
-    /// Takes over what an earlier process knew. What cannot be a tag was not written by this
-    /// program and is left out.
+    /// Takes over the answers that an earlier process stored. A tag that cannot be one was not
+    /// written by this program; its answer is dropped.
     pub(crate) fn recall(&self, answers: Vec<KnownAnswer>) {
         let mut pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
         for answer in answers.into_iter().take(MOST_PAGES) {
@@ -90,7 +90,7 @@ impl Validators {
         pages.are_news = false;
     }
 
-    /// Returns what the next process should know, if it is something else than at the last call.
+    /// Returns the answers for the next process, if they have changed since the last call.
     pub(crate) fn news(&self) -> Option<Vec<KnownAnswer>> {
         let mut pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
         if !std::mem::take(&mut pages.are_news) {

@@ -1,4 +1,4 @@
-//! Who did or said something on a forge, by login and by id.
+//! An account on a forge, by login and by id.
 
 /// Somebody with an account on a forge. A login can be given up and taken by somebody else; an id
 /// stays with its account.
@@ -11,8 +11,8 @@ pub struct Account<'a> {
 }
 
 impl Account<'_> {
-    /// Tells whether the account that the forge found under this login is another one than the one
-    /// that is meant.
+    /// Tells whether the account that the forge found under this login is not the one that is
+    /// meant.
     pub(crate) fn is_another(self, found: Option<u64>) -> bool {
         matches!((self.id, found), (Some(meant), Some(found)) if meant != found)
     }

@@ -1,32 +1,33 @@
-//! What the checks of a commit say, and the logs of those that failed.
+//! The state of a commit's checks, and the logs of those that failed.
 
 use serde::{Deserialize, Serialize};
 
 use crate::forge::http::failure::Failure;
 use crate::forge::item::address::ItemAddress;
 
-/// Most failed checks that are told of; a matrix that fails as a whole fails for one reason.
+/// Maximum number of failed checks that are reported; a matrix that fails as a whole fails for one
+/// reason.
 pub(crate) const MOST_FAILED: usize = 5;
 /// Most bytes of one check's log.
 pub(crate) const LONGEST_LOG: usize = 16 * 1024;
 
-/// What the checks of a commit say together.
+/// The combined state of a commit's checks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Checks {
-    /// There are none, not yet at least.
+    /// There are none, or none yet.
     None,
-    /// Not all have come to an end.
+    /// Not all have ended.
     Running,
     Passed,
-    /// All have come to an end, and these failed that were not known; none, where all that failed
-    /// were.
+    /// All have ended. Lists those that failed and were not known to; it is empty if all failures
+    /// were known.
     Failed(Vec<FailedCheck>),
 }
 
 /// A check that failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FailedCheck {
-    /// Which one it is: another one when the check is run again.
+    /// Identifies the check; it changes when the check is run again.
     #[serde(default)]
     pub key: String,
     pub name: String,
@@ -34,8 +35,8 @@ pub struct FailedCheck {
     pub log: Option<String>,
 }
 
-/// Recognises a check that only people can make pass: a signature, a licence agreement or a review
-/// that is missing. No commit mends it.
+/// Recognises a check that only people can make pass: a missing signature, licence agreement or
+/// review. No commit fixes it.
 pub(crate) fn is_for_people(name: &str) -> bool {
     let name = name.to_lowercase();
     let has = |wanted: &[&str]| {
@@ -46,7 +47,7 @@ pub(crate) fn is_for_people(name: &str) -> bool {
         || (has(&["review", "reviews", "approval", "approvals"]) && has(&["needs", "required", "awaiting", "pending"]))
 }
 
-/// Returns the end of a log as text: whole lines, without the signs that color a terminal.
+/// Returns the end of a log as text: whole lines, without terminal colours.
 pub(crate) fn tail(log: &[u8]) -> String {
     let start = log.len().saturating_sub(LONGEST_LOG);
     let text = String::from_utf8_lossy(&log[start..]);
@@ -57,7 +58,7 @@ pub(crate) fn tail(log: &[u8]) -> String {
     without_escapes(whole).trim().to_owned()
 }
 
-/// Takes out escape sequences (`ESC [ ... letter`) and every other control character but line
+/// Removes escape sequences (`ESC [ ... letter`) and all other control characters except line
 /// breaks and tabs.
 fn without_escapes(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
@@ -76,7 +77,7 @@ fn without_escapes(text: &str) -> String {
     plain
 }
 
-/// Returns `None` where the token may not read what was asked for, or it is not there.
+/// Returns `None` if the token may not read what was asked for, or it does not exist.
 pub(crate) fn if_readable<T>(asked: Result<T, Failure>) -> Result<Option<T>, Failure> {
     match asked {
         Ok(answer) => Ok(Some(answer)),
@@ -85,7 +86,7 @@ pub(crate) fn if_readable<T>(asked: Result<T, Failure>) -> Result<Option<T>, Fai
     }
 }
 
-/// Returns a log that was asked for. The name of the check alone has to do where the log is too
+/// Returns the log of a check. It is `None`, and the name of the check has to do, if the log is too
 /// long, on a server that cannot be reached from here, or not for this token.
 pub(crate) fn log_or_name(
     asked: Result<String, Failure>,

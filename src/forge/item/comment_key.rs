@@ -1,11 +1,11 @@
-//! Which comment is meant, in texts and in the store.
+//! Identifies comments, in texts and in the store.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Which comment it is, whatever its text becomes; written `comment-12`, `inline-12` or
+/// Identifies a comment, whatever its text becomes; written `comment-12`, `inline-12` or
 /// `review-12`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CommentKey {
@@ -13,18 +13,18 @@ pub struct CommentKey {
     pub number: u64,
 }
 
-/// What a comment stands below; GitHub numbers each kind apart.
+/// The kind of place that a comment is on; GitHub numbers each kind separately.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CommentKind {
     /// The item itself.
     Comment,
     /// A line or a file of the changes.
     Inline,
-    /// A review, as its own text. On GitLab it has none, but it can ask for changes.
+    /// A review, as its own text. On GitLab a review has none, but it can request changes.
     Review,
 }
 
-/// Why a text is not the key of a comment.
+/// The error for a text that is no key of a comment.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("'{0}' is not the key of a comment; write comment-12, inline-12 or review-12")]
 pub struct NotACommentKey(String);

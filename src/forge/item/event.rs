@@ -1,14 +1,14 @@
-//! What was done to an item, by whom and when.
+//! Events in the history of an item, each with its author and time.
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use super::account::Account;
 
-/// Who did something to an item, and when.
+/// The author and time of an action on an item.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ItemEvent {
-    /// Empty where the account was deleted.
+    /// Login; empty if the account was deleted.
     pub by: String,
     #[serde(default)]
     pub by_id: Option<u64>,
@@ -24,7 +24,7 @@ impl ItemEvent {
     }
 }
 
-/// One change of an item after it was opened.
+/// One edit of an item after it was opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Edit {
     pub what: EditedPart,
@@ -34,9 +34,9 @@ pub struct Edit {
 /// The part of an item that was changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EditedPart {
-    /// Its title, its text, or the branch that it is to be merged into.
+    /// The title, the text, or the target branch.
     Text,
-    /// The commits of its head branch.
+    /// The commits of the head branch.
     Head,
 }
 

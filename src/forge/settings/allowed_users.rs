@@ -4,7 +4,7 @@
 use crate::finding::Verdict;
 use crate::forge::item::account::Account;
 
-/// How an entry begins that names an account by its id.
+/// Prefix of an entry that names an account by its id.
 const ID: &str = "id:";
 
 /// A list of accounts: by id, and by login, compared without regard to case as both forges do.
@@ -16,7 +16,7 @@ pub struct AllowedUsers {
 /// An account, as the configuration names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Entry {
-    /// In lower case.
+    /// Login in lower case.
     Login(String),
     Id(u64),
 }
@@ -32,8 +32,8 @@ impl Entry {
         (!login.is_empty()).then_some(Self::Login(login))
     }
 
-    /// Says for `doctor` whose account it is; `found` is the login and id that the forge knows
-    /// under it.
+    /// Returns the verdict of `doctor` on the entry; `found` is the login and id of its account, if
+    /// the forge knows it.
     pub(crate) fn told(&self, section: &str, found: Option<(&str, u64)>) -> Verdict {
         match (self, found) {
             (Self::Id(id), Some((login, _))) => Verdict::Good {
@@ -56,7 +56,7 @@ impl Entry {
 }
 
 impl AllowedUsers {
-    /// Takes the entries as people write them.
+    /// Parses the entries of the configuration.
     pub(crate) fn new(entries: &[String]) -> Self {
         Self {
             entries: entries.iter().filter_map(|entry| Entry::parse(entry)).collect(),
@@ -67,7 +67,7 @@ impl AllowedUsers {
         &self.entries
     }
 
-    /// Tells whether the list names somebody.
+    /// Tells whether the list contains the account.
     pub(crate) fn name(&self, who: Account<'_>) -> bool {
         let login = who.login.to_lowercase();
         self.entries.iter().any(|entry| match entry {

@@ -1,8 +1,8 @@
-//! How the program's labels look on a forge: a colour and a line that says what the label means.
+//! The look of the program's labels on a forge: a colour and a line on the label's meaning.
 
 use crate::task::labels::Labels;
 
-/// What a missing label is made with.
+/// The look of a label that the program creates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LabelStyle {
     pub(crate) colour: (u8, u8, u8),
@@ -10,7 +10,8 @@ pub struct LabelStyle {
 }
 
 impl LabelStyle {
-    /// Returns the look of the label `name`; a label that is not the program's own is grey.
+    /// Returns the look of the label `name`, which is grey for a label that is not the program's
+    /// own.
     pub(crate) fn of(name: &str, labels: &Labels) -> Self {
         let looks = [
             (

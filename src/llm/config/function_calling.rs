@@ -1,4 +1,4 @@
-//! Whether native tool calls are used.
+//! The setting for native tool calls.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};

@@ -1,8 +1,8 @@
-//! What a model is asked for.
+//! The roles of models.
 
 use serde::{Deserialize, Serialize};
 
-/// What a model is asked for; each may have a model of its own.
+/// The role in which a model is asked; each may have a model of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {

@@ -47,8 +47,8 @@ pub(crate) fn on_the_wire(name: &str) -> String {
     format!("{readable}__{:08x}", check_sum(name))
 }
 
-/// FNV-1a: the standard library's hasher may change between versions, and stored conversations must
-/// not change with it.
+/// Returns the FNV-1a hash of a name: the standard library's hasher may change between versions,
+/// and stored conversations must not change with it.
 fn check_sum(name: &str) -> u32 {
     name.bytes().fold(0x811c_9dc5, |sum, byte| {
         (sum ^ u32::from(byte)).wrapping_mul(0x0100_0193)

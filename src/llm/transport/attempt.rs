@@ -10,10 +10,10 @@ use crate::llm::local_only::private_network::{PrivateNetworkResolver, PublicAddr
 use crate::llm::transport::error_response::{ErrorResponse, NextStep, RequestSummary};
 use crate::llm::transport::server_info::ServerInfo;
 
-/// How long a rate limit without a known reset parks the run after the retries.
+/// Time for which a rate limit without a known reset postpones the run after the retries.
 const UNKNOWN_RESET: Duration = Duration::from_mins(1);
 
-/// How one attempt failed.
+/// The failure of one attempt.
 pub(super) enum AttemptFailure {
     NotLocal(LlmError),
     Answered(ErrorResponse),

@@ -1,4 +1,4 @@
-//! What an HTTP error of a model server means: who must act, or when to try again. Pure.
+//! Interprets HTTP errors of model servers: who must act, or when to try again. Pure.
 //!
 //! The order of the questions matters: a refused key is never taken for a long prompt (a status
 //! decides first, words only within 400, 413, 422 and 5xx), and an empty account is never waited
@@ -19,12 +19,12 @@ use crate::llm::transport::server_info::ServerInfo;
 #[derive(Debug)]
 pub(crate) struct ErrorResponse {
     pub(crate) status: StatusCode,
-    /// How long the server wants to be left alone.
+    /// The pause that the server asks for.
     pub(crate) retry_after: Option<Duration>,
     pub(crate) body: String,
 }
 
-/// What was asked for, as far as the meaning of an error depends on it.
+/// The properties of a request on which the meaning of an error depends.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct RequestSummary {
     pub(crate) with_tools: bool,
@@ -32,7 +32,7 @@ pub(crate) struct RequestSummary {
     pub(crate) needed: u64,
 }
 
-/// What to do after an error.
+/// The reaction to an error.
 #[derive(Debug)]
 pub(crate) enum NextStep {
     /// Try again, not before this time has passed.
@@ -48,7 +48,7 @@ pub(crate) enum NextStep {
 }
 
 impl ErrorResponse {
-    /// Decides what the answer means.
+    /// Decides how to react to the answer.
     pub(crate) fn next_step(&self, info: &ServerInfo, summary: RequestSummary, now: DateTime<Utc>) -> NextStep {
         let message = self.message();
         let what = format!(

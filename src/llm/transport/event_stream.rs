@@ -5,16 +5,16 @@
 
 use serde_json::{Value, json};
 
-/// How a provider separates the events of a stream.
+/// The form in which a provider separates the events of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Framing {
     /// Server-sent events: `data:` lines, each event ended by an empty line.
     ServerSentEvents,
-    /// One JSON value a line.
+    /// One JSON value per line.
     Lines,
 }
 
-/// What stands in a stream.
+/// An event of a stream.
 #[derive(Debug, PartialEq)]
 pub(crate) enum StreamEvent {
     Json(Value),

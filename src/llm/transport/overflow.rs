@@ -1,5 +1,5 @@
-//! How servers say that a prompt does not fit: each in words of its own, and most with the window
-//! that they have.
+//! Recognises the errors by which servers say that a prompt does not fit: each in words of its own,
+//! and most with the size of their window.
 
 use std::sync::LazyLock;
 
@@ -38,8 +38,8 @@ const PHRASES: [&str; 22] = [
     "request too large for model",
 ];
 
-/// Where the sizes stand: of LM Studio (both), vLLM (both), OpenAI and those who repeat its words,
-/// Anthropic, Gemini, xAI, Mistral, llama.cpp, and limits of tokens a minute.
+/// Patterns of the sizes in errors of LM Studio (both), vLLM (both), OpenAI and those that repeat
+/// its words, Anthropic, Gemini, xAI, Mistral, llama.cpp, and limits of tokens per minute.
 static SIZES: LazyLock<Vec<Regex>> = LazyLock::new(|| {
     let patterns = [
         r"n_keep: (?<needed>\d+)\s*>=\s*n_ctx: (?<window>\d+)",

@@ -1,4 +1,4 @@
-//! What is known of a provider before anything is sent to it.
+//! The facts about a provider that are known before anything is sent to it.
 
 use reqwest::header::HeaderMap;
 
@@ -6,7 +6,7 @@ use reqwest::header::HeaderMap;
 #[derive(Debug)]
 pub(crate) struct ServerInfo {
     pub(crate) name: &'static str,
-    /// Where its keys stand in the configuration.
+    /// The section of the configuration that has its keys.
     pub(crate) section: String,
     pub(crate) model: String,
     pub(crate) address: String,
@@ -14,12 +14,12 @@ pub(crate) struct ServerInfo {
     pub(crate) window: u64,
     /// Headers of each request; keys are marked sensitive.
     pub(crate) headers: HeaderMap,
-    /// What to do when the key is refused.
+    /// The remedy if the key is refused.
     pub(crate) key_hint: String,
-    /// What to do when nothing, or something else, answers at the address.
+    /// The remedy if nothing, or something else, answers at the address.
     pub(crate) address_hint: String,
-    /// What to do when the server does not have the model.
+    /// The remedy if the server does not have the model.
     pub(crate) model_hint: String,
-    /// What to do when the server cuts the prompt.
+    /// The remedy if the server cuts the prompt.
     pub(crate) window_hint: String,
 }

@@ -14,7 +14,7 @@ use crate::llm::transport::event_stream::{EventStream, Framing, StreamEvent};
 use crate::llm::transport::server_info::ServerInfo;
 use crate::llm::transport::{MAX_BODY_BYTES, ReplyRequest, Transport};
 
-/// How long the rest of a stream is waited for when the reply is finished.
+/// Time for the rest of a stream after the reply is finished.
 const PATIENCE_AFTER_THE_END: Duration = Duration::from_secs(2);
 
 impl Transport {
@@ -82,8 +82,8 @@ impl Transport {
         }
     }
 
-    /// Reads an answer that is not streamed although that was asked for: a refusal, one document,
-    /// or events under a wrong name.
+    /// Reads an answer that is not streamed although streaming was asked for: a refusal, one
+    /// document, or events under a wrong content type.
     async fn whole_answer<R: ReplyRequest>(
         &self,
         info: &ServerInfo,

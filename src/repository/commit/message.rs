@@ -166,7 +166,8 @@ fn is_known(key: &str) -> bool {
     TRAILERS.iter().any(|known| known.eq_ignore_ascii_case(key))
 }
 
-/// True if a trailer with this key names people, or the run, which only the program may name.
+/// Returns true if a trailer with this key names people, or the run, which only the program may
+/// name.
 fn attributes(key: &str) -> bool {
     let key = key.to_ascii_lowercase();
     is_token(&key) && (key.ends_with("-by") || ["cc", "change-id", "author", "on-behalf-of"].contains(&key.as_str()))
@@ -189,7 +190,7 @@ fn shortened(subject: &str) -> String {
     format!("{kept}…")
 }
 
-/// True if the last paragraph, after an empty line, consists of `Key: value` lines only.
+/// Returns true if the last paragraph, after an empty line, consists of `Key: value` lines only.
 fn ends_in_trailers(body: &[String]) -> bool {
     let Some(start) = body.iter().rposition(String::is_empty) else {
         return false;
@@ -204,7 +205,8 @@ fn ends_in_trailers(body: &[String]) -> bool {
     !paragraph.is_empty() && paragraph.iter().all(is_trailer)
 }
 
-/// True for characters that are invisible or reverse the text: a reviewer must see everything.
+/// Returns true for characters that are invisible or reverse the text: a reviewer must see
+/// everything.
 fn is_invisible(char: char) -> bool {
     matches!(
         char,

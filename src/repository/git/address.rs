@@ -16,7 +16,7 @@ pub struct Login {
     pub password: SecretString,
     /// True if it was just created: a refusal may mean that it has not propagated yet.
     pub is_new: bool,
-    /// Whom connections to the forge trust.
+    /// The certificates that connections to the forge trust.
     pub trust: Trust,
 }
 

@@ -6,7 +6,7 @@ pub enum RepositoryError {
     /// The operator: the credentials or their rights.
     #[error("{what}: access refused: {reason}")]
     Refused { what: String, reason: String },
-    /// Nobody; a retry may succeed: the host did not answer.
+    /// The host did not answer; a retry may succeed.
     #[error("{what}: {reason}")]
     Unavailable { what: String, reason: String },
     /// The branch on the forge or the local folder changed meanwhile; nothing was overwritten.

@@ -1,4 +1,5 @@
-//! One process at a time on a mirror's refs, by a lock the kernel lets go when its holder dies.
+//! Locks for a mirror's refs, which one process at a time may change. The kernel releases a lock
+//! when its holder dies.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
@@ -11,8 +12,7 @@ use crate::repository::RepositoryError;
 
 /// Waits for the lock at `path`, at most `patience`.
 ///
-/// It asks again and again instead of waiting in the kernel: that wait needs a thread which cannot
-/// be cancelled.
+/// It polls instead of waiting in the kernel, which would need a thread that cannot be cancelled.
 pub(in crate::repository) async fn wait(path: &Path, patience: Duration) -> Result<File, RepositoryError> {
     let end = Instant::now() + patience;
     loop {
@@ -30,7 +30,7 @@ pub(in crate::repository) async fn wait(path: &Path, patience: Duration) -> Resu
     }
 }
 
-/// Takes the lock at `path`, or returns `None` where somebody holds it.
+/// Takes the lock at `path`; returns `None` if somebody holds it.
 pub(in crate::repository) fn attempt(path: &Path) -> io::Result<Option<File>> {
     let file = OpenOptions::new()
         .read(true)
@@ -45,13 +45,13 @@ pub(in crate::repository) fn attempt(path: &Path) -> io::Result<Option<File>> {
     }
 }
 
-/// Notes on a lock that what it guards is used now.
+/// Records on a lock that what it guards is being used.
 pub(in crate::repository) fn note_use(lock: &File) {
     // Where the time cannot be set, what it guards looks unused and is made anew one day.
     let _ = lock.set_modified(SystemTime::now());
 }
 
-/// Returns the error for a file or folder of ours that the system does not give.
+/// Returns the error for a file or folder of the program's that cannot be accessed.
 pub(in crate::repository) fn at(path: &Path, error: &io::Error) -> RepositoryError {
     RepositoryError::Unexpected {
         what: path.display().to_string(),

@@ -23,7 +23,8 @@ impl ProcessGroup {
         }
     }
 
-    /// Must be called once the leader was waited for: its pid may be reused from now on.
+    /// Marks the group as ended. It must be called once the leader was waited for, since its pid
+    /// may be reused from then on.
     pub(in crate::repository) fn is_over(&mut self) {
         self.0 = None;
     }

@@ -128,7 +128,7 @@ fn judge_name(name: &[u8]) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// True if some file system takes the name for `.git`.
+/// Returns true if some file system takes the name for `.git`.
 fn is_git_folder(name: &str) -> bool {
     // macOS ignores these characters in names.
     let ignored = |char: char| matches!(char, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}');

@@ -43,7 +43,7 @@ impl Quarantine {
         Ok(quarantine)
     }
 
-    /// Lets git write here and read from the mirror as well. Its temporary files, such as a commit
+    /// Makes git write here and read from the mirror as well. Its temporary files, such as a commit
     /// to be signed, are here too and are removed with the rest.
     pub(in crate::repository) fn within<'a>(&self, git: Git<'a>) -> Git<'a> {
         git.env("GIT_OBJECT_DIRECTORY", &self.path)
@@ -79,8 +79,8 @@ pub(in crate::repository) fn alternate(path: &Path) -> std::ffi::OsString {
 }
 
 impl Mirror {
-    /// Removes what killed processes left. The caller holds the lock, so nobody fetches or changes
-    /// refs.
+    /// Removes the leftovers of killed processes. The caller holds the lock, so nobody fetches or
+    /// changes refs.
     pub(in crate::repository) async fn clear_up(&self) -> Result<(), RepositoryError> {
         let path = self.path().clone();
         let swept = tokio::task::spawn_blocking(move || remove_leftovers(&path)).await;

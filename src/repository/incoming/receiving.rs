@@ -91,7 +91,7 @@ impl Mirror {
     }
 }
 
-/// True if git refused, or was refused, the memory for an object.
+/// Returns true if git refused, or was refused, the memory for an object.
 fn is_too_large(complaint: &str) -> bool {
     ["over limit", "out of memory", "Out of memory", "too large for"]
         .iter()

@@ -25,7 +25,7 @@ pub struct ChangedFile {
     pub path: String,
 }
 
-/// How a file differs.
+/// The way in which a file differs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChangeKind {
     Created,

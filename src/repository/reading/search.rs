@@ -43,7 +43,7 @@ const LONGEST_SEARCH: Duration = Duration::from_secs(20);
 #[derive(Debug, Clone)]
 pub struct Pattern {
     expression: Regex,
-    /// Why the pattern is searched for as plain text; `None` for an expression.
+    /// The reason why the pattern is searched for as plain text; `None` for an expression.
     why_plain: Option<String>,
 }
 

@@ -1,8 +1,8 @@
-//! Whether a script can end in more than one way.
+//! Decides whether a script can end in more than one way.
 
 use super::shell::{Chain, Command, Joint, Pipeline, Script};
 
-/// How a check can end.
+/// The ways in which a check can end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ending {
     /// It passes or fails.
@@ -22,7 +22,7 @@ const FILTERS: [&str; 13] = [
     "head", "tail", "tee", "cat", "sort", "uniq", "wc", "sed", "tr", "cut", "less", "column", "nl",
 ];
 
-/// Returns how a check ends that expects this exit code.
+/// Returns how a check can end that expects this exit code.
 pub(super) fn of(script: &Script, expected: i32) -> Ending {
     if decides_earlier(script) || script_status(script) != Some(expected == 0) {
         return Ending::Open;

@@ -1,4 +1,4 @@
-//! What the program itself finds wrong with a plan, before a model is asked: it costs no tokens,
+//! Faults of a plan that the program finds itself, before a model is asked: this costs no tokens,
 //! and is never mistaken about what it reports.
 //!
 //! Eight kinds of faults, see [`Kind`]. What is only suspicious is left to the reviewer.
@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::evidence::Place;
 use crate::plan::Plan;
 
-/// What a plan is checked against.
+/// The facts that a plan is checked against.
 #[derive(Debug, Clone, Default)]
 pub struct Surroundings<'a> {
     /// The names of the configured environments.
@@ -42,7 +42,7 @@ pub enum Kind {
     Structure,
     /// A command is no shell command.
     Syntax,
-    /// Nothing shows that the work is done.
+    /// No check shows that the work is done.
     NoVerification,
     /// A check passes whatever was done.
     CannotFail,
@@ -158,8 +158,8 @@ fn check_verification(plan: &Plan, add: &mut impl FnMut(Kind, String)) {
     check_criteria(plan, can_fail, add);
 }
 
-/// A criterion that names a file wants a check that names it too; for files of code the project's
-/// tests are one.
+/// Adds a fault for each criterion that names a file which no check names. For files of code the
+/// project's tests are such a check.
 fn check_criteria(plan: &Plan, can_fail: bool, add: &mut impl FnMut(Kind, String)) {
     let mut checks: Vec<&str> = plan.verification.iter().map(|check| check.command.as_str()).collect();
     checks.push(&plan.test_command);
@@ -222,7 +222,8 @@ fn check_environment(plan: &Plan, surroundings: &Surroundings<'_>, add: &mut imp
     }
 }
 
-/// Each step takes a turn, and so does the end.
+/// Adds a fault if the plan cannot be carried out within the budget. Each step takes a turn, and so
+/// does the end.
 fn check_budget(plan: &Plan, surroundings: &Surroundings<'_>, add: &mut impl FnMut(Kind, String)) {
     let steps = plan.task_decomposition.subtasks.len();
     let turns = u64::try_from(steps).unwrap_or(u64::MAX).saturating_add(1);

@@ -8,7 +8,8 @@ use crate::conversation::decode;
 use crate::review::Blocker;
 use crate::review::score::Score;
 
-/// How far before an object and behind it words are looked for that make it a quotation, in bytes.
+/// Distance before and behind an object, in bytes, in which words are searched for that make it a
+/// quotation.
 const LOOKED_BACK: usize = 600;
 /// Deepest nesting in which a verdict is looked for.
 const DEEPEST: usize = 8;
@@ -32,7 +33,7 @@ pub(super) fn strict(text: &str) -> Result<Statements, String> {
     Ok(statements)
 }
 
-/// Takes what the objects in `said` state, and returns the text around them.
+/// Takes the statements of the objects in `said`, and returns the text around them.
 pub(super) fn take_objects(said: &str, statements: &mut Statements) -> String {
     let mut prose = String::new();
     let mut end = 0;
@@ -98,7 +99,8 @@ fn take(object: &Map<String, Value>, is_quoted: bool, statements: &mut Statement
     }
 }
 
-/// Takes a text. The newer form of an answer has one with headings of its own, its context.
+/// Takes a text. In the newer form of an answer the field `context` has a text with headings of its
+/// own.
 fn take_text(field: Text, value: &Value, statements: &mut Statements) {
     let text = flat(value).join("\n");
     statements.add_text(field, &shortened(&text));

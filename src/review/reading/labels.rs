@@ -1,6 +1,6 @@
 //! The words by which the fields of a review are known, as JSON keys, labels and headings.
 
-/// What a label announces.
+/// The field that a label announces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Label {
     /// Whether the document is ready; whatever is not plainly yes means no.
@@ -237,7 +237,7 @@ const LABELS: [(Label, &[&str]); 15] = [
     (Label::Wrapper, &["data", "assessmentresult"]),
 ];
 
-/// Returns what a JSON key, a label or a heading announces.
+/// Returns the field that a JSON key, a label or a heading announces.
 pub(super) fn of(text: &str) -> Option<Label> {
     if text.chars().nth(LONGEST).is_some() {
         return None;

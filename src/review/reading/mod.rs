@@ -62,13 +62,13 @@ fn flexible(reply: &Reply) -> Result<Statements, String> {
 /// Everything that an answer states.
 #[derive(Debug, Default)]
 struct Statements {
-    /// Whether it is ready, as often as that is said.
+    /// All statements on whether the document is ready.
     ready: Vec<bool>,
     /// Scores; `None` for one that cannot be read.
     scores: Vec<Option<Score>>,
-    /// How sure the reviewer is, for answers that state no score.
+    /// The reviewer's statements of confidence, for answers without a score.
     confidences: Vec<String>,
-    /// Whether something quoted or said in passing speaks against it.
+    /// Whether something quoted or said in passing speaks against the document.
     is_vetoed: bool,
     review: Review,
 }

@@ -27,7 +27,7 @@ pub(super) fn holds_keys(prose: &str) -> bool {
         })
 }
 
-/// Takes what the lines state. Quoted lines can only speak against.
+/// Takes the statements of the lines. Quoted lines can only speak against the document.
 pub(super) fn take(prose: &str, statements: &mut Statements) {
     if words::speaks_against(prose) {
         statements.is_vetoed = true;

@@ -76,7 +76,7 @@ const QUOTING: &[&str] = &[
     "含まれて",
     "前回",
 ];
-/// What a "no" behind a yes may deny without taking it back.
+/// Words after a "no" with which it does not take back a yes before it.
 const HARMLESS_NO: &[&str] = &[
     "blocker",
     "blockers",

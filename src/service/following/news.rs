@@ -1,4 +1,4 @@
-//! What people said of a pull/merge request since the last look.
+//! New comments of people on a pull/merge request since the last poll.
 
 use super::super::Service;
 use super::super::forges::Connected;
@@ -11,16 +11,16 @@ use crate::journal::fact::Fact;
 use crate::task::command::{Command, Said};
 use crate::task::id::TaskId;
 
-/// What people said since the last look.
+/// The comments of people since the last poll.
 #[derive(Default)]
 pub(super) struct News {
     pub(super) words: Vec<Comment>,
-    /// Who ended the following.
+    /// The command that ends the following, and its author.
     pub(super) stop: Option<(CommentKey, String)>,
 }
 
 impl Service {
-    /// Reads what is new; what needs no attention is noted as heard.
+    /// Reads new comments; those that need no attention are recorded as heard.
     pub(super) async fn news(
         &self,
         connected: &Connected,

@@ -1,5 +1,4 @@
-//! Which pull/merge requests are looked after. What is to be known of one is the caller's own
-//! document.
+//! The pull/merge requests that are followed. The notes on one are the caller's own document.
 
 use chrono::{DateTime, Utc};
 use serde_json::Value;
@@ -40,8 +39,8 @@ impl Followed {
 }
 
 impl Store {
-    /// Looks after `task`, which was opened for `origin`, from now on, anew if that had ended. From
-    /// here on runs of the two take turns.
+    /// Follows `task`, which was opened for `origin`, from now on, also if that had ended before.
+    /// From here on runs of the two take turns.
     pub async fn follow(&self, task: &TaskId, origin: &TaskId, notes: &Value) -> Result<(), StoreError> {
         let set = Statement::new(
             "INSERT INTO followed (task, origin, notes, active_at) VALUES ($1, $2, $3, $4)
@@ -53,7 +52,7 @@ impl Store {
         Ok(())
     }
 
-    /// Returns what is looked after and was active since then, by name.
+    /// Returns the requests that are followed and were active since then, by name.
     pub async fn followed_since(&self, since: DateTime<Utc>) -> Result<Vec<Followed>, StoreError> {
         // Sorted here: to have them in order the database would walk through everything that was
         // ever followed, by name.
@@ -64,28 +63,27 @@ impl Store {
         Ok(followed)
     }
 
-    /// Returns `task` if it is or was looked after.
+    /// Returns `task` if it is or was followed.
     pub async fn followed(&self, task: &TaskId) -> Result<Option<Followed>, StoreError> {
         let query = Statement::new("SELECT task, notes FROM followed WHERE task = $1").with(task);
         self.fetch_first(query).await?.as_ref().map(Followed::read).transpose()
     }
 
-    /// Replaces the notes.
+    /// Replaces the notes on a request.
     pub async fn note_followed(&self, task: &TaskId, notes: &Value) -> Result<(), StoreError> {
         let update = Statement::new("UPDATE followed SET notes = $2 WHERE task = $1");
         self.execute(update.with(task).with(notes.to_string())).await?;
         Ok(())
     }
 
-    /// Looks after `task` no longer: it costs nothing from here on.
+    /// Stops following `task`, which costs nothing from here on.
     pub async fn unfollow(&self, task: &TaskId) -> Result<(), StoreError> {
         let update = Statement::new("UPDATE followed SET ended_at = $2 WHERE task = $1 AND ended_at IS NULL");
         self.execute(update.with(task).with(Utc::now())).await?;
         Ok(())
     }
 
-    /// Returns the unfinished runs of other tasks that work on the same branch as runs of `task`
-    /// do.
+    /// Returns the unfinished runs of other tasks on the branch that runs of `task` work on.
     pub async fn beside(&self, task: &TaskId) -> Result<Vec<RunId>, StoreError> {
         let query = Statement::new(concat!(
             "SELECT runs.id FROM runs WHERE runs.finished_at IS NULL AND runs.task <> $1 AND ",

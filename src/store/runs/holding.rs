@@ -1,4 +1,4 @@
-//! The leases that are in somebody's hands in this process.
+//! The leases that tasks of this process hold.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,7 +10,8 @@ use uuid::Uuid;
 #[derive(Debug, Clone, Default)]
 pub(in crate::store) struct Held(Arc<Mutex<HashSet<Uuid>>>);
 
-/// One entry of [`Held`]; goes when it is dropped, so that a panicked task frees its run.
+/// One entry of [`Held`], which is removed when this is dropped, so that a panicked task frees its
+/// run.
 #[derive(Debug)]
 pub(in crate::store) struct Holding {
     pub(in crate::store) token: Uuid,
@@ -18,8 +19,8 @@ pub(in crate::store) struct Holding {
 }
 
 impl Held {
-    /// Takes up a new lease, before it is written: a claim in another task must not take it for an
-    /// orphan.
+    /// Adds a new lease before it is written: a claim in another task must not take it for
+    /// abandoned.
     pub(in crate::store) fn take_up(&self) -> Holding {
         let token = Uuid::new_v4();
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(token);

@@ -1,6 +1,6 @@
 //! The rows of the table of runs: admitting a task, and finding its runs again.
 
-pub(super) mod holding; // the leases that are in somebody's hands in this process
+pub(super) mod holding; // the leases that tasks of this process hold
 pub(super) mod followed; // which pull/merge requests are looked after
 pub(super) mod unfinished_work; // the work of runs that somebody else may resume
 pub(super) mod lease; // claiming a run, keeping it, and writing with the right to
@@ -22,15 +22,15 @@ pub struct Run {
     pub task: TaskId,
     pub title: String,
     pub state: State,
-    /// What the stages have produced so far; the agent's own document.
+    /// The results of the stages so far; a document of the agent's own.
     pub record: Value,
     pub created_at: DateTime<Utc>,
     pub updated_at: DateTime<Utc>,
-    /// Not to be claimed before, in a parked run.
+    /// The time before which a postponed run is not claimed.
     pub not_before: Option<DateTime<Utc>>,
 }
 
-/// What admitting a task led to.
+/// The outcome of admitting a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Admission {
     /// A new run was written.
@@ -75,8 +75,8 @@ impl Run {
 }
 
 impl Store {
-    /// Writes a new run for `task` in state `Queued`, unless an unfinished one exists; that one
-    /// becomes due, should it have been put back: whoever asks again does not want to wait. Atomic
+    /// Writes a new run for `task` in state `Queued`, unless an unfinished one exists. That one
+    /// becomes due if it was postponed, since whoever asks again does not want to wait. Atomic
     /// between processes.
     pub async fn admit(&self, task: &TaskId, title: &str, record: &Value) -> Result<Admission, StoreError> {
         let run = RunId::new();
@@ -140,7 +140,7 @@ impl Store {
         run_ids(&self.fetch(query).await?)
     }
 
-    /// Returns the runs that are put back until later than `now`, oldest first.
+    /// Returns the runs that are postponed until later than `now`, oldest first.
     pub async fn parked(&self, now: DateTime<Utc>) -> Result<Vec<RunId>, StoreError> {
         let query = Statement::new(concat!(
             "SELECT id FROM runs WHERE finished_at IS NULL AND lease_token IS NULL AND task NOT LIKE 'local:%'

@@ -16,8 +16,9 @@ const PAGE: u32 = 100;
 
 impl Store {
     /// Rewrites the records of all runs with `upgrade`, unless that was done for this version
-    /// before; returns how many were changed. `upgrade` returns whether it changed anything. What a
-    /// crash leaves undone the next call does, so `upgrade` leaves alone what it has changed.
+    /// before; returns how many were changed. `upgrade` returns whether it changed anything. It has
+    /// to leave alone what it changed before, since the next call completes what a crash
+    /// interrupts.
     pub async fn upgrade_records(
         &self,
         version: u64,

@@ -38,7 +38,7 @@ impl Store {
         still_held(lease, self.execute(insert).await?)
     }
 
-    /// Has the run's work be this upload, and deletes the parts of all others.
+    /// Makes this upload the run's work, and deletes the parts of all others.
     pub async fn complete_work(&self, lease: &Lease, upload: Uuid, about: &Value) -> Result<(), StoreError> {
         let mut transaction = self.begin().await?;
         let insert = Statement::new(

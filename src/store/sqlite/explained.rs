@@ -1,4 +1,4 @@
-//! What `SQLite` says, in sentences an operator can act on.
+//! Errors of `SQLite`, in sentences that an operator can act on.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use sqlx::migrate::MigrateError;
 
 use crate::store::StoreError;
 
-/// Returns the error for what the database said.
+/// Returns the error for a failure of the database.
 pub(super) fn failed(path: &Path, error: sqlx::Error) -> StoreError {
     let store = path.display().to_string();
     match explained(&error) {
@@ -34,14 +34,15 @@ pub(super) fn at_migrating(path: &Path, error: MigrateError) -> StoreError {
     }
 }
 
-/// Returns what to do about an error that the operator must mend, or `None` where it is not one.
+/// Returns what to do about an error that the operator must fix; `None` for any other.
 fn explained(error: &sqlx::Error) -> Option<String> {
     let code: u32 = error.as_database_error()?.code()?.parse().ok()?;
     let mend = mend(code)?;
     Some(format!("{error}; {mend}"))
 }
 
-/// The low byte of `SQLite`'s extended result code is the kind of the error.
+/// Returns the remedy by the kind of the error, which is the low byte of `SQLite`'s extended result
+/// code.
 fn mend(code: u32) -> Option<&'static str> {
     match code & 0xff {
         3 | 8 => Some("the file or its folder cannot be written: give this user the right to write there"),

@@ -69,8 +69,8 @@ impl Engine for Sqlite {
         self.file.rows(rows)
     }
 
-    /// IMMEDIATE takes the write lock now: a transaction that begins by reading and then writes
-    /// would fail with "locked" instead of waiting.
+    /// Takes the write lock at once (IMMEDIATE): a transaction that begins by reading and then
+    /// writes would fail with "locked" instead of waiting.
     async fn begin(&self, _purpose: Purpose) -> Result<Box<dyn Transaction>, StoreError> {
         let begun = self.pool.begin_with("BEGIN IMMEDIATE").await;
         Ok(Box::new(Writing {
@@ -79,13 +79,13 @@ impl Engine for Sqlite {
         }))
     }
 
-    /// All who share the file are on one machine.
+    /// Returns this machine's time, since all that share the file are on one machine.
     async fn now(&self) -> Result<DateTime<Utc>, StoreError> {
         Ok(Utc::now())
     }
 
-    /// Writes everything into the file itself and empties the log beside it. Where another process
-    /// reads at this moment the log stays, and is emptied by whoever closes the store last.
+    /// Writes everything into the file itself and empties the log beside it. If another process
+    /// reads at this moment, the log stays, and the last process to close the store empties it.
     async fn settle(&self) -> Result<bool, StoreError> {
         let rows = self.fetch(Statement::new("PRAGMA wal_checkpoint(TRUNCATE)")).await?;
         Ok(rows.first().map(|row| row.number(0)).transpose()? == Some(0))

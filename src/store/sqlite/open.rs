@@ -19,8 +19,8 @@ static MIGRATIONS: Migrator = sqlx::migrate!("src/store/sqlite/migrations");
 
 /// Longest wait for another process that opens the store, writes to it, or for a free connection.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// One writer at a time is `SQLite`'s rule anyway, and what one connection writes empties the
-/// others' caches.
+/// Maximum number of connections. `SQLite` has one writer at a time anyway, and what one connection
+/// writes empties the caches of the others.
 const CONNECTIONS: u32 = 1;
 
 /// Opens (and makes or migrates) `<state_dir>/coding-agent.db` and takes this process's worker

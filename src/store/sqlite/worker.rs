@@ -1,4 +1,4 @@
-//! Who is alive, as the kernel tells it.
+//! Tells by the kernel's locks which workers are alive.
 //!
 //! Each open store is a worker with a locked file `<state_dir>/workers/<uuid>.lock`. The lock goes
 //! when the process does, by KILL as well. A process id in the database instead would be taken for
@@ -53,8 +53,8 @@ impl Liveness for Worker {
         &self.host
     }
 
-    /// A worker without a lock file here is on another machine, or its file was swept after its
-    /// death.
+    /// Tells by its lock file whether a worker is alive. A worker without one here is on another
+    /// machine, or its file was swept after its death.
     async fn of(&self, worker: Uuid) -> Alive {
         if worker == self.id {
             return Alive::Yes;
@@ -110,7 +110,7 @@ pub(super) fn lock_file(folder: &Path, worker: Uuid) -> PathBuf {
     folder.join(format!("{worker}.lock"))
 }
 
-/// Tries a shared lock, so that two who look at once do not see each other.
+/// Tries a shared lock, so that two processes that try at once do not see each other.
 fn look(path: &Path) -> io::Result<Alive> {
     let file = match OpenOptions::new().write(true).open(path) {
         Ok(file) => file,
@@ -124,8 +124,8 @@ fn look(path: &Path) -> io::Result<Alive> {
     }
 }
 
-/// The kernel's boot id: the same in all containers on one kernel, where host names differ and
-/// locks are seen all the same.
+/// Returns the kernel's boot id: it is the same in all containers on one kernel, where host names
+/// differ but locks are visible.
 fn host() -> String {
     std::fs::read_to_string("/proc/sys/kernel/random/boot_id")
         .map_or_else(|_| "this machine".to_owned(), |id| id.trim().to_owned())

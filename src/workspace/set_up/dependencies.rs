@@ -29,7 +29,7 @@ pub struct Dependencies {
     lists_lead_elsewhere: bool,
 }
 
-/// Default for older records, which lack the field; the safe answer costs one set-up.
+/// Returns the default for older records, which lack the field; the safe answer costs one set-up.
 fn not_known() -> bool {
     true
 }

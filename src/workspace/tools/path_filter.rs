@@ -15,7 +15,7 @@ use crate::rules::{Files, Filter};
 use crate::tool::{ToolError, ToolOutput, ToolServer};
 use crate::workspace::scripts::PROJECT;
 
-/// What the executor answers where there is nothing to list.
+/// Answers of the executor if there is nothing to list.
 const NOTHING: [&str; 2] = ["[empty folder]", "[no such files]"];
 
 /// A tool server whose file tools have no access to excluded files.

@@ -27,8 +27,8 @@ pub(crate) fn choose_environment(claim: &mut Claim) {
     claim.record.planned.environment = Some(name);
 }
 
-/// Returns the environment that the project's rules choose, as far as the configuration lets them;
-/// people are told of a choice that does not count.
+/// Returns the environment that the project's rules choose, if the configuration allows it; people
+/// are told of a choice that is not allowed.
 fn chosen_by_rules(claim: &mut Claim) -> Option<String> {
     let wanted = claim.record.planned.rules.environment.clone();
     let own = open::project_environment(claim).map(|(name, _)| name);

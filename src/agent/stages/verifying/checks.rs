@@ -268,7 +268,7 @@ async fn run_in_check_container(
     }
 }
 
-/// Runs it where the model worked, on exactly what was committed.
+/// Runs a command in the container where the model worked, on exactly what was committed.
 async fn run_at_work(run: &mut Run, command: &str) -> Result<Ended, Interruption> {
     run.workspace.opened()?.project.undo_checks().await?;
     Ok(ended(open::execute(run, command).await?))

@@ -61,7 +61,7 @@ impl Api {
         Ok(Checks::Failed(failed))
     }
 
-    /// Returns the end of a job's log, or what another service said of its check.
+    /// Returns the end of a job's log, or what another service said about its check.
     async fn log_of(&self, address: ItemAddress<'_>, run: &schema::CheckRun) -> Result<Option<String>, Failure> {
         if let Some(job) = job(run) {
             let at = path(address.repository, &format!("/actions/jobs/{job}/logs"));
@@ -82,7 +82,8 @@ impl Api {
     }
 }
 
-/// A check that nobody needs, that was called off, or that waits for a person has not failed.
+/// Tells whether a check failed. One that nobody needs, that was cancelled or that waits for a
+/// person did not.
 fn has_failed(run: &schema::CheckRun) -> bool {
     matches!(
         run.conclusion.as_deref(),

@@ -1,5 +1,5 @@
-//! How a GitHub App gets its tokens: one for each repository that is worked on, and one for the
-//! search of each owner.
+//! Tokens of a GitHub App: one for each repository that is worked on, and one for the search of
+//! each owner.
 //!
 //! octocrab can fetch them by itself, but then for the whole installation, inside another request,
 //! without our repeats and error texts, and keeps no copy for git. Two tasks that find no token at
@@ -30,7 +30,7 @@ struct TokenMade {
 }
 
 impl Client {
-    /// Returns a token that is good for `scope` and for a while yet.
+    /// Returns a token for `scope` that does not expire soon.
     pub(crate) async fn installation_token(&self, scope: TokenScope<'_>) -> Result<Token, Failure> {
         if let Some(token) = self.tokens().of(scope) {
             return Ok(token);
@@ -69,8 +69,8 @@ pub(crate) async fn find(client: &Client, scope: TokenScope<'_>) -> Result<Insta
     Err(not_installed(scope))
 }
 
-/// GitHub answers 422 where the installation does not reach the repository, or was given less than
-/// was asked for.
+/// Explains a 422, which GitHub answers where the installation does not reach the repository, or
+/// was given fewer permissions than were asked for.
 fn explained(failure: Failure, scope: TokenScope<'_>) -> Failure {
     match failure {
         Failure::Answered {

@@ -23,10 +23,11 @@ use crate::forge::http::retry::Answer;
 
 /// A token is replaced this long before it expires, so that a long push begun with it can end.
 const SPARE: TimeDelta = TimeDelta::minutes(15);
-/// For so long a refusal may only mean that a part of GitHub does not know the token yet.
+/// Time after its creation in which a token may be refused only because some of GitHub's servers do
+/// not know it yet.
 const NEW_FOR: Duration = Duration::from_secs(8);
-/// What a token for a repository may do, as far as the installation allows it. Changes of workflows
-/// can only be pushed, when people approved them, by who may write them.
+/// Permissions of a token for one repository, as far as the installation has them. `workflows` is
+/// needed to push changes of workflows, which only happens after people approved them.
 const FOR_REPOSITORY: [(&str, &str); 8] = [
     ("actions", "read"),
     ("checks", "read"),
@@ -37,10 +38,10 @@ const FOR_REPOSITORY: [(&str, &str); 8] = [
     ("statuses", "read"),
     ("workflows", "write"),
 ];
-/// What a search over all repositories of an owner reads.
+/// Permissions of a token for a search over all repositories of an owner.
 const FOR_SEARCH: [(&str, &str); 3] = [("issues", "read"), ("metadata", "read"), ("pull_requests", "read")];
 
-/// Waits before a request with a new token is sent again.
+/// Pauses before a request with a new token is sent again.
 const PAUSES: [Duration; 5] = [
     Duration::from_millis(300),
     Duration::from_millis(700),
@@ -49,13 +50,13 @@ const PAUSES: [Duration; 5] = [
     Duration::from_millis(2_500),
 ];
 
-/// What a request needs rights for. A token of a person has the same for all; an App makes one for
-/// each.
+/// What a request needs rights on. A personal token is the same for all scopes; an App makes a
+/// token for each.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum TokenScope<'a> {
-    /// For all of an owner's repositories.
+    /// All repositories of an owner.
     Owner(&'a str),
-    /// For one repository, named `owner/repo`.
+    /// One repository, named `owner/repo`.
     Repository(&'a str),
 }
 
@@ -65,7 +66,7 @@ pub(crate) struct Token {
     pub(crate) secret: SecretString,
     pub(crate) expires_at: DateTime<Utc>,
     made_at: Instant,
-    /// Whether something was answered to it.
+    /// Whether a server has accepted the token before.
     is_known: Arc<AtomicBool>,
 }
 
@@ -73,11 +74,11 @@ pub(crate) struct Token {
 #[derive(Debug, Clone)]
 pub(crate) struct Installation {
     pub(crate) id: u64,
-    /// By permission: `read`, `write` or `admin`.
+    /// The level of each permission: `read`, `write` or `admin`.
     pub(crate) permissions: BTreeMap<String, String>,
 }
 
-/// The tokens that were made, by what they are good for.
+/// The tokens that were made, by their scope.
 #[derive(Default)]
 pub(crate) struct Tokens {
     known: Mutex<HashMap<String, Token>>,
@@ -93,19 +94,19 @@ impl Token {
         }
     }
 
-    /// Tells whether it is good for a while yet.
+    /// Tells whether the token does not expire soon.
     fn is_good(&self) -> bool {
         self.expires_at - Utc::now() > SPARE
     }
 
-    /// Tells whether it was made a moment ago.
+    /// Tells whether the token was made so recently that some servers may not know it.
     pub(crate) fn is_new(&self) -> bool {
         self.made_at.elapsed() < NEW_FOR
     }
 
-    /// Tells whether an answer with this status may pass by itself: GitHub's servers learn of a new
-    /// token one after the other, and answer 401, 403 or 404 until then. Once one of them knew it,
-    /// a 403 or a 404 is meant.
+    /// Tells whether an answer with this status may be due to the token's age: GitHub's servers
+    /// learn of a new token one after the other, and answer 401, 403 or 404 until then. Once one of
+    /// them has accepted it, a 403 or a 404 is final.
     pub(crate) fn may_pass(&self, status: StatusCode) -> bool {
         let is_refusal = match status {
             StatusCode::UNAUTHORIZED => true,
@@ -120,9 +121,9 @@ impl Token {
 }
 
 impl Installation {
-    /// Returns the request for a token that is good for `scope` and for nothing else. GitHub
-    /// refuses to make one with more than the installation was given, so what is missing is left
-    /// out here and shows where it is needed.
+    /// Returns the request for a token that is good for `scope` and nothing else. GitHub refuses
+    /// one with more than the installation was given, so permissions that it lacks are left out;
+    /// that shows where they are needed.
     pub(crate) fn asked_for(&self, scope: TokenScope<'_>) -> Value {
         let wanted: &[(&str, &str)] = match scope {
             TokenScope::Repository(_) => &FOR_REPOSITORY,
@@ -151,7 +152,7 @@ impl Installation {
 }
 
 impl Tokens {
-    /// Returns the token that was made for `scope`, if it is good for a while yet.
+    /// Returns the stored token for `scope`, unless it expires soon.
     pub(crate) fn of(&self, scope: TokenScope<'_>) -> Option<Token> {
         self.lock().get(&key_of(scope)).filter(|token| token.is_good()).cloned()
     }
@@ -173,7 +174,8 @@ impl Tokens {
     }
 }
 
-/// Sends a request, again where it bears a new token that a part of GitHub may not know yet.
+/// Sends a request, and repeats it if its token is so new that some of GitHub's servers may not
+/// know it.
 pub(crate) async fn until_known<S, A>(token: Option<&Token>, send: S) -> Result<Answer, Failure>
 where
     S: Fn() -> A,
@@ -190,7 +192,7 @@ where
     send().await
 }
 
-/// Returns what tokens are told apart by: an owner's name has no slash.
+/// Returns the key under which a scope's token is stored; an owner's name has no slash.
 fn key_of(scope: TokenScope<'_>) -> String {
     let (TokenScope::Repository(name) | TokenScope::Owner(name)) = scope;
     name.to_lowercase()

@@ -40,10 +40,10 @@ use crate::forge::http::failure::{Failure, causes};
 use crate::forge::http::retry::{ATTEMPT_TIMEOUT, Answer, LONGEST_ANSWER, Repeat, send};
 use crate::forge::http::validators::Validators;
 
-/// Longest way from one place of GitHub's to another.
+/// Maximum number of redirects that are followed for one request.
 const MOST_REDIRECTS: usize = 5;
 
-/// Who sends a request, and the App's token that proves it.
+/// A client that is authorised for one request, and the App's token that it uses, if any.
 struct Bearer {
     octocrab: Octocrab,
     token: Option<Token>,
@@ -117,7 +117,7 @@ impl Client {
         self.token.as_ref().is_some_and(is_wide)
     }
 
-    /// Returns the secret that proves `scope`, for git, and whether it was made a moment ago.
+    /// Returns the secret that authorises git for `scope`, and whether it was made a moment ago.
     pub(crate) async fn secret(&self, scope: TokenScope<'_>) -> Result<(SecretString, bool), Failure> {
         if let Some(token) = &self.token {
             return Ok((token.clone(), false));
@@ -126,12 +126,12 @@ impl Client {
         Ok((token.secret.clone(), token.is_new()))
     }
 
-    /// Fetches one thing.
+    /// Fetches `path` and parses the answer.
     pub(crate) async fn get<T: DeserializeOwned>(&self, scope: TokenScope<'_>, path: &str) -> Result<T, Failure> {
         read(&self.fetch(scope, path).await?)
     }
 
-    /// Sends a write and reads what it made.
+    /// Sends a write and parses the answer.
     pub(crate) async fn write<T: DeserializeOwned>(
         &self,
         scope: TokenScope<'_>,
@@ -143,7 +143,7 @@ impl Client {
         read(&self.order(scope, method, path, Some(body), repeat).await?)
     }
 
-    /// Sends a write whose answer is of no interest.
+    /// Sends a write; the caller need not read the answer.
     pub(crate) async fn order(
         &self,
         scope: TokenScope<'_>,
@@ -171,7 +171,7 @@ impl Client {
         succeeded(until_known(bearer.token.as_ref(), once).await?)
     }
 
-    /// Asks the GraphQL API, which answers questions of any kind to POST.
+    /// Sends a query to the GraphQL API, which takes queries of any kind by POST.
     pub(crate) async fn ask_graph<T: DeserializeOwned>(
         &self,
         scope: TokenScope<'_>,
@@ -189,7 +189,7 @@ impl Client {
         }
     }
 
-    /// Fetches a page, or has GitHub confirm the one that is known.
+    /// Fetches a page, or has GitHub confirm that the stored one is current.
     pub(crate) async fn fetch(&self, scope: TokenScope<'_>, path: &str) -> Result<Answer, Failure> {
         let answer = self
             .fetch_through(&self.authorised(&self.root, scope).await?, path)
@@ -219,8 +219,7 @@ impl Client {
         answer
     }
 
-    /// An App's token that is not accepted any more is not used again: the App may have been
-    /// installed anew.
+    /// Forgets an App's token that is no longer accepted: the App may have been installed anew.
     fn doubt<T>(&self, scope: TokenScope<'_>, answer: &Result<T, Failure>) {
         if let Err(failure) = answer
             && failure.status() == Some(StatusCode::UNAUTHORIZED)
@@ -229,12 +228,12 @@ impl Client {
         }
     }
 
-    /// Asks as the token's user or as the App itself.
+    /// Fetches `path` as the token's user or as the App itself.
     pub(crate) async fn fetch_own(&self, path: &str) -> Result<Answer, Failure> {
         self.fetch_through(&self.own(), path).await
     }
 
-    /// Asks as the token's user or as the App itself.
+    /// Fetches `path` as the token's user or as the App itself, and parses the answer.
     pub(crate) async fn get_own<T: DeserializeOwned>(&self, path: &str) -> Result<T, Failure> {
         read(&self.fetch_own(path).await?)
     }
@@ -294,8 +293,7 @@ impl Client {
         })
     }
 
-    /// Asks, and follows to where the same host says that the thing is now, with the same method
-    /// and body.
+    /// Sends a request and follows redirects on the same host, with the same method and body.
     async fn exchange(
         &self,
         octocrab: &Octocrab,

@@ -42,8 +42,7 @@ pub(crate) async fn octocrab(
     }
 }
 
-/// Returns the connection under octocrab. Not octocrab's own, which knows nothing of `HTTPS_PROXY`
-/// and `NO_PROXY`.
+/// Returns the HTTP client for octocrab to use: its own ignores `HTTPS_PROXY` and `NO_PROXY`.
 pub(crate) fn http_client(trust: &Trust) -> Result<reqwest::Client, ForgeError> {
     // Redirects are followed by `exchange`.
     client(trust)
@@ -51,7 +50,7 @@ pub(crate) fn http_client(trust: &Trust) -> Result<reqwest::Client, ForgeError> 
         .map_err(|error| unusable(format!("the HTTP client cannot be set up: {}", causes(&error))))
 }
 
-/// octocrab panics at the first request where the address has no scheme.
+/// Checks the API's address: octocrab panics at the first request if it has no scheme.
 pub(crate) fn base(api_url: &str) -> Result<String, ForgeError> {
     let address = api_url.trim().trim_end_matches('/');
     let url = Url::parse(address).ok();
@@ -70,8 +69,8 @@ pub(crate) fn unusable(reason: String) -> ForgeError {
     }
 }
 
-/// octocrab's own text is often just a word, and its `Debug` a page with headers: the causes say
-/// what happened.
+/// Returns the failure for a request without an answer, from the causes of `error`: octocrab's own
+/// text is often just a word, and its `Debug` a page with headers.
 pub(crate) fn no_answer(error: &octocrab::Error) -> Failure {
     if let Some(cause) = connection_error(error) {
         return retry::no_answer(cause);
@@ -91,7 +90,7 @@ pub(crate) fn no_answer(error: &octocrab::Error) -> Failure {
     }
 }
 
-/// Returns the error of the connection under octocrab, which comes inside one or two of octocrab's.
+/// Returns the error of the HTTP client, which one or two of octocrab's errors enclose.
 fn connection_error(error: &octocrab::Error) -> Option<&reqwest::Error> {
     let mut next: Option<&(dyn Error + 'static)> = Some(error);
     while let Some(error) = next {

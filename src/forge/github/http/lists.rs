@@ -34,11 +34,11 @@ impl Client {
         .await
     }
 
-    /// Fetches all pages of a list whose items stand inside of something else.
+    /// Fetches all pages of a list whose items are enclosed in another object.
     ///
     /// A page's tag does not change with its links. So the first answer of 100 items, confirmed by
-    /// its tag, may be followed by a page that was not there when it was stored: the next one is
-    /// asked for.
+    /// its tag, may be followed by a page that did not exist when it was stored; that page is asked
+    /// for.
     pub(crate) async fn pages<P: DeserializeOwned, T>(
         &self,
         scope: TokenScope<'_>,

@@ -20,14 +20,14 @@ use crate::forge::http::failure::Failure;
 use crate::forge::http::retry::{ATTEMPT_TIMEOUT, Answer, no_answer};
 use crate::http::{CONNECT_TIMEOUT, client};
 
-/// Where an answer sends to.
+/// The target of a redirect.
 pub(crate) enum Target {
     /// Path and query on the same host.
     SameHost(String),
     OtherHost(Url),
 }
 
-/// Returns where an answer sends to, if it sends anywhere.
+/// Returns the target of the redirect, if the answer is one.
 pub(crate) fn target(base: &Url, answer: &Answer) -> Option<Target> {
     if !matches!(answer.status.as_u16(), 301 | 302 | 307 | 308) {
         return None;
@@ -40,7 +40,7 @@ pub(crate) fn target(base: &Url, answer: &Answer) -> Option<Target> {
     Some(Target::SameHost(format!("{}{}", url.path(), query.unwrap_or_default())))
 }
 
-/// Fetches a file from another server to which the GitHub at `base` sent.
+/// Fetches a file from another server to which the GitHub at `base` redirected.
 pub(crate) async fn fetch(base: &Url, trust: &Trust, url: Url) -> Result<Answer, Failure> {
     if url.scheme() != "https" && url.scheme() != base.scheme() {
         return Err(Failure::unreadable(
@@ -76,7 +76,7 @@ async fn is_private(base: &Url) -> bool {
     }
 }
 
-/// Which addresses files are fetched from.
+/// Decides which addresses files may be fetched from.
 #[derive(Debug, Clone, Copy)]
 struct AddressPolicy {
     may_be_private: bool,

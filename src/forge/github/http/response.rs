@@ -16,7 +16,7 @@ const SSO: &str = "x-github-sso";
 const AUTHORISE: &str =
     "authorise the token for the organisation's single sign-on (in the token's settings, 'Configure SSO')";
 
-/// Makes a failure of a refusal, with GitHub's own words.
+/// Turns a refusal into a failure with GitHub's own words.
 pub(crate) fn succeeded(answer: Answer) -> Result<Answer, Failure> {
     if answer.status.is_success() {
         return Ok(answer);
@@ -38,7 +38,7 @@ pub(crate) fn succeeded(answer: Answer) -> Result<Answer, Failure> {
     })
 }
 
-/// Returns GitHub's own words: the message, and those of its parts, where a 422 says what is wrong.
+/// Returns GitHub's own words: the message, and its details, where a 422 says what is wrong.
 fn message(answer: &Answer) -> String {
     let Ok(refusal) = serde_json::from_slice::<schema::Refusal>(&answer.body) else {
         return one_line(&String::from_utf8_lossy(&answer.body));
@@ -62,12 +62,13 @@ fn message(answer: &Answer) -> String {
     one_line(&words.join("; "))
 }
 
-/// Tells whether a list lacks what an organisation with single sign-on hides from the token.
+/// Tells whether a list is incomplete because an organisation with single sign-on hides entries
+/// from the token.
 pub(crate) fn is_partial(answer: &Answer) -> bool {
     sso(answer).is_some_and(|told| told.starts_with("partial-results"))
 }
 
-/// Returns the failure to list what single sign-on hides.
+/// Returns the failure for a list from which single sign-on hides entries.
 pub(crate) fn partial() -> Failure {
     Failure::Unprepared {
         status: StatusCode::FORBIDDEN,
@@ -79,14 +80,14 @@ fn sso(answer: &Answer) -> Option<&str> {
     answer.headers.get(SSO)?.to_str().ok()
 }
 
-/// Returns the limit that an answer of the GraphQL API tells of, which has the status 200.
+/// Returns the rate limit that an answer of the GraphQL API reports although its status is 200.
 pub(crate) fn graph_limit(answer: &Answer) -> Option<Failure> {
     let told: schema::GraphErrors = serde_json::from_slice(&answer.body).ok()?;
     let is_limit = |error: &schema::GraphError| error.kind.as_deref() == Some("RATE_LIMITED");
     told.errors.iter().any(is_limit).then(|| limited(answer))
 }
 
-/// Reads JSON; an error names the field.
+/// Parses JSON; an error names the field.
 pub(crate) fn read<T: DeserializeOwned>(answer: &Answer) -> Result<T, Failure> {
     let mut json = serde_json::Deserializer::from_slice(&answer.body);
     serde_path_to_error::deserialize(&mut json).map_err(Failure::unreadable)

@@ -11,7 +11,8 @@ use crate::forge::http::retry::Repeat;
 use crate::forge::{CommentKey, CommentKind, Reaction};
 
 impl Api {
-    /// GitHub keeps one reaction of a kind for each account, so that writing it again does nothing.
+    /// Adds a reaction to a comment. GitHub keeps one of each kind for an account, so repeating it
+    /// changes nothing.
     pub(crate) async fn react_to(
         &self,
         repository: &str,

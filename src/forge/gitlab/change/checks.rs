@@ -12,9 +12,10 @@ use crate::forge::item::address::ItemAddress;
 use crate::forge::item::checks::{Checks, FailedCheck, MOST_FAILED, if_readable, is_for_people, log_or_name, tail};
 
 impl Api {
-    /// The merge request's own pipeline counts: that of merged results runs on a commit of its own,
-    /// which no list tells to belong to the branch's. Where there is none, or the branch has moved,
-    /// it is the newest one of the commit: a person may have started it again.
+    /// Returns the state of the merge request's own pipeline. One of merged results runs on a
+    /// commit of its own, which only this pipeline ties to the branch. If there is none, or the
+    /// branch has moved, the newest pipeline of the commit counts: a person may have started it
+    /// again.
     pub(crate) async fn checks_of(
         &self,
         address: ItemAddress<'_>,

@@ -91,7 +91,8 @@ impl Client {
         &self.token
     }
 
-    /// Asks for, or writes, one thing. `endpoint` is what an endpoint's builder returned.
+    /// Sends a request for one object, or a write, and parses the answer. `endpoint` is what an
+    /// endpoint's builder returned.
     pub(crate) async fn ask<E, B, T>(&self, endpoint: Result<E, B>) -> Result<T, Failure>
     where
         E: Endpoint + Sync + Send,
@@ -102,7 +103,7 @@ impl Client {
         endpoint.query_async(self).await.map_err(failure)
     }
 
-    /// Writes something whose answer is of no interest.
+    /// Sends a write and ignores the answer.
     pub(crate) async fn order<E, B>(&self, endpoint: Result<E, B>) -> Result<(), Failure>
     where
         E: Endpoint + Sync + Send,
@@ -112,7 +113,7 @@ impl Client {
         ignore(endpoint).query_async(self).await.map_err(failure)
     }
 
-    /// Asks for all pages of a list.
+    /// Fetches all pages of a list.
     pub(crate) async fn list<E, B, T>(&self, endpoint: Result<E, B>) -> Result<Vec<T>, Failure>
     where
         E: Endpoint + Pageable + Sync + Send,
@@ -130,7 +131,7 @@ impl Client {
             .map_err(failure)
     }
 
-    /// Asks for something that is no JSON.
+    /// Fetches something that is not JSON.
     pub(crate) async fn text<E, B>(&self, endpoint: Result<E, B>) -> Result<Vec<u8>, Failure>
     where
         E: Endpoint + Sync + Send,
@@ -140,7 +141,7 @@ impl Client {
         raw(endpoint).query_async(self).await.map_err(failure)
     }
 
-    /// Asks the GraphQL API, which answers questions of any kind to POST.
+    /// Sends a query to the GraphQL API, which takes queries of any kind by POST.
     pub(crate) async fn ask_graph<T: DeserializeOwned>(&self, question: &Value) -> Result<T, Failure> {
         let request = Request {
             method: Method::POST,
@@ -188,8 +189,8 @@ impl Client {
         Ok(answer)
     }
 
-    /// Returns the address of a part of a project that was moved: by its number, which stays.
-    /// GitLab redirects those who read, and refuses to write.
+    /// Returns the address of a part of a moved project by the project's number, which stays:
+    /// GitLab redirects reads, but refuses writes.
     async fn moved_address(&self, address: &Url) -> Result<Option<Url>, Failure> {
         let projects = format!("{}projects/", self.base);
         let Some(rest) = address.as_str().strip_prefix(&projects) else {
@@ -239,7 +240,7 @@ impl Client {
     }
 }
 
-/// What the `gitlab` crate wants sent, in a form that can be sent again.
+/// A request of the `gitlab` crate, in a form that can be sent again.
 struct Request {
     method: Method,
     address: Url,
@@ -325,8 +326,8 @@ fn read_request(request: &http::request::Builder, body: Vec<u8>) -> Result<Reque
     })
 }
 
-/// Follows redirects on the same host only: reqwest would hand `PRIVATE-TOKEN`, unlike
-/// `Authorization`, to any other.
+/// Returns a policy that follows redirects on the same host only: reqwest would send
+/// `PRIVATE-TOKEN`, unlike `Authorization`, to any other.
 fn at_home() -> Policy {
     Policy::custom(|attempt| {
         let from = attempt.previous().last().map(Url::origin);

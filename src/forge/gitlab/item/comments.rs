@@ -12,8 +12,8 @@ use crate::forge::{Comment, CommentId, CommentKey, CommentKind, Place, Post, Rea
 use crate::markdown::marker::{is_marked, marked};
 use crate::markdown::quick_actions::disarmed;
 
-/// What GitLab itself notes, since 17.0, when a reviewer requests changes; the list of reviewers
-/// says neither when nor how often.
+/// The note that GitLab itself writes, since 17.0, when a reviewer requests changes; the list of
+/// reviewers says neither when nor how often.
 const CHANGES_REQUESTED: &str = "requested changes";
 const ASKED_FOR_CHANGES: &str = "I request changes.";
 /// The longest body that GitLab takes.
@@ -21,8 +21,8 @@ pub(crate) const LONGEST_BODY: usize = 1_000_000;
 
 #[async_trait]
 impl CommentApi for Api {
-    /// A merge request's notes include those on its changes, with their position: discussions need
-    /// not be asked.
+    /// Reads the notes, which include those on the changes with their position, so discussions need
+    /// not be fetched.
     async fn read_comments(&self, address: ItemAddress<'_>) -> Result<Vec<Comment>, Failure> {
         let mut notes = self.notes(address).await?;
         // Words that only some may read must not come back in a merge request that more people

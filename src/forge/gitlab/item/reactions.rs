@@ -37,7 +37,8 @@ impl Api {
         self.client.order(award.build()).await
     }
 
-    /// GitLab hides what may not be awarded behind a 404 as well; what can be read is not gone.
+    /// Tells whether the comment is gone: GitLab also answers 404 for an award that is not allowed,
+    /// but then the comment can be read.
     async fn is_gone(&self, address: ItemAddress<'_>, note: u64) -> bool {
         match self.notes(address).await {
             Ok(notes) => notes.iter().all(|known| known.id != note),
@@ -46,7 +47,7 @@ impl Api {
     }
 }
 
-/// A second award of the same name is refused, with a 404 of all things.
+/// Treats the refusal of a second award of the same name, a 404, as success.
 fn taken_for_done(put: Result<(), Failure>) -> Result<(), Failure> {
     match put {
         Err(failure) if failure.says(StatusCode::NOT_FOUND, "already been taken") => Ok(()),

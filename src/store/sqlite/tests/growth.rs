@@ -45,7 +45,7 @@ async fn counted(folder: &Folder) -> (Store, Arc<AtomicU64>) {
 
 /// Adds runs that are over, each with its conversation and a pull request that nobody looks after
 /// any more, or that has been quiet for long.
-async fn bury(store: &Store, numbers: std::ops::Range<u64>) {
+async fn add_finished_runs(store: &Store, numbers: std::ops::Range<u64>) {
     for number in numbers {
         let task = issue(number);
         store.admit(&task, "Long ago", &Value::Null).await.unwrap();
@@ -156,11 +156,11 @@ async fn append(store: &Store, lease: &Lease) {
 async fn runs_that_are_over_cost_the_others_nothing() {
     let folder = Folder::new();
     let (store, steps) = counted(&folder).await;
-    bury(&store, 0..10).await;
+    add_finished_runs(&store, 0..10).await;
     // The first time the queries are translated as well.
     steps_of_a_round(&store, &steps, 10_000).await;
     let among_few = steps_of_a_round(&store, &steps, 10_001).await;
-    bury(&store, 10..400).await;
+    add_finished_runs(&store, 10..400).await;
     let among_many = steps_of_a_round(&store, &steps, 10_002).await;
     assert_eq!(among_many, among_few);
 }
