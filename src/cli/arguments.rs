@@ -129,6 +129,8 @@ pub enum Command {
     /// Evaluate documents for other programs, as an MCP server on stdin and stdout
     #[command(long_about = MCP_HELP)]
     Mcp,
+    /// Show documents that other programs had evaluated
+    Evaluations(Evaluations),
     /// Check everything a run needs, and say how to fix what is missing
     #[command(after_help = EXIT_CODES)]
     Doctor(Doctor),
@@ -198,6 +200,16 @@ pub struct Status {
     /// Print nothing; the exit code is 0 if the service works, else 1
     #[arg(long, conflicts_with = "json")]
     pub quiet: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Args)]
+pub struct Evaluations {
+    /// Show one with the whole review: the end of its id, as the list has it
+    pub id: Option<String>,
+
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Args)]
@@ -380,6 +392,7 @@ mod tests {
           logs         Show what happened in a task
           stats        Show figures over many runs: success, duration, tokens, refusals, repairs
           mcp          Evaluate documents for other programs, as an MCP server on stdin and stdout
+          evaluations  Show documents that other programs had evaluated
           doctor       Check everything a run needs, and say how to fix what is missing
           config       Check or describe the configuration file
           completions  Print a completion script for a shell

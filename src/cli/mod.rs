@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use arguments::{Command, Which};
-use commands::{completions, configuration, doctor, forget, local, logs, mcp, order, stats, status, work};
+use commands::{completions, configuration, doctor, evaluations, forget, local, logs, mcp, order, stats, status, work};
 
 use crate::task::command::Command as Order;
 
@@ -57,6 +57,7 @@ pub fn main() -> ExitCode {
             Err(_) => exit::FAILED.into(),
         },
         Command::McpGuard { mask, input, command } => crate::tool::guard::run(&command, mask, input.as_deref()),
+        Command::Evaluations(asked) => session::on_runtime(async move { evaluations::show(config, &asked).await }),
         Command::Mcp => session::on_runtime(mcp::serve(config)),
     }
 }

@@ -60,7 +60,7 @@ fn result(structured: &impl Serialize, text: &str, redactor: &Redactor) -> CallT
     result
 }
 
-fn cleaned(value: Value, redactor: &Redactor) -> Value {
+pub(super) fn cleaned(value: Value, redactor: &Redactor) -> Value {
     match value {
         Value::String(text) => Value::String(redactor.clean(&text).into_string()),
         Value::Array(list) => list.into_iter().map(|entry| cleaned(entry, redactor)).collect(),

@@ -7,8 +7,11 @@
 
 mod answer; // what is answered
 mod arguments; // what is asked
+mod history; // what was evaluated before
 mod frames; // lines that are no requests
 
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
@@ -29,6 +32,7 @@ use crate::review::score::Score;
 use crate::reviewer::Reviewer;
 use answer::Evaluation;
 use arguments::{Asked, EVALUATE_DOCUMENT, EVALUATE_DOCUMENTS};
+use history::History;
 
 /// Longest request that is read.
 const MAX_REQUEST_BYTES: usize = 16 * 1024 * 1024;
@@ -40,6 +44,7 @@ const PROGRESS: Duration = Duration::from_secs(5);
 /// The server: a reviewer, and the score that counts where a call names none.
 pub struct Evaluations {
     reviewer: Reviewer,
+    history: History,
     target_score: Score,
     reviews: Semaphore,
 }
@@ -47,14 +52,20 @@ pub struct Evaluations {
 /// The server with a text for people in each of its errors.
 struct WithFormattedErrors(Evaluations);
 
-/// Serves until the client closes the stream.
+/// Serves until the client closes the stream. What is evaluated is recorded in the store of
+/// `state_dir`.
 pub async fn serve(
     reviewer: Reviewer,
     target_score: Score,
+    state_dir: PathBuf,
     reader: impl AsyncRead + Send + Unpin + 'static,
     writer: impl AsyncWrite + Send + Unpin + 'static,
 ) -> anyhow::Result<()> {
     let evaluations = Evaluations {
+        history: History {
+            state_dir,
+            redactor: Arc::clone(&reviewer.redactor),
+        },
         reviewer,
         target_score,
         reviews: Semaphore::new(REVIEWS_AT_ONCE),
@@ -84,19 +95,22 @@ impl Evaluations {
         let total = asked.documents.len();
         let mut evaluations = Vec::new();
         for (number, document) in asked.documents.iter().enumerate() {
+            let target_score = asked.target_score.unwrap_or(self.target_score);
+            let entry = self.history.begin(asked, number, target_score).await;
             let review = self.review(&document.content, asked);
             tokio::pin!(review);
             let mut ticks = interval(PROGRESS);
             let evaluation = loop {
                 tokio::select! {
                     evaluation = &mut review => break evaluation,
-                    () = context.ct.cancelled() => return Err(ErrorData::internal_error("the call was cancelled", None)),
+                    () = context.ct.cancelled() => break Err(ErrorData::internal_error("the call was cancelled", None)),
                     _ = ticks.tick() => {
                         let seconds = begun.elapsed().as_secs();
                         tell(context, number, total, &format!("document {} of {total}, {seconds} s", number + 1)).await;
                     }
                 }
             };
+            self.history.end(entry, &evaluation).await;
             evaluations.push(Evaluation {
                 name: document.name.clone(),
                 ..evaluation?

@@ -83,6 +83,7 @@ impl Service {
         let runs = self.delete_runs(before(retention.runs_days)).await?;
         store.erase_unfollowed(before(retention.runs_days)).await?;
         store.erase_old_facts(before(retention.runs_days)).await?;
+        store.erase_evaluations(before(retention.runs_days)).await?;
         let mirrors = self.tidy_mirrors().await?;
         if conversations + runs > 0 {
             store.settle().await?;

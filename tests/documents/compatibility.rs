@@ -26,7 +26,10 @@ fn every_test_that_shows_a_compatibility_exists() {
 #[test]
 fn every_command_that_shows_a_compatibility_is_there() {
     let (text, makefile) = (read("docs/compatibility.md"), read("Makefile"));
-    let commands = text.split("`make ").skip(1).filter_map(|rest| rest.split(['`', ' ']).next());
+    let commands = text
+        .split("`make ")
+        .skip(1)
+        .filter_map(|rest| rest.split(['`', ' ']).next());
     for command in commands {
         assert!(
             makefile.contains(&format!("\n{command}:")),

@@ -39,6 +39,7 @@ async fn model() -> Model {
 fn configuration(folder: &TempDir, name: &str, address: &str) -> String {
     let path = folder.path().join(name);
     let config = json!({
+        "state_dir": folder.path().join("state"),
         "llm": {"provider": "openai", "openai": {"base_url": address, "api_key": "key", "model": NAME, "context_length": 32768}},
     });
     fs::write(&path, config.to_string()).unwrap();
@@ -75,6 +76,35 @@ async fn the_python_sdk_has_documents_evaluated() {
     ended
         .recv_timeout(Duration::ZERO)
         .expect("the model's call ended with the client's");
+
+    let listed: Value = serde_json::from_str(&evaluations(&config, &["--json"])).unwrap();
+    let states: Vec<_> = listed
+        .as_array()
+        .unwrap()
+        .iter()
+        .rev()
+        .map(|one| &one["state"])
+        .collect();
+    let of_a_client = ["passed", "not passed", "passed", "not passed", "failed"];
+    let expected: Vec<_> = of_a_client.iter().chain(&of_a_client).chain(&["failed"]).collect();
+    assert_eq!(json!(states), json!(expected));
+    assert_eq!(listed[0]["error"], "the call was cancelled");
+    let lines = evaluations(&config, &[]);
+    let bad = lines.lines().find(|line| line.contains(" two ")).unwrap();
+    let shown = evaluations(&config, &[&bad[..12]]);
+    assert!(
+        shown.starts_with("two: not passed\n") && shown.contains("\"claim\": \"It does nothing\""),
+        "{shown}"
+    );
+}
+
+/// Returns what `coding-agent evaluations` prints.
+fn evaluations(config: &str, arguments: &[&str]) -> String {
+    let mut command = Command::new(PROGRAM);
+    command.args(["--config", config, "evaluations"]).args(arguments);
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).unwrap()
 }
 
 #[tokio::test]

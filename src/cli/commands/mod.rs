@@ -4,6 +4,7 @@
 pub mod completions;
 pub mod configuration;
 pub mod doctor;
+pub mod evaluations;
 pub mod forget;
 pub mod local;
 pub mod logs;

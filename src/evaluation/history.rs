@@ -1,0 +1,90 @@
+//! Keeps what was evaluated and how it ended, for `coding-agent evaluations`.
+//!
+//! The store is open only while something is written: each process that has it open counts as one
+//! that works on runs. An evaluation never fails because it cannot be recorded.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rmcp::ErrorData;
+use serde_json::{Value, json};
+use tokio::time::timeout;
+use uuid::Uuid;
+
+use super::answer::{Evaluation, cleaned};
+use super::arguments::Asked;
+use crate::approval::digest::Digest;
+use crate::review::score::Score;
+use crate::secret::Redactor;
+use crate::store::{Store, StoreError};
+
+/// Longest time that writing may take.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Most characters of a document that is named by its first line.
+const LONGEST_NAME: usize = 80;
+
+/// The evaluations of an installation.
+pub(super) struct History {
+    pub(super) state_dir: PathBuf,
+    pub(super) redactor: Arc<Redactor>,
+}
+
+/// An evaluation under way.
+pub(super) struct Entry {
+    id: Uuid,
+    begun: Instant,
+    document: Value,
+}
+
+impl History {
+    /// Records that one of the documents of a call is being evaluated.
+    pub(super) async fn begin(&self, asked: &Asked, number: usize, target_score: Score) -> Entry {
+        let document = &asked.documents[number];
+        let name = document.name.clone().unwrap_or_else(|| first_line(&document.content));
+        let known = json!({
+            "name": name,
+            "digest": Digest::of(&[document.content.as_bytes()]),
+            "bytes": document.content.len(),
+            "target_score": target_score,
+        });
+        let entry = Entry {
+            id: Uuid::now_v7(),
+            begun: Instant::now(),
+            document: cleaned(known, &self.redactor),
+        };
+        let (id, document) = (entry.id, entry.document.clone());
+        self.write(|store| async move { store.begin_evaluation(id, &document).await })
+            .await;
+        entry
+    }
+
+    /// Records how the evaluation ended.
+    pub(super) async fn end(&self, entry: Entry, evaluation: &Result<Evaluation, ErrorData>) {
+        let mut document = entry.document;
+        document["seconds"] = json!(entry.begun.elapsed().as_secs());
+        match evaluation {
+            Ok(evaluation) => document["evaluation"] = json!(evaluation),
+            Err(error) => document["error"] = json!(error.message),
+        }
+        let document = cleaned(document, &self.redactor);
+        self.write(|store| async move { store.end_evaluation(entry.id, &document).await })
+            .await;
+    }
+
+    async fn write<F: Future<Output = Result<(), StoreError>>>(&self, what: impl FnOnce(Store) -> F) {
+        let written = timeout(PATIENCE, async { what(Store::open(&self.state_dir).await?).await }).await;
+        match written {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::warn!(%error, "an evaluation was not recorded"),
+            Err(_) => tracing::warn!("an evaluation was not recorded: the store did not answer"),
+        }
+    }
+}
+
+/// Returns the first line that says something, without the signs of a heading.
+fn first_line(text: &str) -> String {
+    let line = text.lines().map(|line| line.trim().trim_start_matches('#').trim());
+    let line = line.into_iter().find(|line| !line.is_empty()).unwrap_or("(empty)");
+    line.chars().take(LONGEST_NAME).collect()
+}

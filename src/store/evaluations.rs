@@ -1,0 +1,73 @@
+//! Evaluations of documents that other programs asked for, whichever process makes them.
+
+use chrono::{DateTime, Utc};
+use serde_json::Value;
+use uuid::Uuid;
+
+use super::sql::{Row, Statement};
+use super::{Store, StoreError};
+
+/// An evaluation. What is known of it is the caller's own document.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StoredEvaluation {
+    pub id: Uuid,
+    pub begun_at: DateTime<Utc>,
+    /// `None` while it is under way, and for ever if its process was killed.
+    pub ended_at: Option<DateTime<Utc>>,
+    pub document: Value,
+}
+
+impl StoredEvaluation {
+    fn read(row: &Row) -> Result<Self, StoreError> {
+        Ok(Self {
+            id: row.parsed(0)?,
+            begun_at: row.time(1)?.unwrap_or_default(),
+            ended_at: row.time(2)?,
+            document: row.document(3)?,
+        })
+    }
+}
+
+impl Store {
+    /// Records that an evaluation begins.
+    pub async fn begin_evaluation(&self, id: Uuid, document: &Value) -> Result<(), StoreError> {
+        let insert = Statement::new("INSERT INTO evaluations (id, begun_at, document) VALUES ($1, $2, $3)");
+        let insert = insert.with(id).with(Utc::now()).with(document.to_string());
+        self.execute(insert).await?;
+        Ok(())
+    }
+
+    /// Records the end of an evaluation, with what is known of it now.
+    pub async fn end_evaluation(&self, id: Uuid, document: &Value) -> Result<(), StoreError> {
+        let update = Statement::new("UPDATE evaluations SET ended_at = $2, document = $3 WHERE id = $1");
+        self.execute(update.with(id).with(Utc::now()).with(document.to_string()))
+            .await?;
+        Ok(())
+    }
+
+    /// Returns up to `most` evaluations, newest first.
+    pub async fn evaluations(&self, most: u32) -> Result<Vec<StoredEvaluation>, StoreError> {
+        let query = Statement::new(
+            "SELECT id, begun_at, ended_at, document FROM evaluations ORDER BY begun_at DESC, id DESC LIMIT $1",
+        );
+        let rows = self.fetch(query.with(most)).await?;
+        rows.iter().map(StoredEvaluation::read).collect()
+    }
+
+    /// Returns the evaluations whose id ends with `end`, two at most.
+    pub async fn evaluations_named(&self, end: &str) -> Result<Vec<StoredEvaluation>, StoreError> {
+        let query = Statement::new(
+            "SELECT id, begun_at, ended_at, document FROM evaluations
+             WHERE SUBSTR(id, LENGTH(id) - LENGTH($1) + 1) = $1 ORDER BY id LIMIT 2",
+        );
+        let rows = self.fetch(query.with(end)).await?;
+        rows.iter().map(StoredEvaluation::read).collect()
+    }
+
+    /// Deletes evaluations that began before then.
+    pub async fn erase_evaluations(&self, before: DateTime<Utc>) -> Result<(), StoreError> {
+        let delete = Statement::new("DELETE FROM evaluations WHERE begun_at < $1");
+        self.execute(delete.with(before)).await?;
+        Ok(())
+    }
+}
