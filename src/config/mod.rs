@@ -209,11 +209,22 @@ impl Config {
                 return None;
             }
         };
+        config.name_trigger_labels();
         rules::check(&config, folder, faults);
         config.system_prompt = rules::system_prompt(&config, folder, faults);
         config.resolve_paths(folder);
         trust::read(&mut config, folder, environment, faults);
         Some(config)
+    }
+
+    /// `trigger.label` and `labels.trigger` are two keys of one name.
+    fn name_trigger_labels(&mut self) {
+        for host in &mut self.github.entries {
+            host.trigger.name_label(&mut host.labels);
+        }
+        for host in &mut self.gitlab.entries {
+            host.trigger.name_label(&mut host.labels);
+        }
     }
 
     fn resolve_paths(&mut self, folder: &Path) {

@@ -1,6 +1,7 @@
 //! The service: the producer admits labelled items, consumers work on them, recovery repairs what a
 //! crash left. Recovery runs at every start; there is no other recovery code.
 
+mod asking;
 pub mod attending;
 pub mod consumer;
 pub mod following;

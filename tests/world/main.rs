@@ -9,6 +9,7 @@
 )]
 
 mod approvals;
+mod asking;
 mod authority;
 mod big;
 mod book;

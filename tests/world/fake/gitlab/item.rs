@@ -209,6 +209,11 @@ impl Item {
         self.act(|state| state.assign(&self.place, HUMAN, &usernames))
     }
 
+    pub fn assign_by(&self, actor: &str, username: &str) -> Self {
+        let usernames = [self.assignees(), vec![username.to_owned()]].concat();
+        self.act(|state| state.assign(&self.place, actor, &usernames))
+    }
+
     pub fn unassign(&self, username: &str) -> Self {
         let others: Vec<_> = self.assignees().into_iter().filter(|other| other != username).collect();
         self.act(|state| state.assign(&self.place, HUMAN, &others))
