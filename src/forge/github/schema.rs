@@ -86,6 +86,12 @@ pub(crate) struct Repository {
     pub(crate) permissions: Permissions,
 }
 
+/// The repositories that an App's installation reaches.
+#[derive(Deserialize)]
+pub(crate) struct Installed {
+    pub(crate) repositories: Vec<Repository>,
+}
+
 #[derive(Deserialize, Default)]
 pub(crate) struct Permissions {
     #[serde(default)]
