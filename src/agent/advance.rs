@@ -1,6 +1,7 @@
 //! The loop over the stages: one after the other until the run ends, is paused or is interrupted.
 
 use crate::agent::claim::Claim;
+use crate::agent::dialogue::health;
 use crate::agent::record::FailureKind;
 use crate::agent::record::interruption::Interruption;
 use crate::agent::record::outcome::RunOutcome;
@@ -31,6 +32,10 @@ pub async fn advance(mut run: Run) -> RunOutcome {
         run.reporter.show_that_it_goes_on(&mut run.claim).await;
     }
     run.reporter.follow_progress(&run.claim).await;
+    let is_at_work = !run.claim.state.is_set_aside() && final_ending(&run.claim).is_none();
+    if is_at_work && let Err(interruption) = health::ensure_ready(&run.claim).await {
+        return finishing::finish(run, interruption).await;
+    }
     let interruption = loop {
         if let Some(ending) = final_ending(&run.claim) {
             closing::leave(&mut run).await;

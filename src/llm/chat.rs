@@ -19,6 +19,7 @@ use crate::llm::calls_as_json;
 use crate::llm::config::role::Role;
 use crate::llm::connection::{Connection, PromptRequest};
 use crate::llm::error::LlmError;
+use crate::llm::masked_messages;
 use crate::llm::provider::tool_names;
 use crate::llm::provider::{Answer, Prompt};
 use crate::llm::transport::error_response::RequestSummary;
@@ -86,6 +87,11 @@ impl Chat {
             native: self.native && is_same,
             ..self.clone()
         }
+    }
+
+    /// Returns the name of the model that the conversation is with.
+    pub fn model(&self) -> &str {
+        &self.connection.name
     }
 
     /// Returns the role in which the model is asked.
@@ -173,6 +179,11 @@ impl Chat {
             Cow::Borrowed(self.history.as_slice())
         } else {
             calls_as_json::render_calls_as_json(&self.history)
+        };
+        let messages = if connection.masks_personal_data {
+            Cow::Owned(masked_messages::mask(&messages))
+        } else {
+            messages
         };
         let messages = messages.as_ref();
         let tools = self.native.then_some(self.tools.as_ref());

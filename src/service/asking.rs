@@ -88,6 +88,18 @@ impl Service {
         Ok(())
     }
 
+    /// Forgets what was acted on of these tasks.
+    pub(super) async fn forget_wishes(&self, tasks: &[TaskId]) -> Result<(), AdmitError> {
+        let store = &self.services.store;
+        for connected in self.forges.all() {
+            let mut looked = Looked::recall(connected, store).await?;
+            if looked.forget(tasks) {
+                looked.keep(connected, store).await?;
+            }
+        }
+        Ok(())
+    }
+
     async fn followed_now(&self) -> Result<BTreeSet<TaskId>, AdmitError> {
         if !self.config.follow_up.enabled {
             return Ok(BTreeSet::new());

@@ -59,6 +59,9 @@ pub enum StartedBy {
     Assignment,
 }
 
+/// How the names begin under which the store keeps plans for later runs.
+pub const KEPT_PLANS: &str = "plan ";
+
 /// The result of planning: where the work starts, and how it is to be done.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default)]
@@ -69,6 +72,8 @@ pub struct PlanningRecord {
     /// The commit and branch that the work starts from, and the branch that it goes to.
     pub base: Option<Base>,
     pub plan: Option<Plan>,
+    /// Fingerprint of what the planner was given, where the same input is to give the same plan.
+    pub input: Option<String>,
     pub environment: Option<String>,
     /// The task as shown to the model: the item and its comments when the run began.
     pub task_text: String,

@@ -82,6 +82,17 @@ impl Looked {
         self.wishes.insert(name(task, &wish), at);
     }
 
+    /// Drops what is known of these tasks; returns whether there was something.
+    pub(super) fn forget(&mut self, tasks: &[TaskId]) -> bool {
+        let before = self.items.len() + self.wishes.len();
+        for task in tasks {
+            self.items.remove(&task.to_string());
+            let beginning = name(task, "");
+            self.wishes.retain(|wish, _| !wish.starts_with(&beginning));
+        }
+        self.items.len() + self.wishes.len() < before
+    }
+
     /// Ends a look that began then. One that could not read everything is done again.
     pub(super) fn end(&mut self, began: DateTime<Utc>, is_whole: bool) {
         let until = if is_whole { began - OVERLAP } else { self.since(began) };
@@ -148,7 +159,9 @@ mod tests {
         looked.end(at(5_000), true);
         assert_eq!(looked.wishes.len(), MOST);
         assert!(!looked.knows(&task, "comment-4") && looked.knows(&task, "comment-5"));
+        assert!(!looked.forget(&["github:acme/widgets#11".parse().unwrap()]));
         looked.end(at(0) + TimeDelta::days(91), true);
         assert_eq!(looked.wishes.len(), MOST + 5 - 1_440);
+        assert!(looked.forget(&[task]) && looked.wishes.is_empty());
     }
 }
