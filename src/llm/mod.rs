@@ -10,7 +10,6 @@ mod local_only; // confidential work, and the resolver that keeps it in private 
 mod transport; // requests, retries, and what an HTTP error means
 mod provider; // the protocols: OpenAI's, Ollama's, Anthropic's
 mod connection; // the way to one model
-mod masked_messages; // messages without personal data
 mod calls_as_json; // native calls as JSON text
 mod window_estimate; // share of the window; whether a prompt was cut
 pub mod chat; // one conversation

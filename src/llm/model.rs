@@ -54,8 +54,8 @@ impl Model {
         self.connection.is_near || matches!(self.connection.provider.info().name, "ollama" | "lmstudio")
     }
 
-    /// Returns what decides on the replies besides the prompt; `None` where the same prompt may give
-    /// another reply each time: without `temperature: 0` and a `seed`.
+    /// Returns what decides on the replies besides the prompt; `None` where the same prompt may
+    /// give another reply each time: without `temperature: 0` and a `seed`.
     pub fn reproducible(&self) -> Option<String> {
         self.connection.reproducible.clone()
     }

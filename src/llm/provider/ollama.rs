@@ -135,7 +135,7 @@ impl Provider for OllamaServer {
         if let Some(text) = message["content"].as_str() {
             chunks::append(&mut gathered["content"], text);
         }
-        if let Value::Array(calls) = message["tool_calls"].take() {
+        if let Value::Array(calls) = chunks::taken(&mut message, "tool_calls") {
             match &mut gathered["tool_calls"] {
                 Value::Array(gathered) => gathered.extend(calls),
                 place => *place = Value::Array(calls),

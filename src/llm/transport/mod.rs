@@ -13,7 +13,7 @@ mod overflow; // how servers say that a prompt does not fit
 pub(crate) mod error_response; // what an HTTP error means
 mod attempt; // how an attempt failed, and whether another is made
 pub(crate) mod event_stream; // the events of a streamed reply
-mod streaming; // reads streamed answers as they come
+pub(crate) mod streaming; // reads streamed answers as they come
 
 use std::sync::Arc;
 use std::time::Duration;
