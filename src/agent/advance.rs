@@ -32,10 +32,7 @@ pub async fn advance(mut run: Run) -> RunOutcome {
         run.reporter.show_that_it_goes_on(&mut run.claim).await;
     }
     run.reporter.follow_progress(&run.claim).await;
-    let is_at_work = !run.claim.state.is_set_aside() && final_ending(&run.claim).is_none();
-    if is_at_work && let Err(interruption) = health::ensure_ready(&run.claim).await {
-        return finishing::finish(run, interruption).await;
-    }
+    let mut is_ready = false;
     let interruption = loop {
         if let Some(ending) = final_ending(&run.claim) {
             closing::leave(&mut run).await;
@@ -44,7 +41,7 @@ pub async fn advance(mut run: Run) -> RunOutcome {
         if run.claim.state.is_set_aside() {
             return finishing::set_aside(run).await;
         }
-        let stepped = match stage(&mut run).await {
+        let stepped = match stage_when_ready(&mut run, &mut is_ready).await {
             Ok(signal) => step(&mut run, signal).await,
             Err(interruption) => Err(interruption),
         };
@@ -63,6 +60,16 @@ pub async fn advance(mut run: Run) -> RunOutcome {
         }
     };
     finishing::finish(run, interruption).await
+}
+
+/// Plays the stage; before the first one in this process, the servers of the run's models are made
+/// ready.
+async fn stage_when_ready(run: &mut Run, is_ready: &mut bool) -> Result<Signal, Interruption> {
+    if !*is_ready && run.claim.state.stage().is_some() {
+        health::ensure_ready(&run.claim).await?;
+        *is_ready = true;
+    }
+    stage(run).await
 }
 
 async fn stage(run: &mut Run) -> Result<Signal, Interruption> {

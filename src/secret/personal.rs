@@ -84,10 +84,15 @@ fn emails(text: &str) -> impl Iterator<Item = Range<usize>> {
 /// Returns numbers of cards and of persons, with their kind.
 fn numbers(text: &str) -> impl Iterator<Item = (Range<usize>, &'static str)> {
     DIGITS.find_iter(text).filter_map(|found| {
-        // What follows in groups may be another number.
-        let ends = found.as_str().match_indices([' ', '-']).map(|(end, _)| end);
-        let ends = ends.chain([found.len()]).map(|end| found.start()..found.start() + end);
-        let mut numbers = ends.filter_map(|range| Some((range.clone(), kind_of(&text[range])?)));
+        // The last groups may be another number, such as a date.
+        let ends = found.as_str().rmatch_indices([' ', '-']).map(|(end, _)| end);
+        let ends = [found.len()].into_iter().chain(ends);
+        let mut numbers = ends.filter_map(|end| {
+            let range = found.start()..found.start() + end;
+            let kind = kind_of(&text[range.clone()])?;
+            // The first twelve digits of a card may pass for a My Number.
+            (kind == "card" || end == found.len()).then_some((range, kind))
+        });
         numbers.find(|(range, _)| stands_alone(text, range))
     })
 }
@@ -147,8 +152,8 @@ fn is_card(digits: &[u32]) -> bool {
     sum.is_multiple_of(10) && !is_one_digit && digits.first().is_some_and(|first| (2..=6).contains(first))
 }
 
-/// Checks the last digit of a My Number: the remainder by 11 of a sum with weights 2 to 7 and 2 to 6
-/// from the right.
+/// Checks the last digit of a My Number: the remainder by 11 of a sum with weights 2 to 7 and 2 to
+/// 6 from the right.
 fn is_my_number(digits: &[u32]) -> bool {
     let Some((check, digits)) = digits.split_last() else {
         return false;

@@ -17,7 +17,6 @@ use super::following::FOLLOWED;
 use super::forges::Connected;
 use super::producer::{AdmitError, Harvest};
 use crate::agent::inbox::authority::{Authority, KnownRights};
-use crate::agent::record::message::HeardComment;
 use crate::agent::record::sections::StartedBy;
 use crate::agent::text::comments;
 use crate::forge::{Comment, CommentKey, FoundItem, Item, ItemEvent, Reaction};
@@ -147,8 +146,8 @@ impl Service {
         if let Some(wish) = refused {
             self.say_no(connected, task, wish).await?;
         }
-        for wish in wishes {
-            looked.acted_on(task, wish.name, Utc::now());
+        for wish in &wishes {
+            looked.acted_on(task, &wish.name, Utc::now());
         }
         Ok(Heard::All(begun))
     }
@@ -182,7 +181,8 @@ impl Service {
         }
         let heard = self.heard_before(&item.task).await?;
         for comment in connected.forge.comments(&item.task).await? {
-            let is_old = comment.created_at < since || HeardComment::of(&comment).is_in(&heard);
+            // One that a run has read may be edited later.
+            let is_old = comment.created_at < since || heard.contains_key(&comment.key);
             let is_command = Said::of(&comment.body).command.is_some();
             if is_old || is_command || !visible::mentions(&comment.body, &bot) {
                 continue;
@@ -284,6 +284,6 @@ async fn assignment(
     // Forges may count whole seconds.
     let since = newest.map_or(since, |run| run.updated_at.trunc_subsecs(0));
     let is_told = !event.by.is_empty();
-    let name = format!("assignment-{}", event.at.timestamp());
+    let name = format!("assignment-{}-{}", event.at.timestamp_micros(), event.by);
     Ok((event.at >= since).then(|| wish(name, is_told.then_some(event))))
 }

@@ -7,10 +7,10 @@ use crate::fake::github::Permission;
 use crate::fake::gitlab::Access;
 use crate::reading::told;
 use crate::world::World;
-use crate::world::scripts::{greets, plan};
+use crate::world::scripts::{COMMAND, greets, plan};
 
 /// Has a world's program started in these ways besides the label.
-fn listens(world: &mut World, trigger: Value) {
+fn listens(world: &mut World, trigger: &Value) {
     world.configure(|config| {
         for host in ["github", "gitlab"] {
             config[host]["trigger"] = trigger.clone();
@@ -31,7 +31,7 @@ async fn runs(world: &World) {
 #[tokio::test]
 async fn a_mention_starts_a_run_on_github_once() {
     let mut world = World::start().await;
-    listens(&mut world, json!({"mention": true}));
+    listens(&mut world, &json!({"mention": true}));
     let bot = world.github.bot();
     greets_once(&world);
     let issue = world
@@ -65,7 +65,7 @@ async fn a_mention_starts_a_run_on_github_once() {
 #[tokio::test]
 async fn a_mention_in_the_text_counts_for_whoever_opened_it_with_the_right_to() {
     let mut world = World::start().await;
-    listens(&mut world, json!({"mention": true}));
+    listens(&mut world, &json!({"mention": true}));
     let bot = world.github.bot();
     greets_once(&world);
     let wanted = world
@@ -107,7 +107,7 @@ async fn a_mention_in_the_text_counts_for_whoever_opened_it_with_the_right_to() 
 #[tokio::test]
 async fn an_assignment_starts_a_run_on_github_once() {
     let mut world = World::start().await;
-    listens(&mut world, json!({"assignment": true}));
+    listens(&mut world, &json!({"assignment": true}));
     let bot = world.github.bot();
     world.github.default_repository().member("trudy", Permission::Triage);
     let issue = world.github.open_issue("Greet the reader").assign_by("trudy", bot);
@@ -129,7 +129,7 @@ async fn an_assignment_starts_a_run_on_github_once() {
 #[tokio::test]
 async fn mentions_and_assignments_start_runs_on_gitlab() {
     let mut world = World::on_gitlab().await;
-    listens(&mut world, json!({"mention": true, "assignment": true}));
+    listens(&mut world, &json!({"mention": true, "assignment": true}));
     world.configure(|config| config["gitlab"]["projects"] = json!(["acme/*"]));
     let bot = world.gitlab.bot();
     world.gitlab.default_project().member("pia", Access::Reporter);
@@ -160,7 +160,7 @@ async fn mentions_and_assignments_start_runs_on_gitlab() {
 #[tokio::test]
 async fn all_repositories_of_an_owner_are_searched_for_whoever_asks() {
     let mut world = World::start().await;
-    listens(&mut world, json!({"mention": true, "label": "robot"}));
+    listens(&mut world, &json!({"mention": true, "label": "robot"}));
     world.configure(|config| config["github"]["repositories"] = json!(["acme/*"]));
     greets_once(&world);
     let bot = world.github.bot();
@@ -174,6 +174,51 @@ async fn all_repositories_of_an_owner_are_searched_for_whoever_asks() {
 
     assert_eq!(issue.labels(), ["coding agent done"], "{}", world.story());
     assert_eq!(other.labels(), ["coding agent"]);
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn an_app_is_mentioned_without_its_mark() {
+    let mut world = World::start().await;
+    crate::credentials::becomes_an_app(&mut world);
+    listens(&mut world, &json!({"mention": true}));
+    greets_once(&world);
+    let issue = world
+        .github
+        .open_issue("Greet the reader")
+        .comment("alice", "@coding-agent please.");
+
+    runs(&world).await;
+
+    assert_eq!(issue.labels(), ["coding agent done"], "{}", world.story());
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn words_to_a_run_at_work_and_to_a_followed_request_start_no_other() {
+    let mut world = World::start().await.attentive();
+    listens(&mut world, &json!({"mention": true, "assignment": true}));
+    let bot = world.github.bot();
+    let script = world.model.plans(plan().verified_by("grep -q Hello README.md"));
+    greets(script.calls(COMMAND, json!({"command": "true"})).holds());
+    let issue = world.github.open_issue("Greet the reader").label("coding agent");
+    let mut program = world.spawn(&["serve"]);
+    program.until(&world, world.model.until_held(1)).await;
+    issue.comment("alice", &format!("@{bot}, in English.")).assign(&[bot]);
+    let read = issue.last_comment();
+    program.until(&world, read.until_reaction(bot, "eyes")).await;
+    world.model.release();
+    let done = issue.until(|issue| issue.labels() == ["coding agent done"]);
+    program.until(&world, done).await;
+
+    program.signal("TERM");
+    let ended = program.ended().await;
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    for _ in 0..2 {
+        runs(&world).await;
+    }
+    assert_eq!(world.github.pulls().len(), 1);
+    assert_eq!(issue.labels(), ["coding agent done"], "{}", world.story());
     world.finish().await;
 }
 
@@ -198,7 +243,7 @@ async fn without_a_word_in_the_configuration_only_the_label_counts() {
 #[tokio::test]
 async fn a_run_that_was_mentioned_to_life_and_killed_goes_on() {
     let mut world = World::start().await;
-    listens(&mut world, json!({"mention": true, "assignment": true}));
+    listens(&mut world, &json!({"mention": true, "assignment": true}));
     let bot = world.github.bot();
     greets_once(&world);
     let issue = world

@@ -56,10 +56,10 @@ async fn a_server_that_is_down_is_restarted_once_and_the_run_waits() {
 
     let ended = world.run().await;
 
-    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    assert_eq!(ended.code, Some(1), "{ended:?}\n{}", world.story());
     assert_eq!(restarts(&world), 1, "{}", world.story());
     for issue in [&issue, &other] {
-        assert_eq!(issue.labels(), ["coding agent processing"], "{}", world.story());
+        assert_eq!(issue.labels(), ["coding agent paused"], "{}", world.story());
         let told = issue.comments_of(world.github.bot()).join("\n");
         assert!(
             told.contains("Waiting until") && told.contains("was restarted"),
@@ -138,8 +138,8 @@ async fn a_restart_that_fails_or_never_ends_is_told_and_leaves_nothing_behind() 
 
     let ended = world.run().await;
 
-    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
-    assert_eq!(issue.labels(), ["coding agent processing"]);
+    assert_eq!(ended.code, Some(1), "{ended:?}\n{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent paused"]);
     let told = issue.comments_of(world.github.bot()).join("\n");
     assert!(told.contains("and was ended"), "{told}");
     world.finish().await;

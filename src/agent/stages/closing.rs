@@ -1,7 +1,7 @@
 //! Releases what a run has open in this process.
 
 use crate::agent::run::Run;
-use crate::agent::stages::kept_plans;
+use crate::agent::stages::planning::kept_plans;
 use crate::agent::workspace::open;
 use crate::agent::workspace::source;
 use crate::journal::fact::Fact;

@@ -1,6 +1,5 @@
 //! The stages of a run, as functions over the parts that they need.
 
-pub(crate) mod kept_plans; // plans that are made once for the same input
 mod project_rules; // the project's rules, from the base branch
 pub(super) mod follow_up; // runs on the program's own pull/merge requests
 mod fresh_start; // a conversation that begins anew from the facts

@@ -78,8 +78,8 @@ impl Looked {
         self.wishes.contains_key(&name(task, wish))
     }
 
-    pub(super) fn acted_on(&mut self, task: &TaskId, wish: String, at: DateTime<Utc>) {
-        self.wishes.insert(name(task, &wish), at);
+    pub(super) fn acted_on(&mut self, task: &TaskId, wish: &str, at: DateTime<Utc>) {
+        self.wishes.insert(name(task, wish), at);
     }
 
     /// Drops what is known of these tasks; returns whether there was something.
@@ -154,7 +154,8 @@ mod tests {
         let mut looked = Looked::default();
         let task = item(0).task;
         for number in 0..MOST + 5 {
-            looked.acted_on(&task, format!("comment-{number}"), at(i64::try_from(number).unwrap()));
+            let wish = format!("comment-{number}");
+            looked.acted_on(&task, &wish, at(i64::try_from(number).unwrap()));
         }
         looked.end(at(5_000), true);
         assert_eq!(looked.wishes.len(), MOST);

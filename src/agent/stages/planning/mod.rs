@@ -3,6 +3,7 @@
 mod comment_filter; // comments that the model may read
 mod earlier_runs; // earlier runs on the same item
 mod environment_choice; // the environment of the run
+pub(crate) mod kept_plans; // plans that are made once for the same input
 mod shown_files; // the project's files, as the model first sees them
 
 use std::sync::Arc;
@@ -21,7 +22,6 @@ use crate::agent::record::redaction;
 use crate::agent::reporter::destination::ReportTarget;
 use crate::agent::run::Run;
 use crate::agent::stages::follow_up;
-use crate::agent::stages::kept_plans;
 use crate::agent::stages::planning::comment_filter::FilteredComments;
 use crate::agent::stages::project_rules;
 use crate::agent::stages::project_rules::MOST_FILES;

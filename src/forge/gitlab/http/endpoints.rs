@@ -94,8 +94,8 @@ impl Endpoint for OfItem<'_> {
 
 impl Pageable for OfItem<'_> {}
 
-/// Open merge requests in a group and its subgroups, oldest first: those with a label, or those that
-/// were updated since a time.
+/// Open merge requests in a group and its subgroups, oldest first: those with a label, or those
+/// that were updated since a time.
 pub(crate) struct GroupMergeRequests<'a> {
     group: &'a str,
     filter: (&'static str, Cow<'a, str>),

@@ -192,6 +192,21 @@ mod tests {
     }
 
     #[test]
+    fn notes_about_assignments_name_whoever_was_assigned() {
+        for (note, expected) in [
+            ("assigned to @bot", true),
+            ("assigned to @ann and @Bot", true),
+            ("assigned to @ann, @bob, and @bot and unassigned @eve", true),
+            ("assigned to @ann and unassigned @bot", false),
+            ("unassigned @bot", false),
+            ("assigned to @bot2", false),
+            ("changed title from **a** to **assigned to @bot**", false),
+        ] {
+            assert_eq!(tells_of_assignment(note, "bot"), expected, "{note}");
+        }
+    }
+
+    #[test]
     fn a_label_that_was_changed_after_the_event_or_is_another_one_does_not_count() {
         let at = |minute| DateTime::<Utc>::UNIX_EPOCH + TimeDelta::minutes(minute);
         let label = |number: u64, minute| schema::GraphLabel {

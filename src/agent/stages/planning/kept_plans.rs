@@ -31,8 +31,8 @@ struct Kept {
     plan: Plan,
 }
 
-/// Returns the fingerprint of what the planner is given: prompts, the files that it can look at, and
-/// the model. `None` where the model may give another plan each time.
+/// Returns the fingerprint of what the planner is given: prompts, the files that it can look at,
+/// and the model. `None` where the model may give another plan each time.
 pub(crate) fn fingerprint(claim: &Claim, system: &str, tree: &str) -> Option<String> {
     let model = claim.model(Role::Planner).reproducible()?;
     let planned = &claim.record.planned;
