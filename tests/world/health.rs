@@ -109,6 +109,31 @@ async fn a_server_that_its_restart_brings_back_works_on_at_once() {
 }
 
 #[tokio::test]
+async fn a_server_that_has_lost_its_model_is_restarted_and_without_a_command_the_mend_is_told() {
+    let mut world = watched(json!({"restart_seconds": 1})).await;
+    world.configure(|config| config["llm"]["ollama"]["model"] = json!("missing-model"));
+    let issue = world.github.open_issue("Greet the reader").label("coding agent");
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(1), "{ended:?}\n{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent paused"]);
+    let told = issue.comments_of(world.github.bot()).join("\n");
+    assert!(
+        told.contains("ollama pull missing-model") && told.contains("was restarted"),
+        "{told}"
+    );
+    assert_eq!(restarts(&world), 1);
+
+    world.configure(|config| config["llm"]["health"]["restart_command"] = json!([]));
+    issue.label("coding agent");
+    world.run().await;
+    assert_eq!(issue.labels(), ["coding agent failed"], "{}", world.story());
+    assert_eq!(restarts(&world), 1);
+    world.finish().await;
+}
+
+#[tokio::test]
 async fn a_window_outside_the_bounds_is_refused_with_the_mend() {
     let world = watched(json!({"min_context": 16_384, "max_context": 32_768, "restart_seconds": 2})).await;
     world.model.loads_with(Some(4_096));

@@ -27,8 +27,24 @@ const WAIT_MINUTES: i64 = 2;
 /// Why a model is not ready.
 struct Unfit {
     what: String,
-    /// What the operator is to do, where no restart helps.
+    /// What the operator is to do, where the server answers.
     hint: Option<String>,
+    /// It has loaded the model with another window than is wanted, and does so again.
+    is_window: bool,
+}
+
+impl Unfit {
+    /// Tells whether nobody but the operator can help.
+    fn lasts(&self, health: &Health) -> bool {
+        self.is_window || (self.hint.is_some() && health.restart_command.is_empty())
+    }
+
+    fn told(self) -> String {
+        match self.hint {
+            Some(hint) => format!("{}; {hint}", self.what),
+            None => self.what,
+        }
+    }
 }
 
 /// Has the servers of the run's models load them, where the configuration says so.
@@ -92,14 +108,14 @@ async fn ready(claim: &Claim, health: &Health, model: &Model) -> Result<(), Inte
         // Another takes its place, and says so itself.
         return Ok(());
     }
-    match (unfit.hint, restarted) {
-        (Some(hint), _) => Err(Interruption::failed(format!("{}; {hint}", unfit.what))),
-        (None, Some(told)) => Err(Interruption::postponed(WAIT_MINUTES, format!("{}; {told}", unfit.what))),
-        (None, None) => Err(Interruption::postponed(
-            WAIT_MINUTES,
-            not_again(claim, health, model, unfit.what).await,
-        )),
+    if unfit.lasts(health) {
+        return Err(Interruption::failed(unfit.told()));
     }
+    let reason = match restarted {
+        Some(told) => format!("{}; {told}", unfit.told()),
+        None => not_again(claim, health, model, unfit.told()).await,
+    };
+    Err(Interruption::postponed(WAIT_MINUTES, reason))
 }
 
 /// Asks the server to load the model, and looks at what it loaded.
@@ -108,7 +124,11 @@ async fn load(health: &Health, model: &Model) -> Result<(), Unfit> {
         Ok(window) => window,
         // The server is there, and restarting it may bring the model back.
         Err(LlmError::Refused { what, hint }) => {
-            return Err(Unfit { what, hint: Some(hint) });
+            return Err(Unfit {
+                what,
+                hint: Some(hint),
+                is_window: false,
+            });
         }
         // The work itself says so.
         Err(LlmError::NotLocal { .. }) => return Ok(()),
@@ -116,6 +136,7 @@ async fn load(health: &Health, model: &Model) -> Result<(), Unfit> {
             return Err(Unfit {
                 what: error.to_string(),
                 hint: None,
+                is_window: false,
             });
         }
     };
@@ -128,6 +149,7 @@ async fn load(health: &Health, model: &Model) -> Result<(), Unfit> {
             model.describe()
         ),
         hint: Some(model.window_hint().to_owned()),
+        is_window: true,
     })
 }
 
