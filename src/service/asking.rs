@@ -31,6 +31,9 @@ const CLOCKS_DIFFER: TimeDelta = TimeDelta::minutes(5);
 /// After so long without a word in the item's history, none will come any more.
 const HISTORY_COMES: TimeDelta = TimeDelta::minutes(5);
 
+/// The name of an assignment that the forge names nobody for.
+const UNTOLD: &str = "assignment";
+
 /// Somebody's wish that an item be worked on.
 struct Wish {
     /// Tells it from every other one on the item.
@@ -126,7 +129,7 @@ impl Service {
             return Ok(Heard::All(None));
         }
         let mut wishes = self.mentions(connected, &item, newest.as_ref(), since).await?;
-        wishes.extend(assignment(connected, &item, newest.as_ref(), since).await?);
+        wishes.extend(assignment(connected, &item, newest.as_ref(), (since, looked)).await?);
         wishes.retain(|wish| !looked.knows(task, &wish.name));
         let mut refused = None;
         let mut begun = None;
@@ -258,7 +261,7 @@ async fn assignment(
     connected: &Connected,
     item: &Item,
     newest: Option<&Run>,
-    since: DateTime<Utc>,
+    (since, looked): (DateTime<Utc>, &Looked),
 ) -> Result<Option<Wish>, AdmitError> {
     if !connected.forge.trigger().assignment {
         return Ok(None);
@@ -275,11 +278,14 @@ async fn assignment(
         comment: None,
     };
     let Some(event) = connected.forge.assigned_by(&item.task).await? else {
+        if newest.is_some() || looked.knows(&item.task, UNTOLD) {
+            return Ok(None);
+        }
         // The history may come a moment after the change.
         if Utc::now() - item.updated_at < HISTORY_COMES {
             return Err(AdmitError::Unassigned);
         }
-        return Ok(newest.is_none().then(|| wish("assignment".to_owned(), None)));
+        return Ok(Some(wish(UNTOLD.to_owned(), None)));
     };
     // Forges may count whole seconds.
     let since = newest.map_or(since, |run| run.updated_at.trunc_subsecs(0));

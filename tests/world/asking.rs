@@ -158,6 +158,26 @@ async fn mentions_and_assignments_start_runs_on_gitlab() {
 }
 
 #[tokio::test]
+async fn an_assignment_by_nobody_known_starts_nothing_and_says_so() {
+    let mut world = World::on_gitlab().await;
+    listens(&mut world, &json!({"assignment": true}));
+    let bot = world.gitlab.bot();
+    let issue = world.gitlab.open_issue("Greet the reader").assigned_without_a_word(bot);
+
+    for _ in 0..2 {
+        runs(&world).await;
+    }
+
+    assert!(issue.labels().is_empty(), "{}", world.story());
+    let told = issue.comments_of(bot);
+    assert!(
+        told.len() == 1 && told[0].contains("I cannot tell who assigned this to me"),
+        "{told:?}"
+    );
+    world.finish().await;
+}
+
+#[tokio::test]
 async fn all_repositories_of_an_owner_are_searched_for_whoever_asks() {
     let mut world = World::start().await;
     listens(&mut world, &json!({"mention": true, "label": "robot"}));
